@@ -73,7 +73,7 @@ inline std::vector<double> matched_impedance(const Chain& chain, double h) {
 /// Without a ledger unless asked for: the peers keep none either.
 inline StepperOptions chain_options(const Chain& chain, double h, int iterations,
                                     Certify certify = Certify::none) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.certify = certify;
   options.method.waves().guard = false;  // beside loops and solvers that have none; see chain_floor
   options.step_s = h;

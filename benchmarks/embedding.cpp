@@ -119,7 +119,7 @@ void measure_pair(const Report& report) {
 void measure_chain(const Report& report) {
   constexpr int kBlocks = 100000;
   const System system = chain_system(equal_chain(kBlocks));
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   Stepper stepper(system, options);
   stepper.run(2);

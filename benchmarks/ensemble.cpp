@@ -40,7 +40,7 @@ System make_pair(double initial_m = 0.4) {
 }
 
 StepperOptions options(bool guard, Certify certify) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = 6;
   options.method.waves().impedance = {0.4};

@@ -68,7 +68,7 @@ System grid_system(double stiffer = 1.0) {
 }
 
 portwave::StepperOptions options(Certify certify) {
-  portwave::StepperOptions options;
+  portwave::StepperOptions options{.method = portwave::WaveCoupling{}};
   options.step_s = kSetting.step_s;
   options.method.waves().iterations = kIterations;
   options.method.waves().impedance = {kSetting.impedance_Ns_per_m};

@@ -252,7 +252,7 @@ std::vector<Case> sweep(const Setting& setting, const std::vector<Named>& all) {
           std::uniform_real_distribution<double> exponent(-kLargestExponent, kLargestExponent);
           const double factor = setting.matched ? 1.0 : std::pow(10.0, exponent(random));
           const bool each = !setting.matched && random() % 3 == 0;
-          portwave::StepperOptions o;
+          portwave::StepperOptions o{.method = portwave::WaveCoupling{}};
           o.step_s = h;
           o.method.waves().kind = variant.kind;
           o.method.waves().relaxation = variant.relaxation;
@@ -315,7 +315,7 @@ void report_on(const Report& report, const Setting& setting, std::vector<Case> c
 void check_answers(const std::vector<Named>& all) {
   const Trajectory reference = reference_run(all.front().system, 1e-2);
   for (const int iterations : {200, 3}) {
-    portwave::StepperOptions o;
+    portwave::StepperOptions o{.method = portwave::WaveCoupling{}};
     o.step_s = 1e-2;
     o.method.waves().iterations = iterations;
     o.method.waves().impedance = {0.4};

@@ -56,7 +56,7 @@ portwave::System chain() {
 
 struct Contender {
   const char* name;
-  CouplingMethod method;
+  CouplingMethod method = portwave::WaveCoupling{};
   int steps;         ///< per call: whole windows
   double tolerance;  ///< of the check against the midpoint rule
 };

@@ -38,7 +38,7 @@ portwave::System make_pair(double initial_m = 0.4) {
 }
 
 portwave::StepperOptions options(int iterations) {
-  portwave::StepperOptions options;
+  portwave::StepperOptions options{.method = portwave::WaveCoupling{}};
   options.step_s = PairSetting{}.step_s;
   options.method.waves().iterations = iterations;
   options.method.waves().impedance = {PairSetting{}.impedance_Ns_per_m};

@@ -69,7 +69,7 @@ void check(const System& system, const StepperOptions& options) {
 
 void measure(const Report& report, int blocks, ResultFormat format) {
   const System system = chain_system(equal_chain(static_cast<std::size_t>(blocks)));
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   check(system, options);
   Stepper bare(system, options), recorded(system, options);

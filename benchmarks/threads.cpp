@@ -40,7 +40,7 @@ constexpr unsigned kWatchdog_s = 180;
 
 struct Scenario {
   portwave::System system;
-  portwave::StepperOptions options;
+  portwave::StepperOptions options{.method = portwave::WaveCoupling{}};
 };
 
 struct Kind {

@@ -102,7 +102,7 @@ portwave::System make_pair() {
 }
 
 portwave::StepperOptions options(int iterations) {
-  portwave::StepperOptions options;
+  portwave::StepperOptions options{.method = portwave::WaveCoupling{}};
   options.step_s = kStep;
   options.method.waves().iterations = iterations;
   options.method.waves().impedance = {kImpedance};

@@ -94,7 +94,7 @@ class EngineRun final : public Run {
   }
 
   const Problem& problem_;
-  portwave::StepperOptions options_;
+  portwave::StepperOptions options_{.method = portwave::WaveCoupling{}};
   long steps_;
   std::unique_ptr<Stepper> stepper_;
 };

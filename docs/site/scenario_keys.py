@@ -182,6 +182,10 @@ def keys_of_methods(method):
     kinds = method["properties"]["kind"]["enum"]
     refused, needed = {kind: set() for kind in kinds}, {kind: set() for kind in kinds}
     for each in method["allOf"]:
+        if "then" in each and "if" in each["then"]:  # of what has a kind
+            each = each["then"]
+        if "kind" not in each["if"].get("properties", {}):
+            continue  # of what has none, which is one of these kinds
         condition = each["if"]["properties"]["kind"]
         is_one = "const" in condition
         for kind in [condition["const"]] if is_one else [kind for kind in kinds if kind not in condition["enum"]]:

@@ -141,7 +141,7 @@ void run(const Chain& chain, std::int64_t steps) {
   const auto [first, end] = portwave::even_slice(chain.blocks, ranks->rank(), ranks->size());
   const double bytes_before = resident_bytes();
   const portwave::System slice = slice_of(chain, *ranks);
-  portwave::StepperOptions options;
+  portwave::StepperOptions options{.method = portwave::WaveCoupling{}};
   options.step_s = 1e-3;
   options.method.waves().iterations = 10;
   options.method.waves().impedance = {0.8};

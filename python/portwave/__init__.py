@@ -11,7 +11,7 @@ See docs/tutorial/embedding.md.
 """
 
 from .ensemble import Ensemble
-from .errors import ConfigError, StepError, UnknownName
+from .errors import ConfigError, ScenarioWarning, StepError, UnknownName
 from ._portwave import Snapshot, __version__
 from .linear import Linearisation
 from .parts import add_block_kind, add_part_type, sweep
@@ -25,6 +25,7 @@ __all__ = [
     "Ensemble",
     "Linearisation",
     "Result",
+    "ScenarioWarning",
     "Snapshot",
     "StepError",
     "Stepper",

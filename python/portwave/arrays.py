@@ -1,8 +1,11 @@
-"""Arrays of users, checked."""
+"""Numbers and arrays of users, checked: of Python, of NumPy, or of what behaves like these."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+import numbers
+import operator
+import os
+from typing import Any, Mapping, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +13,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: str) -> Floats:
+def as_floats(
+    value: Any, shape: Tuple[Optional[int], ...], letters: str, name: str, *, finite: bool = True
+) -> Floats:
     """``value`` as an array of float64 in C order: itself where it is one, else a copy.
 
     ``shape``: None where any size will do, which errors call by its letter. Errors: ``TypeError``
     where it does not hold real numbers; ``ValueError`` for another shape, naming the one that is
-    expected, and for the first number that is not finite.
+    expected, and, with ``finite``, for the first number that is not.
     """
     expected = ", ".join(
         letter if size is None else str(size) for size, letter in zip(shape, letters)
@@ -24,6 +29,11 @@ def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: 
         array = np.asarray(value)
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name} must be of shape [{expected}]: {error}") from None
+    if array.dtype.kind == "O":  # fractions, say
+        try:
+            array = np.array([number(own, name) for own in array.flat]).reshape(array.shape)
+        except TypeError:
+            pass
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
     fits = array.ndim == len(shape) and all(
@@ -32,12 +42,101 @@ def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: 
     if not fits:
         raise ValueError(f"{name} must be of shape [{expected}], got {list(array.shape)}")
     out = np.ascontiguousarray(array, dtype=np.float64)
-    finite = np.isfinite(out)
-    if not finite.all():
-        where = np.argwhere(~finite)[0]
+    is_finite = np.isfinite(out)
+    if finite and not is_finite.all():
+        where = np.argwhere(~is_finite)[0]
         place = ", ".join(str(i) for i in where)
         raise ValueError(f"{name}[{place}] is {out[tuple(where)]}: inputs must be finite")
     return out
+
+
+def number(value: Any, name: str) -> float:
+    """A real number of any kind: a scalar of NumPy, an array of one entry, a fraction.
+    Errors: ``TypeError``."""
+    if type(value) is float:
+        return value
+    scalar = _scalar(value)
+    if isinstance(scalar, (bool, int, float)):
+        return float(scalar)
+    if not isinstance(scalar, (str, bytes, complex)) and hasattr(scalar, "__float__"):
+        return float(scalar)
+    raise TypeError(f"{name} must be a number, got {_shown(value)}")
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number of any kind, 3.0 too. Errors: ``TypeError``; ``ValueError`` for 3.5."""
+    if type(value) is int:
+        return value
+    scalar = _scalar(value)
+    try:
+        return operator.index(scalar)
+    except TypeError:
+        pass
+    try:
+        given = number(scalar, name)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {_shown(value)}") from None
+    if not given.is_integer():
+        raise ValueError(f"{name} must be a whole number, got {given}")
+    return int(given)
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or false of any kind, or 1 or 0. Errors: ``TypeError``; ``ValueError`` for another number."""
+    if type(value) is bool:
+        return value
+    given = number(value, name)
+    if given not in (0.0, 1.0):
+        raise ValueError(f"{name} must be true or false, got {given}")
+    return bool(given)
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON has it: numbers and arrays of NumPy, tuples and paths become what ``json`` knows,
+    all the way down. What it cannot know stays. Errors: ``TypeError`` for complex numbers."""
+    if value is None or isinstance(value, (str, bool)):
+        return str(value) if isinstance(value, str) else value
+    if type(value) in (int, float):
+        return value
+    if isinstance(value, Mapping):
+        return {plain(key): plain(own) for key, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(own) for own in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (np.generic, np.ndarray)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.kind == "g" or array.dtype == np.longdouble:  # which json does not know
+            array = array.astype(np.float64)
+        if array.dtype.kind not in "fiubUO":
+            raise TypeError(f"a system holds real numbers, got {_shown(value)}")
+        own = array.tolist()
+        return plain(own) if array.dtype.kind == "O" and own is not value else own
+    if isinstance(value, int):  # an enumeration, say
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
+
+
+def _scalar(value: Any) -> Any:
+    """What an array of one entry holds, as Python has it; anything else as it is."""
+    if isinstance(value, (np.generic, np.ndarray)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "fiub":
+            # Of long double `item` gives itself.
+            return float(array.item()) if array.dtype.kind == "f" else array.item()
+        return _NoNumber()
+    return value
+
+
+class _NoNumber:
+    """What `number` refuses."""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {list(value.shape)} of {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def dimensions(value: Any) -> int:

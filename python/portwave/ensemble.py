@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _portwave
-from .arrays import Floats
+from .arrays import Floats, as_floats, flag, whole
+from .arrays import dimensions as count_dimensions
 from .errors import UnknownName
+from .stepper import warn_of
 from .system import System, pointers, scenario_of
 
 
@@ -39,12 +40,11 @@ class Ensemble:
         Others as for ``Stepper``. Errors: ``ConfigError``; ``ValueError`` for shapes.
         """
         columns = {
-            name: np.asarray(values, dtype=np.float64)
+            name: as_floats(values, (None,), "N", name)
             for name, values in (parameters or {}).items()
         }
+        replicas = None if replicas is None else whole(replicas, "`replicas`")
         for name, column in columns.items():
-            if column.ndim != 1:
-                raise ValueError(f"{name!r} must have one number per replica, got shape {column.shape}")
             if replicas is None:
                 replicas = len(column)
             if len(column) != replicas:
@@ -59,18 +59,21 @@ class Ensemble:
         own = scenario_of(system)
         try:
             self._core = _portwave.Ensemble(
-                json.dumps(own.to_dict()),
+                own.to_json(),
                 str(own.folder),
                 list(pointers(set or {})),
                 replicas,
                 list(columns),
                 values,
-                threads,
-                chunk,
-                certify,
+                whole(threads, "`threads`"),
+                whole(chunk, "`chunk`"),
+                flag(certify, "`certify`"),
             )
         except IndexError as error:
             raise UnknownName(str(error)) from None
+        warn_of(self._core.notes)
+        # Of parts that are cut, whose pieces hold copies of states: what stands where.
+        self._kept, self._copies = self._core.state_places
 
     def rollout(
         self,
@@ -85,9 +88,13 @@ class Ensemble:
 
         ``x0`` [N, n], or [n] for all; none: as the system says. ``u`` [N, T, m], or [T, m] for all,
         held over each step; none: inputs stay as they are. ``steps``: T, where ``u`` does not say it.
-        ``out``: an array of that shape to write to. No copies are made of arrays of float64 in C order.
+        ``out``: an array of that shape to write to. No copies are made of arrays of float64 in C order,
+        but where a part is cut. Errors: ``ValueError`` for another shape, and for an input that is not
+        finite, before the first step. A replica whose ``x0`` is not finite fails alone.
         """
         n, m = len(self.state_names), len(self.input_names)
+        steps = None if steps is None else whole(steps, "`steps`")
+        every = whole(every, "`every`")
         if u is not None:
             u = self._spread(u, 3, "u", (None, m))
             if steps is not None and steps != u.shape[1]:
@@ -98,7 +105,7 @@ class Ensemble:
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         if x0 is not None:
-            x0 = self._spread(x0, 2, "x0", (n,))
+            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,), finite=False))
         if every < 1 or steps % every != 0:
             raise ValueError(f"`every` must divide the {steps} steps, got {every}")
         shape = (self.replicas, steps // every, n)
@@ -106,37 +113,50 @@ class Ensemble:
             out = np.empty(shape)
         elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
             raise ValueError(f"`out` must be of shape {shape}, float64, in C order")
-        self._core.rollout(x0, u, steps, out, every)
+        if self._kept is None:
+            self._core.rollout(x0, u, steps, out, every)
+        else:
+            own = np.empty((*shape[:2], len(self._copies)))
+            self._core.rollout(x0, u, steps, own, every)
+            out[...] = own[..., self._kept]
         return out
 
-    def _spread(self, given: Any, dimensions: int, name: str, rest: Tuple[Optional[int], ...]) -> Floats:
-        array = np.asarray(given, dtype=np.float64)
-        wanted = (self.replicas, *rest)
-        if array.ndim == dimensions - 1:
+    def _of_pieces(self, x: Floats) -> Floats:
+        return x if self._copies is None else np.ascontiguousarray(x[:, self._copies])
+
+    def _spread(
+        self,
+        given: Any,
+        dimensions: int,
+        name: str,
+        rest: Tuple[Optional[int], ...],
+        finite: bool = True,
+    ) -> Floats:
+        for_all = count_dimensions(given) == dimensions - 1
+        wanted = rest if for_all else (self.replicas, *rest)
+        array = as_floats(given, wanted, "T" * len(wanted), name, finite=finite)
+        if for_all:
             array = np.broadcast_to(array, (self.replicas, *array.shape))
-        fits = array.ndim == dimensions and all(
-            size is None or size == own for size, own in zip(wanted, array.shape)
-        )
-        if not fits:
-            shown = ", ".join("T" if size is None else str(size) for size in wanted)
-            raise ValueError(f"{name} must be of shape [{shown}], got {list(np.shape(given))}")
         return np.ascontiguousarray(array)
 
     def run(self, steps: int) -> None:
         """So many steps more of all replicas that have not failed."""
+        steps = whole(steps, "`steps`")
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         self._core.run(steps)
 
     def states(self) -> Floats:
         """States [N, n], in the order of ``state_names``."""
-        out = np.empty((self.replicas, len(self.state_names)))
+        names = self.state_names if self._copies is None else self._copies
+        out = np.empty((self.replicas, len(names)))
         self._core.states(out)
-        return out
+        return out if self._kept is None else out[:, self._kept]
 
     def start_from(self, x0: Any) -> None:
         """Begins a new run at t = 0 from states [N, n], or [n] for all."""
-        self._core.set_states(self._spread(x0, 2, "x0", (len(self.state_names),)))
+        x0 = self._spread(x0, 2, "x0", (len(self.state_names),), finite=False)
+        self._core.set_states(self._of_pieces(x0))
 
     def set_inputs(self, u: Any) -> None:
         """Settable inputs [N, m], or [m] for all, for the steps to come."""
@@ -187,15 +207,15 @@ class Ensemble:
 
     def status(self, replica: int) -> Dict[str, Any]:
         """What became of a replica: ``failed``, ``error``, ``steps``, ``iterations``, …"""
-        return self._core.status(replica)
+        return self._core.status(whole(replica, "`replica`"))
 
     def energy(self, replica: int) -> Dict[str, float]:
         """The energy book of a replica [J]."""
-        return self._core.energy(replica)
+        return self._core.energy(whole(replica, "`replica`"))
 
     def certificate(self, replica: int) -> str:
         """What that comes to: "holds", "conditional" or "violated"."""
-        return self._core.certificate(replica)
+        return self._core.certificate(whole(replica, "`replica`"))
 
     def __repr__(self) -> str:
         return f"<portwave.Ensemble of {self.replicas} replicas: {self.execution}>"

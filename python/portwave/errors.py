@@ -23,6 +23,11 @@ class UnknownName(KeyError):
         return str(self.args[0])
 
 
+class ScenarioWarning(UserWarning):
+    """What a system may say, but probably does not mean, such as shafts that are joined so that they turn
+    against each other. ``portwave validate`` notes the same."""
+
+
 class StepError(RuntimeError):
     """A step failed. The stepper keeps the state before it and stays usable.
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 
 from . import _portwave
-from .arrays import Floats, as_floats
+from .arrays import Floats, as_floats, number, plain, whole
 from .result import Result
 from .stepper import Stepper
 from .system import System, scenario_of
@@ -66,7 +66,7 @@ def add_part_type(
         matrix("J", J, n, n),
         matrix("R", R, n, n),
         matrix("G", G, n, m),
-        [float(x) for x in default_state],
+        as_floats(list(default_state), (None,), "n", "default_state").tolist(),
     )
 
 
@@ -98,10 +98,10 @@ def add_block_kind(
     then on have the new one.
     Errors: ``ConfigError``.
     """
-    own = {key: float(value) for key, value in (numbers or {}).items()}
+    own = {key: number(value, key) for key, value in (numbers or {}).items()}
     start = as_floats(list(state), (None,), "n", "state").tolist()
     _portwave.add_block_kind(
-        name, summary, function, list(inputs), outputs, start, list(own.items())
+        name, summary, function, list(inputs), whole(outputs, "`outputs`"), start, list(own.items())
     )
 
 

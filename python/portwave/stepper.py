@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from ._portwave import Snapshot
-from .arrays import Floats, as_floats, dimensions
-from .errors import UnknownName
+from .arrays import Floats, as_floats, dimensions, flag, number, whole
+from .errors import ScenarioWarning, UnknownName
 from .linear import Linearisation
 from .result import Result
 from .system import System, pointers, scenario_of
@@ -41,12 +41,19 @@ class Stepper:
     ) -> None:
         """``system``: a ``System``, a scenario as a dictionary, or the path of a scenario file.
         ``threads``: results do not depend on it. ``certify``: keep the energy book. ``set``: JSON
-        pointers and values, as ``--set`` of the program. Errors: ``ConfigError`` with all defects.
+        pointers and values, as ``--set`` of the program. Errors: ``ConfigError`` with all defects. What is
+        allowed but probably not meant, such as shafts that turn against each other, is a
+        ``ScenarioWarning``.
         """
         own = scenario_of(system)
         self._core = _portwave.Stepper(
-            json.dumps(own.to_dict()), str(own.folder), list(pointers(set or {})), threads, certify
+            own.to_json(),
+            str(own.folder),
+            list(pointers(set or {})),
+            whole(threads, "`threads`"),
+            flag(certify, "`certify`"),
         )
+        warn_of(self._core.notes)
         self._inputs: Dict[str, int] = {
             name: i for i, name in enumerate(self._core.input_names)
         }
@@ -60,16 +67,18 @@ class Stepper:
 
     def step_by(self, step_s: float) -> None:
         """One step of another size [s]."""
-        self._core.step_by(step_s)
+        self._core.step_by(number(step_s, "the step"))
 
     def run_until(self, time_s: float) -> None:
         """Steps until it is ``time_s`` [s]; the last step is shorter if need be."""
+        time_s = number(time_s, "the time to run to")
         if not math.isfinite(time_s):
             raise ValueError(f"the time to run to must be finite, got {time_s}")
         self._core.run_until(time_s)
 
     def advance(self, steps: int) -> None:
         """So many steps."""
+        steps = whole(steps, "`steps`")
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         self._core.run(steps)
@@ -90,6 +99,9 @@ class Stepper:
         """
         if until is not None and steps is not None:
             raise ValueError("give `until` or `steps`, not both")
+        steps = None if steps is None else whole(steps, "`steps`")
+        until = None if until is None else number(until, "`until`")
+        every = whole(every, "`every`")
         if steps is not None and steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         if until is not None and not math.isfinite(until):
@@ -137,7 +149,7 @@ class Stepper:
 
     def read(self, quantity: int) -> float:
         """A quantity by its number, without a search."""
-        return self._core.read(quantity)
+        return self._core.read(whole(quantity, "the number of a quantity"))
 
     def __getitem__(self, name: str) -> float:
         slot = self._inputs.get(name)
@@ -150,7 +162,7 @@ class Stepper:
         if slot is None:
             known = ", ".join(self._inputs) or "none"
             raise UnknownName(f"no settable input is named {name!r}; there are: {known}")
-        self._core.set_input(slot, float(value))
+        self._core.set_input(slot, number(value, name))
 
     def set_inputs(self, values: Any) -> None:
         """All settable inputs at once, in the order of ``input_names``."""
@@ -162,7 +174,7 @@ class Stepper:
 
     def state(self, part: str) -> Floats:
         """The state of a part, in its units, without a copy: what it shows is good until the next
-        step. It keeps the memory that it shows."""
+        step. It keeps the memory that it shows. Of a part that is cut into pieces it is a copy."""
         try:
             return self._core.state(part)
         except IndexError as error:
@@ -224,10 +236,10 @@ class Stepper:
         ``tune``: choose impedances anew, where it changes by much.
         Errors: ``KeyError``; ``ConfigError`` where the number is not allowed."""
         try:
-            self._core.set_parameter(path, float(value))
+            self._core.set_parameter(path, number(value, path))
         except IndexError as error:
             raise UnknownName(str(error)) from None
-        if tune:
+        if flag(tune, "`tune`"):
             self._core.tune_anew()
 
     def parameter(self, path: str) -> float:
@@ -269,6 +281,13 @@ class Stepper:
 
     def __repr__(self) -> str:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
+
+
+def warn_of(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
+    """Raises what a system may say, but probably does not mean, as warnings: of the caller's caller, or of who
+    is ``level`` calls away."""
+    for where, what in notes:
+        warnings.warn(f"{where}: {what}", ScenarioWarning, stacklevel=level)
 
 
 def _refuse_text(names: Sequence[str]) -> None:

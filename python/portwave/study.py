@@ -12,7 +12,6 @@ a ``Stepper``; ``set``: JSON pointers and values. Ctrl-C ends a study between it
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -20,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _portwave
+from .arrays import flag, number, whole
 from .errors import UnknownName
+from .stepper import warn_of
 from .system import System, pointers, scenario_of
 
 Given = Union[System, Mapping[str, Any], str, "os.PathLike[str]"]
@@ -135,9 +136,19 @@ def _label(column: str) -> str:
     return column.replace("_", " ")
 
 
+def _wholes(values: Sequence[int], name: str) -> List[int]:
+    return [whole(value, f"a number of {name}") for value in values]
+
+
+def _numbers(values: Sequence[float], name: str) -> List[float]:
+    return [number(value, f"a number of {name}") for value in values]
+
+
 def _given(system: Given, changes: Optional[Mapping[str, Any]]) -> Tuple[str, str, List[Tuple[str, str]]]:
     own = scenario_of(system)
-    return json.dumps(own.to_dict()), str(own.folder), pointers(changes or {})
+    given = own.to_json(), str(own.folder), pointers(changes or {})
+    warn_of(_portwave.scenario_notes(*given), 4)
+    return given
 
 
 def budget(
@@ -158,7 +169,12 @@ def budget(
     the observed states, in their units), ``max_passivity_residual_J`` [J], ``guard_steps``,
     ``status``, ``failure``."""
     rows = _portwave.study_budget(
-        *_given(system, set), list(budgets), list(methods), list(impedances), list(guard), threads
+        *_given(system, set),
+        _wholes(budgets, "`budgets`"),
+        list(methods),
+        list(impedances),
+        [flag(own, "`guard`") for own in guard],
+        whole(threads, "`threads`"),
     )
     return Table(
         rows, {}, x="iterations", y=["rms"], by=["method", "impedance", "guard"], log="y"
@@ -183,10 +199,10 @@ def order(
     ``time_s`` [s], ``failure``. Facts: ``states``, ``end_s`` [s], ``reference``, ``equal_error``."""
     out = _portwave.study_order(
         *_given(system, set),
-        [float(step) for step in steps_s],
+        _numbers(steps_s, "`steps_s`"),
         None if methods is None else list(methods),
-        repeat,
-        threads,
+        whole(repeat, "`repeat`"),
+        whole(threads, "`threads`"),
     )
     return Table(out.pop("rows"), out, x="step_s", y=["error"], by=["method"])
 
@@ -205,7 +221,7 @@ def rate(
     ``method``, ``relaxation``, ``predicted``, ``observed`` and ``worst`` (factors, 0 to 1),
     ``predicted_evaluations`` and ``observed_evaluations`` (to reduce the residual by 1e-10),
     ``not_converged`` (steps), ``failure``."""
-    rows = _portwave.study_rate(*_given(system, set), steps, limit)
+    rows = _portwave.study_rate(*_given(system, set), whole(steps, "`steps`"), whole(limit, "`limit`"))
     return Table(
         rows, {}, x="impedance", y=["predicted", "observed"], by=["method"], log="y"
     )
@@ -226,7 +242,10 @@ def iterations(
     ``start_s`` of the window [s], ``iteration``, ``x_error``, ``x_relative``, ``x_largest``,
     ``z_error``, ``z_weighted``, ``ratio``. Facts: ``method``, ``integrator``, ``states``, ``step_s``
     [s], ``window_steps``, ``failures``."""
-    out = _portwave.study_iteration(*_given(system, set), iterations, windows, start_error)
+    error = None if start_error is None else tuple(_numbers(start_error, "`start_error`"))
+    out = _portwave.study_iteration(
+        *_given(system, set), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
+    )
     return Table(out.pop("rows"), out, x="iteration", y=["x_relative"], by=["start_s"], log="y")
 
 
@@ -246,7 +265,11 @@ def tolerance(
     states at the end), ``steps``, ``rejected``, ``smallest_s`` and ``largest_s`` [s], ``missed``,
     ``evaluations``, ``time_s`` [s], ``failure``. Facts: ``end_s`` [s], ``reference``."""
     out = _portwave.study_tolerance(
-        *_given(system, set), [float(t) for t in tolerances], list(stages), repeat, threads
+        *_given(system, set),
+        _numbers(tolerances, "`tolerances`"),
+        _wholes(stages, "`stages`"),
+        whole(repeat, "`repeat`"),
+        whole(threads, "`threads`"),
     )
     return Table(out.pop("rows"), out, x="tolerance", y=["error"], by=["stages"])
 
@@ -266,7 +289,13 @@ def scaling(
     threads are predicted, not measured; 0: ask the system. Columns: ``threads``, ``predicted``,
     ``step_s`` [s] (median), ``spread``, ``speed_up``, ``efficiency``, ``predicted_step_s`` [s],
     ``tasks``, ``imbalance``, ``execution``. Facts: ``cores``, ``repetitions``, ``steps``."""
-    out = _portwave.study_scaling(*_given(system, set), list(threads), repetitions, steps, cores)
+    out = _portwave.study_scaling(
+        *_given(system, set),
+        _wholes(threads, "`threads`"),
+        whole(repetitions, "`repetitions`"),
+        whole(steps, "`steps`"),
+        whole(cores, "`cores`"),
+    )
     return Table(out.pop("rows"), out, x="threads", y=["speed_up"], log="")
 
 

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _portwave
+from .arrays import number, plain, whole
 from .errors import UnknownName
 
 JSON = Dict[str, Any]
@@ -45,13 +46,13 @@ class System:
         """
         time: JSON = {}
         if tolerance is not None:
-            time["step"] = {"kind": "adaptive", "tolerance": tolerance}
+            time["step"] = {"kind": "adaptive", "tolerance": number(tolerance, "`tolerance`")}
         elif step_s is not None:
-            time["step_s"] = step_s
+            time["step_s"] = number(step_s, "`step_s`")
         if start_s != 0.0:
-            time["start_s"] = start_s
+            time["start_s"] = number(start_s, "`start_s`")
         if end_s is not None:
-            time["end_s"] = end_s
+            time["end_s"] = number(end_s, "`end_s`")
         elif tolerance is None:
             time["steps"] = 1  # a stepper steps as long as it is asked to
         self.folder = Path(".")
@@ -60,7 +61,7 @@ class System:
             "time": time,
             "subsystems": [],
             "couplings": [],
-            "method": dict(method) if method is not None else {"kind": "auto"},
+            "method": plain(method) if method is not None else {"kind": "auto"},
         }
 
     @classmethod
@@ -69,18 +70,22 @@ class System:
         names must lie there or below."""
         system = cls.__new__(cls)
         system.folder = Path(folder)
-        system._document = copy.deepcopy(dict(document))
+        system._document = copy.deepcopy(plain(document))
         return system
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "System":
         """A scenario file. Errors: ``OSError``; ``json.JSONDecodeError`` (a ``ValueError``)."""
         path = Path(path)
-        return cls.from_dict(json.loads(path.read_text(encoding="utf-8")), path.parent)
+        return cls.from_dict(json.loads(path.read_text(encoding="utf-8-sig")), path.parent)
 
     def to_dict(self) -> JSON:
         """The scenario, a copy."""
         return copy.deepcopy(self._document)
+
+    def to_json(self) -> str:
+        """The same as text, as a scenario file has it."""
+        return json.dumps(self._document)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes a scenario file, which ``portwave run`` takes; functions from Python are not in it.
@@ -127,13 +132,13 @@ class System:
         scenario files. ``parameters``: by name, with their units. Returns the system."""
         part: JSON = {"name": name, "type": type}
         if parameters:
-            part["parameters"] = parameters
+            part["parameters"] = plain(parameters)
         if initial_state:
-            part["initial_state"] = dict(initial_state)
+            part["initial_state"] = plain(initial_state)
         if inputs:
             part["inputs"] = {key: _signal(value) for key, value in inputs.items()}
         if substeps is not None:
-            part["substeps"] = substeps
+            part["substeps"] = whole(substeps, "`substeps`")
         self._document.setdefault("subsystems", []).append(part)
         return self
 
@@ -145,7 +150,7 @@ class System:
         """Joins ports by a coupling of any kind, such as ``join("common_flow", "a.shaft", "b.shaft")``
         or ``join("transformer", "a.port", "b.port", ratio=3)``."""
         self._document.setdefault("couplings", []).append(
-            {"kind": kind, "ports": list(ports), **options}
+            {"kind": kind, "ports": list(ports), **plain(options)}
         )
         return self
 
@@ -159,6 +164,7 @@ class System:
         keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
         if not pointer.startswith("/") or not keys:
             raise ValueError(f"a JSON pointer begins with '/', got {pointer!r}")
+        value = plain(value)
         at: Any = self._document
         for key in keys[:-1]:
             at = at[int(key)] if isinstance(at, list) else at.setdefault(key, {})
@@ -183,8 +189,8 @@ class System:
         kind; a signal is the name of a block, a quantity ``"load.angle"`` or a number."""
         block: JSON = {"name": name, "kind": kind}
         if every is not None:
-            block["every"] = every
-        block.update(options)
+            block["every"] = whole(every, "`every`")
+        block.update(plain(options))
         self._document.setdefault("signals", {}).setdefault("blocks", []).append(block)
         inputs = [drives] if isinstance(drives, str) else list(drives or ())
         for i, own in enumerate(inputs):
@@ -212,7 +218,8 @@ class System:
         program. Errors: ``ConfigError``."""
         kind = f"python/{next(_controllers)}"
         names = [f"u{i + 1}" for i in range(len(inputs))]
-        start = [float(x) for x in state]
+        start = [number(x, "a number of `state`") for x in state]
+        outputs = whole(outputs, "`outputs`")
         _portwave.add_block_kind(kind, "A block from Python.", function, names, outputs, start, [])
         signals = dict(zip(names, inputs))
         driven = [drives] if isinstance(drives, str) else list(drives or ())
@@ -226,7 +233,7 @@ class System:
         part, _, channel = input.rpartition(".")
         for own in self._document.get("subsystems", []):
             if own.get("name") == part:
-                own.setdefault("inputs", {})[channel] = {"kind": "signal", "signal": signal}
+                own.setdefault("inputs", {})[channel] = {"kind": "signal", "signal": plain(signal)}
                 return self
         raise UnknownName(f"{input!r} is no input: there is no part {part!r}; add parts first")
 
@@ -265,8 +272,8 @@ def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:
     if isinstance(value, str):
         return {"kind": value}
     if isinstance(value, Mapping):
-        return dict(value)
-    return {"kind": "constant", "value": float(value)}
+        return plain(value)
+    return {"kind": "constant", "value": number(value, "an input")}
 
 
 def scenario_of(system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"]) -> System:
@@ -280,4 +287,4 @@ def scenario_of(system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"
 
 def pointers(changes: Mapping[str, Any]) -> List[Tuple[str, str]]:
     """Overrides as the compiled half takes them: pointer and JSON."""
-    return [(pointer, json.dumps(value)) for pointer, value in changes.items()]
+    return [(pointer, json.dumps(plain(value))) for pointer, value in changes.items()]

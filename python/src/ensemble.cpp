@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "names.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -63,6 +64,7 @@ class PyEnsemble {
     std::vector<portwave::Override> set;
     for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
     const portwave::Scenario scenario = portwave::parse_scenario(text, "scenario", folder, set);
+    notes_ = scenario.notes;
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
     const nb::gil_scoped_release unlocked;
@@ -144,25 +146,15 @@ class PyEnsemble {
   std::string certificate(int replica) const {
     return std::string(to_string(ensemble_->certificate(replica).status));
   }
-  std::vector<std::string> state_names() const {
-    std::vector<std::string> out;
-    for (const portwave::Part& part : ensemble_->system().parts()) {
-      for (const auto& state : part.component->signature().states) {
-        out.push_back(part.name + "." + state.name);
-      }
-    }
-    return out;
-  }
-  std::vector<std::string> input_names() const {
-    std::vector<std::string> out;
-    for (const auto& input : ensemble_->system().settable_inputs()) {
-      const portwave::Part& part =
-          ensemble_->system().parts()[static_cast<std::size_t>(input.part)];
-      out.push_back(
-          part.name + "." +
-          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
-    }
-    return out;
+  std::vector<std::string> state_names() const { return state_names_of(ensemble_->system()); }
+  std::vector<std::string> input_names() const { return input_names_of(ensemble_->system()); }
+  nb::list notes() const { return pairs_of(notes_); }
+  /// Of each state by name its place among those of the replicas, and of each of these its name; None
+  /// where they are the same.
+  nb::tuple state_places() const {
+    if (ensemble_->system().cuts().empty()) return nb::make_tuple(nb::none(), nb::none());
+    const portwave::StateNames names = portwave::state_names(ensemble_->system());
+    return nb::make_tuple(names.place, names.name_of);
   }
   int replicas() const { return ensemble_->replicas(); }
   int failures() const { return ensemble_->failures(); }
@@ -182,6 +174,7 @@ class PyEnsemble {
   }
 
   std::optional<portwave::Ensemble> ensemble_;
+  portwave::Issues notes_;
 };
 
 }  // namespace
@@ -204,6 +197,8 @@ void bind_ensemble(nb::module_& m) {
       .def("certificate", &PyEnsemble::certificate, "replica"_a)
       .def_prop_ro("state_names", &PyEnsemble::state_names)
       .def_prop_ro("input_names", &PyEnsemble::input_names)
+      .def_prop_ro("notes", &PyEnsemble::notes)
+      .def_prop_ro("state_places", &PyEnsemble::state_places)
       .def_prop_ro("replicas", &PyEnsemble::replicas)
       .def_prop_ro("failures", &PyEnsemble::failures)
       .def_prop_ro("step_index", &PyEnsemble::step_index)

@@ -23,6 +23,7 @@
 #include "arrays.hpp"
 #include "callbacks.hpp"
 #include "ensemble.hpp"
+#include "names.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
@@ -155,6 +156,7 @@ class PyStepper {
     for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
     scenario_ = std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
     options_ = scenario_->options;
+    notes_ = scenario_->notes;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
     // Parts and blocks from Python may be called by other threads meanwhile.
@@ -328,16 +330,8 @@ class PyStepper {
     }
     stepper_->set_inputs({values.data(), inputs});
   }
-  std::vector<std::string> input_names() const {
-    std::vector<std::string> out;
-    for (const auto& input : stepper_->system().settable_inputs()) {
-      const portwave::Part& part = stepper_->system().parts()[static_cast<std::size_t>(input.part)];
-      out.push_back(
-          part.name + "." +
-          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
-    }
-    return out;
-  }
+  std::vector<std::string> input_names() const { return input_names_of(stepper_->system()); }
+  nb::list notes() const { return pairs_of(notes_); }
 
   int find(const std::string& name) {
     user_.look();
@@ -358,36 +352,37 @@ class PyStepper {
   }
   std::string unit(int index) const { return quantity(index).unit; }
 
-  /// A view that the stepper owns.
+  /// A view that the stepper owns; of a part that was cut a copy.
   nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
     user_.look();
     const auto x = stepper_->state(part);
     const std::size_t size = x.size();
+    if (stepper_->system().find_part(part) < 0) {
+      auto own = std::make_unique<double[]>(size);
+      std::ranges::copy(x, own.get());
+      const double* const data = own.get();
+      const nb::capsule owner(own.release(),
+                              [](void* p) noexcept { delete[] static_cast<double*>(p); });
+      return nb::ndarray<nb::numpy, const double>(data, 1, &size, owner);
+    }
     return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
   }
   nb::ndarray<nb::numpy, double> states() const {
     user_.look();
-    std::size_t size = 0;
-    for (const portwave::Part& part : stepper_->system().parts()) {
-      size += static_cast<std::size_t>(part.component->signature().state_size());
-    }
-    double* data = nullptr;
-    auto out = new_array({size}, &data);
+    std::vector<double> x;
     const int parts = static_cast<int>(stepper_->system().parts().size());
     for (int part = 0; part < parts; ++part) {
-      data = std::ranges::copy(stepper_->state(part), data).out;
+      const auto own = stepper_->state(part);
+      x.insert(x.end(), own.begin(), own.end());
     }
-    return out;
-  }
-  std::vector<std::string> state_names() const {
-    std::vector<std::string> out;
-    for (const portwave::Part& part : stepper_->system().parts()) {
-      for (const auto& state : part.component->signature().states) {
-        out.push_back(part.name + "." + state.name);
-      }
+    if (stepper_->system().cuts().empty()) return array_of(x);
+    std::vector<double> named;
+    for (const int place : portwave::state_names(stepper_->system()).place) {
+      named.push_back(x[static_cast<std::size_t>(place)]);
     }
-    return out;
+    return array_of(named);
   }
+  std::vector<std::string> state_names() const { return state_names_of(stepper_->system()); }
 
   void snapshot(Snapshot& into) const {
     user_.look_whether_free();
@@ -444,21 +439,27 @@ class PyStepper {
   std::shared_ptr<Scenario> scenario_;  // but for its system; clones share it
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
+  portwave::Issues notes_;
   std::vector<Observable> quantities_;
   portwave::StepReport report_;
   User user_;
 };
 
+nb::bytes bytes_of(const Snapshot& snapshot) {
+  const std::vector<std::byte> bytes = snapshot.to_bytes();
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Snapshot snapshot_of(const nb::bytes& bytes) {
+  return Snapshot::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()});
+}
+
 PyObject* config_error = nullptr;
 PyObject* step_error = nullptr;
 
 void raise_config_error(const char* text, const portwave::Issues& issues) {
-  nb::list out;
-  for (const portwave::Issue& issue : issues) {
-    out.append(nb::make_tuple(issue.where, issue.what));
-  }
   const nb::object error = nb::handle(config_error)(text);
-  error.attr("issues") = out;
+  error.attr("issues") = pairs_of(issues);
   PyErr_SetObject(config_error, error.ptr());
 }
 
@@ -506,14 +507,14 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time at which it was taken [s].")
       .def_prop_ro("step_index", &Snapshot::step_index)
       .def_prop_ro("size_bytes", &Snapshot::size_bytes)
-      .def("__getstate__",
-           [](const Snapshot& self) {
-             const std::vector<std::byte> bytes = self.to_bytes();
-             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-           })
+      .def("to_bytes", &bytes_of, "What `from_bytes` makes the same snapshot of.")
+      .def_static(
+          "from_bytes", &snapshot_of, "bytes"_a,
+          "A snapshot from its bytes, of the same version of portwave. Errors: ValueError where "
+          "they are none, or not whole.")
+      .def("__getstate__", &bytes_of)
       .def("__setstate__", [](Snapshot& self, const nb::bytes& state) {
-        const auto* const data = reinterpret_cast<const std::byte*>(state.c_str());
-        new (&self) Snapshot(Snapshot::from_bytes({data, state.size()}));
+        new (&self) Snapshot(snapshot_of(state));
       });
 
   nb::class_<PyStepper>(m, "Stepper")
@@ -538,6 +539,7 @@ NB_MODULE(_portwave, m) {
       .def("input", &PyStepper::input, "input"_a)
       .def("set_inputs", &PyStepper::set_inputs, "values"_a)
       .def_prop_ro("input_names", &PyStepper::input_names)
+      .def_prop_ro("notes", &PyStepper::notes)
       .def("find", &PyStepper::find, "name"_a)
       .def("read", &PyStepper::read, "quantity"_a)
       .def("unit", &PyStepper::unit, "quantity"_a)

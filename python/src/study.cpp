@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "names.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/study/iteration_study.hpp"
 #include "portwave/runtime/study/order_study.hpp"
@@ -39,6 +40,11 @@ Scenario scenario_from(const std::string& text, const std::string& folder,
   std::vector<portwave::Override> set;
   for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
   return portwave::parse_scenario(text, "scenario", folder, set);
+}
+
+nb::list scenario_notes(const std::string& text, const std::string& folder,
+                        const Overrides& overrides) {
+  return pairs_of(scenario_from(text, folder, overrides).notes);
 }
 
 /// Ends a study where the user presses Ctrl-C.
@@ -377,6 +383,7 @@ nb::dict tune(const std::string& text, const std::string& folder, const Override
 }  // namespace
 
 void bind_studies(nb::module_& m) {
+  m.def("scenario_notes", &scenario_notes, "text"_a, "folder"_a, "overrides"_a);
   m.def("study_budget", &study_budget, "text"_a, "folder"_a, "overrides"_a, "budgets"_a,
         "methods"_a, "impedances"_a, "guards"_a, "threads"_a);
   m.def("study_rate", &study_rate, "text"_a, "folder"_a, "overrides"_a, "steps"_a, "limit"_a);

@@ -195,8 +195,9 @@ std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
     const std::vector<std::string> may = {
-        "--resume", "--plugin", "--allow-plugins", "--allow-outside-files", "--strict",
-        "--report", "--profile", "--json", "--quiet", "--help"};
+        "--resume", "--plugin", "--allow-plugins", "--allow-outside-files",
+        "--strict", "--report", "--profile",       "--json",
+        "--quiet",  "--help"};
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
       names.push_back(name);
@@ -645,8 +646,9 @@ std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& ar
     if (verbs.empty()) break;
     if (word.rfind('-', 0) == 0) continue;
     if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) {
-      return fmt::format("\"{} {}\" is not a command.{} Commands: {}.", full_name(*at), word,
-                         did_you_mean(word, verbs), fmt::join(verbs, ", "));
+      return fmt::format("{} is not a command.{} Commands: {}.",
+                         in_quotes(full_name(*at) + " " + word), did_you_mean(word, verbs),
+                         fmt::join(verbs, ", "));
     }
     at = at->get_subcommand(word);
   }
@@ -655,7 +657,8 @@ std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& ar
 
 /// What CLI11 misses, for people.
 std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
-  std::string text = error.what();
+  const std::string raw = error.what();
+  const std::string text = printable(raw, raw.size());
   const std::vector<std::string> verbs = names_of_verbs(verb);
   const bool is_required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (is_required && !verbs.empty()) {
@@ -674,9 +677,10 @@ std::string leftovers(const CLI::App& verb) {
   if (rest.empty()) return {};
   const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
   const auto option = std::find_if(rest.begin(), rest.end(), is_option);
-  if (option == rest.end()) return fmt::format("unexpected argument \"{}\".", rest.front());
+  if (option == rest.end()) return fmt::format("unexpected argument {}.", in_quotes(rest.front()));
   const std::string name = option->substr(0, option->find('='));
-  return fmt::format("unknown option \"{}\".{}", name, did_you_mean(name, names_of_options(verb)));
+  return fmt::format("unknown option {}.{}", in_quotes(name),
+                     did_you_mean(name, names_of_options(verb)));
 }
 
 Command command_of(const CLI::App& verb, Draft& draft) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <csignal>
 
+#include <portwave/runtime/output/file_recorder.hpp>
+
 namespace portwave::cli {
 namespace {
 
@@ -11,35 +13,51 @@ static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may use no
 
 constexpr int kWatched[] = {SIGINT, SIGTERM, SIGHUP};
 
-void note(int signal) { noted_signal = signal; }
+/// Ends the program as the signal does, without leaving half of a file.
+void end_by(int signal) {
+  remove_unfinished_files();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // as soon as the handler returns
+}
 
-/// The terminal may go away when the program was told to outlive it.
-bool outlives_terminal() {
+/// The second one ends it.
+void note(int signal) {
+  if (noted_signal != 0) return end_by(signal);
+  noted_signal = signal;
+}
+
+bool is_ignored(int signal) {
   struct sigaction action = {};
-  sigaction(SIGHUP, nullptr, &action);
+  sigaction(signal, nullptr, &action);
   return action.sa_handler == SIG_IGN;
 }
 
 void set_handler(void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
-  // Restart interrupted writes; fall back to the default for the second signal.
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  action.sa_flags = SA_RESTART;  // of interrupted writes
   sigemptyset(&action.sa_mask);
   for (const int signal : kWatched) {
-    if (signal == SIGHUP && outlives_terminal()) continue;
+    // The terminal may go away when the program was told to outlive it.
+    if (signal == SIGHUP && is_ignored(SIGHUP)) continue;
     sigaction(signal, &action, nullptr);
   }
 }
 
 }  // namespace
 
+void end_tidily_on_signals() {
+  for (const int signal : kWatched) {
+    if (!is_ignored(signal)) std::signal(signal, end_by);
+  }
+}
+
 InterruptWatch::InterruptWatch() {
   noted_signal = 0;
   set_handler(note);
 }
 
-InterruptWatch::~InterruptWatch() { set_handler(SIG_DFL); }
+InterruptWatch::~InterruptWatch() { set_handler(end_by); }
 
 int InterruptWatch::signal() const { return noted_signal; }
 

@@ -2,6 +2,9 @@
 
 namespace portwave::cli {
 
+/// From now on SIGINT, SIGTERM and SIGHUP remove files that are being written before they end the program.
+void end_tidily_on_signals();
+
 /// While alive, SIGINT, SIGTERM and SIGHUP are noted instead of ending the program; a second one
 /// ends it. A SIGHUP that was ignored before, as under nohup, stays ignored.
 /// One at a time.

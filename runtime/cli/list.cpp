@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "columns.hpp"
@@ -213,7 +214,7 @@ const PartType& known_type(const std::string& name) {
   if (const PartType* const type = find_part_type(name)) return *type;
   std::vector<std::string> names;
   for (const PartType& type : catalogue()) names.push_back(type.name);
-  throw ConfigError("", fmt::format("there is no type of part \"{}\".\n  types: {}.{}", name,
+  throw ConfigError("", fmt::format("there is no type of part {}.\n  types: {}.{}", in_quotes(name),
                                     fmt::join(names, ", "), did_you_mean(name, names)));
 }
 

@@ -12,6 +12,7 @@
 
 #include <portwave/runtime/scenario/block_kinds.hpp>
 #include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "columns.hpp"
 #include "commands.hpp"
@@ -99,8 +100,9 @@ const BlockKind& known_block(const std::string& name) {
   if (found != block_kinds().end()) return *found;
   std::vector<std::string> names;
   for (const BlockKind& kind : block_kinds()) names.push_back(kind.name);
-  throw ConfigError("", fmt::format("there is no kind of block \"{}\".\n  blocks: {}.{}", name,
-                                    fmt::join(names, ", "), did_you_mean(name, names)));
+  throw ConfigError("",
+                    fmt::format("there is no kind of block {}.\n  blocks: {}.{}", in_quotes(name),
+                                fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include <portwave/coupling/method/method_table.hpp>
 #include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "columns.hpp"
 #include "commands.hpp"
@@ -147,7 +148,7 @@ std::string methods_text() {
 const MethodInfo& known_method(const std::string& name) {
   if (const auto kind = find_method_kind(name)) return *family_of(*kind).find(*kind);
   throw ConfigError(
-      "", fmt::format("there is no method \"{}\".\n  methods: {}.{}", name,
+      "", fmt::format("there is no method {}.\n  methods: {}.{}", in_quotes(name),
                       fmt::join(method_names(), ", "), did_you_mean(name, method_names())));
 }
 

@@ -16,6 +16,7 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "ranks.hpp"
 
 namespace portwave::cli {
@@ -109,5 +110,6 @@ int main(int argc, char** argv) {
   // A pipe that breaks and a file that may not grow are seen in the result of the write.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  portwave::cli::end_tidily_on_signals();
   return portwave::cli::run_on_all_ranks({argv + 1, argv + argc});
 }

@@ -59,7 +59,8 @@ std::string IntegerRange::defect(std::string_view text) const {
     return fmt::format("{} must be an integer from {} to {}", in_quotes(text), least, most);
   }
   const bool inside = read.ec == std::errc{} && value >= least && value <= most;
-  return inside ? std::string() : fmt::format("{} is not in {} to {}", text, least, most);
+  return inside ? std::string()
+                : fmt::format("{} is not in {} to {}", printable(text), least, most);
 }
 
 std::string RealRange::defect(std::string_view text) const {
@@ -71,7 +72,8 @@ std::string RealRange::defect(std::string_view text) const {
     return fmt::format("{} must be a number from {:g} to {:g}", in_quotes(text), least, most);
   }
   const bool inside = read.ec == std::errc{} && value >= least && value <= most;
-  return inside ? std::string() : fmt::format("{} is not in {:g} to {:g}", text, least, most);
+  return inside ? std::string()
+                : fmt::format("{} is not in {:g} to {:g}", printable(text), least, most);
 }
 
 std::int64_t integer(std::string_view text) {

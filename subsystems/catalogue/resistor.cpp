@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "linear_elements.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {
@@ -24,7 +25,8 @@ std::unique_ptr<Subsystem> build(const Parameters& p) {
 
 std::unique_ptr<Subsystem> make_resistor(double resistance, const Port& port) {
   if (!std::isfinite(resistance) || resistance < 0.0) {
-    throw ConfigError("/resistance", fmt::format("must be finite and >= 0, got {}", resistance));
+    throw ConfigError("/resistance",
+                      fmt::format("must be finite and >= 0, got {}", shown_number(resistance)));
   }
   Port closing = port;
   closing.causality = Causality::flow_in;

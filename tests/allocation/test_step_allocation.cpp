@@ -135,7 +135,7 @@ System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
 }
 
 StepperOptions serial(double gamma) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().impedance = {gamma};
   return options;
 }

@@ -14,7 +14,8 @@ The blocks of a page are taken in their order, in a scratch folder that has exam
 
 Comments in the lines before a block say what is not usual of it:
 
-    <!-- not run: REASON -->       it is neither run nor compared
+    <!-- not run: REASON -->       it is neither run nor compared, but read: commands by bash, and command lines of
+                                   portwave by the program, which then lacks the scenario
     <!-- run by: FILE -->          a test that names this page runs it
     <!-- exits: N -->              it ends with N
     <!-- first: COMMAND -->        this is run before it, by bash
@@ -35,6 +36,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -130,7 +132,7 @@ class Page:
         except subprocess.TimeoutExpired:
             raise Defect("takes too long")
         self.printed += done.stdout + done.stderr
-        if done.returncode != wanted:
+        if wanted is not None and done.returncode != wanted:
             tail = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
             raise Defect(f"ends with {done.returncode}, not {wanted}\n{tail}")
 
@@ -144,6 +146,7 @@ class Page:
         if "not run" in marks:
             if len(marks["not run"]) < 10:
                 raise Defect("is not run, without a reason")
+            self.read_only(kind, text)
             return "excused"
         if "run by" in marks:
             test = self.sources / marks["run by"]
@@ -182,6 +185,36 @@ class Page:
             self.call(["python3", "-c", text])
             return "run"
         raise Defect("stands in no file that is compiled or run")
+
+    def read_only(self, kind, text):
+        """Of a block that is not run: whether bash, Python, JSON and portwave can read it."""
+        if kind == "sh":
+            self.call(["bash", "-n", "-c", text])
+            for line in text.replace("\\\n", " ").splitlines():
+                self.parse_command(line)
+        elif kind == "python":
+            compile(text, self.name, "exec")
+        elif kind == "json":
+            entries(text)
+
+    def parse_command(self, line):
+        """A command line of portwave, of a scenario that is not there: what is wrong is then the file alone."""
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # of several lines
+            return
+        places = [i for i, word in enumerate(words) if Path(word).name == "portwave"]
+        for begin, end in zip(places, places[1:] + [len(words)]):
+            own = words[begin + 1:end]
+            ends = [i for i, word in enumerate(own) if word in (";", "&", "&&", "||", "|", ">", "<")]
+            own = own[:ends[0]] if ends else own
+            absent = [word if word.startswith("-") else re.sub(r"[^=]*\.json$", "not_there/absent.json", word)
+                      for word in own]
+            before = self.printed
+            self.call(["portwave", *absent], wanted=None)
+            said, self.printed = self.printed[len(before):], before
+            if re.search(r"^See \"portwave.* --help\"\.$", said, re.M):
+                raise Defect(f"is not read by the program: portwave {' '.join(own)}\n{said.strip()}")
 
     def compiled(self):
         for folder, endings in COMPILED:

@@ -2,8 +2,11 @@
 
 import pathlib
 import re
+import warnings
 
 import pytest
+
+import portwave as pw
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
@@ -18,8 +21,22 @@ def test_blocks_of_a_page_run_in_their_order(page):
     own = blocks(page)
     assert own
     names = {}
-    for i, block in enumerate(own):
-        exec(compile(block, f"{page}, block {i + 1}", "exec"), names)
+    with warnings.catch_warnings():  # no shafts that turn against each other
+        warnings.simplefilter("error", pw.ScenarioWarning)
+        for i, block in enumerate(own):
+            exec(compile(block, f"{page}, block {i + 1}", "exec"), names)
+    if "system" in names:
+        pw.Stepper(names["system"])
+
+
+def test_the_system_that_the_page_builds_turns_together():
+    names = {}
+    exec(next(block for block in blocks("docs/reference/python.md") if "pw.System(" in block), {"pw": pw}, names)
+    stepper = pw.Stepper(names["system"])
+    stepper["supply.effort"] = 5.0
+    stepper.advance(500)
+    assert stepper["load.speed"] == pytest.approx(stepper["motor.speed"], rel=1e-9)
+    assert stepper["load.speed"] > 0.0
 
 
 def test_the_page_of_the_package_shows_what_it_says():

@@ -111,7 +111,7 @@ std::string try_case(const std::string& family, std::uint64_t seed, const Effort
 
 bool notices_one_bit(const std::string& family, std::uint64_t seed) {
   Case own = make_case(family, seed, 40);
-  own.options.method = CouplingMethod();
+  own.options.method = WaveCoupling{};
   own.options.sizes.reset();
   Case other = own;
   other.options.step_s = std::nextafter(own.options.step_s, 1.0);

@@ -170,22 +170,22 @@ class Restless final : public Component {
 
 struct Failing {
   std::string name;
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
 };
 
 std::vector<Failing> methods() {
   std::vector<Failing> all = {{"auto", CouplingMethod::automatic(1e-9)}};
-  CouplingMethod interface;
+  CouplingMethod interface = WaveCoupling{};
   interface.waves() = WaveCoupling::of_kind(WaveUpdate::interface);
   all.push_back({"interface", interface});
-  CouplingMethod rescued;
+  CouplingMethod rescued = WaveCoupling{};
   rescued.waves().kind = WaveUpdate::peaceman_rachford;
   rescued.waves().impedance = {20.0};
   rescued.waves().iterations = 40;
   rescued.waves().tolerance = 1e-9;
   rescued.waves().rescue_after = 3;
   all.push_back({"rescued", rescued});
-  CouplingMethod accelerated;
+  CouplingMethod accelerated = WaveCoupling{};
   accelerated.waves().iterations = 40;
   accelerated.waves().impedance = {20.0};
   accelerated.waves().tolerance = 1e-9;

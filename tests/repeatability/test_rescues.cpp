@@ -20,7 +20,7 @@ constexpr int kSteps = 150;
 
 struct RescuingMethod {
   std::string name;
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
 };
 
 void PrintTo(const RescuingMethod& method, std::ostream* out) { *out << method.name; }
@@ -28,7 +28,7 @@ void PrintTo(const RescuingMethod& method, std::ostream* out) { *out << method.n
 std::vector<RescuingMethod> rescuing_methods() {
   std::vector<RescuingMethod> all = {{"auto", CouplingMethod::automatic()}};
   for (const WaveUpdate kind : {WaveUpdate::peaceman_rachford, WaveUpdate::douglas_rachford}) {
-    CouplingMethod method;
+    CouplingMethod method = WaveCoupling{};
     WaveCoupling& m = method.waves();
     m.kind = kind;
     m.impedance = {30.0};

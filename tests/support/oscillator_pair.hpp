@@ -14,7 +14,7 @@ inline constexpr double kPairEnergy_J = 68.8;
 
 /// The published method, so unguarded.
 inline StepperOptions pair_options(int iterations, int threads = 1) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = iterations;
   options.method.waves().impedance = {0.4};

@@ -126,7 +126,7 @@ inline SlicedNetwork islands() {
 }
 
 inline StepperOptions options_of(double impedance = 0.8) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = 6;
   options.method.waves().impedance = {impedance};

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
+
 namespace portwave {
 namespace {
 
@@ -60,9 +62,9 @@ class OptionCheck {
   void operator()(const SpecialOption&) {}
 
  private:
-  template <typename Value>
-  void expect(bool good, const std::string& expected, Value value) {
-    if (!good) issues_.push_back({place_, fmt::format("must be {}, got {}", expected, value)});
+  void expect(bool good, const std::string& expected, double value) {
+    if (!good)
+      issues_.push_back({place_, fmt::format("must be {}, got {}", expected, shown_number(value))});
   }
 
   const CouplingMethod& method_;

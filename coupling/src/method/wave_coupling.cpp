@@ -9,6 +9,7 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
@@ -53,7 +54,7 @@ void check_impedance(const CouplingMethod& method, Issues& issues) {
   const double factor = waves.retune_factor;
   if (factor == 0.0 || (factor > 1.0 && std::isfinite(factor))) return;
   issues.push_back({"/method/impedance/retune_factor",
-                    fmt::format("must be {}, got {}", kRetuneFactorRange, factor)});
+                    fmt::format("must be {}, got {}", kRetuneFactorRange, shown_number(factor))});
 }
 
 /// Whoever looks at the gap, or at earlier evaluations, waits for all ranks.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
@@ -161,7 +162,8 @@ struct GaussReference::Impl {
   static int checked(const System& system, double step_s, int count) {
     Issues issues;
     if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-      issues.push_back({"/step_s", fmt::format("must be > 0 and finite, got {}", step_s)});
+      issues.push_back(
+          {"/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
     }
     if (count < 1 || count > 3) {
       issues.push_back({"/stages", fmt::format("must be 1 to 3, got {}", count)});

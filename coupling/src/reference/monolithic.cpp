@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "reference/scaled_sparse_lu.hpp"
 
@@ -119,7 +120,8 @@ struct MonolithicReference::Impl {
       : system(coupled), h(step_s), options(chosen) {
     Issues issues;
     if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-      issues.push_back({"/step_s", fmt::format("must be > 0 and finite, got {}", step_s)});
+      issues.push_back(
+          {"/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
     }
     if (options.max_newton_steps < 1) {
       issues.push_back({"/max_newton_steps", "must be > 0"});

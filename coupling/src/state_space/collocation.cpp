@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "state_space/stage_solver.hpp"
 
 namespace portwave {
@@ -135,7 +136,8 @@ struct CollocationReference::Impl {
   Impl(const CondensedSystem& s, double h, Tableau chosen)
       : system(s), step_s(h), method(std::move(chosen)), n(s.size()) {
     if (!(h > 0.0) || !std::isfinite(h)) {
-      throw ConfigError("/time/step_s", fmt::format("must be > 0 and finite, got {}", h));
+      throw ConfigError("/time/step_s",
+                        fmt::format("must be > 0 and finite, got {}", shown_number(h)));
     }
     check(method, system);
     E = system.E();

@@ -796,9 +796,7 @@ class Equations {
                                 (i < ports_ ? ".effort" : ".flow"));
     }
     for (const System::SettableInput& input : system_.settable_inputs()) {
-      const Part& part = system_.parts()[at(input.part)];
-      out.input_names.push_back(part.name + "." +
-                                part.component->signature().inputs[at(input.channel)].name);
+      out.input_names.push_back(system_.input_label(input));
     }
   }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "state_space/local_flows.hpp"
 
@@ -19,7 +20,8 @@ namespace {
 Issues defects(const CondensedSystem& system, double step_s, const Splitting& s) {
   Issues issues;
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    issues.push_back({"/time/step_s", fmt::format("must be > 0 and finite, got {}", step_s)});
+    issues.push_back(
+        {"/time/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
   }
   for (const CondensedBlock& block : system.blocks()) {
     // By rank: a factorisation takes an E that is singular but for rounding.

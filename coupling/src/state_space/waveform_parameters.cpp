@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "state_space/linear_solver.hpp"
 
 namespace portwave {
@@ -38,7 +39,7 @@ class Resolver {
     issues_.push_back({std::move(where), std::move(what)});
   }
   void expect(bool good, const char* where, const char* range, double value) {
-    if (!good) fail(where, fmt::format("must be {}, got {}", range, value));
+    if (!good) fail(where, fmt::format("must be {}, got {}", range, shown_number(value)));
   }
 
   void check_numbers() {

@@ -204,6 +204,11 @@ void add_pieces(SystemBuilder& builder, const std::string& name, const Component
                 const Cut& cut, const SystemBuilder::PartOptions& options) {
   const std::vector<double> initial =
       options.initial_state.empty() ? whole.default_state() : options.initial_state;
+  CutName names{name, whole.signature(), 0, static_cast<int>(cut.pieces.size()), {}, {}, {}};
+  for (const Cut::Place& place : cut.states) names.states.push_back({place.piece, place.state});
+  for (const CutPort& port : cut.ports) names.ports.push_back(path_of(name, cut, port));
+  for (const CutPiece& piece : cut.pieces) names.copies.push_back(piece.states);
+  builder.begin_cut(std::move(names));
   for (const CutPiece& piece : cut.pieces) {
     SystemBuilder::PartOptions own;
     own.substeps = options.substeps;

@@ -7,6 +7,7 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -41,8 +42,8 @@ void check_finite(Issues& issues, const char* where, const Eigen::MatrixXd& matr
   for (Eigen::Index j = 0; j < matrix.cols(); ++j) {
     for (Eigen::Index i = 0; i < matrix.rows(); ++i) {
       if (std::isfinite(matrix(i, j))) continue;
-      issues.push_back(
-          {where, fmt::format("entry ({},{}) = {} is not finite", i, j, matrix(i, j))});
+      issues.push_back({where, fmt::format("entry ({},{}) = {} is not finite", i, j,
+                                           shown_number(matrix(i, j)))});
       return;
     }
   }

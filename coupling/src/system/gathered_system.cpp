@@ -39,6 +39,10 @@ System gathered_system(std::span<const System* const> systems, const double* sta
       out.island_of_part_.push_back(out.island_count_ + island);
     }
     out.island_count_ += own->island_count_;
+    for (CutName cut : own->cuts_) {
+      cut.first_part += first_part;
+      out.cuts_.push_back(std::move(cut));
+    }
     for (const System::SettableInput& input : own->settable_inputs_) {
       out.settable_inputs_.push_back({first_part + input.part, input.channel, input.initial});
     }

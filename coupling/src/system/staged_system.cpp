@@ -90,6 +90,7 @@ System staged_system(const System& system, int stages) {
   out.island_of_part_ = system.island_of_part_;
   out.island_count_ = system.island_count_;
   out.parts_by_name_ = system.parts_by_name_;
+  out.cuts_ = system.cuts_;
   out.slice_ = system.slice_;
   return out;
 }

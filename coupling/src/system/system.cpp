@@ -128,6 +128,34 @@ std::pair<int, int> System::find_port(std::string_view path) const {
   return {-1, -1};
 }
 
+const CutName* System::find_cut(std::string_view name) const {
+  const auto found = std::ranges::find(cuts_, name, &CutName::name);
+  return found == cuts_.end() ? nullptr : &*found;
+}
+
+const CutName* System::cut_with(int part) const {
+  const auto found =
+      std::ranges::find_if(cuts_, [part](const CutName& own) { return own.has_part(part); });
+  return found == cuts_.end() ? nullptr : &*found;
+}
+
+const std::string& System::name_of_part(int part) const {
+  const CutName* const cut = cut_with(part);
+  return cut != nullptr ? cut->name : parts_[part].name;
+}
+
+int System::find_setting(int part, int channel) const {
+  if (part < 0 || part >= static_cast<int>(parts_.size()) || channel < 0) return -1;
+  const std::vector<Signal>& inputs = parts_[part].inputs;
+  if (channel >= static_cast<int>(inputs.size()) || !inputs[channel].is_settable()) return -1;
+  return inputs[channel].slot();
+}
+
+std::string System::input_label(const SettableInput& input) const {
+  return name_of_part(input.part) + "." +
+         parts_[input.part].component->signature().inputs[input.channel].name;
+}
+
 std::string System::port_label(int scalar_port) const {
   const ScalarPort& scalar = scalar_ports_[scalar_port];
   const Part& part = parts_[scalar.part];
@@ -171,6 +199,12 @@ SystemBuilder& SystemBuilder::add_outside(std::string name,
   return *this;
 }
 
+SystemBuilder& SystemBuilder::begin_cut(CutName cut) {
+  cut.first_part = static_cast<int>(parts_.size());
+  cuts_.push_back(std::move(cut));
+  return *this;
+}
+
 SystemBuilder& SystemBuilder::join(Joint joint, std::vector<std::string> ports) {
   joints_.push_back({std::move(joint), std::move(ports)});
   return *this;
@@ -208,17 +242,20 @@ System SystemBuilder::build() {
   }
   throw_if_any(std::move(issues));
 
-  System system = draft.assemble(parts_);
+  System system = draft.assemble(parts_, std::move(cuts_));
   parts_.clear();
   joints_.clear();
+  cuts_.clear();
   return system;
 }
 
-System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
+System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from,
+                                      std::vector<CutName> cuts) const {
   const auto is_resistive = [](const PendingJoint& pending) {
     return std::holds_alternative<joint::Resistive>(pending.joint);
   };
   System system;
+  system.cuts_ = std::move(cuts);
   system.parts_.reserve(from.size() + static_cast<std::size_t>(std::count_if(
                                           joints.begin(), joints.end(), is_resistive)));
   system.junctions_.reserve(joints.size());
@@ -241,9 +278,9 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
       const std::size_t channel = channels.at(name);
       part.inputs[channel] = signal;
       if (signal.is_settable()) {
-        part.inputs[channel].set_slot(static_cast<int>(system.settable_inputs_.size()));
-        system.settable_inputs_.push_back(
-            {static_cast<int>(system.parts_.size()), static_cast<int>(channel), signal(0.0)});
+        const System::SettableInput input{static_cast<int>(system.parts_.size()),
+                                          static_cast<int>(channel), signal(0.0)};
+        part.inputs[channel].set_slot(slot_of(system, input, name));
       }
       part.input_is_driven[channel] = true;
     }
@@ -277,6 +314,19 @@ std::vector<double> System::initial_settings() const {
   std::vector<double> values;
   for (const SettableInput& input : settable_inputs_) values.push_back(input.initial);
   return values;
+}
+
+int SystemBuilder::Draft::slot_of(System& system, const System::SettableInput& input,
+                                  const std::string& channel) {
+  if (const CutName* const cut = system.cut_with(input.part)) {
+    for (int piece = cut->first_part; piece < input.part; ++piece) {
+      const Part& other = system.parts_[piece];
+      const int same = index_of(channel, other.component->signature().inputs);
+      if (same >= 0 && other.inputs[same].is_settable()) return other.inputs[same].slot();
+    }
+  }
+  system.settable_inputs_.push_back(input);
+  return static_cast<int>(system.settable_inputs_.size()) - 1;
 }
 
 void SystemBuilder::Draft::insert(System& system, Part part) {

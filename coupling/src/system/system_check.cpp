@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "system/domain_hints.hpp"
 #include "system/system_draft.hpp"
@@ -220,7 +221,8 @@ void SystemBuilder::Draft::check_initial_state(int part) {
     if (std::isfinite(state[i])) continue;
     is_finite = false;
     add(is_given ? fmt::format("{}/{}", where(), i) : where(),
-        fmt::format("{} must be finite, got {}", printable(states[i].name), state[i]));
+        fmt::format("{} must be finite, got {}", printable(states[i].name),
+                    shown_number(state[i])));
   }
   if (!is_finite) return;
   for (Issue& issue : pending.component->check_initial_state(state.data())) {
@@ -334,8 +336,8 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
   }
   if (!list.empty()) list += ".";
   const std::string nearest = part_names().nearest(name);
-  add(where,
-      fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list, suggestion(nearest)));
+  add(where, fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list,
+                         suggestion(nearest, name)));
   const auto meant = part_by_name.find(nearest);
   if (meant != part_by_name.end()) excuse(meant->second, port);
 }
@@ -345,7 +347,7 @@ void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
   const std::vector<Port>& ports = parts[part].component->signature().ports;
   const std::string nearest = port_names(part).nearest(port);
   add(where, fmt::format("subsystem {} has no port {}.\n{}{}", in_quotes(parts[part].name),
-                         in_quotes(port), list_ports(ports), suggestion(nearest)));
+                         in_quotes(port), list_ports(ports), suggestion(nearest, port)));
   excuse(part, nearest);
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "system/system_draft.hpp"
 
 namespace portwave {
@@ -15,7 +16,7 @@ void SystemBuilder::Draft::check_values(int joint) {
   const auto where = [joint] { return fmt::format("/couplings/{}", joint); };
   const auto check_ratio = [&](double ratio) {
     if (std::isfinite(ratio) && ratio != 0.0) return;
-    add(where() + "/ratio", fmt::format("must be finite and not 0, got {}", ratio));
+    add(where() + "/ratio", fmt::format("must be finite and not 0, got {}", shown_number(ratio)));
   };
   std::visit(
       [&](const auto& kind) {
@@ -25,7 +26,7 @@ void SystemBuilder::Draft::check_values(int joint) {
         } else if constexpr (std::is_same_v<T, joint::Resistive>) {
           if (std::isfinite(kind.resistance) && kind.resistance >= 0.0) return;
           add(where() + "/resistance",
-              fmt::format("must be finite and >= 0, got {}", kind.resistance));
+              fmt::format("must be finite and >= 0, got {}", shown_number(kind.resistance)));
         } else if constexpr (std::is_same_v<T, joint::SkewGain>) {
           check_gain(kind, where() + "/gain", scalar_size(joint));
         } else if constexpr (std::is_same_v<T, joint::Kernel>) {

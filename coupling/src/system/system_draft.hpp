@@ -73,7 +73,7 @@ struct SystemBuilder::Draft {
   void check_open_ports();
 
   /// The system, once there is no issue. Takes the parts out of `from`.
-  System assemble(std::vector<PendingPart>& from) const;
+  System assemble(std::vector<PendingPart>& from, std::vector<CutName> cuts) const;
 
  private:
   void add(std::string where, std::string what);
@@ -107,6 +107,10 @@ struct SystemBuilder::Draft {
   const Component* owner_of_port_names_ = nullptr;
 
   static void insert(System& system, Part part);
+  /// Of a settable input of the part that is to be inserted next: one of its own, or, of a piece, that
+  /// of the part that was cut.
+  static int slot_of(System& system, const System::SettableInput& input,
+                     const std::string& channel);
   static void join(System& system, const Joint& joint, std::span<const PortReference> ports,
                    SharedStructures& structures);
   static PortReference add_termination(System& system, double resistance, PortReference port);

@@ -125,7 +125,8 @@ PORTWAVE_API double portwave_read(const portwave_simulation* simulation, int qua
 PORTWAVE_API portwave_status portwave_read_all(const portwave_simulation* simulation,
                                                const int* quantities, size_t count, double* values);
 
-/* All states, part by part in the order of the scenario. `count` must be portwave_state_count. */
+/* All states, part by part in the order of the scenario; those of a part that is cut once, as the part has
+ * them. `count` must be portwave_state_count. */
 PORTWAVE_API size_t portwave_state_count(const portwave_simulation* simulation);
 PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                              size_t count);

@@ -413,8 +413,10 @@ portwave_status portwave_read_all(const portwave_simulation* simulation, const i
 
 size_t portwave_state_count(const portwave_simulation* simulation) {
   if (simulation == nullptr) return 0;
+  const portwave::System& system = simulation->stepper->system();
+  if (!system.cuts().empty()) return portwave::state_names(system).named.size();
   size_t count = 0;
-  for (const portwave::Part& part : simulation->stepper->system().parts()) {
+  for (const portwave::Part& part : system.parts()) {
     count += static_cast<size_t>(part.component->signature().state_size());
   }
   return count;
@@ -430,7 +432,14 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
                     .c_str());
   }
   return guarded([&] {
-    const int parts = static_cast<int>(simulation->stepper->system().parts().size());
+    const portwave::System& system = simulation->stepper->system();
+    if (!system.cuts().empty()) {
+      for (const portwave::NamedState& own : portwave::state_names(system).named) {
+        *values++ = simulation->stepper->state(own.part)[static_cast<size_t>(own.index)];
+      }
+      return PORTWAVE_OK;
+    }
+    const int parts = static_cast<int>(system.parts().size());
     for (int part = 0; part < parts; ++part) {
       values = std::ranges::copy(simulation->stepper->state(part), values).out;
     }

@@ -29,6 +29,7 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -420,7 +421,8 @@ void Ensemble::set_input(int replica, int slot, double value) {
         fmt::format("there is no settable input {} of {}", slot, impl_->inputs));
   }
   if (!std::isfinite(value)) {
-    throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
+    throw std::invalid_argument(
+        fmt::format("an input must be finite, got {}", shown_number(value)));
   }
   impl_->settings[at(replica) * at(impl_->inputs) + at(slot)] = value;
 }

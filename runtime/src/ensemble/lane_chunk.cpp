@@ -369,8 +369,8 @@ void LaneChunk::fail(int part, int iteration, StepFault fault, const std::string
   stale_ = true;
   if (interface_ && revocable_) interface_->revoke();
   revocable_ = false;
-  const StepError error(system_.parts()[at(part)].name, clock_.steps(), iteration,
-                        method().iterations, fault, detail);
+  const StepError error(system_.name_of_part(part), clock_.steps(), iteration, method().iterations,
+                        fault, detail);
   ReplicaStatus& status = statuses_[at(replica_of(part))];
   status.part = error.part();
   status.fault = fault;

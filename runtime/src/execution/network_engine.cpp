@@ -205,7 +205,7 @@ class NetworkEngine final : public StepEngine {
 
   [[noreturn]] void fail(const NetworkFault& fault) const {
     const bool iterates = is_iteration() && fault.iteration() >= 0;
-    throw StepError(fault.part() < 0 ? std::string() : system().parts()[at(fault.part())].name,
+    throw StepError(fault.part() < 0 ? std::string() : system().name_of_part(fault.part()),
                     clock().steps(), fault.iteration(),
                     iterates ? iterations_of(options_.method) : StepError::kNoIterations,
                     fault.fault(), fault.what());

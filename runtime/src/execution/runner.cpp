@@ -101,7 +101,7 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
   };
   if (options.executor == ExecutorKind::serial) return serial_runner("serial");
   if (const int part = find_single_threaded(waves); part >= 0 && threads > 1) {
-    const std::string& name = waves.system().parts()[static_cast<std::size_t>(part)].name;
+    const std::string& name = waves.system().name_of_part(part);
     return serial_runner(fmt::format("serial (subsystem \"{}\" is not thread-safe)", name));
   }
   if (automatic && threads == 1) return serial_runner("serial");

@@ -89,9 +89,7 @@ class StepEngine {
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
   /// Of a part that it names.
-  virtual std::string name_of_part(int number) const {
-    return system().parts()[static_cast<std::size_t>(number)].name;
-  }
+  virtual std::string name_of_part(int number) const { return system().name_of_part(number); }
   virtual const IterationStatistics& iterations() const = 0;
   /// As CouplingLooks::residual, of the last step; nothing where there is a tolerance to be met.
   virtual std::optional<double> coupling_residual() { return std::nullopt; }

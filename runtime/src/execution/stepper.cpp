@@ -19,6 +19,8 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "signals/signal_run.hpp"
 
@@ -154,8 +156,9 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
 
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
-  throw std::invalid_argument(fmt::format(
-      "the time to step to must be finite, got {} s: a run would never come to it", time_s));
+  throw std::invalid_argument(
+      fmt::format("the time to step to must be finite, got {} s: a run would never come to it",
+                  shown_number(time_s)));
 }
 
 void expect_part(const System& system, int part) {
@@ -172,7 +175,7 @@ void expect_to_end(const StepEngine* engine) noexcept {
 
 void refuse_non_finite(double value) {
   if (std::isfinite(value)) return;
-  throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
+  throw std::invalid_argument(fmt::format("an input must be finite, got {}", shown_number(value)));
 }
 
 }  // namespace
@@ -295,7 +298,8 @@ StepReport Stepper::step_to(double limit_s) {
 
 StepReport Stepper::step(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {:g} s", step_s));
+    throw std::invalid_argument(
+        fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
   }
   Acting acting(engine_->activity(), Activity::Kind::step);
   if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");
@@ -408,13 +412,9 @@ std::span<const EventCount> Stepper::event_counts() const {
 
 InputSlot Stepper::find_input(std::string_view path) const {
   const auto inputs = system().settable_inputs();
-  const auto label = [this](const System::SettableInput& input) {
-    const Part& part = system().parts()[at(input.part)];
-    return part.name + "." + part.component->signature().inputs[at(input.channel)].name;
-  };
   std::vector<std::string> names;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    names.push_back(label(inputs[i]));
+    names.push_back(system().input_label(inputs[i]));
     if (names.back() == path) return {static_cast<int>(i)};
   }
   std::string what = fmt::format("no settable input is named \"{}\".", path);
@@ -466,15 +466,12 @@ void Stepper::set_inputs(std::span<const double> values) {
 }
 
 double& Stepper::setting(int part, int channel) const {
-  const auto inputs = system().settable_inputs();
-  const auto found = std::ranges::find_if(inputs, [&](const System::SettableInput& input) {
-    return input.part == part && input.channel == channel;
-  });
-  if (found == inputs.end()) {
+  const int slot = system().find_setting(part, channel);
+  if (slot < 0) {
     throw std::out_of_range(
         fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
   }
-  return settings()[static_cast<std::size_t>(found - inputs.begin())];
+  return settings()[at(slot)];
 }
 
 void Stepper::set_input(int part, int channel, double value) {
@@ -618,8 +615,22 @@ std::span<const double> Stepper::state(int part) const {
 
 std::span<const double> Stepper::state(std::string_view part) const {
   const int index = system().find_part(part);
-  if (index < 0) throw std::out_of_range("no part is named \"" + std::string(part) + "\"");
-  return state(index);
+  if (index >= 0) return state(index);
+  if (const CutName* const cut = system().find_cut(part)) return state_of_cut(*cut);
+  std::vector<std::string> names;
+  for (const Part& own : system().parts()) names.push_back(own.name);
+  for (const CutName& cut : system().cuts()) names.push_back(cut.name);
+  throw std::out_of_range(fmt::format("no part is named {}.{}", in_quotes(part),
+                                      NameSearch(std::move(names)).did_you_mean(part)));
+}
+
+std::span<const double> Stepper::state_of_cut(const CutName& cut) const {
+  std::vector<double>& whole = whole_states_[cut.name];
+  whole.clear();
+  for (const CutName::State& own : cut.states) {
+    whole.push_back(state(cut.first_part + own.piece)[at(own.index)]);
+  }
+  return whole;
 }
 
 double Stepper::effort(int scalar_port) const {

@@ -275,8 +275,7 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
 void WaveEngine::fail(const PhaseStatus& status, int iteration) {
   stale_ = true;
   const int part = std::max(status.part, 0);
-  throw StepError(slices_ ? slices_->name_of(part)
-                          : waves_.system().parts()[static_cast<std::size_t>(part)].name,
+  throw StepError(slices_ ? slices_->name_of(part) : waves_.system().name_of_part(part),
                   clock_.steps(), iteration, options_.method.waves().iterations, status.fault,
                   status.detail);
 }

@@ -7,6 +7,7 @@
 #include "generate/network_sizes.hpp"
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/runtime/generate/generate.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_settings.hpp"
 
@@ -78,7 +79,7 @@ class NetworkCheck {
 
   bool number(const char* where, double value, const NumberRange& range) {
     if (range.contains(value)) return true;
-    add(where, fmt::format("must be {}, got {}", range.describe(), value));
+    add(where, fmt::format("must be {}, got {}", range.describe(), shown_number(value)));
     return false;
   }
 

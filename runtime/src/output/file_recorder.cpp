@@ -358,6 +358,7 @@ std::unique_ptr<Follower> make_recording_follower(RecordingOptions options) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& text) {
+  remove_left_behind(path);
   PendingFile file(path);
   file.append(text);
   file.close();

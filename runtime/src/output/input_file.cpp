@@ -27,8 +27,9 @@ std::string_view other_than_file(mode_t mode) {
 
 std::filesystem::path plain_folder(const std::filesystem::path& folder) {
   std::error_code error;
-  std::filesystem::path plain =
-      std::filesystem::weakly_canonical(folder.empty() ? "." : folder, error);
+  const std::filesystem::path whole =
+      std::filesystem::absolute(folder.empty() ? "." : folder, error);
+  std::filesystem::path plain = std::filesystem::weakly_canonical(whole, error);
   if (error) plain = folder.lexically_normal();
   return plain.has_filename() ? plain : plain.parent_path();  // "folder/"
 }
@@ -36,7 +37,10 @@ std::filesystem::path plain_folder(const std::filesystem::path& folder) {
 bool lies_within(const std::filesystem::path& plain_folder, const std::filesystem::path& path) {
   if (path.native().find('\0') != std::string::npos) return false;
   std::error_code error;
-  const std::filesystem::path plain = std::filesystem::weakly_canonical(path, error);
+  // Of a relative path none of which is there, `weakly_canonical` leaves it relative.
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error) return false;
+  const std::filesystem::path plain = std::filesystem::weakly_canonical(whole, error);
   if (error) return false;  // links in a circle, and folders that may not be entered
   return std::ranges::mismatch(plain_folder, plain).in1 == plain_folder.end();
 }

@@ -135,6 +135,35 @@ std::string unknown_quantity(const System& system, int part, const std::string& 
                      did_you_mean(label, labels));
 }
 
+std::string unknown_in_cut(const CutName& cut, const std::string& name) {
+  std::vector<std::string> names = {"storage"};
+  for (const Port& port : cut.whole.ports) {
+    names.push_back(port.name + ".effort");
+    names.push_back(port.name + ".flow");
+  }
+  for (const StateVariable& state : cut.whole.states) names.push_back(state.name);
+  return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", in_quotes(cut.name),
+                     in_quotes(name), joined(names), did_you_mean(name, names));
+}
+
+/// What is of a part that was cut as a whole; nothing, and `defect`, where it has nothing of the name.
+std::optional<Observable> find_in_cut(const System& system, const std::string& label,
+                                      std::string& defect) {
+  if (system.cuts().empty()) return std::nullopt;
+  for (auto dot = label.rfind('.'); dot != std::string::npos && dot > 0;
+       dot = label.rfind('.', dot - 1)) {
+    const CutName* const cut = system.find_cut(std::string_view(label).substr(0, dot));
+    if (cut == nullptr) continue;
+    const std::string rest = label.substr(dot + 1);
+    if (rest == "storage") {
+      defect.clear();
+      return Observable{label, Observable::Kind::storage, cut->first_part, cut->pieces - 1, "J"};
+    }
+    if (defect.empty()) defect = unknown_in_cut(*cut, rest);
+  }
+  return std::nullopt;
+}
+
 std::string unknown_part(const System& system, const std::string& label, NameSearch& names) {
   const auto dot = label.find('.');
   if (dot != std::string::npos) {
@@ -184,7 +213,11 @@ bool is_wave(Observable::Kind kind) {
 
 std::vector<std::string> names_of_parts(const System& system) {
   std::vector<std::string> names;
-  for (const Part& part : system.parts()) names.push_back(part.name);
+  for (int part = 0; part < static_cast<int>(system.parts().size());) {
+    const CutName* const cut = system.cut_with(part);
+    names.push_back(system.name_of_part(part));
+    part += cut == nullptr ? 1 : cut->pieces;
+  }
   return names;
 }
 
@@ -192,13 +225,18 @@ std::optional<Observable> find_observable(const System& system, const std::strin
                                           MethodKind method,
                                           const std::function<NameSearch&()>& part_names,
                                           std::string& defect) {
+  const std::string path = label_by_pieces(system, label);
+  if (path == label) {
+    auto of_cut = find_in_cut(system, label, defect);
+    if (of_cut || !defect.empty()) return of_cut;
+  }
   Observable found;
   found.label = label;
   int nearest_part = -1;
   // Names of parts may contain dots: the longest that fits is tried first.
-  for (auto dot = label.rfind('.'); dot != std::string::npos && dot > 0;
-       dot = label.rfind('.', dot - 1)) {
-    const std::string_view text = label;
+  for (auto dot = path.rfind('.'); dot != std::string::npos && dot > 0;
+       dot = path.rfind('.', dot - 1)) {
+    const std::string_view text = path;
     const int part = system.find_part(text.substr(0, dot));
     if (part < 0) continue;
     nearest_part = part;

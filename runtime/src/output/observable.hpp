@@ -24,7 +24,7 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
 /// The wave of a port; only wave coupling has such.
 bool is_wave(Observable::Kind kind);
 
-/// By part.
+/// Of a part that was cut its own, once.
 std::vector<std::string> names_of_parts(const System& system);
 
 }  // namespace portwave

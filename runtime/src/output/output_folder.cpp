@@ -1,10 +1,17 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -32,20 +39,54 @@ bool make_folder(const std::filesystem::path& folder) {
   return created;
 }
 
-/// Whether a name is that of a hidden file of results (PendingFile), of a process that is gone.
-bool is_left_behind(std::string_view name) {
+/// When a process began [s since 1970], by the clock as it is; nothing where the system does not say.
+std::optional<double> start_of(int process) {
+  const auto text_of = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string stat = text_of(fmt::format("/proc/{}/stat", process));
+  const std::string system = text_of("/proc/stat");
+  const std::size_t boot = system.find("btime "), end_of_name = stat.rfind(')');
+  if (boot == std::string::npos || end_of_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(end_of_name + 1));
+  std::string field;  // the third of the file first; the 22nd is wanted (proc(5))
+  for (int i = 3; i <= 22; ++i) fields >> field;
+  const double ticks = std::atof(field.c_str());
+  return std::atof(system.c_str() + boot + 6) + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+/// Whether the process of this number is not the one that wrote a file: it is gone, or it began after the
+/// file was written to. In containers all runs may have the same number.
+bool is_another_process(int process, const std::filesystem::path& file) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) return true;
+  constexpr double kClocks_s = 2.0;  // the start is counted in ticks since the system was
+  struct stat status = {};
+  const std::optional<double> start = start_of(process);
+  return start && ::lstat(file.c_str(), &status) == 0 &&
+         static_cast<double>(status.st_mtime) + kClocks_s < *start;
+}
+
+/// The name of the file that a hidden one is the beginning of (PendingFile), where the process that wrote
+/// it is gone; empty otherwise.
+std::string left_behind_of(const std::filesystem::path& path) {
+  const std::string all = path.filename().string();
+  std::string_view name = all;
   constexpr std::string_view kEnd = ".part";
-  if (!name.starts_with('.') || !name.ends_with(kEnd)) return false;
+  if (!name.starts_with('.') || !name.ends_with(kEnd)) return {};
   name = name.substr(1, name.size() - 1 - kEnd.size());
   const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
+  if (dot == std::string_view::npos) return {};
   const std::string_view digits = name.substr(dot + 1), file = name.substr(0, dot);
   int process = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), process);
-  if (error != std::errc{} || end != digits.data() + digits.size() || process <= 0) return false;
-  const bool is_of_results = file.ends_with(".csv") || file.ends_with(".rows") ||
-                             file.ends_with(".json") || file.ends_with(".h5");
-  return is_of_results && ::kill(process, 0) != 0 && errno == ESRCH;
+  if (error != std::errc{} || end != digits.data() + digits.size() || process <= 0) return {};
+  return is_another_process(process, path) ? std::string(file) : std::string();
+}
+
+bool is_of_results(std::string_view file) {
+  return file.ends_with(".csv") || file.ends_with(".rows") || file.ends_with(".json") ||
+         file.ends_with(".h5") || file.ends_with(".html");
 }
 
 /// A process that was killed could not tidy up.
@@ -53,7 +94,7 @@ std::vector<std::filesystem::path> left_behind_in(const std::filesystem::path& f
   std::vector<std::filesystem::path> out;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (is_left_behind(entry.path().filename().string())) out.push_back(entry.path());
+    if (is_of_results(left_behind_of(entry.path()))) out.push_back(entry.path());
   }
   return out;
 }
@@ -69,6 +110,15 @@ std::filesystem::path spared(std::filesystem::path folder,
 }
 
 }  // namespace
+
+void remove_left_behind(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    if (left_behind_of(entry.path()) == file.filename().string()) ::unlink(entry.path().c_str());
+  }
+}
 
 OutputFolder::OutputFolder(std::filesystem::path path)
     : path_(std::move(path)), created_(make_folder(path_)), process_(::getpid()) {

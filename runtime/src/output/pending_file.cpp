@@ -1,5 +1,7 @@
 #include "output/pending_file.hpp"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -12,14 +14,42 @@
 
 #include <fmt/core.h>
 
+#include "portwave/runtime/output/file_recorder.hpp"
+
 namespace portwave {
 namespace {
+
+/// The hidden files of this process. Handlers of signals read it, which may use nothing that waits. More
+/// files than places are left to the next run.
+std::array<std::atomic<const char*>, 64> hidden_files = {};
+std::atomic<pid_t> owner = 0;
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+int note_hidden(const std::filesystem::path& path) {
+  owner = ::getpid();
+  for (std::size_t i = 0; i < hidden_files.size(); ++i) {
+    const char* nobody = nullptr;
+    if (hidden_files[i].compare_exchange_strong(nobody, path.c_str())) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void forget_hidden(int place) {
+  if (place >= 0) hidden_files[static_cast<std::size_t>(place)] = nullptr;
+}
 
 std::filesystem::path hidden_path(const std::filesystem::path& path) {
   return path.parent_path() / fmt::format(".{}.{}.part", path.filename().string(), ::getpid());
 }
 
 }  // namespace
+
+void remove_unfinished_files() noexcept {
+  if (owner != ::getpid()) return;  // a child of the process that writes them
+  for (const std::atomic<const char*>& file : hidden_files) {
+    if (const char* const path = file.load(); path != nullptr) ::unlink(path);
+  }
+}
 
 PendingFile::PendingFile(std::filesystem::path path)
     : path_(std::move(path)),
@@ -30,6 +60,7 @@ PendingFile::PendingFile(std::filesystem::path path)
   descriptor_ =
       ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) fail(errno);
+  place_ = note_hidden(hidden_);
 }
 
 PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanwhile, bool goes_on)
@@ -44,6 +75,7 @@ PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanw
 }
 
 PendingFile::~PendingFile() {
+  forget_hidden(place_);
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!published_ && !stays_ && process_.is_own()) ::unlink(hidden_.c_str());
 }

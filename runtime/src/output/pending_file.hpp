@@ -65,8 +65,12 @@ class PendingFile {
   std::size_t used_ = 0;
   std::int64_t length_ = -1;  // to go on from; negative: it has been cut there
   int descriptor_ = -1;
+  int place_ = -1;  ///< among the hidden files that a signal removes
   bool stays_ = false;
   bool published_ = false;
 };
+
+/// Removes what killed processes have left of a file under its hidden names.
+void remove_left_behind(const std::filesystem::path& file);
 
 }  // namespace portwave

@@ -52,7 +52,7 @@ const Watch* ending_watch(const Stepper& stepper) {
 
 std::string first_part_of(const System& system, int island) {
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    if (system.island_of_part(i) == island) return system.parts()[static_cast<std::size_t>(i)].name;
+    if (system.island_of_part(i) == island) return system.name_of_part(i);
   }
   return {};
 }
@@ -77,6 +77,16 @@ double RunSummary::mismatch_share() const {
       std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
   if (!has_ledger || !(astray_J > rounding_J)) return 0.0;
   return astray_J / moved_J;
+}
+
+/// Of a part that was cut once.
+std::vector<std::string> names_of(const System& system, const std::vector<int>& parts) {
+  std::vector<std::string> names;
+  for (const int part : parts) {
+    const std::string& name = system.name_of_part(part);
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  return names;
 }
 
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
@@ -129,13 +139,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);
   }
-  for (const int part : summary.certificate.unjudged_parts) {
-    summary.unjudged_parts.push_back(stepper.system().parts()[static_cast<std::size_t>(part)].name);
-  }
-  for (const int part : summary.certificate.unrepeatable_parts) {
-    summary.unrepeatable_parts.push_back(
-        stepper.system().parts()[static_cast<std::size_t>(part)].name);
-  }
+  summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
+  summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);
   if (summary.steps > 0) {
     summary.notes = tables_out_of_reach(stepper.system(), stepper.signal_graph(), summary.start_s,
                                         summary.time_s);

@@ -104,11 +104,26 @@ void put(std::string& out, const Section& section) {
   out += "]}";
 }
 
-/// In place of "@NAME@", which each stands once in the page.
-void fill(std::string& page, std::string_view name, std::string_view text) {
-  const std::size_t at = page.find(name);
-  if (at == std::string::npos) throw std::logic_error(fmt::format("no {} in the page", name));
-  page.replace(at, name.size(), text);
+struct Place {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// The page with a text in place of each "@NAME@", which stand there once and in this order. What was
+/// filled in is not looked at again: it may hold anything, such as the name of a place.
+std::string filled(std::string_view page, std::span<const Place> places) {
+  std::string out;
+  for (const Place& place : places) {
+    const std::size_t at = page.find(place.name);
+    if (at == std::string_view::npos) {
+      throw std::logic_error(fmt::format("no {} in the page, or before another", place.name));
+    }
+    out += page.substr(0, at);
+    out += place.text;
+    page.remove_prefix(at + place.name.size());
+  }
+  out += page;
+  return out;
 }
 
 std::string escaped_html(std::string_view text) {
@@ -180,16 +195,14 @@ std::string page_html(const Page& page) {
     throw std::invalid_argument(
         "portwave was built without uPlot, which draws the charts of reports");
   }
-  std::string html(kPageHtml);
-  fill(html, "@VERSION@", version());
-  fill(html, "@CONNECT@", page.events.empty() ? "" : "; connect-src 'self'");
-  fill(html, "@TITLE@", escaped_html(page.title));
-  fill(html, "@UPLOT_CSS@", kUplotCss);
-  fill(html, "@PAGE_CSS@", kPageCss);
-  fill(html, "@UPLOT_JS@", kUplotJs);
-  fill(html, "@PAGE_JS@", kPageJs);
-  fill(html, "@DATA@", within_script(page_json(page)));  // last: it may hold anything
-  return html;
+  const std::string title = escaped_html(page.title);
+  const std::string data = within_script(page_json(page));
+  const Place places[] = {
+      {"@VERSION@", version()}, {"@CONNECT@", page.events.empty() ? "" : "; connect-src 'self'"},
+      {"@TITLE@", title},       {"@UPLOT_CSS@", kUplotCss},
+      {"@PAGE_CSS@", kPageCss}, {"@DATA@", data},
+      {"@UPLOT_JS@", kUplotJs}, {"@PAGE_JS@", kPageJs}};
+  return filled(kPageHtml, places);
 }
 
 }  // namespace portwave::report

@@ -42,6 +42,13 @@ Field lower_bound(std::string summary) {
 Field upper_bound(std::string summary) {
   return optional("maximum", "", kUnbounded, std::move(summary));
 }
+Field in_range(NumberRange range, Field field) {
+  field.range = range;
+  return field;
+}
+Field positive(Field field) { return in_range(NumberRange::positive(), std::move(field)); }
+Field non_negative(Field field) { return in_range(NumberRange::non_negative(), std::move(field)); }
+Field share(Field field) { return in_range({.minimum = 0.0, .maximum = 1.0}, std::move(field)); }
 Field of_kind(Field::Kind kind, Field field) {
   field.kind = kind;
   return field;
@@ -73,8 +80,10 @@ std::vector<BlockKind> source_kinds() {
        }},
       {"pulse",
        "a train of rectangular pulses",
-       {required("amplitude", "", "height of a pulse"), required("period_s", "s", "of the train"),
-        required("width_s", "s", "of a pulse"), optional("delay_s", "s", 0.0, "of the first pulse"),
+       {required("amplitude", "", "height of a pulse"),
+        positive(required("period_s", "s", "of the train")),
+        non_negative(required("width_s", "s", "of a pulse, at most the period")),
+        optional("delay_s", "s", 0.0, "of the first pulse"),
         optional("offset", "", 0.0, "value between pulses")},
        [](const BlockValues& v, int) {
          return block::pulse({v.number("amplitude"), v.number("period_s"), v.number("width_s"),
@@ -161,15 +170,16 @@ std::vector<BlockKind> operation_kinds() {
        }},
       {"rate_limit",
        "follows the signal no faster than allowed",
-       {signal("signal", "input"), required("rising_per_s", "1/s", "fastest rise"),
-        required("falling_per_s", "1/s", "fastest fall, a number > 0")},
+       {signal("signal", "input"), positive(required("rising_per_s", "1/s", "fastest rise")),
+        positive(required("falling_per_s", "1/s", "fastest fall"))},
        [](const BlockValues& v, int) {
          return block::rate_limit({v.number("rising_per_s"), v.number("falling_per_s")});
        }},
       {"delay",
        "the signal some samples ago; breaks algebraic loops",
        {signal("signal", "input"),
-        of_kind(Field::Kind::integer, optional("samples", "", 1.0, "how many samples")),
+        in_range({.minimum = 1.0},
+                 of_kind(Field::Kind::integer, optional("samples", "", 1.0, "how many samples"))),
         optional("initial", "", 0.0, "value until then")},
        [](const BlockValues& v, int) {
          return block::delay(v.integer("samples"), v.number("initial"));
@@ -184,7 +194,7 @@ std::vector<BlockKind> operation_kinds() {
       {"derivative",
        "rate of change of the signal, smoothed",
        {signal("signal", "input"),
-        optional("filter_s", "s", 0.0, "time constant of the smoothing")},
+        non_negative(optional("filter_s", "s", 0.0, "time constant of the smoothing"))},
        [](const BlockValues& v, int) { return block::derivative(v.number("filter_s")); }},
       {"lookup",
        "a function of the signal, linear between its points",
@@ -217,12 +227,13 @@ std::vector<BlockKind> controller_kinds() {
         signal("measurement", "what is controlled"), optional("proportional", "", 0.0, "gain P"),
         optional("integral", "1/s", 0.0, "gain of the integral"),
         optional("derivative", "s", 0.0, "gain of the derivative"),
-        optional("derivative_filter_s", "s", 0.0, "time constant of its filter"),
-        optional("setpoint_weight", "", 1.0, "share of the setpoint in the proportional part"),
-        optional("derivative_setpoint_weight", "", 0.0, "the same in the derivative part"),
+        non_negative(optional("derivative_filter_s", "s", 0.0, "time constant of its filter")),
+        share(
+            optional("setpoint_weight", "", 1.0, "share of the setpoint in the proportional part")),
+        share(optional("derivative_setpoint_weight", "", 0.0, "the same in the derivative part")),
         lower_bound("of the output"), upper_bound("of the output"),
-        optional("tracking_s", "s", 0.0,
-                 "how fast the integral gives way at a bound; 0: in one sample"),
+        non_negative(optional("tracking_s", "s", 0.0,
+                              "how fast the integral gives way at a bound; 0: in one sample")),
         optional("initial_integral", "", 0.0, "output that the integral part starts with")},
        [](const BlockValues& v, int) {
          block::Pid p;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,23 +19,32 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-using MatrixParser = ShapedMatrix (*)(std::string_view bytes, std::vector<std::string>& defects);
+using MatrixParser = std::function<ShapedMatrix(std::string_view, std::vector<std::string>&)>;
 
-MatrixParser parser_of(const std::filesystem::path& file) {
+MatrixParser parser_of(const std::filesystem::path& file, const std::string& variable) {
   const std::string ending = lower_case(file.extension().string());
   if (ending == ".mtx") return parse_matrix_market;
   if (ending == ".npz") return parse_sparse_npz;
-  return ending == ".npy" ? parse_dense_npy : nullptr;
+  if (ending == ".npy") return parse_dense_npy;
+  if (ending != ".mat") return nullptr;
+  return [&variable](std::string_view bytes, std::vector<std::string>& defects) {
+    return parse_mat(bytes, variable, defects);
+  };
 }
 
 }  // namespace
 
-ShapedMatrix read_matrix_file(const std::filesystem::path& file,
-                              std::vector<std::string>& defects) {
-  const MatrixParser parse = parser_of(file);
+bool is_mat_file(const std::filesystem::path& file) {
+  return lower_case(file.extension().string()) == ".mat";
+}
+
+ShapedMatrix read_matrix_file(const std::filesystem::path& file, std::vector<std::string>& defects,
+                              const std::string& variable) {
+  const MatrixParser parse = parser_of(file, variable);
   if (parse == nullptr) {
     defects.emplace_back(
-        " must end in .mtx (Matrix Market), .npz (SciPy sparse) or .npy (NumPy dense)");
+        " must end in .mtx (Matrix Market), .npz (SciPy sparse), .npy (NumPy dense) or .mat "
+        "(MATLAB)");
     return {};
   }
   const FileText content = read_text_file(file, Pipes::refused, scenario_limits::kMatrixFileBytes);

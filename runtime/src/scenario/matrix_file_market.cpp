@@ -7,11 +7,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/matrix_file.hpp"
 
 namespace portwave::scenario_file {
@@ -33,7 +36,10 @@ struct MarketHeader {
 // The lines of a text, and the words of each.
 class MarketLines {
  public:
-  explicit MarketLines(std::string_view text) : rest_(text) {}
+  explicit MarketLines(std::string_view text) : rest_(text) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+  }
 
   int number() const { return number_; }
   /// Characters after the line.
@@ -73,12 +79,40 @@ class MarketLines {
   int number_ = 0;
 };
 
+// A number as Fortran writes it, 1.5D+03 or 1.5-103, with the exponent that C has; empty where it is
+// none such.
+std::string with_exponent_of_c(std::string_view word) {
+  constexpr std::size_t kLongest = 64;
+  const std::size_t end = std::min(word.find_first_not_of("+-.0123456789"), word.size());
+  const std::size_t sign = word.find_first_of("+-", 1);
+  if (word.size() > kLongest || word.find_first_of("0123456789") >= std::min(end, sign)) return "";
+  if (end < word.size()) {
+    if (std::string_view("DdQq").find(word[end]) == std::string_view::npos) return "";
+    if (sign != std::string_view::npos && sign < end) return "";
+    std::string own(word);
+    own[end] = 'e';
+    return own;
+  }
+  // Without its letter an exponent has three digits, after a number with a point.
+  if (sign == std::string_view::npos || word.size() - sign != 4 || word.find('.') >= sign)
+    return "";
+  std::string own(word);
+  return own.insert(sign, 1, 'e');
+}
+
 template <class Number>
 bool read_number_word(std::string_view word, Number& value) {
   if (word.starts_with('+')) word.remove_prefix(1);
   const char* const end = word.data() + word.size();
   const auto [stop, error] = std::from_chars(word.data(), end, value);
-  return error == std::errc{} && stop == end;
+  if (error == std::errc{} && stop == end) return true;
+  if constexpr (std::is_floating_point_v<Number>) {
+    const std::string own = with_exponent_of_c(word);
+    if (own.empty()) return false;
+    const auto again = std::from_chars(own.data(), own.data() + own.size(), value);
+    return again.ec == std::errc{} && again.ptr == own.data() + own.size();
+  }
+  return false;
 }
 
 class MarketReader {
@@ -183,7 +217,8 @@ class MarketReader {
       return note(fmt::format("({},{}) is outside the matrix, which is {}×{}, counted from 1", row,
                               column, matrix_.rows, matrix_.columns));
     }
-    if (!std::isfinite(value)) return note(fmt::format("must be finite, got {}", value));
+    if (!std::isfinite(value))
+      return note(fmt::format("must be finite, got {}", shown_number(value)));
     if (header_.symmetry != Symmetry::general && row < column) {
       return note(
           fmt::format("({},{}) lies above the diagonal, of which symmetric and "

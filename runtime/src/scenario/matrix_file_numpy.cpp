@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/matrix_file.hpp"
 #include "scenario/matrix_file_zip.hpp"
 
@@ -357,8 +358,8 @@ class SparseNpz {
                               row, column, matrix_.rows, matrix_.columns));
     }
     if (!std::isfinite(value)) {
-      return note(
-          fmt::format(", entry {}: ({},{}) must be finite, got {}", place, row, column, value));
+      return note(fmt::format(", entry {}: ({},{}) must be finite, got {}", place, row, column,
+                              shown_number(value)));
     }
     matrix_.entries.push_back({static_cast<int>(row), static_cast<int>(column), value});
   }
@@ -472,7 +473,8 @@ ShapedMatrix parse_dense_npy(std::string_view bytes, std::vector<std::string>& d
     for (std::size_t j = 0; j < columns; ++j) {
       const double value = values[array.place(i, j)];
       if (!std::isfinite(value)) {
-        defects.push_back(fmt::format(", entry ({},{}): must be finite, got {}", i, j, value));
+        defects.push_back(
+            fmt::format(", entry ({},{}): must be finite, got {}", i, j, shown_number(value)));
         if (defects.size() >= kMostNumpyDefects) return matrix;
       } else if (value != 0.0) {
         matrix.entries.push_back({static_cast<int>(i), static_cast<int>(j), value});

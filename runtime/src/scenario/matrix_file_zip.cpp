@@ -37,9 +37,18 @@ std::uint64_t little_endian(std::string_view bytes, std::uint64_t offset, int co
 
 std::string inflate_beginning(std::string_view packed, std::uint64_t size, bool is_all,
                               const std::string& name) {
+  auto out = inflated(packed, size, is_all, -MAX_WBITS);
+  if (!out) fail_zip(fmt::format(": {} in the zip archive is damaged", in_quotes(name)));
+  return *std::move(out);
+}
+
+}  // namespace
+
+std::optional<std::string> inflated(std::string_view packed, std::uint64_t size, bool is_all,
+                                    int window_bits) {
   std::string out(size, '\0');
   z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail_zip(": zlib cannot be started");
+  if (inflateInit2(&stream, window_bits) != Z_OK) fail_zip(": zlib cannot be started");
   constexpr std::uint64_t kPiece = 1U << 30;  // zlib counts in 32 bits
   std::uint64_t read = 0, written = 0;
   int state = Z_OK;
@@ -57,13 +66,9 @@ std::string inflate_beginning(std::string_view packed, std::uint64_t size, bool 
     if (!is_all && written == size) break;
   }
   inflateEnd(&stream);
-  if ((is_all && state != Z_STREAM_END) || written != size) {
-    fail_zip(fmt::format(": {} in the zip archive is damaged", in_quotes(name)));
-  }
+  if ((is_all && state != Z_STREAM_END) || written != size) return std::nullopt;
   return out;
 }
-
-}  // namespace
 
 ZipArchive::ZipArchive(std::string_view bytes) : bytes_(bytes) {
   if (!bytes.starts_with("PK")) fail_zip(" is no .npz file: it is not a zip archive");

@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace portwave::scenario_file {
+
+/// The first `size` bytes of what was deflated, or all, which are as many. `window_bits`: as zlib has
+/// them, negative without a header. Nothing where it is damaged or has fewer.
+std::optional<std::string> inflated(std::string_view packed, std::uint64_t size, bool is_all,
+                                    int window_bits);
 
 /// A zip archive: members that are stored or deflated, sizes of 32 or 64 bits, no encryption and no parts
 /// on other disks. Nothing is unpacked before it is asked for, and what an archive says of its sizes is

@@ -16,17 +16,6 @@
 namespace portwave::scenario_file {
 namespace {
 
-Json range_schema(const NumberRange& range) {
-  Json schema = number();
-  if (std::isfinite(range.minimum)) {
-    schema[range.minimum_excluded ? "exclusiveMinimum" : "minimum"] = plain(range.minimum);
-  }
-  if (std::isfinite(range.maximum)) {
-    schema[range.maximum_excluded ? "exclusiveMaximum" : "maximum"] = plain(range.maximum);
-  }
-  return schema;
-}
-
 Json one_of(Json value, std::string_view word) {
   Json schema;
   schema["anyOf"] = Json::array({std::move(value), {{"const", std::string(word)}}});
@@ -110,8 +99,11 @@ class OptionSchema {
 /// The keys of "method", of all kinds. A key that several families have stands with its first.
 Json method_properties() {
   Json properties = {
-      {"kind", with_default(described(choice(method_names()), "how the parts are brought to agree"),
-                            std::string(to_string(CouplingMethod().kind())))}};
+      {"kind",
+       with_default(described(choice(method_names()),
+                              "how the parts are brought to agree; with \"impedance\" and without "
+                              "a kind douglas-rachford"),
+                    std::string(to_string(CouplingMethod().kind())))}};
   std::vector<std::pair<std::string_view, std::string_view>> summaries;  // by key
   for (const MethodFamily* const family : method_families()) {
     const CouplingMethod defaults = CouplingMethod::of_kind(family->kinds.front().kind);
@@ -193,6 +185,12 @@ void add_refusals(const MethodFamily& family, Json& conditions) {
       Json narrow = special_option(key).narrowed_by(kind);
       if (!narrow.is_null()) keys[key] = std::move(narrow);
     }
+    if (kind == CouplingMethod().kind()) {
+      const Json said = {{"anyOf", Json::array({{{"required", Json::array({"kind"})}},
+                                                {{"required", Json::array({"impedance"})}}})}};
+      conditions.push_back(
+          {{"if", said}, {"then", Json::object()}, {"else", {{"properties", keys}}}});
+    }
     conditions.push_back(
         when_key_is("kind", std::string(to_string(kind)), {{"properties", std::move(keys)}}));
   }
@@ -207,7 +205,8 @@ Json own_keys(const MethodFamily& family, MethodKind kind, const Json& propertie
   return own;
 }
 
-/// What depends on the kind of method. Without a kind it is the default one, which is of waves.
+/// What depends on the kind of method. Without a kind it is one of waves: `auto`, or, where impedances
+/// are given, Douglas–Rachford.
 Json method_conditions(const Json& properties) {
   const MethodKind usual = CouplingMethod().kind();
   const MethodFamily& waves = family_of(usual);
@@ -228,8 +227,9 @@ Json method_conditions(const Json& properties) {
     if (!option.required) continue;
     std::vector<std::string> optional_for = others;
     for (const MethodKind kind : option.optional_for) optional_for.emplace_back(to_string(kind));
-    conditions.push_back(unless_kind_is_one_of(
-        optional_for, {{"required", Json::array({std::string(option.key)})}}));
+    Json needed = {{"required", Json::array({std::string(option.key)})}};
+    conditions.push_back({{"if", {{"required", Json::array({"kind"})}}},
+                          {"then", unless_kind_is_one_of(optional_for, std::move(needed))}});
   }
   return conditions;
 }

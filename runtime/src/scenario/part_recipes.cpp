@@ -134,6 +134,11 @@ Place find_place(const System& system, std::string_view path) {
   const std::string name(path.substr(0, dot));
   const int part = dot == std::string_view::npos ? -1 : system.find_part(name);
   if (part >= 0) return {part, path.substr(dot + 1)};
+  if (system.find_cut(name) != nullptr) {
+    throw std::logic_error(fmt::format(
+        "part {} is cut into pieces: its parameters cannot be changed while it is stepped",
+        in_quotes(name)));
+  }
   std::vector<std::string> names;
   for (const Part& own : system.parts()) names.push_back(own.name);
   throw std::out_of_range(fmt::format("no parameter is named {}: no part is named {}.{}",

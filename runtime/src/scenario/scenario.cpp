@@ -70,13 +70,13 @@ std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
 // Everything that names parts, ports or states. `system` is what the file describes, if it is
 // sound.
 void read_names(const ObjectReader& object, const SystemDraft& draft,
-                const std::optional<System>& system, std::vector<CutName> cuts,
-                const std::filesystem::path& folder, RunSettings& settings) {
+                const std::optional<System>& system, const std::filesystem::path& folder,
+                RunSettings& settings) {
   const Node& root = object.node();
   const std::optional<System> table =
       system ? std::nullopt : build_name_table(draft, root.defects());
   if (!system && !table) return;
-  Names names = system ? Names(*system, std::move(cuts)) : Names(*table, unbuilt_parts(draft));
+  Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
   if (const auto method = object.find("method")) {
     read_method_names(*method, names, settings.options.method);
   }
@@ -125,12 +125,11 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 
   tell(listener, {"joining the subsystems"});
-  std::vector<CutName> cuts;
   Issues notes = notes_of(draft);
   std::optional<System> system = slice != nullptr ? build_slice(draft, *slice, root.defects())
-                                                  : build_system(draft, cuts, root.defects());
+                                                  : build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});
-  if (is_whole) read_names(object, draft, system, std::move(cuts), folder, settings);
+  if (is_whole) read_names(object, draft, system, folder, settings);
   if (slice != nullptr) {  // all states, where nothing was said
     std::erase_if(settings.recording.observables, [slice](const Observable& own) {
       return own.kind == Observable::Kind::state && own.part >= slice->own_parts;

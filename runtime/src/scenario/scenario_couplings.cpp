@@ -327,8 +327,7 @@ class PieceBuilder {
  public:
   explicit PieceBuilder(SystemDraft& draft) : draft_(draft), ports_(draft.couplings) {}
 
-  std::vector<CutName> add_parts(SystemBuilder& builder) {
-    std::vector<CutName> cuts;
+  void add_parts(SystemBuilder& builder) {
     for (std::size_t i = 0; i < draft_.parts.size(); ++i) {
       PartDraft& part = draft_.parts[i];
       if (!is_cut(part)) {
@@ -336,7 +335,6 @@ class PieceBuilder {
         builder.add(part.name, part.part, std::move(part.options));
         continue;
       }
-      cuts.push_back({part.name, part.part, part.cut, static_cast<int>(entry_of_.size())});
       entry_of_.insert(entry_of_.end(), part.cut->pieces.size(), i);
       add_pieces(builder, part.name, *part.part, *part.cut, part.options);
       const std::vector<Port>& of_part = part.part->signature().ports;
@@ -344,7 +342,11 @@ class PieceBuilder {
         ports_.move(part.name, of_part[k].name, path_of(part.name, *part.cut, part.cut->ports[k]));
       }
     }
-    return cuts;
+  }
+  void join(SystemBuilder& builder) const {
+    for (const PartDraft& part : draft_.parts) {
+      if (is_cut(part)) join_pieces(builder, part.name, *part.cut);
+    }
   }
   void place(Issues& issues) const { place_as_given(issues, draft_, entry_of_); }
 
@@ -381,8 +383,7 @@ void read_couplings(const Node& node, const std::filesystem::path& folder, Syste
   }
 }
 
-std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cuts,
-                                   Defects& defects) {
+std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
   if (!draft.knows_all_parts) return std::nullopt;
   settle_names(draft, defects);
   const auto is_ready = [](const auto& each) { return each.part != nullptr; };
@@ -401,7 +402,7 @@ std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cut
   SystemBuilder builder;
   builder.reserve(draft.parts.size(), draft.couplings.size());
   if (pieces) {
-    cuts = pieces->add_parts(builder);
+    pieces->add_parts(builder);
   } else {
     for (PartDraft& part : draft.parts) {
       builder.add(part.name, part.part, std::move(part.options));
@@ -410,7 +411,7 @@ std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cut
   for (CouplingDraft& coupling : draft.couplings) {
     builder.join(std::move(coupling.joint), std::move(coupling.ports));
   }
-  for (const CutName& cut : cuts) join_pieces(builder, cut.name, *cut.cut);
+  if (pieces) pieces->join(builder);
   if (!is_sound) return fail(builder.check());
   try {
     return builder.build();

@@ -180,10 +180,13 @@ class OptionReader {
   CouplingMethod& method_;
 };
 
-/// Nothing when it cannot be told.
+/// Nothing when it cannot be told. Impedances belong to a method that is not chosen.
 std::optional<MethodKind> kind_in(const ObjectReader& object) {
   const auto kind = object.find("kind");
-  if (!kind) return CouplingMethod().kind();
+  if (!kind) {
+    return MethodKind(object.find("impedance") ? WaveUpdate::douglas_rachford
+                                               : WaveUpdate::automatic);
+  }
   const auto name = kind->choice(method_names());
   return name ? find_method_kind(*name) : std::nullopt;
 }
@@ -202,7 +205,7 @@ void read_method(const Node& node, CouplingMethod& method) {
   const ObjectReader object(node);
   const std::optional<MethodKind> known = kind_in(object);
   check_keys(node, known);
-  const MethodKind kind = known.value_or(CouplingMethod().kind());
+  const MethodKind kind = known.value_or(WaveUpdate::douglas_rachford);
   method = CouplingMethod::of_kind(kind);
   for (const OptionInfo& option : family_of(kind).options) {
     if (!option.is_for(kind)) continue;

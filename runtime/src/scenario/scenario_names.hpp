@@ -9,27 +9,17 @@
 #include <vector>
 
 #include "portwave/coupling/method/method.hpp"
-#include "portwave/coupling/system/cut.hpp"
+#include "portwave/coupling/system/cut_name.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 
 namespace portwave::scenario_file {
 
-/// A part that was cut: its pieces are parts of the system, and its names go on to mean what they
-/// meant.
-struct CutName {
-  std::string name;
-  std::shared_ptr<const Component> whole;
-  std::shared_ptr<const Cut> cut;
-  int first_part = 0;  ///< the pieces follow one another
-};
-
 /// The names that "method", "signals" and "outputs" may use.
 class Names {
  public:
-  explicit Names(const System& system, std::vector<CutName> cuts = {})
-      : system_(system), cuts_(std::move(cuts)) {}
+  explicit Names(const System& system) : system_(system) {}
   /// Of a system that lacks the terminations and these subsystems, which have defects of their own.
   Names(const System& system, std::unordered_set<std::string> missing)
       : system_(system), is_complete_(false), missing_(std::move(missing)) {}
@@ -61,16 +51,9 @@ class Names {
   std::vector<Observable> all_states() const;
 
  private:
-  const CutName* cut_of(std::string_view name) const;
   static std::vector<std::string> labels_of_cut(const CutName& cut);
-  /// Calls visit(cut, "state") for "cut.state" until it returns true.
-  template <class Visitor>
-  void for_each_cut_in(std::string_view label, const Visitor& visit) const;
-  /// The label by the names of pieces; as it is where it names no part that was cut, or nothing in it.
-  std::string by_pieces(const std::string& label) const;
 
   const System& system_;
-  std::vector<CutName> cuts_;
   bool is_complete_ = true;
   std::unordered_set<std::string> missing_;
   std::optional<NameSearch> parts_, ports_;

@@ -85,10 +85,9 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
 /// Reads "couplings" into `draft`, whose parts are read already.
 void read_couplings(const Node& node, const std::filesystem::path& folder, SystemDraft& draft);
 
-/// Builds the system out of the draft, noting every defect; nothing if it has any. `cuts`: the parts
-/// of it that were cut. The draft's couplings and the options of its parts are spent.
-std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cuts,
-                                   Defects& defects);
+/// Builds the system out of the draft, noting every defect; nothing if it has any. The
+/// draft's couplings and the options of its parts are spent.
+std::optional<System> build_system(SystemDraft& draft, Defects& defects);
 /// The same of a slice. All ranks call it, and all get a system, or none does.
 std::optional<System> build_slice(SystemDraft& draft, const SlicePlaces& places, Defects& defects);
 /// The parts of a spent draft that are sound, with all ports free: it knows the names that other

@@ -23,6 +23,13 @@
 namespace portwave::scenario_file {
 namespace {
 
+/// The least and the most that an integer of a block may be.
+std::pair<std::int64_t, std::int64_t> integers_of(const BlockField& field) {
+  const double most = scenario_limits::kInteger;
+  return {static_cast<std::int64_t>(std::clamp(field.range.minimum, 0.0, most)),
+          static_cast<std::int64_t>(std::clamp(field.range.maximum, 0.0, most))};
+}
+
 constexpr std::int64_t kMostEvery = 1'000'000'000;
 constexpr int kMostMatrixRows = 1000;  // of a controller
 
@@ -70,7 +77,7 @@ class SignalReader {
   }
 
   void drive(const DrivenInput& input) {
-    // None: it has defects of its own. Several: the pieces of a part that was cut.
+    // None: it has defects of its own. Several: the pieces of a part that was cut, which share the input.
     for (const int part : names_.parts_of(input.part)) {
       const std::vector<InputChannel>& channels =
           names_.system().parts()[at(part)].component->signature().inputs;
@@ -79,6 +86,7 @@ class SignalReader {
       builder_.actuate(labelled(input.signal, input.where), part,
                        static_cast<int>(channel - channels.begin()));
       actuator_places_.push_back(input.where);
+      return;
     }
   }
 
@@ -197,9 +205,11 @@ class SignalReader {
       case BlockField::Kind::text:
         return keep(field, given->text(), values);
       case BlockField::Kind::number:
-        return keep(field, given->number(), values);
-      case BlockField::Kind::integer:
-        return keep(field, given->integer(0, scenario_limits::kInteger), values);
+        return keep(field, given->number(field.range), values);
+      case BlockField::Kind::integer: {
+        const auto [least, most] = integers_of(field);
+        return keep(field, given->integer(least, most), values);
+      }
       case BlockField::Kind::boolean:
         return keep(field, given->boolean(), values);
       case BlockField::Kind::choice:
@@ -433,9 +443,11 @@ Json field_schema(const BlockField& field) {
     case BlockField::Kind::text:
       return text();
     case BlockField::Kind::number:
-      return number();
-    case BlockField::Kind::integer:
-      return integer(0, scenario_limits::kInteger);
+      return range_schema(field.range);
+    case BlockField::Kind::integer: {
+      const auto [least, most] = integers_of(field);
+      return integer(least, most);
+    }
     case BlockField::Kind::boolean:
       return boolean();
     case BlockField::Kind::choice:

@@ -84,12 +84,19 @@ std::optional<MatrixEntries> read_entries(const Node& node) {
 
 std::optional<ShapedMatrix> read_matrix_member(const Node& node,
                                                const std::filesystem::path& folder) {
-  const ObjectReader object(node, {"file"});
+  const ObjectReader object(node, {"file", "variable"});
   const std::optional<Node> file = object.require("file");
+  const std::optional<Node> variable = object.find("variable");
   const auto name = file ? file->text() : std::nullopt;
-  if (!name) return std::nullopt;
+  const auto meant = variable ? variable->text() : std::string();
+  if (!name || !meant) return std::nullopt;
+  if (variable && !is_mat_file(*name)) {
+    variable->fail(fmt::format("is for .mat files, which hold several matrices; {} holds one",
+                               in_quotes(*name)));
+    return std::nullopt;
+  }
   std::vector<std::string> defects;
-  ShapedMatrix matrix = read_matrix_file(folder / *name, defects);
+  ShapedMatrix matrix = read_matrix_file(folder / *name, defects, *meant);
   matrix.source = *name;
   for (const std::string& defect : defects) {
     file->fail(fmt::format("the matrix {}{}", in_quotes(*name), defect));

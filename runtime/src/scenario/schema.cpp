@@ -34,10 +34,12 @@ Json matrix_schema() {
                 {"maxItems", 3}};
   Json schema = {{"description",
                   "rows, entries [row, column, value] counted from 0, or a file: Matrix Market "
-                  "(.mtx), SciPy (.npz) or NumPy (.npy)"}};
-  schema["anyOf"] =
-      Json::array({list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"}),
-                   object({{"file", text()}}, {"file"})});
+                  "(.mtx), SciPy (.npz), NumPy (.npy) or MATLAB (.mat)"}};
+  schema["anyOf"] = Json::array(
+      {list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"}),
+       object({{"file", text()},
+               {"variable", described(text(), "of a .mat file: which of its matrices")}},
+              {"file"})});
   return schema;
 }
 

@@ -33,6 +33,17 @@ Json integer(std::int64_t minimum, std::int64_t maximum) {
   return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}};
 }
 
+Json range_schema(const NumberRange& range) {
+  Json schema = number();
+  if (std::isfinite(range.minimum)) {
+    schema[range.minimum_excluded ? "exclusiveMinimum" : "minimum"] = plain(range.minimum);
+  }
+  if (std::isfinite(range.maximum)) {
+    schema[range.maximum_excluded ? "exclusiveMaximum" : "maximum"] = plain(range.maximum);
+  }
+  return schema;
+}
+
 Json choice(const std::vector<std::string>& choices) {
   return {{"type", "string"}, {"enum", choices}};
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/coupling/method/number_range.hpp"
 #include "scenario/scenario_document.hpp"
 
 /// Pieces of JSON Schema (draft 07).
@@ -27,6 +28,7 @@ Json positive();
 Json not_zero();
 Json non_negative();
 Json integer(std::int64_t minimum, std::int64_t maximum);
+Json range_schema(const NumberRange& range);
 Json choice(const std::vector<std::string>& choices);
 Json list(Json items, std::size_t fewest = 0);
 

@@ -150,6 +150,10 @@ class SignalGraphBuilder::Draft {
                                     node.outputs - 1));
       return -1;
     }
+    // A name that no block may have is told there.
+    if (std::ranges::find(graph.nodes_, label, &SignalGraph::Node::name) != graph.nodes_.end()) {
+      return -1;
+    }
     std::vector<std::string> names;
     for (const SignalGraph::Node& node : graph.nodes_) {
       if (node.name.find('/') == std::string::npos) names.push_back(node.name);  // not made up
@@ -244,15 +248,12 @@ class SignalGraphBuilder::Draft {
       const PendingActuator& given = from_.actuators_[i];
       const std::string where = fmt::format("/actuators/{}", i);
       const int signal = signal_named(graph, given.signal, where);
-      const auto inputs = from_.system_->settable_inputs();
-      const auto found = std::ranges::find_if(inputs, [&](const System::SettableInput& input) {
-        return input.part == given.part && input.channel == given.channel;
-      });
-      if (found == inputs.end()) {
+      const int found = from_.system_->find_setting(given.part, given.channel);
+      if (found < 0) {
         fail(where, "this input cannot be set: it is not Signal::settable");
         continue;
       }
-      const auto slot = static_cast<std::size_t>(found - inputs.begin());
+      const auto slot = static_cast<std::size_t>(found);
       if (driven[slot]) fail(where, "this input is driven already");
       driven[slot] = true;
       if (signal >= 0) graph.actuators_.push_back({signal, static_cast<int>(slot)});

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "signals/block_of.hpp"
 #include "signals/source_block.hpp"
 
@@ -14,19 +15,19 @@ OptionCheck& OptionCheck::expect(bool good, std::string where, std::string what)
 }
 OptionCheck& OptionCheck::finite(std::string where, double value) {
   return expect(std::isfinite(value), std::move(where),
-                fmt::format("must be finite, got {}", value));
+                fmt::format("must be finite, got {}", shown_number(value)));
 }
 OptionCheck& OptionCheck::positive(std::string where, double value) {
   return expect(value > 0.0 && std::isfinite(value), std::move(where),
-                fmt::format("must be finite and > 0, got {}", value));
+                fmt::format("must be finite and > 0, got {}", shown_number(value)));
 }
 OptionCheck& OptionCheck::not_negative(std::string where, double value) {
   return expect(value >= 0.0 && std::isfinite(value), std::move(where),
-                fmt::format("must be finite and >= 0, got {}", value));
+                fmt::format("must be finite and >= 0, got {}", shown_number(value)));
 }
 OptionCheck& OptionCheck::within(std::string where, double value, double least, double most) {
   return expect(value >= least && value <= most, std::move(where),
-                fmt::format("must be in [{}, {}], got {}", least, most, value));
+                fmt::format("must be in [{}, {}], got {}", least, most, shown_number(value)));
 }
 OptionCheck& OptionCheck::bounds(double minimum, double maximum) {
   expect(!std::isnan(minimum), "/minimum", "must be a number");

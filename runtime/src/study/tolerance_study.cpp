@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
@@ -23,8 +24,9 @@ void check(const Scenario& scenario, const ToleranceOptions& options) {
   if (options.tolerances.empty()) issues.push_back({"/tolerances", "needs at least one"});
   for (std::size_t i = 0; i < options.tolerances.size(); ++i) {
     if (StepSizes::tolerances().contains(options.tolerances[i])) continue;
-    issues.push_back({fmt::format("/tolerances/{}", i),
-                      fmt::format("must be in [1e-13, 0.1], got {}", options.tolerances[i])});
+    issues.push_back(
+        {fmt::format("/tolerances/{}", i),
+         fmt::format("must be in [1e-13, 0.1], got {}", shown_number(options.tolerances[i]))});
   }
   throw_if_any(std::move(issues));
 }

@@ -123,10 +123,13 @@ std::string NameSearch::only_completion() {
   return completion == nullptr ? std::string{} : *completion;
 }
 
-std::string NameSearch::did_you_mean(std::string_view word) { return suggestion(nearest(word)); }
+std::string NameSearch::did_you_mean(std::string_view word) {
+  return suggestion(nearest(word), word);
+}
 
-std::string suggestion(std::string_view name) {
-  return name.empty() ? std::string{} : " Did you mean " + in_quotes(name) + "?";
+std::string suggestion(std::string_view name, std::string_view word) {
+  const std::string shown = in_quotes(name);
+  return name.empty() || shown == in_quotes(word) ? "" : " Did you mean " + shown + "?";
 }
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {

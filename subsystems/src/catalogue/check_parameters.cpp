@@ -8,6 +8,7 @@
 
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {
@@ -114,7 +115,7 @@ class ValueCheck {
 
   void check_range(const std::string& where, double number) {
     if (!std::isfinite(number)) {
-      return report(where, fmt::format("must be finite, got {}", number));
+      return report(where, fmt::format("must be finite, got {}", shown_number(number)));
     }
     const std::string unit = info_.unit.empty() ? "" : " " + info_.unit;
     const bool too_small =
@@ -164,7 +165,7 @@ class ValueCheck {
                fmt::format("rows and columns count from 0, got ({},{})", entry.row, entry.column));
       }
       if (!std::isfinite(entry.value)) {
-        report(where, fmt::format("must be finite, got {}", entry.value));
+        report(where, fmt::format("must be finite, got {}", shown_number(entry.value)));
       }
     }
   }
@@ -178,7 +179,7 @@ class ValueCheck {
       for (std::size_t j = 0; j < rows[i].size(); ++j) {
         if (std::isfinite(rows[i][j])) continue;
         report(fmt::format("{}/{}/{}", where_, i, j),
-               fmt::format("must be finite, got {}", rows[i][j]));
+               fmt::format("must be finite, got {}", shown_number(rows[i][j])));
       }
     }
   }

@@ -12,6 +12,7 @@
 
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
@@ -19,13 +20,15 @@ namespace {
 
 void require_finite(Issues& issues, std::string where, double value) {
   if (!std::isfinite(value)) {
-    issues.push_back({std::move(where), fmt::format("must be finite, got {}", value)});
+    issues.push_back(
+        {std::move(where), fmt::format("must be finite, got {}", shown_number(value))});
   }
 }
 
 void require_positive(Issues& issues, std::string where, double value) {
   if (value > 0.0 && std::isfinite(value)) return;
-  issues.push_back({std::move(where), fmt::format("must be finite and > 0, got {}", value)});
+  issues.push_back(
+      {std::move(where), fmt::format("must be finite and > 0, got {}", shown_number(value))});
 }
 
 /// The value of a table. At an instant that two knots share it is that of the second one.
@@ -213,8 +216,8 @@ Signal Signal::noise(const Noise& noise) {
   require_finite(issues, "/mean", noise.mean);
   require_positive(issues, "/interval_s", noise.interval_s);
   if (!(noise.standard_deviation >= 0.0 && std::isfinite(noise.standard_deviation))) {
-    issues.push_back({"/standard_deviation",
-                      fmt::format("must be finite and >= 0, got {}", noise.standard_deviation)});
+    issues.push_back({"/standard_deviation", fmt::format("must be finite and >= 0, got {}",
+                                                         shown_number(noise.standard_deviation))});
   }
   throw_if_any(std::move(issues));
   return Signal(Kind(noise));

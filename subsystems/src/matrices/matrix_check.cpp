@@ -10,6 +10,7 @@
 
 #include "matrices/sparse_rank.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {
@@ -47,8 +48,8 @@ bool MatrixCheck::is_finite() {
   for (int column = 0; column < matrix_.outerSize(); ++column) {
     for (SparseMatrix::InnerIterator it(matrix_, column); it; ++it) {
       if (!std::isfinite(it.value())) {
-        return fail(
-            fmt::format("{}({},{}) = {} is not finite", name_, it.row(), column, it.value()));
+        return fail(fmt::format("{}({},{}) = {} is not finite", name_, it.row(), column,
+                                shown_number(it.value())));
       }
     }
   }

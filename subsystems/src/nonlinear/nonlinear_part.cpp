@@ -15,6 +15,7 @@
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
@@ -182,7 +183,7 @@ class Validator {
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (std::isfinite(g[i])) continue;
       add("/hamiltonian/gradient", fmt::format("∂H/∂{} = {} is not finite at the default state {}",
-                                               names_[i], g[i], describe(x.data())));
+                                               names_[i], shown_number(g[i]), describe(x.data())));
       return false;
     }
     return true;

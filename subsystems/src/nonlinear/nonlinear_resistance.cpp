@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
+
 namespace portwave {
 namespace {
 
@@ -23,12 +25,12 @@ Issues check_law(const NonlinearResistance::Law& law) {
       const PortLawValue at = law(u);
       if (!std::isfinite(at.value) || !std::isfinite(at.slope)) {
         issues.push_back({"/law", fmt::format("must be finite, got {} with slope {} at {}",
-                                              at.value, at.slope, u)});
+                                              shown_number(at.value), shown_number(at.slope), u)});
         break;
       }
       if (sign * at.value < last || at.slope < 0.0) {
         issues.push_back({"/law", fmt::format("must not decrease, got {} with slope {} at {}",
-                                              at.value, at.slope, u)});
+                                              shown_number(at.value), shown_number(at.slope), u)});
         break;
       }
       last = sign * at.value;

@@ -142,8 +142,17 @@ TEST(MethodTable, EveryChoiceKeepsItsNames) {
   EXPECT_EQ(to_string(ImpedanceKind::adapted), "adapted");
 }
 
+TEST(CouplingMethod, ChoosesUnlessItIsTold) {
+  const CouplingMethod method;
+  EXPECT_EQ(method.kind(), WaveUpdate::automatic);
+  EXPECT_EQ(method.waves().impedance_kind, ImpedanceKind::automatic);
+  EXPECT_EQ(method.waves().tolerance, WaveCoupling::automatic().tolerance);
+  EXPECT_TRUE(check_method(method).empty());
+  EXPECT_EQ(CouplingMethod(WaveCoupling{}).kind(), WaveUpdate::douglas_rachford);
+}
+
 TEST(CouplingMethod, HasTheOptionsOfOneFamily) {
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   EXPECT_EQ(method.kind(), WaveUpdate::douglas_rachford);
   EXPECT_NO_THROW(method.waves());
   EXPECT_EQ(method.as<Splitting>(), nullptr);

@@ -78,7 +78,7 @@ const std::vector<Network> kNetworks = {{"sparse", 20, false},
 
 struct Case {
   std::string name;
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   bool ledger = true;
 };
 

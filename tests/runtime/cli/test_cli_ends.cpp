@@ -95,6 +95,29 @@ TEST(CliInterrupt, KeepsWhatWasRecorded) {
   }
 }
 
+/// Steps that take long: the second signal ends the program within one.
+TEST(CliInterrupt, TheSecondSignalLeavesNoHalfOfAFile) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryFolder folder;
+    const auto out = folder / "out";
+    const ChildDisposition obeys(signal, SIG_DFL);
+    Subprocess process(
+        command({"run", kPair, "--set", "/method/iterations=1000000", "--set",
+                 "/method/tolerance=0", "--steps", "1000000", "--out", out.string()}));
+    const auto hidden = out / (".energy.csv." + std::to_string(process.pid()) + ".part");
+    while (!std::filesystem::exists(hidden) && !process.has_ended()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (int i = 0; i < 200 && !process.has_ended(); ++i) {
+      process.send(signal);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const ProcessResult result = process.wait();
+    EXPECT_TRUE(result.signal == signal || result.exit_code == 128 + signal) << said(result);
+    for (const std::string& name : names_in(out)) EXPECT_FALSE(name.ends_with(".part")) << name;
+  }
+}
+
 TEST(CliFolder, TwoRunsDoNotWriteToOne) {
   const TemporaryFolder folder;
   const auto out = folder / "out";

@@ -92,7 +92,7 @@ struct Case {
 void PrintTo(const Case& own, std::ostream* out) { *out << own.name; }
 
 StepperOptions options_for(const Case& own) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = 4;
   options.method.waves().impedance = {0.4};

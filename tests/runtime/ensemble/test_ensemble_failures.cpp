@@ -52,7 +52,7 @@ struct Plan {
 };
 
 StepperOptions options_of(const std::string& kind) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   WaveCoupling& m = options.method.waves();
   m.iterations = 5;

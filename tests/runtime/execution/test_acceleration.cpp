@@ -31,7 +31,7 @@ std::vector<Hard> hard_systems() {
 }
 
 StepperOptions options(const Hard& hard, WaveUpdate kind, int memory) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.method.waves().kind = kind;
   o.method.waves().impedance_kind = hard.impedance;
   o.method.waves().iterations = 3000;
@@ -95,7 +95,7 @@ TEST(Acceleration, SpendsTheBudgetNoWorseThanThePlainIterationTwoEvaluationsBefo
 TEST(Acceleration, WithoutBudgetOrMemoryItIsThePlainStep) {
   const System system = testing::star_on_hub(4, 10.0);
   for (const int K : {0, 1, 2}) {
-    StepperOptions o;
+    StepperOptions o{.method = WaveCoupling{}};
     o.method.waves().kind = WaveUpdate::peaceman_rachford;
     o.method.waves().iterations = K;
     o.method.waves().impedance = {0.1};
@@ -127,7 +127,7 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
                                                   })}}});
     builder.connect("A.coupling", "B.coupling");
     const System system = builder.build();
-    StepperOptions o;
+    StepperOptions o{.method = WaveCoupling{}};
     o.method.waves().impedance = {0.1};
     o.method.waves().iterations = 8;
     o.method.waves().acceleration = 4;

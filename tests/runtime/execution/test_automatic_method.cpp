@@ -45,6 +45,25 @@ TEST(AutomaticMethod, ThePairIsAccurateWithThreeEvaluations) {
   }
 }
 
+TEST(AutomaticMethod, IsWhatAStepperDoesThatIsToldNothing) {
+  const System system = testing::chain_of_blocks(16, 5);
+  const auto states_with = [&system](const StepperOptions& options) {
+    Stepper stepper(system, options);
+    stepper.run(20);
+    std::vector<double> states;
+    for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
+      const auto x = stepper.state(part);
+      states.insert(states.end(), x.begin(), x.end());
+    }
+    return std::pair(states, stepper.iterations().not_converged);
+  };
+  const auto untold = states_with({.step_s = 0.01});
+  EXPECT_EQ(untold, states_with({.step_s = 0.01, .method = CouplingMethod::automatic()}));
+  EXPECT_EQ(untold.second, 0);
+  // The control: what the default was, and what it left.
+  EXPECT_NE(untold.first, states_with({.step_s = 0.01, .method = WaveCoupling{}}).first);
+}
+
 struct Case {
   std::string name;
   std::function<System()> make;
@@ -164,7 +183,7 @@ TEST(Retuning, FollowsTheStateAndChangesNoResult) {
 TEST(Retuning, KeepsEffortFlowAndTank) {
   const System system = testing::duffing_linear_pair();
   StepperOptions options = automatic(0.01);
-  options.method = {};
+  options.method = WaveCoupling{};
   options.method.waves().iterations = 3;
   Stepper stepper(system, options);
   stepper.run(5);
@@ -191,7 +210,7 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
 TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
   const System system = testing::net(6, 7);
   for (const int threads : {1, 2}) {
-    StepperOptions options;
+    StepperOptions options{.method = WaveCoupling{}};
     options.step_s = 0.01;
     options.threads = threads;
     options.method.waves().impedance = {0.2};
@@ -313,7 +332,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
     builder.connect("weight.push", "B.coupling");
     const System system = builder.build();
     for (const int iterations : {1, 3, 30}) {
-      StepperOptions options;
+      StepperOptions options{.method = WaveCoupling{}};
       options.step_s = 0.01;
       options.method.waves().iterations = iterations;
       options.method.waves().impedance = {20.0};

@@ -205,7 +205,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 2);
   const System system = testing::chain_of_blocks(8, 3);
   for (const double tolerance : {0.0, 1e-9}) {
-    StepperOptions explicit_options;
+    StepperOptions explicit_options{.method = WaveCoupling{}};
     explicit_options.step_s = 1e-3;
     explicit_options.method.waves().iterations = 0;
     explicit_options.method.waves().impedance = {100.0};
@@ -259,7 +259,7 @@ TEST(TimeBudget, InterfaceEquationsAreSolvedWhereThereIsTime) {
 
 TEST(TimeBudget, AnInterruptedWaitEndsAtOnce) {
   const System system = testing::lossless_pair();
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.time.pace = 1e-5;  // a step every 1000 s
   bool interrupted = false;

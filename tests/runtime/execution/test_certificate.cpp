@@ -13,7 +13,7 @@ namespace portwave {
 namespace {
 
 StepperOptions options(double h, double gamma, int iterations) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.step_s = h;
   o.method.waves().impedance = {gamma};
   o.method.waves().iterations = iterations;

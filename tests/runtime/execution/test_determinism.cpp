@@ -30,7 +30,7 @@ class EightThreads {
 };
 
 StepperOptions serial(const NamedSystem& sample, double tolerance) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.step_s = 0.01;
   o.method.waves().impedance = {sample.impedance};
   o.method.waves().iterations = 9;
@@ -161,7 +161,7 @@ TEST_P(Determinism, GuardAccelerationAndChangesOfImpedanceChangeNoBit) {
   const System system = GetParam().make();
   std::int64_t uses = 0;
   for (const SafeMethod& method : kSafeMethods) {
-    StepperOptions o;
+    StepperOptions o{.method = WaveCoupling{}};
     o.step_s = 0.01;
     o.method.waves().kind = method.kind;
     o.method.waves().relaxation = method.relaxation;

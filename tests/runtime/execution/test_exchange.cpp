@@ -106,7 +106,7 @@ std::vector<Setting> settings() {
 }
 
 StepperOptions options_of(const Setting& setting) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   setting.change(options);
   return options;
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Exchange, ExchangeLaw, ::testing::ValuesIn(settings()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Exchange, ABookOfStepsClosesOverIt) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = 3;
   Stepper stepper(pairs(8000.0, 4.0), options);
@@ -184,7 +184,7 @@ TEST(Exchange, ABookOfStepsClosesOverIt) {
 }
 
 TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().kind = WaveUpdate::douglas_rachford;
   options.method.waves().impedance_kind = ImpedanceKind::matched;
@@ -205,7 +205,7 @@ TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
 
 TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
   const System borrowed = pairs(8000.0, 4.0);
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   Stepper of_others(borrowed, options);
   EXPECT_THROW(of_others.set_component(kA, duffing(1.0)), std::logic_error);
 
@@ -231,7 +231,7 @@ TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
 }
 
 TEST(Exchange, SnapshotsFitWhatHasTheSameParts) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   Stepper stepper(pairs(8000.0, 4.0), options);
   stepper.run(3);
   const Snapshot before = stepper.snapshot();

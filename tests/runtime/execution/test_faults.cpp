@@ -197,7 +197,7 @@ void torment(const Setting& setting, int faults, std::uint64_t seed) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
   Orders orders, peace;
   const System system = faulty_system(orders), twin_system = faulty_system(peace);
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().iterations = kIterations;
   options.method.waves().impedance = {20.0};
   Stepper twin(twin_system, options);
@@ -338,7 +338,7 @@ const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
 // A port solve that fails at an accelerated trial is a rejected trial, one that fails anywhere else
 // a fault.
 TEST(Faults, AtAcceleratedTrialsAreRejections) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().iterations = 6;
   options.method.waves().impedance = {20.0};
   options.method.waves().acceleration = 4;
@@ -359,7 +359,7 @@ TEST(Faults, AtAcceleratedTrialsAreRejections) {
 // A commit that fails when the guard makes it again is one that is not feasible; another is tried.
 // Parts of other islands that are committed along with it have no such excuse.
 TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().iterations = 1;
   options.method.waves().impedance = {200.0};
   options.method.waves().tank.initial_J = 0.0;
@@ -383,7 +383,7 @@ TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
 TEST(FaultsControl, WithoutOrdersEverythingAgreesAndAnOrderChangesThat) {
   Orders orders;
   const System system = faulty_system(orders);
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().iterations = kIterations;
   options.method.waves().impedance = {20.0};
   Stepper stepper(system, options);

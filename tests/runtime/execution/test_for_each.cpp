@@ -89,7 +89,7 @@ class EightThreads {
 };
 
 StepperOptions on_threads(int threads, ExecutorKind executor) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.threads = threads;
   options.executor = executor;
   return options;

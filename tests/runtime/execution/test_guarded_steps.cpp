@@ -23,7 +23,7 @@ namespace {
 using testing::same_bits;
 
 StepperOptions options(int iterations, double gamma) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.method.waves().iterations = iterations;
   o.method.waves().impedance = {gamma};
   return o;

@@ -200,7 +200,7 @@ TEST(IdleGuard, LeavesAFreeEndAlone) {
 
 RunSummary lossless_summary(bool guarded, int iterations) {
   static const System system = testing::lossless_pair();
-  StepperOptions options{.step_s = 0.01};
+  StepperOptions options{.step_s = 0.01, .method = WaveCoupling{}};
   options.method.waves().iterations = iterations;
   options.method.waves().impedance = {20.0};
   options.method.waves().guard = guarded;
@@ -224,7 +224,7 @@ TEST(Verdict, EnergyFromTheCouplingIsNeverCertifiedAsHolding) {
 
 TEST(Verdict, StepsThatMissTheToleranceStandBesideIt) {
   static const System system = testing::lossless_pair();
-  StepperOptions options{.step_s = 0.01};
+  StepperOptions options{.step_s = 0.01, .method = WaveCoupling{}};
   options.method.waves().iterations = 2;
   options.method.waves().impedance = {20.0};
   options.method.waves().tolerance = 1e-12;

@@ -75,7 +75,7 @@ long solves_of(const System& system, long CountingPart::*count) {
 }
 
 StepperOptions options(int iterations, double tolerance = 0.0) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.step_s = 0.1;
   o.method.waves().impedance = {2.0};
   o.method.waves().iterations = iterations;

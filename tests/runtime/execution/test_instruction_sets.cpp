@@ -17,7 +17,7 @@ TEST(RunBits, DISABLED_PrintDigests) {
   for (testing::NamedSystem& system : testing::large_systems()) systems.push_back(system);
   for (const testing::NamedSystem& sample : systems) {
     const System system = sample.make();
-    StepperOptions o;
+    StepperOptions o{.method = WaveCoupling{}};
     o.method.waves().impedance = {sample.impedance};
     o.method.waves().iterations = 12;
     for (const bool checked : {false, true}) {

@@ -24,7 +24,7 @@ namespace portwave {
 namespace {
 
 StepperOptions interface(double step_s) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = step_s;
   options.method.waves().kind = WaveUpdate::interface;
   options.method.waves().impedance_kind = ImpedanceKind::automatic;

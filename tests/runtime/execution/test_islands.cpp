@@ -23,7 +23,7 @@ using testing::kIslands;
 using testing::same_bits;
 
 StepperOptions options(double tolerance, ExecutorKind executor = ExecutorKind::serial) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.method.waves().impedance = {0.1};
   o.method.waves().iterations = 200;
   o.method.waves().tolerance = tolerance;

@@ -71,7 +71,7 @@ System ordinary_pair(const MassProgram::Parameters& p = kMass, double start_m = 
 
 /// The default impedance is matched to A: the iteration converges at once. Others do not.
 StepperOptions options(int iterations, double tolerance = 0.0, double gamma = 0.35) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.step_s = kStep;
   o.method.waves().kind = WaveUpdate::peaceman_rachford;
   o.method.waves().iterations = iterations;

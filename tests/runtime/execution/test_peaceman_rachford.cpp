@@ -25,7 +25,7 @@ struct Certified {
 
 Certified certified_run(const System& system, double theta, double gamma, int iterations,
                         bool guard) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.method.waves().kind = WaveUpdate::peaceman_rachford;
   o.method.waves().relaxation = theta;
   o.method.waves().impedance = {gamma};
@@ -136,7 +136,7 @@ TEST(PeacemanRachfordControl, DouglasRachfordNeedsFortyEvaluationsForThat) {
 // Long chains of like blocks at their match, whose step is short: the same source.
 TEST(PeacemanRachford, TwoEvaluationsAreEnoughForALongChain) {
   const System system = testing::chain_of_blocks(64, 5);
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.method.waves().kind = WaveUpdate::peaceman_rachford;
   o.method.waves().impedance_kind = ImpedanceKind::matched;
   o.method.waves().iterations = 50;

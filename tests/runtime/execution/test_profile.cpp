@@ -26,7 +26,7 @@ namespace {
 using Kind = ProfileEvent::Kind;
 
 StepperOptions options_for(ExecutorKind executor, int threads) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = 12;
   options.method.waves().tolerance = 1e-9;

@@ -142,7 +142,7 @@ TEST(RankOrder, WhatOthersWaitForIsSentBeforeTheRestIsDone) {
   std::mutex mutex;
   int looked_at = 0;
   testing::ThreadRanks::run(kRanks, [&](const std::shared_ptr<Ranks>& own) {
-    StepperOptions options;
+    StepperOptions options{.method = WaveCoupling{}};
     options.step_s = 0.01;
     options.certify = Certify::none;
     options.method.waves().iterations = kEvaluations;

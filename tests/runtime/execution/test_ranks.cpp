@@ -76,13 +76,13 @@ System islands() {
 
 struct Case {
   const char* name;
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
 };
 
 std::vector<Case> methods() {
   std::vector<Case> all;
   const auto add = [&](const char* name, const auto& change) {
-    CouplingMethod method;
+    CouplingMethod method = WaveCoupling{};
     change(method.waves());
     all.push_back({name, method});
   };
@@ -151,7 +151,7 @@ TEST(Ranks, GiveTheBitsOfOneProcess) {
 /// Its tasks are cut by the graph of exchanges: those of a rank are not one after another.
 TEST(Ranks, GiveTheBitsOfOneProcessWhereBlocksOfAGridAreTheirs) {
   const System system = testing::duffing_grid(48, 48);
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   method.waves().iterations = 3;
   StepperOptions options = options_of(method);
   options.grain = Grain::automatic();
@@ -465,7 +465,7 @@ TEST(Ranks, CanBeTheFirstOnly) {
 /// Rank 0 has two steppers, one of three ranks and one of two, and the others follow them by turns.
 TEST(Ranks, FollowTwoSteppersInTurn) {
   const System system = testing::chain_of_blocks(48, 3);
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   method.waves().iterations = 4;
   const StepperOptions options = options_of(method);
   constexpr int kTurns = 3, kSteps = 2;

@@ -82,7 +82,7 @@ System system_with(const Hooks& hooks) {
 }
 
 StepperOptions options_with(const System& system, const Hooks& hooks) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = kStep_s;
   options.method.waves().iterations = 8;
   options.method.waves().impedance = {1.0};

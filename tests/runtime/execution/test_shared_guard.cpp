@@ -41,7 +41,7 @@ class FourThreads {
 struct Network {
   std::string name;
   System system;
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
 };
 
 Network generated(const std::string& name, const network::Chain& chain) {

@@ -48,7 +48,7 @@ void expect_says(const std::string& text, const std::string& what) {
 
 struct Case {
   std::string name;
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
 };
 
 std::vector<Case> cases() {

@@ -22,7 +22,7 @@ using testing::SmallSystem;
 using testing::trace;
 
 StepperOptions options(double scale, unsigned seed, int iterations) {
-  StepperOptions o;
+  StepperOptions o{.method = WaveCoupling{}};
   o.step_s = 0.01;
   o.method.waves().impedance = {0.7 * scale};
   o.method.waves().iterations = iterations;

@@ -87,7 +87,7 @@ std::optional<Stepper> alone(const std::shared_ptr<const Component>& component) 
       SystemBuilder builder;
       builder.add("P", component);
       for (const Port& port : component->signature().ports) builder.join(joint, {"P." + port.name});
-      StepperOptions options;
+      StepperOptions options{.method = WaveCoupling{}};
       options.step_s = 1e-4;
       options.method.waves().iterations = 2;
       return std::optional<Stepper>(std::in_place, builder.build(), options);
@@ -306,7 +306,7 @@ Stepper driven(Signal signal) {
   builder.add("A", make_part("duffing_oscillator", find_part_type("duffing_oscillator")->example),
               std::move(options));
   builder.join(joint::Free{}, {"A.coupling"});
-  return {builder.build(), StepperOptions{}};
+  return {builder.build(), StepperOptions{.method = WaveCoupling{}}};
 }
 
 TEST(SnapshotIdentity, EveryKindOfInputIsToldFromOthers) {
@@ -360,7 +360,7 @@ Stepper joined(Joint joint) {
     builder.add("B", make_part("linear_oscillator", oscillator));
     builder.join(std::move(joint), {"A.coupling", "B.coupling"});
   }
-  return {builder.build(), StepperOptions{}};
+  return {builder.build(), StepperOptions{.method = WaveCoupling{}}};
 }
 
 TEST(SnapshotIdentity, LawsOfCouplingsAreToldApart) {
@@ -394,7 +394,7 @@ TEST(SnapshotIdentity, WhatCouplingsJoinIsToldApart) {
     }
     builder.connect("A.coupling", is_crossed ? "C.coupling" : "B.coupling");
     builder.connect("D.coupling", is_crossed ? "B.coupling" : "C.coupling");
-    return Stepper(builder.build(), StepperOptions{});
+    return Stepper(builder.build(), StepperOptions{.method = WaveCoupling{}});
   };
   const Stepper straight = crossed(false);
   Stepper other = crossed(true);
@@ -460,7 +460,7 @@ std::vector<OptionCase> option_cases() {
 class SnapshotOptions : public ::testing::TestWithParam<OptionCase> {};
 
 StepperOptions plain_options() {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().iterations = 5;
   options.method.waves().impedance = {0.4};
   return options;

@@ -70,7 +70,7 @@ struct Law {
 };
 
 StepperOptions options_for(int iterations, int max_delay, double impedance, bool guard) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.02;
   options.grain = Grain::of_parts(3);
   WaveCoupling& waves = options.method.waves();
@@ -258,7 +258,7 @@ TEST(StaleWaves, ConvergeToWhatTheyConvergeToWithoutDelay) {
 
 TEST(StaleWaves, AreRefusedWhereRanksWaitForOneAnother) {
   const auto issues_of = [](const std::function<void(WaveCoupling&)>& change) {
-    CouplingMethod method;
+    CouplingMethod method = WaveCoupling{};
     method.waves().exchange.kind = ExchangeKind::asynchronous;
     change(method.waves());
     return check_method(method);

@@ -81,7 +81,7 @@ class Listening final : public Ranks {
 };
 
 StepperOptions options_of(double tolerance, int budget) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.05;
   options.executor = ExecutorKind::serial;
   options.grain = Grain::of_parts(4);

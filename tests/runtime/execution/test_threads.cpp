@@ -99,7 +99,7 @@ std::vector<double> run(Meeting& meeting, int threads, ExecutorKind executor, in
       tbb::global_control::max_allowed_parallelism,
       std::max<std::size_t>(2, std::thread::hardware_concurrency()));
   const System system = attending_hub(&meeting);
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.method.waves().impedance = {0.05};
   options.method.waves().iterations = iterations;
   options.threads = threads;

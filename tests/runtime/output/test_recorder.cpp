@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <limits>
@@ -499,10 +500,29 @@ TEST(OutputFolder, IsTidiedOfWhatKilledProcessesLeft) {
   for (const char* name : {".network.json", ".summary.json", ".trajectory.csv", ".results.h5"}) {
     write_text((folder / (name + left)).string(), "x");
   }
+  // Numbers of processes come again: this one began after the file was written.
+  const auto before = folder / (".trajectory.csv" + alive);
+  write_text(before.string(), "x");
+  std::filesystem::last_write_time(
+      before, std::filesystem::file_time_type::clock::now() - std::chrono::years(20));
   { const OutputFolder own(folder.path(), {"summary.json"}); }
   Names found = names_in(folder.path());
   std::ranges::sort(found);
   EXPECT_EQ(found, staying);
+}
+
+TEST(WriteFileAtomically, TakesAwayWhatAKilledProcessLeftOfTheFile) {
+  const TemporaryFolder folder;
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(gone, nullptr, 0), gone);
+  const std::string left = "." + std::to_string(gone) + ".part";
+  write_text((folder / (".net.txt" + left)).string(), "x");
+  write_text((folder / (".other.txt" + left)).string(), "x");
+  write_file_atomically(folder / "net.txt", "new");
+  Names found = names_in(folder.path());
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (Names{".other.txt" + left, "net.txt"}));
 }
 
 TEST(WriteFileAtomically, ReplacesOrLeavesAlone) {

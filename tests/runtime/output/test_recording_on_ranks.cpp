@@ -35,7 +35,7 @@ using testing::TemporaryFolder;
 using testing::ThreadRanks;
 
 StepperOptions options_of(int iterations = 5) {
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   options.method.waves().iterations = iterations;
   options.executor = ExecutorKind::serial;

@@ -214,6 +214,29 @@ TEST(Report, NamesDoNotEndTheScript) {
   EXPECT_TRUE(contains(html, "<title>&lt;/script&gt;"));
 }
 
+/// Nor do they stand for what the page is filled with.
+TEST(Report, NamesAreNoPlacesOfThePage) {
+  SKIP_WITHOUT_REPORTS();
+  const TemporaryFolder folder;
+  run_into(folder / "plain", {"--report"});
+  const std::string plain = read_text(folder / "plain" / "report.html");
+  for (const std::string name :
+       {"@DATA@", "@TITLE@", "@PAGE_JS@ @DATA@ @UPLOT_JS@", "@VERSION@@CONNECT@@PAGE_CSS@",
+        "<!-- @DATA@ --> ]]> ${x} {{y}} \\u003c `"}) {
+    SCOPED_TRACE(name);
+    run_into(folder / "out", {"--report", "--set", "/name=" + Json(name).dump()});
+    const std::string html = read_text(folder / "out" / "report.html");
+    EXPECT_EQ(data_of(html).at("title"), name);
+    const auto scripts = [](const std::string& page) {
+      std::size_t count = 0;
+      for (std::size_t at = 0; (at = page.find("<script", at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
+    EXPECT_EQ(scripts(html), scripts(plain));
+    EXPECT_LT(html.size(), plain.size() + 2000);
+  }
+}
+
 TEST(Report, AsksNobodyForAnything) {
   SKIP_WITHOUT_REPORTS();
   const TemporaryFolder folder;

@@ -156,6 +156,24 @@ struct Folders {
   }
 };
 
+// Where nothing of a relative path is there, it is the file that is missing.
+TEST(HostileScenario, AMissingTableIsMissingAndNotOutside) {
+  Json scenario = pair_scenario();
+  for (const char* const name : {"no_such_table.csv", "no_such_folder/table.csv"}) {
+    for (const char* const folder : {"", ".", "no_such_place"}) {
+      scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"file", name}};
+      Lines told;
+      try {
+        (void)parse_scenario(scenario.dump(), "pair.json", folder);
+      } catch (const ScenarioError& error) {
+        told = lines_of(error.issues());
+      }
+      ASSERT_EQ(told.size(), 1U) << name;
+      EXPECT_TRUE(contains(told[0], "cannot be opened")) << told[0];
+    }
+  }
+}
+
 TEST(HostileScenario, FilesLieInItsFolder) {
   const Folders folders;
   const std::vector<std::string> inside = {"table.csv", "below/table.csv", "below/../table.csv",

@@ -112,6 +112,12 @@ TEST(MatrixMarket, FormatsFieldsAndSymmetries) {
        matrix(3, 3, {0, -1, -2, 1, 0, -3, 2, 3, 0})},
       {"skew of one row", head + "array real skew-symmetric\n1 1\n", matrix(1, 1, {0})},
       {"no entries", head + "coordinate real general\n2 1 0\n", matrix(2, 1, {0, 0})},
+      {"a byte order mark", "\xEF\xBB\xBF" + head + "array real general\n1 1\n3\n",
+       matrix(1, 1, {3})},
+      {"exponents of Fortran",
+       head +
+           "array real general\n2 4\n1.5D+02\n-2d0\n.5Q-1\n1.25-003\n-7.+002\n+3.D1\n4D2\n5E-1\n",
+       matrix(2, 4, {150, 0.05, -700, 400, -2, 1.25e-3, 30, 0.5})},
       {"no rows", head + "coordinate real general\n0 2 0\n", Eigen::MatrixXd(0, 2)},
   };
   for (const MarketCase& each : cases) expect_matrix(market(each.text), each.M, each.name);
@@ -149,6 +155,9 @@ TEST(MatrixMarket, DefectsNameTheirLine) {
       {"a word too many", general + "2 2 1\n1 1 1 1\n", "line 3: must be"},
       {"NaN", general + "2 2 1\n1 1 nan\n", "line 3: must be finite, got nan"},
       {"infinity", general + "2 2 1\n1 1 -inf\n", "line 3: must be finite, got -inf"},
+      {"a date", general + "2 2 1\n1 1 2020-01\n", "line 3: must be"},
+      {"two exponents", general + "2 2 1\n1 1 1.5D+01E2\n", "line 3: must be"},
+      {"an exponent alone", general + "2 2 1\n1 1 D+01\n", "line 3: must be"},
       {"overflow", general + "2 2 1\n1 1 1e400\n", "line 3: must be"},
       {"upper triangle", head + "coordinate real symmetric\n2 2 1\n1 2 1\n",
        "line 3: (1,2) lies above the diagonal"},

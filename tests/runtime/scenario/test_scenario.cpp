@@ -127,6 +127,15 @@ TEST(Scenario, AMethodMayChooseEverything) {
   }
 }
 
+TEST(Scenario, AMethodWithoutAKindChoosesUnlessImpedancesAreGiven) {
+  EXPECT_EQ(method_of("{}").kind, WaveUpdate::automatic);
+  EXPECT_EQ(method_of("{}").tolerance, 1e-10);
+  EXPECT_EQ(method_of(R"({"iterations": 7})").iterations, 7);
+  EXPECT_EQ(method_of(R"({"iterations": 7})").kind, WaveUpdate::automatic);
+  EXPECT_EQ(method_of(R"({"impedance": {"kind": "uniform", "value": 2}})").kind,
+            WaveUpdate::douglas_rachford);
+}
+
 TEST(Scenario, AToleranceOfOnesOwnReplacesThatOfAuto) {
   EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 0})").tolerance, 0.0);
   EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 1e-6})").tolerance, 1e-6);

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "portwave/coupling/system/cut_name.hpp"
+#include "portwave/runtime/execution/snapshot.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -207,6 +211,105 @@ TEST(ScenarioCutNames, APortHamiltonianPart) {
   ASSERT_EQ(report_of(scenario), "");
   expect_same_observed(observed_after_run(scenario), observed_after_run(with_cut(scenario, 4)),
                        1e-10);
+}
+
+// --- in programs ------------------------------------------------------------------------------
+
+Stepper stepper_of(const Json& scenario) {
+  Scenario loaded = parse_scenario(scenario.dump(), "cut.json", ".");
+  return Stepper(std::move(loaded.system), loaded.options);
+}
+
+void expect_near(std::span<const double> a, std::span<const double> b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  double size = 0.0;
+  for (const double value : a) size = std::max(size, std::abs(value));
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance * size) << i;
+}
+
+Json with_settable_load(int parts) {
+  Json scenario = beam_scenario();
+  scenario.erase("signals");
+  scenario["outputs"]["observe"] = {"beam.q1"};
+  scenario["subsystems"][0]["inputs"]["load"] = {{"kind", "settable"}};
+  return parts > 0 ? with_cut(scenario, parts) : scenario;
+}
+
+TEST(ScenarioCutNames, AProgramReadsAndSetsThePartByItsOwnName) {
+  Stepper whole = stepper_of(with_settable_load(0)), cut = stepper_of(with_settable_load(4));
+  for (Stepper* const stepper : {&whole, &cut}) {
+    EXPECT_EQ(stepper->system().settable_inputs().size(), 1U);
+    stepper->set_input(stepper->find_input("beam.load"), 3.0);
+    stepper->run(20);
+  }
+  EXPECT_EQ(cut.input(cut.find_input("beam.load")), 3.0);
+  const auto state = cut.state("beam");
+  EXPECT_GT(std::abs(state[14]), 1e-9);
+  expect_near(whole.state("beam"), state, 1e-10);
+  for (const char* const label :
+       {"beam.q1", "beam.q29_rate", "beam.tip.effort", "beam.tip.flow", "beam.storage"}) {
+    const Observable a = find_observable(whole, label), b = find_observable(cut, label);
+    EXPECT_EQ(b.label, label);
+    EXPECT_EQ(a.unit, b.unit) << label;
+    const double value = observe(whole, a);
+    EXPECT_NEAR(observe(cut, b), value, 1e-9 * (1.0 + std::abs(value))) << label;
+  }
+  // Control: without the load both rest elsewhere.
+  Stepper other = stepper_of(with_settable_load(4));
+  other.run(20);
+  EXPECT_GT(std::abs(other.state("beam")[14] - cut.state("beam")[14]), 1e-6);
+}
+
+TEST(ScenarioCutNames, ACloneAndASnapshotKnowTheNamesToo) {
+  Stepper cut = stepper_of(with_settable_load(3));
+  cut.run(5);
+  const Snapshot snapshot = cut.snapshot();
+  Stepper clone = cut.clone();
+  clone.set_input(clone.find_input("beam.load"), 1.0);
+  clone.run(3);
+  EXPECT_NE(clone.state("beam")[29], cut.state("beam")[29]);
+  clone.restore(snapshot);
+  EXPECT_TRUE(std::ranges::equal(clone.state("beam"), cut.state("beam")));
+}
+
+TEST(ScenarioCutNames, StatesAreListedOnceWithWhereTheirCopiesAre) {
+  const Stepper whole = stepper_of(with_settable_load(0)), cut = stepper_of(with_settable_load(4));
+  const StateNames names = state_names(cut.system()), known = state_names(whole.system());
+  ASSERT_EQ(names.named.size(), known.named.size());
+  for (std::size_t i = 0; i < known.named.size(); ++i) {
+    EXPECT_EQ(names.named[i].name, known.named[i].name);
+    EXPECT_EQ(names.name_of[static_cast<std::size_t>(names.place[i])], static_cast<int>(i));
+  }
+  EXPECT_GT(names.name_of.size(), names.named.size()) << "pieces hold copies";
+  std::size_t at = 0;
+  for (const Part& part : cut.system().parts()) {
+    for (const StateVariable& state : part.component->signature().states) {
+      const std::string& name = names.named[static_cast<std::size_t>(names.name_of[at++])].name;
+      EXPECT_EQ(name.substr(name.find('.') + 1), state.name);
+    }
+  }
+}
+
+TEST(ScenarioCutNames, WhatAProgramMisspellsIsToldInTheNamesOfThePart) {
+  Stepper cut = stepper_of(with_settable_load(3));
+  const auto said = [&](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string quantity = said([&] { (void)find_observable(cut, "beam.q31"); });
+  EXPECT_NE(quantity.find("subsystem \"beam\" has nothing named \"q31\""), std::string::npos);
+  EXPECT_NE(said([&] { (void)find_observable(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
+            std::string::npos);
+  EXPECT_NE(said([&] { (void)cut.state("beem"); }).find("Did you mean \"beam\"?"),
+            std::string::npos);
+  EXPECT_NE(said([&] { (void)cut.find_input("beam.lode"); }).find("\"beam.load\""),
+            std::string::npos);
+  EXPECT_EQ(cut.system().name_of_part(1), "beam");
+  EXPECT_EQ(cut.system().parts()[1].name, "beam/1");
 }
 
 // --- what is refused -------------------------------------------------------------------------

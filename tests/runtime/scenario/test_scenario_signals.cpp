@@ -1,6 +1,7 @@
 // "signals" of scenario files: what is read, and every defect in its place.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,52 @@ TEST(ScenarioSignals, BuildAGraphThatDrivesAndIsObserved) {
   EXPECT_NEAR(observe(stepper, scenario.recording.observables[2]), 6 * 0.3 * 0.7, 1e-12);
   EXPECT_EQ(observe(stepper, scenario.recording.observables[3]), stepper.storage(0));
   EXPECT_EQ(observe(stepper, scenario.recording.observables[1]), stepper.input(0, 0));
+}
+
+// What is too small for the one is not told to be in the range of the other.
+TEST(ScenarioSignals, OneRangeIsSaidOfAnIntegerWhereverItIsWrong) {
+  const Json schema = Json::parse(scenario_schema().dump());
+  EXPECT_NE(schema.dump().find(R"("description":"how many samples")"), std::string::npos);
+  for (const int samples : {0, -1, 2'000'000}) {
+    Json scenario = loop_scenario();
+    scenario["signals"]["blocks"].push_back(
+        {{"name", "late"}, {"kind", "delay"}, {"signal", "pid"}, {"samples", samples}});
+    EXPECT_EQ(all(defects_of(scenario)),
+              "/signals/blocks/5/samples: must be an integer from 1 to 1000000, got " +
+                  std::to_string(samples) + "\n");
+  }
+}
+
+// Every field of a block that has a least value: the reader, not the block, tells what it may be.
+TEST(ScenarioSignals, NumbersOutsideTheirRangeAreToldByTheRangeOfTheSchema) {
+  int checked = 0;
+  for (const BlockKind& kind : block_kinds()) {
+    for (const BlockField& field : kind.fields) {
+      if (field.kind != BlockField::Kind::number || !std::isfinite(field.range.minimum)) continue;
+      Json block = {{"name", "own"}, {"kind", kind.name}};
+      for (const BlockField& own : kind.fields) {
+        if (own.kind == BlockField::Kind::signal) block[own.name] = "pid";
+        if (own.kind == BlockField::Kind::number && own.required) block[own.name] = 1;
+      }
+      block[field.name] = -1;
+      Json scenario = loop_scenario();
+      scenario["signals"]["blocks"].push_back(block);
+      EXPECT_EQ(all(defects_of(scenario)), "/signals/blocks/5/" + field.name + ": must be " +
+                                               field.range.describe() + ", got -1\n")
+          << kind.name;
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 8);
+}
+
+TEST(ScenarioSignals, ANameThatNoBlockMayHaveIsToldOnce) {
+  Json scenario = loop_scenario();
+  scenario["signals"]["blocks"][2]["name"] = "a.q2";
+  scenario["signals"]["blocks"][0]["signals"][0] = "a.q2";
+  const auto defects = defects_of(scenario);
+  ASSERT_EQ(defects.size(), 1U) << all(defects);
+  EXPECT_TRUE(has(defects, "/signals/blocks/2/name: must not contain dots")) << all(defects);
 }
 
 TEST(ScenarioSignals, EveryDefectIsToldInItsPlace) {

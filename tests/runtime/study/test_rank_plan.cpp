@@ -24,7 +24,7 @@ Scenario scenario_of(System system, const CouplingMethod& method) {
 }
 
 Scenario chain(int blocks) {
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   method.waves().iterations = 3;
   method.waves().guard = false;
   return scenario_of(testing::chain_of_blocks(blocks, 3), method);
@@ -76,7 +76,7 @@ TEST(RankPlan, WaitsAsTheModelSays) {
 }
 
 TEST(RankPlan, CountsWhatGapsAreJudgedBy) {
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   method.waves().iterations = 40;
   method.waves().tolerance = 1e-9;
   const RankPlan plan =

@@ -22,7 +22,7 @@ namespace {
 using testing::ThreadRanks;
 
 Scenario chain(int blocks) {
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   method.waves().iterations = 3;
   method.waves().guard = false;
   StepperOptions options;

@@ -134,5 +134,14 @@ TEST(NameSearchControl, SmallReportsNeverGiveUp) {
   EXPECT_FALSE(search.gave_up());
 }
 
+TEST(NameSearch, OffersNothingThatLooksLikeTheWordItself) {
+  EXPECT_EQ(did_you_mean("a.q2", {"a.q2"}), "");
+  EXPECT_EQ(did_you_mean("A.q2", {"a.q2"}), " Did you mean \"a.q2\"?");
+  const std::string same(100, 'x');  // no more than 80 characters are shown
+  EXPECT_EQ(did_you_mean(same + "a", {same + "b"}), "");
+  EXPECT_EQ(suggestion("", "b"), "");
+  EXPECT_EQ(suggestion("a", "b"), " Did you mean \"a\"?");
+}
+
 }  // namespace
 }  // namespace portwave

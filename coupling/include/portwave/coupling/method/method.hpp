@@ -44,10 +44,10 @@ std::string_view to_string(MethodKind kind);
 
 /// How parts are coupled, with the options of that: by waves, by splitting or by dynamic iteration.
 /// A family converts to it: `CouplingMethod method = Splitting{.kind = SplittingKind::impulse};`
-/// The default is wave coupling by Douglas–Rachford.
+/// The default is `automatic`, which chooses; `WaveCoupling{}` is plain Douglas–Rachford.
 class CouplingMethod {
  public:
-  CouplingMethod() = default;
+  CouplingMethod() : options_(WaveCoupling::automatic()) {}
   // NOLINTBEGIN(google-explicit-constructor): the options of a family are a method
   CouplingMethod(WaveCoupling waves) : options_(std::move(waves)) {}
   CouplingMethod(Splitting splitting) : options_(std::move(splitting)) {}

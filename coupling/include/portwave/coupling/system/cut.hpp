@@ -59,7 +59,8 @@ struct Cut {
 ///          parts, or cannot be cut, with the reason.
 Cut cut_part(const Component& part, int parts);
 
-/// Adds the pieces as parts "name/0", "name/1", …; `options` are those of the uncut part.
+/// Adds the pieces as parts "name/0", "name/1", …; `options` are those of the uncut part, whose names
+/// go on to mean what they meant (System::cuts): "name.state", "name.port.flow", "name.input".
 /// Precondition: they fit it.
 void add_pieces(SystemBuilder& builder, const std::string& name, const Component& whole,
                 const Cut& cut, const SystemBuilder::PartOptions& options);

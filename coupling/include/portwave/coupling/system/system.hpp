@@ -11,6 +11,7 @@
 
 #include <Eigen/Core>
 
+#include "portwave/coupling/system/cut_name.hpp"
 #include "portwave/coupling/system/interconnection.hpp"
 #include "portwave/coupling/system/system_slice.hpp"
 #include "portwave/subsystems/base/export.hpp"
@@ -114,7 +115,8 @@ class System {
   std::span<const Junction> junctions() const { return junctions_; }
   std::span<const ScalarPort> scalar_ports() const { return scalar_ports_; }
 
-  /// The settable inputs, by slot (Signal::settable).
+  /// The settable inputs, by slot (Signal::settable). Pieces of a part that was cut share those of the
+  /// part, and the first piece is named here.
   struct SettableInput {
     int part;
     int channel;
@@ -123,6 +125,10 @@ class System {
   std::span<const SettableInput> settable_inputs() const { return settable_inputs_; }
   /// What they are at the start, by slot.
   std::vector<double> initial_settings() const;
+  /// The slot of an input channel of a part; -1 where there is none or it is not settable.
+  int find_setting(int part, int channel) const;
+  /// "part.input" of a settable input.
+  std::string input_label(const SettableInput& input) const;
 
   /// Number of the first scalar port of a part, or of one of its ports.
   int first_scalar_port(int part) const {
@@ -134,6 +140,14 @@ class System {
   int find_part(std::string_view name) const;
   /// {part, port} of "part.port"; {-1, -1} when there is none.
   std::pair<int, int> find_port(std::string_view path) const;
+
+  /// Parts that were cut (add_pieces), in the order of their pieces.
+  std::span<const CutName> cuts() const { return cuts_; }
+  /// The cut of that name, or that a part is a piece of; null where there is none.
+  const CutName* find_cut(std::string_view name) const;
+  const CutName* cut_with(int part) const;
+  /// What a part is called for users: a piece by the name of the part that was cut.
+  const std::string& name_of_part(int part) const;
 
   /// Islands: the connected components of the coupling graph, numbered by their first part.
   int island_count() const { return island_count_; }
@@ -162,6 +176,7 @@ class System {
   int island_count_ = 0;
   std::vector<SettableInput> settable_inputs_;
   std::vector<int> parts_by_name_;  ///< part numbers in the order of the names
+  std::vector<CutName> cuts_;
   std::shared_ptr<const SystemSlice> slice_;
 };
 
@@ -190,6 +205,9 @@ class SystemBuilder {
   /// Of a slice (SliceBuilder): a part that another process steps. Ports that are joined to nothing
   /// here are free.
   SystemBuilder& add_outside(std::string name, std::shared_ptr<const Component> component);
+  /// The parts that are added next, as many as the cut has pieces, are those of a part that was cut;
+  /// add_pieces says so.
+  SystemBuilder& begin_cut(CutName cut);
   SystemBuilder& join(Joint joint, std::vector<std::string> ports);
   /// Makes room for so many parts and couplings to come.
   SystemBuilder& reserve(std::size_t parts, std::size_t couplings);
@@ -221,6 +239,7 @@ class SystemBuilder {
 
   std::vector<PendingPart> parts_;
   std::vector<PendingJoint> joints_;
+  std::vector<CutName> cuts_;
 };
 
 }  // namespace portwave

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -144,7 +145,7 @@ struct StepperOptions {
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   double start_s =
       0.0;  ///< time at which the run begins, of any sign; step n ends at start_s + (n + 1) h
-  CouplingMethod method = {};
+  CouplingMethod method = CouplingMethod::automatic();
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
   /// none. Wave coupling only.
   std::shared_ptr<const SignalGraph> signals = {};
@@ -356,7 +357,9 @@ class Stepper {
   /// Committed state of a part, in signature order; valid until the next step. This and what follows:
   /// std::out_of_range for a number of a part or port that there is not.
   std::span<const double> state(int part) const;
-  std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
+  /// By name, also of a part that was cut, whose pieces are then gathered into memory that is written to
+  /// by the next call. std::out_of_range, with the nearest name, if unknown.
+  std::span<const double> state(std::string_view part) const;
   /// The state of a part at a time within the last step, by the polynomial through the stages,
   /// which is off by O(hˢ⁺¹) between the ends of the step. `state`: as many as it has.
   /// Errors: std::logic_error without StepSizes; std::out_of_range; std::invalid_argument for another
@@ -459,6 +462,7 @@ class Stepper {
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
   void take(const Snapshot& snapshot);
+  std::span<const double> state_of_cut(const CutName& cut) const;
   /// Takes the samples for the step to come, unless that is done. Errors: StepError.
   void sample_signals();
   /// The same, what fails being left to the next step.
@@ -490,6 +494,8 @@ class Stepper {
   std::vector<double> gradient_;                          // of a part, where the run is looked at
   mutable std::shared_ptr<const StepIdentity> identity_;  // null: not known yet
   std::vector<std::byte> before_;  // while a snapshot is restored: to go back to
+  mutable std::map<std::string, std::vector<double>, std::less<>>
+      whole_states_;  // of parts that were cut
 };
 
 }  // namespace portwave

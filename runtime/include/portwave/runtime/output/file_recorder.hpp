@@ -47,6 +47,10 @@ class OutputFolder {
 /// `options`: as on rank 0. Errors: ConfigError.
 std::unique_ptr<Follower> make_recording_follower(RecordingOptions options);
 
+/// Removes the hidden files of results that this process has not finished. For a handler of a signal that
+/// ends the program: it may be called there.
+void remove_unfinished_files() noexcept;
+
 /// Whether results can be written as HDF5: whether portwave was built with it.
 bool has_hdf5();
 

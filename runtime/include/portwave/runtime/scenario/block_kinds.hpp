@@ -11,6 +11,7 @@
 
 #include <Eigen/Core>
 
+#include "portwave/coupling/method/number_range.hpp"
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
@@ -41,6 +42,8 @@ struct BlockField {
   bool required = true;
   double default_number = 0.0;            ///< of numbers, integers and booleans; infinite: no bound
   std::vector<std::string> choices = {};  ///< the first is the default
+  NumberRange range =
+      {};  ///< of numbers and integers, which are from 0 to 10⁶ where it does not say
 };
 
 /// What was read for the fields of a block, inputs apart.

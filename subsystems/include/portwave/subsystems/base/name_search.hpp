@@ -54,7 +54,8 @@ class NameSearch {
   std::vector<std::size_t> before_, previous_, current_;
 };
 
-/// " Did you mean \"x\"?"; "" of no name.
-std::string suggestion(std::string_view name);
+/// " Did you mean \"x\"?"; "" of no name, and of one that looks like the word that was found wanting: that
+/// helps nobody.
+std::string suggestion(std::string_view name, std::string_view word);
 
 }  // namespace portwave

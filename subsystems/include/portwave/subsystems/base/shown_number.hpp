@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace portwave {
+
+/// A number in a message: what is not a number has no sign there.
+inline std::string shown_number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+}  // namespace portwave

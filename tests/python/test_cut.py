@@ -1,0 +1,85 @@
+"""A part that is cut into pieces keeps its name in programs."""
+
+import numpy as np
+import pytest
+
+import portwave as pw
+
+
+def bar(parts):
+    n = 6
+    K = [[i, i, 4.0] for i in range(n)] + [[i, i + 1, -2.0] for i in range(n - 1)]
+    K += [[i + 1, i, -2.0] for i in range(n - 1)]
+    system = pw.System("bar", step_s=0.01, end_s=0.1, method={"kind": "auto", "tolerance": 1e-13})
+    own = {
+        "name": "bar", "type": "second_order_system",
+        "parameters": {
+            "coordinates": {"count": n, "name": "q"},
+            "ports": [{"name": "end", "domain": "translation", "causality": "effort_in"}],
+            "inputs": [{"name": "load", "unit": "N"}],
+            "M": np.eye(n), "K": {"entries": K},
+            "B": np.column_stack([np.eye(n)[0], np.ones(n)]),
+        },
+        "inputs": {"load": {"kind": "settable"}},
+    }
+    if parts:
+        own["cut"] = {"parts": parts}
+    document = system.to_dict()
+    document["subsystems"].append(own)
+    document["couplings"].append({"kind": "free", "ports": ["bar.end"]})
+    document["outputs"] = {"observe": ["bar.q2", "bar.end.flow", "bar.storage"]}
+    return pw.System.from_dict(document)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_part_in_pieces_is_read_set_and_recorded_by_its_own_name(parts):
+    whole, cut = pw.Stepper(bar(0)), pw.Stepper(bar(parts))
+    assert cut.state_names == whole.state_names
+    assert cut.input_names == whole.input_names == ["bar.load"]
+    for stepper in (whole, cut):
+        stepper["bar.load"] = 2.0
+        stepper.advance(10)
+    assert cut["bar.load"] == 2.0 and abs(whole["bar.q2"]) > 1e-4
+    np.testing.assert_allclose(cut.states(), whole.states(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(cut.state("bar"), whole.state("bar"), rtol=1e-9, atol=1e-12)
+    a, b = whole.run(steps=5), cut.run(steps=5)
+    assert b.names == ["bar.q2", "bar.end.flow", "bar.storage"] == a.names and b.units == a.units
+    np.testing.assert_allclose(b.values, a.values, rtol=1e-8, atol=1e-11)
+    u = np.linspace(0, 1, 7)
+    np.testing.assert_allclose(cut.rollout(u, ["bar.q6"]), whole.rollout(u, ["bar.q6"]), rtol=1e-8, atol=1e-11)
+    linear = cut.linearise(["bar.q2", "bar.end.flow"])
+    assert linear.input_names == ["bar.load"] and linear.C.shape[0] == 2
+    known = whole.linearise(["bar.q2", "bar.end.flow"])
+
+    def response(own, s=1.3j):
+        return own.C @ np.linalg.solve(s * own.E - own.A, own.B) + own.D
+
+    np.testing.assert_allclose(response(linear), response(known), rtol=1e-8)
+    clone = cut.clone()
+    clone.restore(cut.snapshot())
+    assert np.array_equal(clone.states(), cut.states())
+
+
+def test_unknown_names_are_told_by_those_of_the_part():
+    cut = pw.Stepper(bar(3))
+    with pytest.raises(KeyError, match='"bar" has nothing named "q9"'):
+        cut["bar.q9"]
+    with pytest.raises(KeyError, match='Did you mean "bar"'):
+        cut.state("baar")
+    with pytest.raises(Exception, match="cut into pieces"):
+        cut.set_parameter("bar.M", 1.0)
+    assert cut.state("bar/0").size > 0  # pieces have names of their own too
+
+
+def test_replicas_of_a_part_in_pieces_begin_and_end_with_its_states():
+    whole, cut = pw.Ensemble(bar(0), 2), pw.Ensemble(bar(3), 2)
+    assert cut.state_names == whole.state_names and cut.input_names == ["bar.load"]
+    x0 = np.random.default_rng(3).normal(size=(2, 12))
+    u = np.ones((4, 1))
+    a, b = whole.rollout(x0, u), cut.rollout(x0, u)
+    assert a.shape == b.shape == (2, 4, 12)
+    np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
+    out = np.empty((2, 4, 12))
+    assert cut.rollout(x0, u, out=out) is out and np.array_equal(out, b)
+    cut.start_from(x0[0])
+    np.testing.assert_array_equal(cut.states(), [x0[0], x0[0]])
