@@ -53,6 +53,8 @@ class LaneSolver {
   /// linearised at x; where that fails and there is one unknown, a bracket is halved. Every solve
   /// starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
+  /// After a `solve` that did not converge: max |F_i| beside the terms of F_i where it was given up.
+  double residual() const;
   /// After `solve`: what its residual may have left in the energy balance, ∇̄HᵀF [J].
   double energy_rounding() const;
   /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last
@@ -72,6 +74,8 @@ class LaneSolver {
   double judged(double size) const;
   void take_noise();
   bool factorise(const double* a);
+  void take_factors();
+  void solve_with_factors();
   void keep(const LastSolve& last) const;
 
   ClosedPart part_;
@@ -81,6 +85,8 @@ class LaneSolver {
   Eigen::VectorXd dx_, start_, step_, F_, w_;
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;
+  Eigen::MatrixXd moving_;  ///< the jacobian of the unknowns that move
+  Eigen::VectorXd moving_F_, moving_step_;
   DenseLu lu_;
   bool factorised_ = false;  ///< lu_ is of the solve under way
   Eigen::VectorXd stiffness_;

@@ -52,6 +52,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
       structure_(lifted_structure(layout_, part.structure())),
       own_typical_(part.typical_state()),
       stage_structure_(part.structure()),
+      of_delta_(layout_.states(), layout_.states()),
       hessian_terms_(static_cast<std::size_t>(layout_.states() * layout_.n), 0.0) {
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
@@ -105,6 +106,19 @@ void StagedPhysics::final_state(const double* state, double* x_next) const {
     }
     x_next[i] = state[i] + moved;
   }
+  part_.stop_at_bounds(x_next);
+}
+
+void StagedPhysics::fit_increments(const double* x_next, double* state) const {
+  for (int i = 0; i < layout_.n; ++i) {
+    double moved = 0.0;
+    for (int j = 0; j < layout_.stages; ++j) {
+      moved += std::sqrt(stages_.b[static_cast<std::size_t>(j)]) * state[(j + 1) * layout_.n + i];
+    }
+    if (state[i] + moved == x_next[i]) continue;
+    const double share = (x_next[i] - state[i]) / moved;
+    for (int j = 0; j < layout_.stages; ++j) state[(j + 1) * layout_.n + i] *= share;
+  }
 }
 
 double StagedPhysics::storage(const double* state) const {
@@ -157,10 +171,12 @@ void StagedPhysics::discrete_gradient_jacobian(
   detail::Workspace x(static_cast<std::size_t>(n));
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  of_delta_.setZero();
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
     own.clear();
     hessian_at(x.data(), own);
+    std::erase_if(own, [](const auto& entry) { return entry.value() == 0.0; });
     for (int i = 0; i < layout_.stages; ++i) {
       const double weight = std::abs(node.weight[static_cast<std::size_t>(i)]);
       for (const auto& entry : own) {
@@ -171,10 +187,15 @@ void StagedPhysics::discrete_gradient_jacobian(
         const double gain =
             node.weight[static_cast<std::size_t>(i)] * node.reach[static_cast<std::size_t>(j)];
         for (const auto& entry : own) {
-          jacobian.emplace_back((i + 1) * n + entry.row(), (j + 1) * n + entry.col(),
-                                gain * entry.value());
+          of_delta_(i * n + entry.row(), j * n + entry.col()) += gain * entry.value();
         }
       }
+    }
+  }
+  for (int column = 0; column < layout_.states(); ++column) {
+    for (int row = 0; row < layout_.states(); ++row) {
+      const double value = of_delta_(row, column);
+      if (value != 0.0) jacobian.emplace_back(n + row, n + column, value);
     }
   }
 }
@@ -240,6 +261,21 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   for (int i = 0; i < layout_.states(); ++i) delta[i] = 2.0 * mid[n + i];
   for (int i = 0; i < layout_.stages; ++i) {
     state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
+    part_.structure_at(x, stage_structure_);
+    add_stage(layout_, i, n, stage_structure_, out);
+  }
+}
+
+void StagedPhysics::moved_structure(const double* start, const double* increment, int state,
+                                    double by, Structure& out) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(2 * n));
+  double* const x = scratch.data();
+  double* const held = x + n;
+  for (int k = 0; k < n; ++k) held[k] = start[k] + 0.5 * increment[k];
+  for (int i = 0; i < layout_.stages; ++i) {
+    state_at(held, increment + n, at_stages_[static_cast<std::size_t>(i)].reach, x);
+    x[state] += by;
     part_.structure_at(x, stage_structure_);
     add_stage(layout_, i, n, stage_structure_, out);
   }

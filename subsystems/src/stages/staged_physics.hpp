@@ -24,6 +24,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   const StageLayout& layout() const { return layout_; }
   /// x⁺ of (x, δ⁺).
   void final_state(const double* state, double* x_next) const;
+  /// Lets δ⁺ lead where x⁺ is, where the part has stopped at a bound.
+  void fit_increments(const double* x_next, double* state) const;
 
   std::vector<double> typical_state() const override { return typical_; }
   std::vector<double> default_state() const override;
@@ -40,6 +42,13 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
+  int stage_count() const override { return layout_.stages; }
+  double stage_reach(int i, int j) const override {
+    return at_stages_[static_cast<std::size_t>(i)].reach[static_cast<std::size_t>(j)];
+  }
+  bool stages_depend_on(int state) const override { return part_.structure_depends_on(state); }
+  void moved_structure(const double* start, const double* increment, int state, double by,
+                       Structure& out) const override;
   /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
   /// discrete_gradient_jacobian does.
   void linearise(const double* state, Eigen::MatrixXd& of_delta, Eigen::MatrixXd& of_start) const;
@@ -70,6 +79,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   // Scratch.
   mutable Structure stage_structure_;
   mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
+  mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
 };
 
