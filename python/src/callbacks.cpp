@@ -139,8 +139,7 @@ portwave::DiscreteGradient discrete_gradient_of(const std::string& name) {
     if (name == portwave::to_string(kind)) return kind;
   }
   throw std::invalid_argument(
-      "a discrete gradient is \"gonzalez\", \"mean_value\" or \"itoh_abe\", got \"" + name +
-      "\"");
+      "a discrete gradient is \"gonzalez\", \"mean_value\" or \"itoh_abe\", got \"" + name + "\"");
 }
 
 /// Adds a type without parameters to the catalogue; every part of it shares the functions.
@@ -332,7 +331,8 @@ void raise_interrupt() {
 
 void bind_callbacks(nb::module_& m) {
   m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
-        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a, "discrete_gradient"_a);
+        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a,
+        "discrete_gradient"_a);
   m.def("add_block_kind", &add_block_kind, "name"_a, "summary"_a, "function"_a, "inputs"_a,
         "outputs"_a, "state"_a, "numbers"_a);
 }

@@ -226,9 +226,9 @@ int tell_finished(const std::string& outcome, const RunArguments& arguments, std
   try {
     exit_code = exit_code_of(nlohmann::ordered_json::parse(outcome), arguments.strict);
   } catch (const nlohmann::json::exception&) {
-    throw std::runtime_error(fmt::format(
-        "what the run in \"{}\" came to is no summary of a run: it was changed",
-        arguments.resume->string()));
+    throw std::runtime_error(
+        fmt::format("what the run in \"{}\" came to is no summary of a run: it was changed",
+                    arguments.resume->string()));
   }
   if (arguments.json) out << outcome;
   if (!arguments.quiet) {

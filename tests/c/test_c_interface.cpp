@@ -75,7 +75,8 @@ TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
   std::vector<double> x(states);
   EXPECT_EQ(portwave_failed_state(x.data(), x.size()), states);
   EXPECT_EQ(portwave_failed_state(nullptr, 0), states);
-  if (states > 0) EXPECT_EQ(first[0], x[0]);
+  ASSERT_GT(states, 0U);
+  EXPECT_EQ(first[0], x[0]);
   (void)portwave_failed_inputs(nullptr, 0);
   (void)portwave_failed_waves(nullptr, 0);
   (void)portwave_failed_residual();

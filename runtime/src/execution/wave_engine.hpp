@@ -256,7 +256,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   AlignedVector input_;
   std::vector<double> settings_;  // of settable inputs
   std::vector<IslandOutcome> outcomes_;
-  std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
+  std::vector<double> met_gap_J_;      // by island, for the guard; empty without a tolerance
   std::unique_ptr<SliceSums> slices_;  // of a slice
   EnergyLedger ledger_;
   InterfaceResidual residual_;

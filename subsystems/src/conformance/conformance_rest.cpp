@@ -31,9 +31,8 @@ void hold(const Subsystem& part, Sampler& sampler, const VectorXd& impedance, Ve
     const double supplied =
         0.5 * (a.squaredNorm() - out.b.squaredNorm()) + out.energy.external_supply_J;
     const double defect = out.energy.change_J - supplied + out.energy.dissipated_J;
-    tally.see(std::abs(defect), 1e-12 * energy_size(part, map.state(), a, out), [&] {
-      return fmt::format("energy balance off by {:.3e} J, {}", defect, at());
-    });
+    tally.see(std::abs(defect), 1e-12 * energy_size(part, map.state(), a, out),
+              [&] { return fmt::format("energy balance off by {:.3e} J, {}", defect, at()); });
     map.move_to(out.x_next);
   }
 }

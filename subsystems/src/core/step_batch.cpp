@@ -160,8 +160,7 @@ FailedSolve LanewiseBatch::failed_solve(int lane, const double* record) const {
   out.inputs.assign(own + n, own + n + q);
   out.waves.assign(own + n + q, own + n + q + p);
   std::vector<double> scratch(own, own + lane_size_);
-  const Lane frozen{out.state.data(), out.inputs.data(),
-                    scratch.data() + (lane_size_ - extra_)};
+  const Lane frozen{out.state.data(), out.inputs.data(), scratch.data() + (lane_size_ - extra_)};
   out.residual = residual_of_lane(lane, frozen, out.waves.data());
   return out;
 }

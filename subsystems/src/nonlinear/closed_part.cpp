@@ -229,6 +229,18 @@ void ClosedPart::rate(const Structure& structure, const VectorXd& g, const doubl
   add_product<kMagnitudes>(structure.P, -1.0, u, v);
 }
 
+void ClosedPart::free_increment(VectorXd& dx) {
+  dx.setZero();
+  part_.discrete_gradient(x_.data(), x_.data(), g_.data());
+  if (!part_.constant_structure()) part_.structure_over(x_.data(), dx.data(), h_, structure_);
+  u_ = external_;
+  u_.head(p_).setZero();
+  add_product<false>(structure_.J, h_, g_, dx);
+  add_product<false>(structure_.R, -h_, g_, dx);
+  add_product<false>(structure_.G, h_, u_, dx);
+  add_product<false>(structure_.P, -h_, u_, dx);
+}
+
 void ClosedPart::linearise(const VectorXd& dx) {
   x_next_ = x_ + dx;
   entries_.clear();

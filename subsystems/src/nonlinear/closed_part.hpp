@@ -47,6 +47,7 @@ class ClosedPart {
   explicit ClosedPart(const Subsystem& part, const HiddenTerms* hidden = nullptr);
 
   int size() const { return n_; }
+  bool is_descriptor() const { return E_ != nullptr; }
 
   /// Errors: ConfigError when M is singular.
   void prepare(double step_s, const double* impedance);
@@ -54,6 +55,10 @@ class ClosedPart {
   void prepare_open(double step_s);
   /// `input` may be null: no external input.
   void freeze(const double* x, const double* input);
+
+  /// Δx of a step at the rate of its start, with inputs of 0 at the ports: where a part would go that
+  /// is left alone.
+  void free_increment(Eigen::VectorXd& dx);
 
   /// Takes ∂∇̄H/∂x⁺ at x⁺ = x + Δx, for `evaluate` and `assemble_jacobian`.
   void linearise(const Eigen::VectorXd& dx);

@@ -73,11 +73,11 @@ struct GonzalezDefect {
   double rounding = 0.0;  ///< of c
 
   /// Nothing to correct: x⁺ = x, or nearer than floating point can square, or c is round-off.
-  bool vanishes() const { return !(length_squared > 1e-280) || !(std::abs(c) > rounding); }
+  /// Not where it is no number: that has to be seen.
+  bool vanishes() const { return !(length_squared > 1e-280) || std::abs(c) <= rounding; }
   /// Rises from 0 at the rounding to c at twice that, so that no step meets a jump.
   double correction() const {
-    return std::copysign(std::min(std::abs(c), 2.0 * (std::abs(c) - rounding)), c) /
-           length_squared;
+    return std::copysign(std::min(std::abs(c), 2.0 * (std::abs(c) - rounding)), c) / length_squared;
   }
   bool is_whole() const { return std::abs(c) >= 2.0 * rounding; }
 };

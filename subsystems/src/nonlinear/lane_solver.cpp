@@ -69,6 +69,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
 
 StepFault LaneSolver::solve(const double* a, double* b) {
   StepFault fault = solve_cold(a);
+  if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
   if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
     fault = solve_bracketed(a);
   }
@@ -88,8 +89,25 @@ double LaneSolver::energy_rounding() const {
 }
 
 StepFault LaneSolver::solve_cold(const double* a) {
-  factorised_ = false;
   dx_.setZero();
+  return iterate_cold(a);
+}
+
+/// Ports whose impedance is far above what they meet hold a part where it is, as far as the step is
+/// linear: Newton's method may then end between there and the solution. What is joined to them moves,
+/// and the solution is near the motion without them.
+StepFault LaneSolver::solve_from_free_motion(const double* a) {
+  if (part_.is_descriptor()) return StepFault::not_converged;
+  try {
+    part_.free_increment(dx_);
+    return dx_.allFinite() ? iterate_cold(a) : StepFault::not_converged;
+  } catch (...) {  // a callback, at a place that was only tried
+    return StepFault::not_converged;
+  }
+}
+
+StepFault LaneSolver::iterate_cold(const double* a) {
+  factorised_ = false;
   noise_.setZero();
   part_.linearise(dx_);
   double size = judged(part_.evaluate(a, dx_));

@@ -50,7 +50,8 @@ class LaneSolver {
   const Eigen::VectorXd& increment() const { return dx_; }
 
   /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
-  /// linearised at x; where that fails and there is one unknown, a bracket is halved. Every solve
+  /// linearised at x; where that fails, from where the part would go if it were left alone, and if
+  /// there is one unknown, a bracket is halved. Every solve
   /// starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
   /// After a `solve` that did not converge: max |F_i| beside the terms of F_i where it was given up.
@@ -63,6 +64,8 @@ class LaneSolver {
 
  private:
   StepFault solve_cold(const double* a);
+  StepFault solve_from_free_motion(const double* a);
+  StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);
   bool find_step(const double* a);
   StepFault descend(const double* a, double& size);

@@ -1,6 +1,7 @@
 #include "stages/staged_physics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -32,6 +33,16 @@ Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
     }
   }
   return out;
+}
+
+using Matrices = std::array<const SparseMatrix*, 6>;
+
+Matrices matrices_of(const Structure& s) { return {&s.J, &s.R, &s.G, &s.P, &s.S, &s.N}; }
+
+bool has_pattern(const SparseMatrix& A, const SparseMatrix& of) {
+  return A.isCompressed() && A.nonZeros() == of.nonZeros() && A.outerSize() == of.outerSize() &&
+         std::equal(A.outerIndexPtr(), A.outerIndexPtr() + A.outerSize() + 1, of.outerIndexPtr()) &&
+         std::equal(A.innerIndexPtr(), A.innerIndexPtr() + A.nonZeros(), of.innerIndexPtr());
 }
 
 Structure lifted_structure(const StageLayout& layout, const Structure& own) {
@@ -77,6 +88,55 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
   }
   for (int i = 0; i < stages.count; ++i) {
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
+  }
+  find_places();
+}
+
+/// Each value of a stage is its number in it, put where it goes and looked for.
+void StagedPhysics::find_places() {
+  if (part_.constant_structure()) return;
+  for (SparseMatrix* M : {&stage_structure_.J, &stage_structure_.R, &stage_structure_.G,
+                          &stage_structure_.P, &stage_structure_.S, &stage_structure_.N}) {
+    M->makeCompressed();
+  }
+  Structure own = part_.structure(), all = structure_;
+  for (SparseMatrix* M : {&own.J, &own.R, &own.G, &own.P, &own.S, &own.N}) M->makeCompressed();
+  stage_pattern_ = own;
+  for (SparseMatrix* M : {&own.J, &own.R, &own.G, &own.P, &own.S, &own.N}) {
+    for (int k = 0; k < M->nonZeros(); ++k) M->valuePtr()[k] = k + 1.0;
+  }
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (SparseMatrix* M : {&all.J, &all.R, &all.G, &all.P, &all.S, &all.N}) {
+      std::fill(M->valuePtr(), M->valuePtr() + M->nonZeros(), 0.0);
+    }
+    add_stage(layout_, i, layout_.n, own, all);
+    Places places;
+    const Matrices from = matrices_of(own), to = matrices_of(all);
+    for (std::size_t m = 0; m < from.size(); ++m) {
+      places.of[m].resize(static_cast<std::size_t>(from[m]->nonZeros()));
+      for (int k = 0; k < to[m]->nonZeros(); ++k) {
+        const double number = to[m]->valuePtr()[k];
+        if (number > 0.0) places.of[m][static_cast<std::size_t>(number) - 1] = k;
+      }
+    }
+    places_.push_back(std::move(places));
+  }
+}
+
+/// The structure of a stage, in stage_structure_, into that of all.
+void StagedPhysics::put_stage(int stage, Structure& out) const {
+  const Matrices own = matrices_of(stage_structure_), pattern = matrices_of(stage_pattern_);
+  const Matrices all = matrices_of(structure_);
+  const std::array<SparseMatrix*, 6> to = {&out.J, &out.R, &out.G, &out.P, &out.S, &out.N};
+  for (std::size_t m = 0; m < to.size(); ++m) {
+    if (has_pattern(*own[m], *pattern[m]) && has_pattern(*to[m], *all[m])) continue;
+    add_stage(layout_, stage, layout_.n, stage_structure_, out);
+    return;
+  }
+  for (std::size_t m = 0; m < to.size(); ++m) {
+    const std::vector<int>& places = places_[static_cast<std::size_t>(stage)].of[m];
+    const double* const values = own[m]->valuePtr();
+    for (std::size_t k = 0; k < places.size(); ++k) to[m]->valuePtr()[places[k]] = values[k];
   }
 }
 
@@ -262,7 +322,7 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   for (int i = 0; i < layout_.stages; ++i) {
     state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
     part_.structure_at(x, stage_structure_);
-    add_stage(layout_, i, n, stage_structure_, out);
+    put_stage(i, out);
   }
 }
 
@@ -277,7 +337,7 @@ void StagedPhysics::moved_structure(const double* start, const double* increment
     state_at(held, increment + n, at_stages_[static_cast<std::size_t>(i)].reach, x);
     x[state] += by;
     part_.structure_at(x, stage_structure_);
-    add_stage(layout_, i, n, stage_structure_, out);
+    put_stage(i, out);
   }
 }
 

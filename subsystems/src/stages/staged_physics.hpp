@@ -59,6 +59,11 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   PortLawValue port_law(int scalar_port, double u) const override;
 
  private:
+  /// Where the values of a stage's matrices stand in those of all stages.
+  struct Places {
+    std::vector<int> of[6];
+  };
+
   struct Node {
     std::vector<double> weight;  ///< w lᵢ(τ)/√bᵢ, by stage
     std::vector<double> reach;   ///< ∫₀^τ lⱼ/√bⱼ, by stage
@@ -66,15 +71,19 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
 
   void state_at(const double* x, const double* delta, const std::vector<double>& reach,
                 double* out) const;
+  void find_places();
+  void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
 
   const Subsystem& part_;
   const GaussStages& stages_;
   StageLayout layout_;
   Structure structure_;
+  Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+  std::vector<Places> places_;   ///< by stage
 
   // Scratch.
   mutable Structure stage_structure_;

@@ -423,9 +423,9 @@ TEST(StepperFaults, AStepThatIsNotFoundSaysFromWhereAndWhatIsLeft) {
   for (const int stages : {1, 2, 3}) {
     for (const int threads : {1, 2}) {
       SystemBuilder builder;
-      builder.add("A", testing::coupled_quartic({.max_newton_steps = 1}),
-                  {.initial_state = {0.7, -0.4, 0.3, 0.2},
-                   .inputs = {{"force", Signal::constant(2.5)}}});
+      builder.add(
+          "A", testing::coupled_quartic({.max_newton_steps = 1}),
+          {.initial_state = {0.7, -0.4, 0.3, 0.2}, .inputs = {{"force", Signal::constant(2.5)}}});
       builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
       builder.join(joint::Connection{}, {"A.push", "B.coupling"});
       const System system = builder.build();

@@ -73,15 +73,16 @@ TEST(SourceBlocks, AreWhatTheirEquationsSay) {
 // is known in whole numbers.
 TEST(SourceBlocks, EdgesOnTheGridFallOnTheGridHoweverLate) {
   for (const int unit : {10, 100, 1000, 3, 7, 48000}) {  // of all times, 1/unit s
-    for (const auto& [step, period, width, delay] :
-         {std::array{1, 10, 5, 0}, {1, 10, 3, 7}, {2, 10, 4, 2}, {3, 21, 9, 6}, {1, 7, 7, 0},
-          {1, 2, 1, 1}, {5, 35, 30, -10}}) {
-      const auto seconds = [unit](std::int64_t count) {
-        return static_cast<double>(count) / unit;
-      };
+    for (const auto& [step, period, width, delay] : {std::array{1, 10, 5, 0},
+                                                     {1, 10, 3, 7},
+                                                     {2, 10, 4, 2},
+                                                     {3, 21, 9, 6},
+                                                     {1, 7, 7, 0},
+                                                     {1, 2, 1, 1},
+                                                     {5, 35, 30, -10}}) {
+      const auto seconds = [unit](std::int64_t count) { return static_cast<double>(count) / unit; };
       const double period_s = seconds(step);
-      const auto pulse = block::pulse(
-          {1.0, seconds(period), seconds(width), seconds(delay), 0.0});
+      const auto pulse = block::pulse({1.0, seconds(period), seconds(width), seconds(delay), 0.0});
       for (const std::int64_t from : {0LL, 1'000'000LL, 10'000'000'000'000LL}) {
         for (std::int64_t k = from; k < from + 500; ++k) {
           const SampleTime when{static_cast<double>(k) * period_s, period_s, k};
@@ -95,12 +96,13 @@ TEST(SourceBlocks, EdgesOnTheGridFallOnTheGridHoweverLate) {
           block::step({edge_s, 0.0, 1.0})->output(when, {}, {}, {&y, 1});
           ASSERT_EQ(y, 1.0) << edge_s;
           block::step({edge_s + 0.01 * period_s, 0.0, 1.0})->output(when, {}, {}, {&y, 1});
-          if (k < 10'000'000) ASSERT_EQ(y, 0.0) << edge_s;
+          if (k > 10'000'000) continue;  // what is off the grid by a hundredth
+          ASSERT_EQ(y, 0.0) << edge_s;
           std::array<double, 2> q = {};
           block::trajectory({{edge_s - 1.0, 0.0}, {edge_s, 1.0}, {edge_s + 1.0, -2.0}},
                             block::TrajectoryShape::linear)
               ->output(when, {}, {}, q);
-          if (k < 10'000'000) ASSERT_NEAR(q[1], -3.0, 1e-9) << edge_s;
+          ASSERT_NEAR(q[1], -3.0, 1e-9) << edge_s;
         }
       }
     }

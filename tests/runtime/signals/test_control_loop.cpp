@@ -350,7 +350,8 @@ double time_on(double step_s, double tolerance, double run_s) {
   const System system = masses(1);
   SignalGraphBuilder builder(system);
   builder.block("pulse",
-                block::pulse({.amplitude = 1.0, .period_s = 0.1, .width_s = 0.05, .delay_s = 0.0}), {});
+                block::pulse({.amplitude = 1.0, .period_s = 0.1, .width_s = 0.05, .delay_s = 0.0}),
+                {});
   builder.actuate("pulse", 0, 0);
   StepperOptions options = options_with(builder.build(), step_s);
   if (tolerance > 0.0) {

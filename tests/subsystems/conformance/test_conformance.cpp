@@ -329,8 +329,8 @@ TEST(ConformanceControl, RestUnderLoadCatchesACorrectionThatIsRounding) {
 
 /// H does not depend on the first coordinate.
 TEST(StateDependentLaws, HoldWhereHLacksACoordinate) {
-  for (const auto kind : {DiscreteGradient::gonzalez, DiscreteGradient::mean_value,
-                          DiscreteGradient::itoh_abe}) {
+  for (const auto kind :
+       {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
     for (const double quartic : {0.0, 0.7}) {
       Hamiltonian H;
       H.value = [quartic](const double* x) {

@@ -2,11 +2,15 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 
@@ -15,8 +19,9 @@ namespace {
 
 /// A linear damped oscillator written as a nonlinear part, H = k q²/2 + p²/(2m), whose only input is a
 /// force.
-std::unique_ptr<NonlinearPortHamiltonian> oscillator(double mass_kg, double stiffness, double damping,
-                                                     bool with_hessian, DiscreteGradient gradient) {
+std::unique_ptr<NonlinearPortHamiltonian> oscillator(double mass_kg, double stiffness,
+                                                     double damping, bool with_hessian,
+                                                     DiscreteGradient gradient) {
   Hamiltonian H;
   H.value = [=](const double* x) {
     return 0.5 * stiffness * x[0] * x[0] + 0.5 * x[1] * x[1] / mass_kg;
@@ -75,10 +80,10 @@ TEST(RestUnderLoad, ADampedOscillatorSettlesWhereItsSpringCarriesTheForce) {
               std::array<double, 2> x = {0.7, -0.1};
               const int failed =
                   first_failure(*part, x, load, step / frequency, static_cast<int>(300 / step));
-              const std::string where = std::string(to_string(kind)) + ", m=" +
-                                        std::to_string(mass_kg) + ", k=" +
-                                        std::to_string(stiffness) + ", F=" + std::to_string(load) +
-                                        ", h=" + std::to_string(step) + "/omega";
+              const std::string where =
+                  std::string(to_string(kind)) + ", m=" + std::to_string(mass_kg) +
+                  ", k=" + std::to_string(stiffness) + ", F=" + std::to_string(load) +
+                  ", h=" + std::to_string(step) + "/omega";
               EXPECT_EQ(failed, -1) << where;
               if (failed >= 0) continue;
               EXPECT_NEAR(x[0], load / stiffness, 1e-13 * std::abs(load) / stiffness + 1e-18)
@@ -92,6 +97,29 @@ TEST(RestUnderLoad, ADampedOscillatorSettlesWhereItsSpringCarriesTheForce) {
       }
     }
   }
+}
+
+// An arm whose tip is as good as locked along the wall's normal meets an impedance of 4e5 there, and waves to
+// match. Newton's method from rest ends where no step is better, and the solution is the free motion.
+TEST(NewtonBatch, FindsTheStepOfAnArmBesideAWallThatItDoesNotTouch) {
+  const auto part = make_part("planar_arm", {{"lengths_m", std::vector<double>{0.6322505391780302}},
+                                             {"masses_kg", std::vector<double>{1.6168072765418169}},
+                                             {"tip_port", true}});
+  const Component* parts[] = {part.get()};
+  const auto batch = part->make_batch(parts);
+  const std::array<double, 3> impedance = {43.086577220154041, 369342.99270967458,
+                                           107.80602171411314};
+  const std::array<double, 3> a = {-4.9952079013261512, -11.776682997022366, 4.9916114542326637};
+  const std::array<double, 2> x = {-1.58432, 2.29349};
+  batch->prepare(0.01, impedance.data());
+  AlignedVector record(batch->record_size()), next(batch->record_size());
+  batch->set_state(0, x.data(), record.data());
+  batch->freeze({0, 1}, record.data(), nullptr);
+  std::array<double, 3> b = {};
+  ASSERT_TRUE(batch->advance({0, 1}, record.data(), a.data(), next.data(), b.data(), {}).ok());
+  std::array<double, 2> moved = {};
+  batch->get_state(0, next.data(), moved.data());
+  EXPECT_NEAR(moved[0] - x[0], 0.107, 0.003);
 }
 
 }  // namespace

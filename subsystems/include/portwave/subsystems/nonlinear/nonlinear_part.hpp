@@ -110,7 +110,8 @@ class NonlinearPortHamiltonian : public Subsystem {
   Hamiltonian hamiltonian_;
   Options options_;
   double storage_terms_J_ = 0.0;
-  std::vector<double> gradient_terms_;  ///< Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state; empty: not known
+  std::vector<double>
+      gradient_terms_;  ///< Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state; empty: not known
 };
 
 }  // namespace portwave
