@@ -162,6 +162,7 @@ def add_part_type(
     R: NDArray[numpy.float64],
     G: NDArray[numpy.float64],
     default_state: Sequence[float],
+    discrete_gradient: str,
 ) -> None: ...
 
 def add_block_kind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import List, Tuple
 
 
@@ -33,10 +34,16 @@ class StepError(RuntimeError):
 
     ``part``: name of the part, "" for the network as a whole. ``step``: number of the step.
     ``iteration``: inner iteration, -1 before the first. ``fault``: "not_converged", "not_finite",
-    "threw" or "too_inaccurate".
+    "threw" or "too_inaccurate". Of the part, as far as known (else empty, and NaN): ``state`` before
+    the step, ``inputs``, its external inputs, ``waves``, those incident at its ports [sqrt(J)], and
+    ``residual``, what was left of the equations of the step as a share of their terms.
     """
 
     part: str = ""
     step: int = -1
     iteration: int = -1
     fault: str = ""
+    state: List[float] = []
+    inputs: List[float] = []
+    waves: List[float] = []
+    residual: float = math.nan

@@ -27,6 +27,7 @@ def add_part_type(
     inputs: Sequence[Tuple[str, str]] = (),
     hessian: Optional[Callable[[Floats], Any]] = None,
     default_state: Sequence[float] = (),
+    discrete_gradient: str = "gonzalez",
     summary: str = "A part from Python.",
 ) -> None:
     """Adds a type of part whose energy is a Python function:
@@ -38,7 +39,10 @@ def add_part_type(
     "effort_in" or "flow_in". ``inputs``: ``(name, unit)`` of external inputs, whose columns of G follow
     those of the ports. ``energy(x)``: H [J]. ``gradient(x)``: n numbers. ``hessian(x)``: n x n, optional:
     without it, differences of the gradient. J skew, R symmetric and positive semidefinite, n x n;
-    G n x m.
+    G n x m. ``discrete_gradient``: how a step of one stage takes the gradient so that the energy law is
+    exact. "gonzalez", from a few values; "mean_value", by 8 gradients along the step, exact where H is a
+    polynomial of degree 16 or less; "itoh_abe", by increments of H, of first order unless H is a sum of
+    functions of one state each.
 
     x and u are in the units that ``states``, ports and ``inputs`` have; time is in seconds. The functions
     must be pure: the step calls them many times, from any thread, a few microseconds each. A part like
@@ -67,6 +71,7 @@ def add_part_type(
         matrix("R", R, n, n),
         matrix("G", G, n, m),
         as_floats(list(default_state), (None,), "n", "default_state").tolist(),
+        discrete_gradient,
     )
 
 

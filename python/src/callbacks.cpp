@@ -132,12 +132,23 @@ std::map<std::string, std::shared_ptr<Build>>& part_types() {
   return all;
 }
 
+portwave::DiscreteGradient discrete_gradient_of(const std::string& name) {
+  using portwave::DiscreteGradient;
+  for (const auto kind :
+       {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
+    if (name == portwave::to_string(kind)) return kind;
+  }
+  throw std::invalid_argument(
+      "a discrete gradient is \"gonzalez\", \"mean_value\" or \"itoh_abe\", got \"" + name + "\"");
+}
+
 /// Adds a type without parameters to the catalogue; every part of it shares the functions.
 void add_part_type(const std::string& name, const std::string& summary,
                    const std::vector<NameAndUnit>& states, const std::vector<PortOf>& ports,
                    const std::vector<NameAndUnit>& inputs, nb::callable energy,
                    nb::callable gradient, std::optional<nb::callable> hessian, const Matrix& J,
-                   const Matrix& R, const Matrix& G, const std::vector<double>& default_state) {
+                   const Matrix& R, const Matrix& G, const std::vector<double>& default_state,
+                   const std::string& discrete_gradient) {
   portwave::Signature signature;
   signature.type = name;
   for (const auto& [state, unit] : states) signature.states.push_back({state, unit});
@@ -178,6 +189,7 @@ void add_part_type(const std::string& name, const std::string& summary,
   }
   portwave::NonlinearPortHamiltonian::Options options;
   options.default_state = default_state;
+  options.discrete_gradient = discrete_gradient_of(discrete_gradient);
 
   const Build build = [=] {
     return std::make_unique<portwave::NonlinearPortHamiltonian>(signature, structure, hamiltonian,
@@ -319,7 +331,8 @@ void raise_interrupt() {
 
 void bind_callbacks(nb::module_& m) {
   m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
-        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a);
+        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a,
+        "discrete_gradient"_a);
   m.def("add_block_kind", &add_block_kind, "name"_a, "summary"_a, "function"_a, "inputs"_a,
         "outputs"_a, "state"_a, "numbers"_a);
 }

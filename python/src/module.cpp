@@ -476,6 +476,10 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
     error.attr("step") = failure.step();
     error.attr("iteration") = failure.iteration();
     error.attr("fault") = std::string(to_string(failure.fault()));
+    error.attr("state") = failure.solve().state;
+    error.attr("inputs") = failure.solve().inputs;
+    error.attr("waves") = failure.solve().waves;
+    error.attr("residual") = failure.solve().residual;
     if (failure.fault() == portwave::StepFault::threw) {
       const nb::object raised = take_raised();
       if (raised.is_valid()) {

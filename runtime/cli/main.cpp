@@ -39,7 +39,9 @@ int execute(const Command& command, std::ostream& out, std::ostream& err) {
     err << "portwave: " << error.what() << '\n';
     return kBadInput;
   } catch (const StepError& error) {
-    err << "portwave: " << error.what() << "\nThe run ended there; no files were written.\n";
+    err << "portwave: " << error.what();
+    if (!error.circumstances().empty()) err << "\n  " << error.circumstances();
+    err << "\nThe run ended there; no files were written.\n";
     return kFailed;
   } catch (const std::bad_alloc&) {
     return report_no_memory(err);

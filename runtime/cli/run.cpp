@@ -398,7 +398,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
   }
   int signal = 0;
-  std::string failure;
+  std::string failure, circumstances;
   LiveView live;
   try {
     if (begun.checkpoint) {
@@ -421,6 +421,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     }
   } catch (const StepError& error) {
     failure = error.what();
+    circumstances = error.circumstances();
   } catch (const std::runtime_error& error) {
     if (live.feed) live.feed->finish();
     if (!checkpoints || !begun.folder->has_checkpoint()) throw;
@@ -442,7 +443,8 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   status.finish();
   if (!failure.empty()) {
     err << fmt::format(
-        "portwave: {}\nThe run ended there, after {} steps{}.\n", failure, summary.steps,
+        "portwave: {}{}{}\nThe run ended there, after {} steps{}.\n", failure,
+        circumstances.empty() ? "" : "\n  ", circumstances, summary.steps,
         arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
   } else if (!arguments.quiet) {
     err << summary_text(summary);

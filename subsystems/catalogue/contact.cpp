@@ -22,7 +22,9 @@ struct ContactParameters {
 
 /// One-sided spring with damping that vanishes where it separates. The energy is a function of the
 /// compression s = max(0, ±d − gap) alone, and the damping is a resistance ≥ 0, so that no step takes
-/// more energy out of a contact than went into it.
+/// more energy out of a contact than went into it. The resistance is no larger than what takes up all
+/// that the spring gives: a contact that is left faster than it springs back pushes with 0, and does not
+/// pull.
 class Contact final : public Subsystem {
  public:
   explicit Contact(const ContactParameters& p)
@@ -68,8 +70,24 @@ class Contact final : public Subsystem {
   bool constant_structure() const override { return p_.damping == 0.0; }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* x_mid, Structure& out) const override {
-    const double s = compression(x_mid[0]);
-    const double resistance = p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
+    set_resistance(resistance_at(x_mid[0]), out);
+  }
+  void structure_over(const double* x, const double* dx, double step_s,
+                      Structure& out) const override {
+    double resistance = resistance_at(x[0] + 0.5 * dx[0]);
+    const double separation = -p_.side * dx[0];
+    if (separation > 0.0) {
+      resistance = std::min(resistance, mean_force(x[0], x[0] + dx[0]) * step_s / separation);
+    }
+    set_resistance(resistance, out);
+  }
+
+ private:
+  double resistance_at(double d) const {
+    const double s = compression(d);
+    return p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
+  }
+  void set_resistance(double resistance, Structure& out) const {
     const auto size = static_cast<int>(p_.normal.size());
     for (int j = 0; j < size; ++j) {
       for (int i = 0; i < size; ++i) {
@@ -77,8 +95,6 @@ class Contact final : public Subsystem {
       }
     }
   }
-
- private:
   double compression(double d) const { return std::max(0.0, p_.side * d - p_.gap_m); }
   double force(double s) const { return p_.stiffness * (p_.is_hertzian ? s * std::sqrt(s) : s); }
   double slope(double d) const {
@@ -141,7 +157,7 @@ PartType contact_type() {
   type.equations =
       "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\"\n"
       "H = k s^(n+1)/(n+1)\n"
-      "e = +-k s^n + k a s^n f,  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n\n"
+      "e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n\n"
       "with a normal N of 2 or 3 components:  d' = N^T f,  e = N times the above; no friction";
   ParameterInfo law;
   law.name = "law";

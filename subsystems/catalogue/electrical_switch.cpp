@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "part_types.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
@@ -7,9 +9,9 @@
 namespace portwave {
 namespace {
 
-/// A conductance that depends on the travel of the contacts, a state without energy. It is at least
-/// 0 at every travel, so that whatever moves the contacts, and however a step is cut, it takes energy
-/// and gives none.
+/// A conductance that depends on the travel of the contacts, a state without energy that stops at 0
+/// and 1. It is at least 0 at every travel, so that whatever moves the contacts, and however a step is
+/// cut, it takes energy and gives none.
 class ElectricalSwitch final : public Subsystem {
  public:
   ElectricalSwitch(double on_S, double off_S)
@@ -37,6 +39,14 @@ class ElectricalSwitch final : public Subsystem {
     const double t = std::clamp(x_mid[0], 0.0, 1.0);
     out.S.coeffRef(0, 0) = off_S_ + (on_S_ - off_S_) * t * t * (3.0 - 2.0 * t);
   }
+  void stop_at_bounds(double* x_next) const override {
+    x_next[0] = std::clamp(x_next[0], 0.0, 1.0);
+  }
+  Issues check_initial_state(const double* x) const override {
+    if (x[0] >= 0.0 && x[0] <= 1.0) return {};
+    return {{"/initial_state",
+             fmt::format("the contacts travel from 0 (open) to 1 (closed), got {}", x[0])}};
+  }
 
  private:
   double on_S_, off_S_;
@@ -51,10 +61,10 @@ PartType electrical_switch_type() {
   type.group = "electrical";
   type.summary = "Switch or breaker: a conductance that closes as its contacts travel from 0 to 1.";
   type.equations =
-      "H = 0,  x' = speed,  t = min(max(x, 0), 1)\n"
-      "f = g e,  g = off + (on - off) t^2 (3 - 2 t)\n"
-      "A speed of 1/T for the time T closes it, -1/T opens it. In series with a voltage source,\n"
-      "a load or a line: common_flow.";
+      "H = 0,  x' = speed, x stops at 0 (open) and at 1 (closed)\n"
+      "f = g e,  g = off + (on - off) x^2 (3 - 2 x)\n"
+      "A speed of 1/T for the time T or longer closes it, -1/T opens it. In series with a voltage\n"
+      "source, a load or a line: common_flow.";
   type.parameters = {
       positive_number("on_S", "S", "conductance when closed"),
       non_negative_number("off_S", "S", "conductance when open"),

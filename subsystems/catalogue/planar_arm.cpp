@@ -253,6 +253,8 @@ class PlanarArm final : public NonlinearPortHamiltonian {
     add(momenta, n, n);
   }
 
+  bool structure_depends_on(int state) const override { return state < arm_.links; }
+
  private:
   /// The two ends of a step, without whole turns.
   struct Ends {
@@ -400,6 +402,7 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
   H.hessian = [arm](const double* x, double* hessian) { arm_hessian(arm, x, hessian); };
   NonlinearPortHamiltonian::Options options;
   options.allow_active = allows_active(parameters);
+  options.discrete_gradient = DiscreteGradient::mean_value;  // in place of it: that of PlanarArm
   // Derived above, and of long arms so far apart in size that differences tell nothing of the small
   // ones.
   options.check_derivatives = false;

@@ -137,6 +137,7 @@ class RigidBody final : public NonlinearPortHamiltonian {
  public:
   using NonlinearPortHamiltonian::NonlinearPortHamiltonian;
 
+  bool structure_depends_on(int state) const override { return state >= kQuaternion; }
   Issues check_initial_state(const double* x) const override {
     const double length = Eigen::Map<const Eigen::Vector4d>(x + kQuaternion).stableNorm();
     if (std::abs(length - 1.0) <= 1e-6) return {};

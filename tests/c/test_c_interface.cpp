@@ -1,6 +1,7 @@
 // The C interface as a C program sees it: statuses, texts, and the numbers of the C++ one.
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -61,6 +62,39 @@ TEST_F(Servo, StepsAndIsRead) {
   report.size = sizeof report;
   EXPECT_EQ(portwave_get_report(servo_, &report), PORTWAVE_OK);
   EXPECT_EQ(report.step_s, 0.001);
+}
+
+TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
+  EXPECT_EQ(portwave_set_input(servo_, 0, 1e308), PORTWAVE_OK);
+  ASSERT_EQ(portwave_run(servo_, 1000), PORTWAVE_STEP_ERROR);
+  EXPECT_NE(error().find(portwave_failed_part()), std::string::npos) << error();
+  EXPECT_NE(std::strlen(portwave_failed_part()), 0U);
+  double first[2] = {-7.0, -7.0};
+  const std::size_t states = portwave_failed_state(first, 1);
+  EXPECT_EQ(first[1], -7.0) << "no more than there is room for";
+  std::vector<double> x(states);
+  EXPECT_EQ(portwave_failed_state(x.data(), x.size()), states);
+  EXPECT_EQ(portwave_failed_state(nullptr, 0), states);
+  if (states > 0) {
+    EXPECT_EQ(first[0], x[0]);
+  }
+
+  // A force that is infinite after six steps; before, the state is where it began or near.
+  constexpr const char* kFar = R"({"name": "far", "time": {"step_s": 0.01, "end_s": 1},
+    "subsystems": [{"name": "m", "type": "linear_oscillator",
+      "parameters": {"mass_kg": 1, "stiffness_N_per_m": 1}, "initial_state": {"q2": 0.5},
+      "inputs": {"force": {"kind": "expression", "expression": "if(t < 0.055, 0, 1e308*10)"}}}],
+    "couplings": [{"kind": "free", "ports": ["m.coupling"]}], "method": {"kind": "auto"}})";
+  portwave_simulation* far = nullptr;
+  ASSERT_EQ(portwave_parse(kFar, nullptr, nullptr, 0, &far), PORTWAVE_OK) << error();
+  ASSERT_EQ(portwave_run(far, 100), PORTWAVE_STEP_ERROR);
+  EXPECT_STREQ(portwave_failed_part(), "m");
+  ASSERT_EQ(portwave_failed_state(first, 2), 2U);
+  EXPECT_NEAR(first[0], 0.5, 0.01);
+  EXPECT_TRUE(std::isnan(portwave_failed_residual()));
+  EXPECT_EQ(portwave_failed_inputs(nullptr, 0), 0U);
+  EXPECT_EQ(portwave_failed_waves(nullptr, 0), 0U);
+  portwave_free(far);
 }
 
 TEST_F(Servo, GoesBackAndIsCloned) {

@@ -208,6 +208,70 @@ def test_a_part_from_python_is_a_pendulum():
     np.testing.assert_allclose(result["p.storage"], result["p.storage"][0], rtol=1e-11)
 
 
+def test_a_part_from_python_comes_to_rest_under_a_load_with_every_discrete_gradient():
+    for kind in ("gonzalez", "mean_value", "itoh_abe"):
+        pw.add_part_type(
+            f"py_loaded_{kind}",
+            states=[("angle", "rad"), ("momentum", "kg m^2/s")],
+            inputs=[("torque", "N m")],
+            energy=lambda x: 0.5 * x[1] ** 2 + 9.81 * (1.0 - math.cos(x[0])),
+            gradient=lambda x: [9.81 * math.sin(x[0]), x[1]],
+            J=[[0, 1], [-1, 0]],
+            R=[[0, 0], [0, 2.0]],
+            G=[[0], [1]],
+            discrete_gradient=kind,
+        )
+        system = pw.System(step_s=0.01)
+        system.add(
+            "p",
+            f"py_loaded_{kind}",
+            initial_state={"angle": 1.0},
+            inputs={"torque": {"kind": "constant", "value": 3.0}},
+        )
+        result = pw.Stepper(system).run(until=40.0, observe=["p.angle"])
+        assert abs(result["p.angle"][-1] - math.asin(3.0 / 9.81)) < 1e-14, kind
+
+
+def test_an_unknown_discrete_gradient_is_refused():
+    with pytest.raises(ValueError, match="itoh_abe"):
+        pw.add_part_type(
+            "py_unknown",
+            states=[("x", "m")],
+            energy=lambda x: 0.5 * x[0] ** 2,
+            gradient=lambda x: x,
+            J=[[0]],
+            G=[[]],
+            discrete_gradient="midpoint",
+        )
+
+
+def test_a_step_that_fails_says_from_where_and_what_is_left():
+    # x' = -dH/dx with H = -x^4 has no solution from where it runs away.
+    pw.add_part_type(
+        "py_runaway",
+        states=[("x", "m"), ("p", "kg m/s")],
+        inputs=[("force", "N")],
+        energy=lambda x: 0.5 * x[1] ** 2 - x[0] ** 4,
+        gradient=lambda x: [-4.0 * x[0] ** 3, x[1]],
+        J=[[0, 1], [-1, 0]],
+        G=[[0], [1]],
+    )
+    system = pw.System(step_s=0.1)
+    system.add(
+        "a",
+        "py_runaway",
+        initial_state={"x": 1.0},
+        inputs={"force": {"kind": "constant", "value": 2.0}},
+    )
+    stepper = pw.Stepper(system)
+    with pytest.raises(pw.StepError) as caught:
+        stepper.advance(100)
+    assert caught.value.part == "a"
+    assert list(caught.value.state) == [stepper["a.x"], stepper["a.p"]]
+    assert list(caught.value.inputs) == [2.0]
+    assert caught.value.fault != "not_converged" or 1e-14 < caught.value.residual < 1.0
+
+
 def test_a_part_from_python_whose_gradient_is_wrong_is_refused():
     with pytest.raises(pw.ConfigError, match="gradient"):
         pendulum("py_wrong", energy=lambda x: x[1] ** 2)

@@ -67,6 +67,14 @@ class CountingPart : public Subsystem {
   void structure_at(const double* x, Structure& out) const override {
     physics_->structure_at(x, out);
   }
+  void structure_over(const double* x, const double* dx, double step_s,
+                      Structure& out) const override {
+    physics_->structure_over(x, dx, step_s, out);
+  }
+  bool structure_depends_on(int state) const override {
+    return physics_->structure_depends_on(state);
+  }
+  void stop_at_bounds(double* x_next) const override { physics_->stop_at_bounds(x_next); }
   std::vector<double> default_state() const override { return physics_->default_state(); }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     auto batch = Subsystem::make_batch(parts);

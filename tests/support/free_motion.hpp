@@ -43,6 +43,7 @@ class WithoutPorts final : public Subsystem {
     part_.structure_at(x_mid, whole);
     out = cut(whole);
   }
+  void stop_at_bounds(double* x_next) const override { part_.stop_at_bounds(x_next); }
 
  private:
   static Signature cut(Signature signature) {

@@ -18,9 +18,8 @@ SPEED = 100 * np.pi / PAIRS
 
 
 def conductance(t):
-    travel = min(max(210 * (t - 0.1), 0.0), 1.05)
-    travel -= min(max(210 * (t - 0.3), 0.0), 1.05)
-    s = min(max(travel, 0.0), 1.0)
+    # the contacts stop at 1, and open from there
+    s = min(max(210 * (t - 0.1), 0.0), 1.0) - min(max(210 * (t - 0.3), 0.0), 1.0)
     return OFF + (ON - OFF) * s * s * (3 - 2 * s)
 
 
@@ -62,7 +61,7 @@ def main():
         change = 2e6 * PERIOD
         valve = governor if n == 0 else min(max(governor, valve - change), valve + change)
         # the kinks of the breaker are ends of steps: 0.1, 0.1048, 0.105, ...
-        kinks = [k for k in (0.1, 0.1 + 1 / 210, 0.105, 0.3, 0.3 + 0.05 / 210, 0.305)
+        kinks = [k for k in (0.1, 0.1 + 1 / 210, 0.105, 0.3, 0.3 + 1 / 210, 0.305)
                  if t < k < t + PERIOD]
         for a, b in zip([t] + kinks, kinks + [t + PERIOD]):
             y = solve_ivp(rate, (a, b), y, "Radau", args=(valve,), rtol=1e-10, atol=1e-9).y[:, -1]

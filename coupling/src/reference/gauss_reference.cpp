@@ -387,6 +387,7 @@ struct GaussReference::Impl {
     for (PlacedPart& b : blocks) {
       VectorXd next = moved(b, z, stages.b.transpose());
       if (b.E.size() > 0) next += b.algebraic * (last_of_stages(b, z) - next);
+      b.part->stop_at_bounds(next.data());
       b.x = next;
     }
     effort.setZero();

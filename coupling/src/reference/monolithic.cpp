@@ -86,10 +86,9 @@ struct Block {
     if (!part->constant_structure()) typical = part->typical_state();
   }
 
-  Realisation realisation(const VectorXd& dx) {
+  Realisation realisation(const VectorXd& dx, double step_s) {
     if (part->constant_structure()) return constant;
-    const VectorXd mid = x + 0.5 * dx;
-    part->structure_at(mid.data(), structure);
+    part->structure_over(x.data(), dx.data(), step_s, structure);
     return Realisation(structure);
   }
 };
@@ -213,7 +212,7 @@ struct MonolithicReference::Impl {
       const double reach = std::abs(b.x[d.col()]) + std::abs(x_next[d.col()]);
       g_size[d.row()] += std::abs(d.value()) * reach;
     }
-    const Realisation r = b.realisation(dx);
+    const Realisation r = b.realisation(dx, h);
     const VectorXd u = inputs(b, z);
     const VectorXd u_size = u.cwiseAbs();
     const VectorXd moved = b.E == nullptr ? dx : VectorXd(*b.E * dx);
@@ -253,7 +252,7 @@ struct MonolithicReference::Impl {
   }
 
   void add_part(Block& b, std::size_t k, const VectorXd& z, std::vector<Triplet>& entries) {
-    const Realisation r = b.realisation(z.segment(b.state, b.n));
+    const Realisation r = b.realisation(z.segment(b.state, b.n), h);
     const int output_row = states + b.port;
     for (int i = 0; i < b.n && b.E == nullptr; ++i) {
       entries.emplace_back(b.state + i, b.state + i, 1.0);
@@ -299,9 +298,9 @@ struct MonolithicReference::Impl {
           difference_step(b.typical[static_cast<std::size_t>(c)], b.x[c] + 0.5 * dx[c]);
       VectorXd moved = dx;
       moved[c] = dx[c] + 2.0 * reach;
-      const Realisation ahead = b.realisation(moved);
+      const Realisation ahead = b.realisation(moved, h);
       moved[c] = dx[c] - 2.0 * reach;
-      const Realisation back = b.realisation(moved);
+      const Realisation back = b.realisation(moved, h);
       const VectorXd rate = (ahead.A * g + ahead.B * u - back.A * g - back.B * u) / (4.0 * reach);
       const VectorXd output = (ahead.C * g + ahead.D * u - back.C * g - back.D * u) / (4.0 * reach);
       for (int i = 0; i < b.n; ++i) entries.emplace_back(b.state + i, b.state + c, -h * rate[i]);
@@ -380,7 +379,10 @@ struct MonolithicReference::Impl {
   }
 
   void commit(const VectorXd& z) {
-    for (Block& b : blocks) b.x += z.segment(b.state, b.n);
+    for (Block& b : blocks) {
+      b.x += z.segment(b.state, b.n);
+      b.part->stop_at_bounds(b.x.data());
+    }
     effort = z.segment(states, ports);
     flow = z.tail(ports);
     clock.advance(h);

@@ -63,6 +63,18 @@ PORTWAVE_API size_t portwave_issue_count(void);
 PORTWAVE_API const char* portwave_issue_where(size_t issue);
 PORTWAVE_API const char* portwave_issue_text(size_t issue);
 
+/* Of the last call of this thread that returned PORTWAVE_STEP_ERROR, and of the part that failed, as far
+ * as known: its state before the step, its external inputs and the waves incident at its ports [sqrt(J)].
+ * Writes at most `room` numbers to `values`, which may be NULL where room is 0, and returns how many there
+ * are; 0 where nothing is known. */
+PORTWAVE_API size_t portwave_failed_state(double* values, size_t room);
+PORTWAVE_API size_t portwave_failed_inputs(double* values, size_t room);
+PORTWAVE_API size_t portwave_failed_waves(double* values, size_t room);
+/* What was left of the equations of that step, as a share of their terms. NaN: not known. */
+PORTWAVE_API double portwave_failed_residual(void);
+/* Name of the part; "" where none is known. */
+PORTWAVE_API const char* portwave_failed_part(void);
+
 /* A system with its stepper. */
 typedef struct portwave_simulation portwave_simulation;
 

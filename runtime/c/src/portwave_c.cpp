@@ -82,6 +82,8 @@ constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 struct LastError {
   std::string text;
   portwave::Issues issues;
+  std::string part;
+  portwave::FailedSolve solve;
 };
 LastError& last_error() {
   static thread_local LastError error;
@@ -109,6 +111,8 @@ portwave_status translate() noexcept {
     last_error().issues = error.issues();
     return fail(PORTWAVE_CONFIG_ERROR, error.what());
   } catch (const portwave::StepError& error) {
+    last_error().part = error.part();
+    last_error().solve = error.solve();
     return fail(PORTWAVE_STEP_ERROR, error.what());
   } catch (const std::bad_alloc&) {
     return fail(PORTWAVE_NO_MEMORY, "out of memory");
@@ -136,6 +140,11 @@ portwave_status guarded(const Body& body) noexcept {
       return PORTWAVE_NO_MEMORY;
     }
   }
+}
+
+size_t copy(const std::vector<double>& from, double* values, size_t room) {
+  if (values != nullptr) std::copy_n(from.begin(), std::min(room, from.size()), values);
+  return from.size();
 }
 
 portwave_status null_pointer() { return fail(PORTWAVE_INVALID_ARGUMENT, "a pointer is null"); }
@@ -182,6 +191,17 @@ int portwave_abi_version(void) { return PORTWAVE_ABI_VERSION; }
 const char* portwave_version(void) { return PORTWAVE_VERSION; }
 
 const char* portwave_last_error(void) { return last_error().text.c_str(); }
+size_t portwave_failed_state(double* values, size_t room) {
+  return copy(last_error().solve.state, values, room);
+}
+size_t portwave_failed_inputs(double* values, size_t room) {
+  return copy(last_error().solve.inputs, values, room);
+}
+size_t portwave_failed_waves(double* values, size_t room) {
+  return copy(last_error().solve.waves, values, room);
+}
+double portwave_failed_residual(void) { return last_error().solve.residual; }
+const char* portwave_failed_part(void) { return last_error().part.c_str(); }
 size_t portwave_issue_count(void) { return last_error().issues.size(); }
 const char* portwave_issue_where(size_t issue) {
   const portwave::Issues& issues = last_error().issues;

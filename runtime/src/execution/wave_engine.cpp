@@ -1,13 +1,55 @@
 #include "execution/wave_engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "execution/fault_replay.hpp"
 #include "execution/guard_commit.hpp"
 #include "execution/wave_start.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
+namespace {
+
+/// " q = 1 m, p = 2 kg m/s", of what has a name.
+std::string text_of_values(std::span<const double> values, auto name_and_unit) {
+  constexpr std::size_t kMost = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(values.size(), kMost); ++i) {
+    const auto& [name, unit] = name_and_unit(i);
+    text += fmt::format("{}{} = {:.6g}{}{}", i == 0 ? " " : ", ", name, values[i],
+                        unit.empty() ? "" : " ", unit);
+  }
+  return values.size() > kMost ? text + ", …" : text;
+}
+
+/// Where a solve failed, in a few words.
+std::string text_of_failed(const FailedSolve& solve, const Signature& signature) {
+  std::string text;
+  if (std::isfinite(solve.residual)) {
+    text = fmt::format("{:.2g} of the terms of its equations are left", solve.residual);
+  }
+  if (!solve.state.empty()) {
+    text += text.empty() ? "from" : ", from";
+    text += text_of_values(solve.state, [&](std::size_t i) {
+      return std::pair(signature.states[i].name, signature.states[i].unit);
+    });
+  }
+  if (solve.inputs.empty() || solve.inputs.size() != signature.inputs.size()) return text;
+  return text + (text.empty() ? "with" : ", with") +
+         text_of_values(solve.inputs, [&](std::size_t i) {
+           return std::pair(signature.inputs[i].name, signature.inputs[i].unit);
+         });
+}
+
+}  // namespace
 
 StepReport WaveEngine::step(double step_s) {
   if (lead_) lead_->orders().send_if_leading({RankOrder::step, step_s});
@@ -275,9 +317,43 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
 void WaveEngine::fail(const PhaseStatus& status, int iteration) {
   stale_ = true;
   const int part = std::max(status.part, 0);
-  throw StepError(slices_ ? slices_->name_of(part) : waves_.system().name_of_part(part),
+  StepError error(slices_ ? slices_->name_of(part) : waves_.system().name_of_part(part),
                   clock_.steps(), iteration, options_.method.waves().iterations, status.fault,
                   status.detail);
+  FailedSolve solve = failed_solve(status);
+  if (!slices_) {
+    std::string text =
+        text_of_failed(solve, waves_.system().parts()[at(part)].component->signature());
+    error.with(std::move(solve), std::move(text));
+  }
+  throw error;
+}
+
+/// What the record of this process has of it.
+FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
+  if (slices_ || lead_ || status.part < 0) return {};
+  const PartSlot& slot = waves_.slot(status.part);
+  const BatchSlot& batch = waves_.batches()[at(slot.batch)];
+  FailedSolve out;
+  try {
+    if (status.fault != StepFault::threw) {  // what threw is not asked again
+      out = batch.batch->failed_solve(slot.lane, now_.record.data() + batch.record);
+    }
+    const Component& component = *waves_.system().parts()[at(status.part)].component;
+    if (component.stages() > 1 && component.substeps() == 1) {  // √bᵢ times what they are
+      const GaussStages& rule = gauss_stages(component.stages());
+      const std::size_t each = out.inputs.size() / at(rule.count);
+      for (std::size_t i = 0; i < out.inputs.size(); ++i) {
+        out.inputs[i] /= std::sqrt(rule.b[i / each]);
+      }
+    }
+    if (out.state.empty()) {
+      out.state.resize(at(batch.batch->state_size()));
+      waves_.get_state(status.part, now_.record.data(), out.state.data());
+    }
+  } catch (const std::exception&) {  // of a callback: nothing is known
+  }
+  return out;
 }
 
 /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns

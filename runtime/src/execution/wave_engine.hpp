@@ -159,6 +159,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void retune();
   Clock::time_point await_turn(double step_s);
   [[noreturn]] void fail(const PhaseStatus& status, int iteration);
+  FailedSolve failed_solve(const PhaseStatus& status) const;
   void fail_if(const PhaseStatus& status, int iteration) {
     if (!status.ok()) fail(status, iteration);
   }

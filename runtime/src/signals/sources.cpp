@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +38,39 @@ OptionCheck& OptionCheck::bounds(double minimum, double maximum) {
                 fmt::format("must not exceed the maximum {}, got {}", maximum, minimum));
 }
 
+namespace {
+
+/// An edge that a sample would see only because its time was rounded up, or miss because it was
+/// rounded down, belongs to it: multiples of a step, of a period and decimal numbers differ in their
+/// last digits where they mean the same instant. `of`: the largest number in the time of the edge.
+/// Beyond rounding, an edge within a billionth of the time to the next sample is that sample's too.
+double edge_tolerance(const SampleTime& when, double of) {
+  constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
+  return std::max(1e-9 * when.period_s, kRoundOff * (std::abs(when.time_s) + std::abs(of)));
+}
+
+/// y = f(sample) of no input.
+template <class Function>
+Handle function_of_sample(const Mark& mark, Function function) {
+  return block_of(
+      mark, {.inputs = 0, .feeds_through = false}, {},
+      [function](const SampleTime& when, std::span<const double>, std::span<const double>,
+                 std::span<double> y) { y[0] = function(when); });
+}
+
+/// Whether a pulse is on. Both edges of one that is no wider than the tolerance belong to the same
+/// sample, which sees it.
+bool is_on(const Pulse& pulse, const SampleTime& when) {
+  const double tolerance = edge_tolerance(when, pulse.delay_s);
+  const double since = when.time_s - pulse.delay_s;
+  if (since < -tolerance) return false;
+  if (pulse.width_s >= pulse.period_s) return true;
+  const double phase = since - pulse.period_s * std::floor((since + tolerance) / pulse.period_s);
+  return phase <= tolerance ? pulse.width_s > 0.0 : phase < pulse.width_s - tolerance;
+}
+
+}  // namespace
+
 Handle source(Signal signal) { return std::make_shared<SourceBlock>(std::move(signal)); }
 
 Handle step(const Step& options) {
@@ -44,9 +79,11 @@ Handle step(const Step& options) {
       .finite("/before", options.before)
       .finite("/after", options.after)
       .done();
-  return function_of_time(
-      {"step", {options.time_s, options.before, options.after}},
-      [options](double t) { return t < options.time_s ? options.before : options.after; });
+  return function_of_sample(
+      {"step", {options.time_s, options.before, options.after}}, [options](const SampleTime& when) {
+        const double until_s = options.time_s - edge_tolerance(when, options.time_s);
+        return when.time_s < until_s ? options.before : options.after;
+      });
 }
 
 Handle ramp(const Ramp& options) {
@@ -76,11 +113,8 @@ Handle pulse(const Pulse& options) {
   check.done();
   const Mark mark("pulse", {options.amplitude, options.period_s, options.width_s, options.delay_s,
                             options.offset});
-  return function_of_time(mark, [options](double t) {
-    const double since = t - options.delay_s;
-    if (since < 0.0) return options.offset;
-    const double phase = since - options.period_s * std::floor(since / options.period_s);
-    return options.offset + (phase < options.width_s ? options.amplitude : 0.0);
+  return function_of_sample(mark, [options](const SampleTime& when) {
+    return options.offset + (is_on(options, when) ? options.amplitude : 0.0);
   });
 }
 
@@ -126,7 +160,9 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
   const auto output = [points = std::move(waypoints), shape](
                           const SampleTime& when, std::span<const double>, std::span<const double>,
                           std::span<double> y) {
-    const auto after = std::ranges::upper_bound(points, when.time_s, {}, &Waypoint::time_s);
+    // The rate jumps at waypoints.
+    const double reached_s = when.time_s + edge_tolerance(when, when.time_s);
+    const auto after = std::ranges::upper_bound(points, reached_s, {}, &Waypoint::time_s);
     y[1] = 0.0;
     if (after == points.begin()) {
       y[0] = points.front().value;
@@ -136,7 +172,7 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
       const Waypoint& from = *(after - 1);
       const double length_s = after->time_s - from.time_s;
       const double rise = after->value - from.value;
-      const ShapePoint at = shape_at(shape, (when.time_s - from.time_s) / length_s);
+      const ShapePoint at = shape_at(shape, std::max(0.0, when.time_s - from.time_s) / length_s);
       y[0] = from.value + rise * at.value;
       y[1] = rise / length_s * at.rate;
     }

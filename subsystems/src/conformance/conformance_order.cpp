@@ -14,6 +14,7 @@
 namespace portwave {
 namespace {
 
+using conformance::fastest_rate;
 using conformance::own_batch;
 using conformance::Sampler;
 using conformance::Tally;
@@ -55,8 +56,10 @@ double fastest_descriptor_rate(const MatrixXd& E, const MatrixXd& A) {
   return fastest;
 }
 
-/// The fastest rate [1/s] of the part linearised at x with its ports terminated by γ.
-double fastest_rate(const Subsystem& part, const VectorXd& x, const VectorXd& impedance) {
+}  // namespace
+
+double conformance::fastest_rate(const Subsystem& part, const VectorXd& x,
+                                 const VectorXd& impedance) {
   const Eigen::Index n = x.size();
   const Eigen::Index p = impedance.size();
   if (n == 0) return 0.0;
@@ -80,6 +83,8 @@ double fastest_rate(const Subsystem& part, const VectorXd& x, const VectorXd& im
   if (n > kLargestEigenproblem) return rates.cwiseAbs().rowwise().sum().maxCoeff();
   return rates.eigenvalues().cwiseAbs().maxCoeff();
 }
+
+namespace {
 
 struct Run {
   LaneStatus status;

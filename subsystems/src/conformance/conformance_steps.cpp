@@ -10,6 +10,7 @@
 namespace portwave {
 namespace {
 
+using conformance::energy_size;
 using conformance::FrozenMap;
 using conformance::moved;
 using conformance::moved_size;
@@ -35,9 +36,10 @@ bool solved(Tally& tally, const Outcome& outcome, const std::string& where) {
 
 double wave_energy(const VectorXd& a) { return 0.5 * a.squaredNorm(); }
 
-/// The size of the energies of one step, whose round-off bounds what a balance can promise.
-double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
-                   const Outcome& out) {
+}  // namespace
+
+double conformance::energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
+                                const Outcome& out) {
   VectorXd g(x.size());
   part.discrete_gradient(x.data(), out.x_next.data(), g.data());
   return std::abs(part.storage(x.data())) + std::abs(part.storage(out.x_next.data())) +
@@ -45,6 +47,8 @@ double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
          std::abs(out.energy.dissipated_J) +
          g.cwiseAbs().dot(moved_size(part, x.cwiseAbs() + out.x_next.cwiseAbs()));
 }
+
+namespace {
 
 bool same_bits(const VectorXd& x, const VectorXd& y) {
   return x.size() == y.size() &&
@@ -272,7 +276,7 @@ LawReport check_batch_equals_newton(const Subsystem& part, const ConformanceOpti
 
     // Terms of the state equation, whose round-off each component may carry.
     Structure s = part.structure();
-    part.structure_at(VectorXd(0.5 * (x + expected.x_next)).data(), s);
+    part.structure_over(x.data(), VectorXd(expected.x_next - x).data(), h, s);
     VectorXd g(x.size());
     part.discrete_gradient(x.data(), expected.x_next.data(), g.data());
     const auto closures = port_closures(part.signature(), h, impedance.data());

@@ -146,6 +146,11 @@ class FrozenMap {
     batch_->set_state(0, x_.data(), record_.data());
     batch_->freeze({0, 1}, record_.data(), input);
   }
+  /// Goes on from another state, with the same inputs.
+  void move_to(const VectorXd& x) {
+    x_ = x;
+    freeze();
+  }
   StepBatch& batch() { return *batch_; }
   const double* record() const { return record_.data(); }
   const VectorXd& state() const { return x_; }
@@ -197,6 +202,13 @@ inline VectorXd moved_size(const Subsystem& part, const VectorXd& dx) {
   const SparseMatrix* E = part.linear_form().E;
   return E == nullptr ? VectorXd(dx.cwiseAbs()) : VectorXd(E->cwiseAbs() * dx.cwiseAbs());
 }
+
+/// The fastest rate [1/s] of the part linearised at x with its ports terminated by γ.
+double fastest_rate(const Subsystem& part, const VectorXd& x, const VectorXd& impedance);
+
+/// The size of the energies of one step, whose round-off bounds what a balance can promise.
+double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
+                   const FrozenMap::Outcome& out);
 
 /// Calls body(sampler, h, where) for every step size and trial.
 template <class Body>

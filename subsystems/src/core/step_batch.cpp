@@ -132,7 +132,10 @@ LaneStatus LanewiseBatch::for_lanes(LaneRange lanes, double* record, const doubl
     } catch (...) {
       throw LaneException(l, "an exception that is no std::exception");
     }
-    if (fault != StepFault::none) return {l, fault};
+    if (fault != StepFault::none) {
+      if (adjacent) std::copy(lane_a, lane_a + p, own_a);  // for failed_solve
+      return {l, fault};
+    }
     if (!adjacent) {
       for (int j = 0; j < p; ++j) b[j * stride() + l] = own_b[j];
     }
@@ -146,6 +149,20 @@ LaneStatus LanewiseBatch::scatter(LaneRange lanes, double* record, const double*
                    [&](int l, const Lane& frozen, const double* lane_a, double* lane_b) {
                      return scatter_lane(l, frozen, lane_a, lane_b);
                    });
+}
+
+/// With a copy of the lane's scratch.
+FailedSolve LanewiseBatch::failed_solve(int lane, const double* record) const {
+  const double* const own = state_of(lane, record);
+  const int n = state_size(), q = input_size(), p = wave_size();
+  FailedSolve out;
+  out.state.assign(own, own + n);
+  out.inputs.assign(own + n, own + n + q);
+  out.waves.assign(own + n + q, own + n + q + p);
+  std::vector<double> scratch(own, own + lane_size_);
+  const Lane frozen{out.state.data(), out.inputs.data(), scratch.data() + (lane_size_ - extra_)};
+  out.residual = residual_of_lane(lane, frozen, out.waves.data());
+  return out;
 }
 
 LaneStatus LanewiseBatch::inexact_scatter(LaneRange lanes, double* record, const double* a,

@@ -1,5 +1,8 @@
 #include "portwave/subsystems/core/subsystem.hpp"
 
+#include <cstddef>
+
+#include "base/workspace.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 
 namespace portwave {
@@ -22,6 +25,14 @@ std::vector<double> Subsystem::typical_state() const {
 
 void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {
   out = structure();
+}
+
+void Subsystem::structure_over(const double* x, const double* dx, [[maybe_unused]] double step_s,
+                               Structure& out) const {
+  const int n = signature().state_size();
+  detail::Workspace mid(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) mid.data()[i] = x[i] + 0.5 * dx[i];
+  structure_at(mid.data(), out);
 }
 
 std::vector<const Subsystem*> port_hamiltonian_parts(std::span<const Component* const> parts) {

@@ -72,6 +72,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
       has_laws_(part.has_port_laws()),
+      feeds_through_(part.structure().S.nonZeros() + part.structure().N.nonZeros() > 0),
       E_(part.linear_form().E),
       structure_(part.structure()),
       probe_structure_(part.structure()),
@@ -82,7 +83,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
       identity_(Eigen::MatrixXd::Identity(p_, p_)),
       M_lu_(p_) {
   for (VectorXd* v :
-       {&x_, &x_next_, &mid_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
+       {&x_, &x_next_, &probe_, &slope_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
     v->setZero(n_);
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
@@ -165,11 +166,14 @@ void ClosedPart::close_loop(const Structure& structure) {
     add_column(structure.P, l, 1.0, row_);
     row_ *= closures_[static_cast<std::size_t>(l)].beta;
     for (int j = 0; j < p_; ++j) {
+      if (input_map_(j, l) == 0.0) continue;
       column_.setZero();
       add_column(structure.G, j, 1.0, column_);
       add_column(structure.P, j, -1.0, column_);
       column_ *= input_map_(j, l);
-      for (int k = 0; k < n_; ++k) closed_.col(k).noalias() -= row_[k] * column_;
+      for (int k = 0; k < n_; ++k) {
+        if (row_[k] != 0.0) closed_.col(k).noalias() -= row_[k] * column_;
+      }
     }
   }
 }
@@ -225,6 +229,18 @@ void ClosedPart::rate(const Structure& structure, const VectorXd& g, const doubl
   add_product<kMagnitudes>(structure.P, -1.0, u, v);
 }
 
+void ClosedPart::free_increment(VectorXd& dx) {
+  dx.setZero();
+  part_.discrete_gradient(x_.data(), x_.data(), g_.data());
+  if (!part_.constant_structure()) part_.structure_over(x_.data(), dx.data(), h_, structure_);
+  u_ = external_;
+  u_.head(p_).setZero();
+  add_product<false>(structure_.J, h_, g_, dx);
+  add_product<false>(structure_.R, -h_, g_, dx);
+  add_product<false>(structure_.G, h_, u_, dx);
+  add_product<false>(structure_.P, -h_, u_, dx);
+}
+
 void ClosedPart::linearise(const VectorXd& dx) {
   x_next_ = x_ + dx;
   entries_.clear();
@@ -240,7 +256,7 @@ double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
     g_size_[d.row()] += std::abs(d.value()) * reach;
   }
   if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
-  return close(a, dx);
+  return admit_gradient_terms(a, dx, close(a, dx));
 }
 
 double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
@@ -248,7 +264,7 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
   part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
   g_size_ = g_.cwiseAbs();
   if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
-  return close(a, dx);
+  return admit_gradient_terms(a, dx, close(a, dx));
 }
 
 double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const double* gradient) {
@@ -270,23 +286,41 @@ void ClosedPart::stiffness(VectorXd& out) const {
 /// F and w at Δx for the ∇̄H in g_ and its magnitudes in g_size_.
 double ClosedPart::close(const double* a, const VectorXd& dx) {
   if (!part_.constant_structure()) {
-    mid_ = x_ + 0.5 * dx;
-    part_.structure_at(mid_.data(), structure_);
-    close_ports(structure_);
+    part_.structure_over(x_.data(), dx.data(), h_, structure_);
+    if (feeds_through_) close_ports(structure_);
   }
   rate<false>(structure_, g_, a, u_, y_, v_);
   if (has_laws_) close_port_laws();  // for the magnitudes, and for the derivative
-  rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
   if (E_ == nullptr) {
     F_ = dx - h_ * v_;
-    w_ = dx.cwiseAbs() + h_ * v_size_;
   } else {
     F_ = -h_ * v_;
-    w_ = h_ * v_size_;
     add_product<false>(*E_, 1.0, dx, F_);
-    column_ = dx.cwiseAbs();
+  }
+  set_magnitude(a, dx);
+  return scaled_size(F_, w_);
+}
+
+void ClosedPart::set_magnitude(const double* a, const VectorXd& dx) {
+  rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
+  column_ = dx.cwiseAbs();
+  w_ = h_ * v_size_;
+  if (E_ == nullptr) {
+    w_ += column_;
+  } else {
     add_product<true>(*E_, 1.0, column_, w_);
   }
+}
+
+/// Terms that a discrete gradient has beside its own tell where a solution cannot be made better. Far from
+/// one they would only change the measure by which a way to it is found.
+double ClosedPart::admit_gradient_terms(const double* a, const VectorXd& dx, double size) {
+  constexpr double kNearby = 1e-9;
+  if (!(size <= kNearby) || size == 0.0) return size;
+  probe_ = g_size_;
+  part_.add_gradient_terms(x_.data(), x_next_.data(), g_.data(), g_size_.data());
+  if (g_size_ == probe_) return size;
+  set_magnitude(a, dx);
   return scaled_size(F_, w_);
 }
 
@@ -304,26 +338,63 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     }
   }
   for (const auto& d : entries_) {
+    if (d.value() == 0.0) continue;
     jacobian.col(d.col()).noalias() -= (h_ * d.value()) * closed_.col(d.row());
   }
   if (constant) return;
-  mid_ = x_ + 0.5 * dx;
-  for (int j = 0; j < n_; ++j) {
-    const double middle = mid_[j];
-    const double reach = difference_step(typical_[static_cast<std::size_t>(j)], middle);
-    move_midpoint(j, middle + reach, a, v_);
-    jacobian.col(j).noalias() -= (0.25 * h_ / reach) * v_;
-    move_midpoint(j, middle - reach, a, v_);
-    jacobian.col(j).noalias() += (0.25 * h_ / reach) * v_;
-    mid_[j] = middle;
+  if (hidden_ == nullptr) {
+    add_structure_slopes(a, dx, jacobian);
+  } else {
+    add_stage_slopes(a, dx, jacobian);
   }
 }
 
-/// The rate v for the structure at a midpoint moved in component j, the discrete gradient held.
-void ClosedPart::move_midpoint(int j, double value, const double* a, VectorXd& v) {
-  mid_[j] = value;
-  part_.structure_at(mid_.data(), probe_structure_);
-  close_ports(probe_structure_);
+void ClosedPart::add_structure_slopes(const double* a, const VectorXd& dx,
+                                      Eigen::MatrixXd& jacobian) {
+  probe_ = dx;
+  for (int j = 0; j < n_; ++j) {
+    if (!part_.structure_depends_on(j)) continue;
+    const double middle = x_[j] + 0.5 * dx[j];
+    const double reach = difference_step(typical_[static_cast<std::size_t>(j)], middle);
+    move_end(j, dx[j] + 2.0 * reach, a, v_);
+    jacobian.col(j).noalias() -= (0.25 * h_ / reach) * v_;
+    move_end(j, dx[j] - 2.0 * reach, a, v_);
+    jacobian.col(j).noalias() += (0.25 * h_ / reach) * v_;
+    probe_[j] = dx[j];
+  }
+}
+
+/// All stages are moved at once: the rate of each follows from its own structure.
+void ClosedPart::add_stage_slopes(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
+  const int count = hidden_->stage_count(), n = n_ / (count + 1);
+  const auto take = [&](int k, double by, VectorXd& v) {
+    hidden_->moved_structure(x_.data(), dx.data(), k, by, probe_structure_);
+    if (feeds_through_) close_ports(probe_structure_);
+    rate<false>(probe_structure_, g_, a, u_, y_, v);
+  };
+  for (int k = 0; k < n; ++k) {
+    if (!hidden_->stages_depend_on(k)) continue;
+    const double reach = difference_step(typical_[static_cast<std::size_t>(k)], x_[k]);
+    take(k, reach, slope_);
+    take(k, -reach, v_);
+    slope_ = (0.5 * h_ / reach) * (slope_ - v_);
+    for (int i = 0; i < count; ++i) {
+      const int row = (i + 1) * n;
+      // x⁺ beside δ counts half: the structure is that of the middle between x and x⁺.
+      jacobian.col(k).segment(row, n) -= 0.5 * slope_.segment(row, n);
+      for (int j = 0; j < count; ++j) {
+        jacobian.col((j + 1) * n + k).segment(row, n) -=
+            hidden_->stage_reach(i, j) * slope_.segment(row, n);
+      }
+    }
+  }
+}
+
+/// The rate v for the structure over a step that is moved in component j, the discrete gradient held.
+void ClosedPart::move_end(int j, double value, const double* a, VectorXd& v) {
+  probe_[j] = value;
+  part_.structure_over(x_.data(), probe_.data(), h_, probe_structure_);
+  if (feeds_through_) close_ports(probe_structure_);
   rate<false>(probe_structure_, g_, a, u_, y_, v);
 }
 
@@ -381,6 +452,7 @@ double ClosedPart::stored_change(const double* x_next) {
 
 StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   Eigen::Map<VectorXd>(x_next, n_) = x_ + dx;
+  part_.stop_at_bounds(x_next);
   y_.setZero();
   add_transposed_product<false>(structure_.G, g_, y_);
   add_transposed_product<false>(structure_.P, g_, y_);

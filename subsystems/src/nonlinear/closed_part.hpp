@@ -9,11 +9,20 @@
 
 namespace portwave {
 
-/// What a discrete gradient is made of beside its arguments: a part that hides a state in its ∇̄H
-/// says here what roundings of that move.
+/// What a discrete gradient is made of beside its arguments: a part that hides a state x in its ∇̄H, the
+/// first of its unknowns, says here what roundings of that move, and how its structure comes from x and
+/// the unknowns δ of its stages, which follow.
 class HiddenTerms {
  public:
   virtual ~HiddenTerms() = default;
+  /// The structure of stage i is taken at X(cᵢ) = x + Σⱼ reachᵢⱼ δⱼ, and no stage sees that of another.
+  virtual int stage_count() const = 0;
+  virtual double stage_reach(int i, int j) const = 0;
+  /// Whether it depends on a state of X.
+  virtual bool stages_depend_on(int state) const = 0;
+  /// That at (x, Δ) with one state of every X(cᵢ) moved by `by`.
+  virtual void moved_structure(const double* start, const double* increment, int state, double by,
+                               Structure& out) const = 0;
   /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
   virtual void add_to_gradient(const double* x, double* size) const = 0;
   /// There has been none: so that what comes of a state does not depend on what went before it.
@@ -38,6 +47,7 @@ class ClosedPart {
   explicit ClosedPart(const Subsystem& part, const HiddenTerms* hidden = nullptr);
 
   int size() const { return n_; }
+  bool is_descriptor() const { return E_ != nullptr; }
 
   /// Errors: ConfigError when M is singular.
   void prepare(double step_s, const double* impedance);
@@ -45,6 +55,10 @@ class ClosedPart {
   void prepare_open(double step_s);
   /// `input` may be null: no external input.
   void freeze(const double* x, const double* input);
+
+  /// Δx of a step at the rate of its start, with inputs of 0 at the ports: where a part would go that
+  /// is left alone.
+  void free_increment(Eigen::VectorXd& dx);
 
   /// Takes ∂∇̄H/∂x⁺ at x⁺ = x + Δx, for `evaluate` and `assemble_jacobian`.
   void linearise(const Eigen::VectorXd& dx);
@@ -59,7 +73,7 @@ class ClosedPart {
   /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.
   const Eigen::VectorXd& magnitude() const { return w_; }
   const Eigen::VectorXd& gradient() const { return g_; }
-  /// At the midpoint of the last evaluation.
+  /// Over the step of the last evaluation.
   const Structure& structure() const { return structure_; }
   /// ∂∇̄H/∂x⁺ of the last `linearise`; equal places add up.
   const std::vector<Eigen::Triplet<double>>& gradient_jacobian() const { return entries_; }
@@ -82,8 +96,12 @@ class ClosedPart {
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
   double close(const double* a, const Eigen::VectorXd& dx);
+  void set_magnitude(const double* a, const Eigen::VectorXd& dx);
+  double admit_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
   double stored_change(const double* x_next);
-  void move_midpoint(int j, double value, const double* a, Eigen::VectorXd& v);
+  void add_structure_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
+  void add_stage_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
+  void move_end(int j, double value, const double* a, Eigen::VectorXd& v);
 
   const Subsystem& part_;
   const HiddenTerms* hidden_;
@@ -91,10 +109,11 @@ class ClosedPart {
   int p_;  ///< scalar ports
   int m_;  ///< scalar ports and external inputs
   bool has_laws_;
+  bool feeds_through_;  ///< S or N may have entries
   double h_ = 0.0;
   std::vector<PortClosure> closures_;
   const SparseMatrix* E_;      ///< null: the identity
-  Structure structure_;        ///< at the midpoint of the last `evaluate`
+  Structure structure_;        ///< over the step of the last `evaluate`
   Structure probe_structure_;  ///< scratch
   Eigen::MatrixXd input_map_;  ///< M⁻¹
   Eigen::MatrixXd closed_;  ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
@@ -103,7 +122,7 @@ class ClosedPart {
   Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
 
   // Scratch. Names in _size hold magnitudes of terms.
-  Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
+  Eigen::VectorXd x_next_, probe_, slope_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   std::vector<PortLawValue> laws_;  ///< φ at the inputs of the last evaluation
   Eigen::MatrixXd M_, identity_;

@@ -51,8 +51,7 @@ QuadratureRule make_gauss_legendre(int points) {
 /// values of H: where the quadrature is exact to the round-off of H, as either the Lobatto rule of
 /// lower order (Simpson's) or the values themselves confirm. `size` is a magnitude that H has
 /// there; the round-off of H may well be larger than ε times it, by cancellation inside H.
-bool quadrature_is_exact(double gauss, double simpson, double values, double size) {
-  const double round_off = 4.0 * kEps * size;
+bool quadrature_is_exact(double gauss, double simpson, double values, double round_off) {
   return std::abs(gauss - simpson) <= round_off || std::abs(gauss - values) <= round_off;
 }
 
@@ -63,32 +62,84 @@ bool quadrature_is_exact(double gauss, double simpson, double values, double siz
 /// quadrature wherever that is exact to round-off: just as true to the energy, with no more than
 /// the round-off of ∇H. It vanishes smoothly with |Δx|³, and the gradient goes over into the
 /// midpoint gradient. Where the rule switches, c jumps by the round-off of H.
+///
+/// Even so c is known no better than to the round-off of ∇HᵀΔx, ε of all terms of ∇H times |Δx|. The
+/// division turns that into a fraction of the largest components of ∇H, which appears in all others:
+/// the force of a spring in the velocity of a mass that comes to rest. No step could be found then. So
+/// c is 0 where it is no more than its rounding.
 struct GonzalezDefect {
-  double c;
-  double length_squared;
+  double c = 0.0;
+  double length_squared = 0.0;
+  double rounding = 0.0;  ///< of c
 
-  /// Nothing to correct: x⁺ = x, or nearer than floating point can square.
-  bool vanishes() const { return !(length_squared > 1e-280); }
+  /// Nothing to correct: x⁺ = x, or nearer than floating point can square, or c is round-off.
+  /// Not where it is no number: that has to be seen.
+  bool vanishes() const { return !(length_squared > 1e-280) || std::abs(c) <= rounding; }
+  /// Rises from 0 at the rounding to c at twice that, so that no step meets a jump.
+  double correction() const {
+    return std::copysign(std::min(std::abs(c), 2.0 * (std::abs(c) - rounding)), c) / length_squared;
+  }
+  bool is_whole() const { return std::abs(c) >= 2.0 * rounding; }
 };
+
+/// A bound of the rounding of ∇HᵀΔx: ε of what the components of ∇H add up, largest of all that
+/// `slopes` says (n of them), and of what roundings of x move in it. The second takes a Hessian, and is
+/// asked for only where c, `at_least`, is not far above what it usually is.
+double rounding_of_work(const StorageFunction& H, const double* x, const double* x_next,
+                        const Vector& dx, const Vector& slopes, double at_least) {
+  constexpr double kFarAbove = 1024.0;
+  const int n = H.n;
+  double sum = 0.0;
+  if (H.gradient_terms != nullptr) {
+    double reach = 1.0;  // in typical states
+    for (int i = 0; i < n; ++i) {
+      const double size = std::max(std::abs(x[i]), std::abs(x_next[i]));
+      reach = std::max(reach, size / H.typical_state[static_cast<std::size_t>(i)]);
+    }
+    for (int i = 0; i < n; ++i) {
+      const double usual = reach * (*H.gradient_terms)[static_cast<std::size_t>(i)];
+      sum += std::max(slopes[i], usual) * std::abs(dx[i]);
+    }
+    if (at_least > kFarAbove * kEps * sum) return 4.0 * kEps * sum;
+  }
+  Workspace scratch(static_cast<std::size_t>(n + n * n));
+  Vector point(scratch.data(), n);
+  Matrix hessian(scratch.data() + n, n, n);
+  point = ConstVector(x, n) + 0.5 * dx;
+  H.hessian(point.data(), hessian.data());
+  sum = 0.0;
+  for (int i = 0; i < n; ++i) {
+    double terms = slopes[i];
+    for (int j = 0; j < n; ++j) {
+      terms += std::abs(hessian(i, j)) * (std::abs(x[j]) + std::abs(x_next[j]));
+    }
+    sum += terms * std::abs(dx[i]);
+  }
+  return 4.0 * kEps * sum;
+}
 
 GonzalezDefect gonzalez_defect(const StorageFunction& H, const double* x, const double* x_next,
                                Vector dx, Vector g_mid) {
   const int n = H.n;
-  Workspace scratch(static_cast<std::size_t>(2 * n));
+  Workspace scratch(static_cast<std::size_t>(3 * n));
   Vector point(scratch.data(), n);
   Vector sample(scratch.data() + n, n);
+  Vector slopes(scratch.data() + 2 * n, n);  // the largest |∇H|, component by component
   const ConstVector from(x, n);
 
   dx = ConstVector(x_next, n) - from;
   point = from + 0.5 * dx;
   H.gradient(point.data(), g_mid.data());
-  GonzalezDefect defect{0.0, dx.squaredNorm()};
-  if (defect.vanishes()) return defect;
+  GonzalezDefect defect;
+  defect.length_squared = dx.squaredNorm();
+  if (!(defect.length_squared > 1e-280)) return defect;
+  slopes = g_mid.cwiseAbs();
 
   // (∇H(x + sΔx) − g_mid)ᵀΔx
   const auto excess = [&](double s) {
     point = from + s * dx;
     H.gradient(s == 1.0 ? x_next : point.data(), sample.data());
+    slopes = slopes.cwiseMax(sample.cwiseAbs());
     double sum = 0.0;
     for (int i = 0; i < n; ++i) sum += (sample[i] - g_mid[i]) * dx[i];
     return sum;
@@ -99,8 +150,12 @@ GonzalezDefect gonzalez_defect(const StorageFunction& H, const double* x, const 
   const double after = H.value(x_next);
   const double values = (after - before) - g_mid.dot(dx);
   const double work = g_mid.cwiseAbs().dot(dx.cwiseAbs());
-  const double size = std::abs(before) + std::abs(after) + work;
-  defect.c = quadrature_is_exact(gauss, simpson, values, size) ? gauss : values;
+  const double of_values = 4.0 * kEps * (std::abs(before) + std::abs(after) + work);
+  defect.rounding = rounding_of_work(H, x, x_next, dx, slopes, std::abs(gauss));
+  const double round_off = std::max(of_values, defect.rounding);
+  const bool exact = quadrature_is_exact(gauss, simpson, values, round_off);
+  defect.c = exact ? gauss : values;
+  if (!exact) defect.rounding = round_off;
   return defect;
 }
 
@@ -152,11 +207,26 @@ void gonzalez(const StorageFunction& H, const double* x, const double* x_next, d
   Vector dx(scratch.data(), H.n);
   Vector out(g, H.n);
   const GonzalezDefect defect = gonzalez_defect(H, x, x_next, dx, out);
-  if (!defect.vanishes()) out += (defect.c / defect.length_squared) * dx;
+  if (!defect.vanishes()) out += defect.correction() * dx;
+}
+
+void add_gonzalez_terms(const StorageFunction& H, const double* x, const double* x_next,
+                        const double* g, double* terms) {
+  Workspace scratch(static_cast<std::size_t>(3 * H.n));
+  Vector dx(scratch.data(), H.n);
+  Vector point(scratch.data() + H.n, H.n);
+  Vector g_mid(scratch.data() + 2 * H.n, H.n);
+  dx = ConstVector(x_next, H.n) - ConstVector(x, H.n);
+  point = ConstVector(x, H.n) + 0.5 * dx;
+  H.gradient(point.data(), g_mid.data());
+  if (ConstVector(g, H.n) == g_mid) return;
+  Vector out(terms, H.n);
+  const double work = out.dot(dx.cwiseAbs());
+  out += (work / dx.squaredNorm()) * dx.cwiseAbs();
 }
 
 /// ½∇²H_mid + Δx ∇cᵀ/|Δx|² + c (I − 2 Δx Δxᵀ/|Δx|²)/|Δx|², ∇c = ∇H(x⁺) − g_mid − ½∇²H_mid Δx.
-/// The correction is dropped where ∇c is no more than the round-off of its terms.
+/// The correction is dropped where ∇c is no more than the round-off of its terms, or c is hardly more.
 void gonzalez_jacobian(const StorageFunction& H, const double* x, const double* x_next,
                        double* jacobian) {
   const int n = H.n;
@@ -171,7 +241,7 @@ void gonzalez_jacobian(const StorageFunction& H, const double* x, const double* 
   point = ConstVector(x, n) + 0.5 * dx;
   H.hessian(point.data(), jacobian);
   out *= 0.5;
-  if (defect.vanishes()) return;
+  if (defect.vanishes() || !defect.is_whole()) return;
 
   H.gradient(x_next, slope.data());
   const double magnitude = slope.norm() + g_mid.norm();
@@ -249,7 +319,7 @@ void itoh_abe(const StorageFunction& H, const double* x, const double* x_next, d
     const double after = dx != 0.0 ? H.value(point.data()) : before;
     const double values = after - before;
     const double size = std::abs(before) + std::abs(after) + std::abs(gauss * dx);
-    const bool exact = quadrature_is_exact(gauss * dx, simpson * dx, values, size);
+    const bool exact = quadrature_is_exact(gauss * dx, simpson * dx, values, 4.0 * kEps * size);
     g[i] = exact ? gauss : values / dx;
     before = after;
   }

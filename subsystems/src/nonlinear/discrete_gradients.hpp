@@ -13,6 +13,8 @@ struct StorageFunction {
   const Hamiltonian& callbacks;
   const std::vector<double>& typical_state;  ///< n entries > 0
   int n;
+  /// Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state: what ∂H/∂xᵢ may have added up. Null: not known.
+  const std::vector<double>* gradient_terms = nullptr;
 
   double value(const double* x) const { return callbacks.value(x); }
   void gradient(const double* x, double* g) const { callbacks.gradient(x, g); }
@@ -38,6 +40,10 @@ const QuadratureRule& gauss_legendre(int points);
 void gonzalez(const StorageFunction& H, const double* x, const double* x_next, double* g);
 void gonzalez_jacobian(const StorageFunction& H, const double* x, const double* x_next,
                        double* jacobian);
+/// Adds to `terms`, which holds the magnitudes of the terms of ∇̄H, those that the correction in `g` = ∇̄H
+/// brings to each component from all others: nothing where there is none.
+void add_gonzalez_terms(const StorageFunction& H, const double* x, const double* x_next,
+                        const double* g, double* terms);
 void mean_value(const StorageFunction& H, int points, const double* x, const double* x_next,
                 double* g);
 void mean_value_jacobian(const StorageFunction& H, int points, const double* x,

@@ -55,8 +55,11 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
       still_(hidden != nullptr ? hidden->still() : 0),
-      lu_(part_.size()) {
+      lu_(part_.size() - still_) {
   const int n = part_.size();
+  moving_.setZero(n - still_, n - still_);
+  moving_F_.setZero(n - still_);
+  moving_step_.setZero(n - still_);
   for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &noise_, &weight_, &stiffness_}) {
     v->setZero(n);
   }
@@ -66,6 +69,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
 
 StepFault LaneSolver::solve(const double* a, double* b) {
   StepFault fault = solve_cold(a);
+  if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
   if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
     fault = solve_bracketed(a);
   }
@@ -73,13 +77,37 @@ StepFault LaneSolver::solve(const double* a, double* b) {
   return fault;
 }
 
+double LaneSolver::residual() const {
+  // Where a descent came to nothing, it began at F_.
+  const double given_up = scaled_size(part_.residual(), part_.magnitude());
+  const double begun = factorised_ ? scaled_size(F_, w_) : given_up;
+  return std::min(given_up, begun);
+}
+
 double LaneSolver::energy_rounding() const {
   return 2.0 * kRoundOff * part_.gradient().cwiseAbs().dot(part_.magnitude() + noise_);
 }
 
 StepFault LaneSolver::solve_cold(const double* a) {
-  factorised_ = false;
   dx_.setZero();
+  return iterate_cold(a);
+}
+
+/// Ports whose impedance is far above what they meet hold a part where it is, as far as the step is
+/// linear: Newton's method may then end between there and the solution. What is joined to them moves,
+/// and the solution is near the motion without them.
+StepFault LaneSolver::solve_from_free_motion(const double* a) {
+  if (part_.is_descriptor()) return StepFault::not_converged;
+  try {
+    part_.free_increment(dx_);
+    return dx_.allFinite() ? iterate_cold(a) : StepFault::not_converged;
+  } catch (...) {  // a callback, at a place that was only tried
+    return StepFault::not_converged;
+  }
+}
+
+StepFault LaneSolver::iterate_cold(const double* a) {
+  factorised_ = false;
   noise_.setZero();
   part_.linearise(dx_);
   double size = judged(part_.evaluate(a, dx_));
@@ -148,10 +176,8 @@ bool LaneSolver::find_step(const double* a) {
   F_ = part_.residual();
   w_ = part_.magnitude();
   part_.assemble_jacobian(a, dx_, jacobian_);
-  lu_.compute(jacobian_);
-  factorised_ = true;
-  lu_.solve(F_, step_);
-  step_.head(still_).setZero();
+  take_factors();
+  solve_with_factors();
   take_noise();
   return step_.allFinite();
 }
@@ -227,8 +253,9 @@ void LaneSolver::keep(const LastSolve& last) const {
   std::copy(stiffness_.data(), stiffness_.data() + n, last.stiffness);
   if (!factorised_) return;
   last.factorised = 1.0;
-  std::copy(lu_.factors().data(), lu_.factors().data() + n * n, last.factors);
-  std::copy(lu_.order(), lu_.order() + n, last.order);
+  const std::ptrdiff_t m = n - still_;
+  std::copy(lu_.factors().data(), lu_.factors().data() + m * m, last.factors);
+  std::copy(lu_.order(), lu_.order() + m, last.order);
 }
 
 /// False when it comes to nothing: a cold solve, which is damped, decides. A callback may throw at
@@ -302,23 +329,45 @@ bool LaneSolver::factorise(const double* a) {
   part_.linearise(dx_);
   part_.stiffness(stiffness_);
   part_.assemble_jacobian(a, dx_, jacobian_);
-  lu_.compute(jacobian_);
-  factorised_ = true;
+  take_factors();
   return jacobian_.allFinite();
+}
+
+/// Of the unknowns that move.
+void LaneSolver::take_factors() {
+  if (still_ == 0) {
+    lu_.compute(jacobian_);
+  } else {
+    moving_ = jacobian_.bottomRightCorner(moving_.rows(), moving_.cols());
+    lu_.compute(moving_);
+  }
+  factorised_ = true;
+}
+
+/// The step for F_, to be subtracted.
+void LaneSolver::solve_with_factors() {
+  if (still_ == 0) {
+    lu_.solve(F_, step_);
+    return;
+  }
+  moving_F_ = F_.tail(moving_F_.size());
+  lu_.solve(moving_F_, moving_step_);
+  step_.head(still_).setZero();
+  step_.tail(moving_step_.size()) = moving_step_;
 }
 
 /// The step for F_, to be subtracted, with the factors that there are.
 void LaneSolver::find_simplified_step(const LastSolve& last) {
   if (factorised_) {
-    lu_.solve(F_, step_);
-    step_.head(still_).setZero();
+    solve_with_factors();
     return;
   }
-  const int n = part_.size();
-  const Factors factors(last.factors, n, n);
-  for (int i = 0; i < n; ++i) step_[static_cast<int>(last.order[i])] = F_[i];
-  factors.triangularView<Eigen::UnitLower>().solveInPlace(step_);
-  factors.triangularView<Eigen::Upper>().solveInPlace(step_);
+  const int m = part_.size() - still_;
+  const Factors factors(last.factors, m, m);
+  auto moving = step_.tail(m);
+  for (int i = 0; i < m; ++i) moving[static_cast<int>(last.order[i])] = F_[still_ + i];
+  factors.triangularView<Eigen::UnitLower>().solveInPlace(moving);
+  factors.triangularView<Eigen::Upper>().solveInPlace(moving);
   step_.head(still_).setZero();
 }
 

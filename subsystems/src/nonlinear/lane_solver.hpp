@@ -50,9 +50,12 @@ class LaneSolver {
   const Eigen::VectorXd& increment() const { return dx_; }
 
   /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
-  /// linearised at x; where that fails and there is one unknown, a bracket is halved. Every solve
+  /// linearised at x; where that fails, from where the part would go if it were left alone, and if
+  /// there is one unknown, a bracket is halved. Every solve
   /// starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
+  /// After a `solve` that did not converge: max |F_i| beside the terms of F_i where it was given up.
+  double residual() const;
   /// After `solve`: what its residual may have left in the energy balance, ∇̄HᵀF [J].
   double energy_rounding() const;
   /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last
@@ -61,6 +64,8 @@ class LaneSolver {
 
  private:
   StepFault solve_cold(const double* a);
+  StepFault solve_from_free_motion(const double* a);
+  StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);
   bool find_step(const double* a);
   StepFault descend(const double* a, double& size);
@@ -72,6 +77,8 @@ class LaneSolver {
   double judged(double size) const;
   void take_noise();
   bool factorise(const double* a);
+  void take_factors();
+  void solve_with_factors();
   void keep(const LastSolve& last) const;
 
   ClosedPart part_;
@@ -81,6 +88,8 @@ class LaneSolver {
   Eigen::VectorXd dx_, start_, step_, F_, w_;
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;
+  Eigen::MatrixXd moving_;  ///< the jacobian of the unknowns that move
+  Eigen::VectorXd moving_F_, moving_step_;
   DenseLu lu_;
   bool factorised_ = false;  ///< lu_ is of the solve under way
   Eigen::VectorXd stiffness_;

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
@@ -68,9 +70,18 @@ class NewtonBatch final : public LanewiseBatch {
     });
   }
 
+  double residual_of_lane(int l, const Lane& frozen, const double* a) const override {
+    std::vector<double> b(static_cast<std::size_t>(wave_size()));
+    return with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(frozen.x, frozen.input);
+      const bool fails = solver.solve(a, b.data()) == StepFault::not_converged;
+      return fails ? solver.residual() : std::numeric_limits<double>::quiet_NaN();
+    });
+  }
+
   /// act(solver of the lane, prepared).
   template <class Act>
-  StepFault with_solver(int l, const Act& act) const {
+  std::invoke_result_t<const Act&, LaneSolver&> with_solver(int l, const Act& act) const {
     const auto lane = static_cast<std::size_t>(l);
     if (taken_[lane].exchange(true, std::memory_order_acquire)) {
       LaneSolver another(*parts_[lane], options_);

@@ -338,8 +338,33 @@ NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structur
     storage_terms_J_ = std::abs(hamiltonian_.value(x.data()));
     hamiltonian_.gradient(x.data(), g.data());
     for (int i = 0; i < n; ++i) storage_terms_J_ += std::abs(g[at(i)] * x[at(i)]);
+    find_gradient_terms(x);
     return;
   }
+}
+
+StorageFunction NonlinearPortHamiltonian::storage_function() const {
+  return {hamiltonian_, options_.typical_state, signature().state_size(),
+          gradient_terms_.empty() ? nullptr : &gradient_terms_};
+}
+
+/// Of a Hessian that fails there nothing is known.
+void NonlinearPortHamiltonian::find_gradient_terms(const std::vector<double>& x) {
+  if (options_.discrete_gradient != DiscreteGradient::gonzalez) return;
+  const auto n = x.size();
+  std::vector<double> hessian(n * n), terms(n, 0.0);
+  try {
+    storage_function().hessian(x.data(), hessian.data());
+  } catch (const std::exception&) {
+    return;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) {
+      terms[i] += std::abs(hessian[j * n + i]) * options_.typical_state[j];
+    }
+  }
+  const auto is_finite = [](double term) { return std::isfinite(term); };
+  if (std::ranges::all_of(terms, is_finite)) gradient_terms_ = std::move(terms);
 }
 
 int NonlinearPortHamiltonian::quadrature_points(int stages) const {
@@ -359,7 +384,7 @@ void NonlinearPortHamiltonian::gradient(const double* x, double* g) const {
 
 void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* x_next,
                                                  double* g) const {
-  const StorageFunction H{hamiltonian_, options_.typical_state, signature().state_size()};
+  const StorageFunction H = storage_function();
   switch (options_.discrete_gradient) {
     case DiscreteGradient::gonzalez:
       return detail::gonzalez(H, x, x_next, g);
@@ -370,10 +395,16 @@ void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* 
   }
 }
 
+void NonlinearPortHamiltonian::add_gradient_terms(const double* x, const double* x_next,
+                                                  const double* g, double* terms) const {
+  if (options_.discrete_gradient != DiscreteGradient::gonzalez) return;
+  detail::add_gonzalez_terms(storage_function(), x, x_next, g, terms);
+}
+
 bool NonlinearPortHamiltonian::hessian(const double* x,
                                        std::vector<Eigen::Triplet<double>>& hessian) const {
   const int n = signature().state_size();
-  const StorageFunction H{hamiltonian_, options_.typical_state, n};
+  const StorageFunction H = storage_function();
   detail::Workspace scratch(static_cast<std::size_t>(n * n));
   H.hessian(x, scratch.data());
   for (int j = 0; j < n; ++j) {
@@ -385,7 +416,7 @@ bool NonlinearPortHamiltonian::hessian(const double* x,
 void NonlinearPortHamiltonian::discrete_gradient_jacobian(
     const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
   const int n = signature().state_size();
-  const StorageFunction H{hamiltonian_, options_.typical_state, n};
+  const StorageFunction H = storage_function();
   detail::Workspace scratch(static_cast<std::size_t>(n * n));
   const Eigen::Map<Eigen::MatrixXd> dense(scratch.data(), n, n);
   const bool lower = options_.discrete_gradient == DiscreteGradient::itoh_abe;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/workspace.hpp"
@@ -119,14 +120,26 @@ class StagedNewtonBatch final : public LanewiseBatch {
       double* const next = frozen.extra + lifted_size();
       energy = solver.part().commit(solver.increment(), next);
       parts_[static_cast<std::size_t>(l)]->final_state(next, x_next);
+      parts_[static_cast<std::size_t>(l)]->fit_increments(x_next, next);
       return fault;
+    });
+  }
+
+  double residual_of_lane(int l, const Lane& frozen, const double* a) const override {
+    std::vector<double> start(static_cast<std::size_t>(lifted_size()), 0.0);
+    std::vector<double> b(static_cast<std::size_t>(wave_size()));
+    std::copy(frozen.x, frozen.x + layout_.n, start.begin());
+    return with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(start.data(), frozen.input);
+      const bool fails = solver.solve(a, b.data()) == StepFault::not_converged;
+      return fails ? solver.residual() : std::numeric_limits<double>::quiet_NaN();
     });
   }
 
   /// As in NewtonBatch: a solver is taken for the length of a call, and a second thread makes its
   /// own.
   template <class Act>
-  StepFault with_solver(int l, const Act& act) const {
+  std::invoke_result_t<const Act&, LaneSolver&> with_solver(int l, const Act& act) const {
     const auto lane = static_cast<std::size_t>(l);
     if (taken_[lane].exchange(true, std::memory_order_acquire)) {
       const StagedPhysics own(*own_parts_[lane], stages_);

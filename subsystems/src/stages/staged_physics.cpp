@@ -1,6 +1,7 @@
 #include "stages/staged_physics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -34,6 +35,16 @@ Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
   return out;
 }
 
+using Matrices = std::array<const SparseMatrix*, 6>;
+
+Matrices matrices_of(const Structure& s) { return {&s.J, &s.R, &s.G, &s.P, &s.S, &s.N}; }
+
+bool has_pattern(const SparseMatrix& A, const SparseMatrix& of) {
+  return A.isCompressed() && A.nonZeros() == of.nonZeros() && A.outerSize() == of.outerSize() &&
+         std::equal(A.outerIndexPtr(), A.outerIndexPtr() + A.outerSize() + 1, of.outerIndexPtr()) &&
+         std::equal(A.innerIndexPtr(), A.innerIndexPtr() + A.nonZeros(), of.innerIndexPtr());
+}
+
 Structure lifted_structure(const StageLayout& layout, const Structure& own) {
   Structure all = Structure::zero(layout.n + layout.states(), layout.ports() + layout.inputs());
   for (int i = 0; i < layout.stages; ++i) add_stage(layout, i, layout.n, own, all);
@@ -52,6 +63,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
       structure_(lifted_structure(layout_, part.structure())),
       own_typical_(part.typical_state()),
       stage_structure_(part.structure()),
+      of_delta_(layout_.states(), layout_.states()),
       hessian_terms_(static_cast<std::size_t>(layout_.states() * layout_.n), 0.0) {
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
@@ -76,6 +88,55 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
   }
   for (int i = 0; i < stages.count; ++i) {
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
+  }
+  find_places();
+}
+
+/// Each value of a stage is its number in it, put where it goes and looked for.
+void StagedPhysics::find_places() {
+  if (part_.constant_structure()) return;
+  for (SparseMatrix* M : {&stage_structure_.J, &stage_structure_.R, &stage_structure_.G,
+                          &stage_structure_.P, &stage_structure_.S, &stage_structure_.N}) {
+    M->makeCompressed();
+  }
+  Structure own = part_.structure(), all = structure_;
+  for (SparseMatrix* M : {&own.J, &own.R, &own.G, &own.P, &own.S, &own.N}) M->makeCompressed();
+  stage_pattern_ = own;
+  for (SparseMatrix* M : {&own.J, &own.R, &own.G, &own.P, &own.S, &own.N}) {
+    for (int k = 0; k < M->nonZeros(); ++k) M->valuePtr()[k] = k + 1.0;
+  }
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (SparseMatrix* M : {&all.J, &all.R, &all.G, &all.P, &all.S, &all.N}) {
+      std::fill(M->valuePtr(), M->valuePtr() + M->nonZeros(), 0.0);
+    }
+    add_stage(layout_, i, layout_.n, own, all);
+    Places places;
+    const Matrices from = matrices_of(own), to = matrices_of(all);
+    for (std::size_t m = 0; m < from.size(); ++m) {
+      places.of[m].resize(static_cast<std::size_t>(from[m]->nonZeros()));
+      for (int k = 0; k < to[m]->nonZeros(); ++k) {
+        const double number = to[m]->valuePtr()[k];
+        if (number > 0.0) places.of[m][static_cast<std::size_t>(number) - 1] = k;
+      }
+    }
+    places_.push_back(std::move(places));
+  }
+}
+
+/// The structure of a stage, in stage_structure_, into that of all.
+void StagedPhysics::put_stage(int stage, Structure& out) const {
+  const Matrices own = matrices_of(stage_structure_), pattern = matrices_of(stage_pattern_);
+  const Matrices all = matrices_of(structure_);
+  const std::array<SparseMatrix*, 6> to = {&out.J, &out.R, &out.G, &out.P, &out.S, &out.N};
+  for (std::size_t m = 0; m < to.size(); ++m) {
+    if (has_pattern(*own[m], *pattern[m]) && has_pattern(*to[m], *all[m])) continue;
+    add_stage(layout_, stage, layout_.n, stage_structure_, out);
+    return;
+  }
+  for (std::size_t m = 0; m < to.size(); ++m) {
+    const std::vector<int>& places = places_[static_cast<std::size_t>(stage)].of[m];
+    const double* const values = own[m]->valuePtr();
+    for (std::size_t k = 0; k < places.size(); ++k) to[m]->valuePtr()[places[k]] = values[k];
   }
 }
 
@@ -104,6 +165,19 @@ void StagedPhysics::final_state(const double* state, double* x_next) const {
       moved += std::sqrt(stages_.b[static_cast<std::size_t>(j)]) * state[(j + 1) * layout_.n + i];
     }
     x_next[i] = state[i] + moved;
+  }
+  part_.stop_at_bounds(x_next);
+}
+
+void StagedPhysics::fit_increments(const double* x_next, double* state) const {
+  for (int i = 0; i < layout_.n; ++i) {
+    double moved = 0.0;
+    for (int j = 0; j < layout_.stages; ++j) {
+      moved += std::sqrt(stages_.b[static_cast<std::size_t>(j)]) * state[(j + 1) * layout_.n + i];
+    }
+    if (state[i] + moved == x_next[i]) continue;
+    const double share = (x_next[i] - state[i]) / moved;
+    for (int j = 0; j < layout_.stages; ++j) state[(j + 1) * layout_.n + i] *= share;
   }
 }
 
@@ -157,10 +231,12 @@ void StagedPhysics::discrete_gradient_jacobian(
   detail::Workspace x(static_cast<std::size_t>(n));
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  of_delta_.setZero();
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
     own.clear();
     hessian_at(x.data(), own);
+    std::erase_if(own, [](const auto& entry) { return entry.value() == 0.0; });
     for (int i = 0; i < layout_.stages; ++i) {
       const double weight = std::abs(node.weight[static_cast<std::size_t>(i)]);
       for (const auto& entry : own) {
@@ -171,10 +247,15 @@ void StagedPhysics::discrete_gradient_jacobian(
         const double gain =
             node.weight[static_cast<std::size_t>(i)] * node.reach[static_cast<std::size_t>(j)];
         for (const auto& entry : own) {
-          jacobian.emplace_back((i + 1) * n + entry.row(), (j + 1) * n + entry.col(),
-                                gain * entry.value());
+          of_delta_(i * n + entry.row(), j * n + entry.col()) += gain * entry.value();
         }
       }
+    }
+  }
+  for (int column = 0; column < layout_.states(); ++column) {
+    for (int row = 0; row < layout_.states(); ++row) {
+      const double value = of_delta_(row, column);
+      if (value != 0.0) jacobian.emplace_back(n + row, n + column, value);
     }
   }
 }
@@ -241,7 +322,22 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   for (int i = 0; i < layout_.stages; ++i) {
     state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
     part_.structure_at(x, stage_structure_);
-    add_stage(layout_, i, n, stage_structure_, out);
+    put_stage(i, out);
+  }
+}
+
+void StagedPhysics::moved_structure(const double* start, const double* increment, int state,
+                                    double by, Structure& out) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(2 * n));
+  double* const x = scratch.data();
+  double* const held = x + n;
+  for (int k = 0; k < n; ++k) held[k] = start[k] + 0.5 * increment[k];
+  for (int i = 0; i < layout_.stages; ++i) {
+    state_at(held, increment + n, at_stages_[static_cast<std::size_t>(i)].reach, x);
+    x[state] += by;
+    part_.structure_at(x, stage_structure_);
+    put_stage(i, out);
   }
 }
 

@@ -24,6 +24,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   const StageLayout& layout() const { return layout_; }
   /// x⁺ of (x, δ⁺).
   void final_state(const double* state, double* x_next) const;
+  /// Lets δ⁺ lead where x⁺ is, where the part has stopped at a bound.
+  void fit_increments(const double* x_next, double* state) const;
 
   std::vector<double> typical_state() const override { return typical_; }
   std::vector<double> default_state() const override;
@@ -40,6 +42,13 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
+  int stage_count() const override { return layout_.stages; }
+  double stage_reach(int i, int j) const override {
+    return at_stages_[static_cast<std::size_t>(i)].reach[static_cast<std::size_t>(j)];
+  }
+  bool stages_depend_on(int state) const override { return part_.structure_depends_on(state); }
+  void moved_structure(const double* start, const double* increment, int state, double by,
+                       Structure& out) const override;
   /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
   /// discrete_gradient_jacobian does.
   void linearise(const double* state, Eigen::MatrixXd& of_delta, Eigen::MatrixXd& of_start) const;
@@ -50,6 +59,11 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   PortLawValue port_law(int scalar_port, double u) const override;
 
  private:
+  /// Where the values of a stage's matrices stand in those of all stages.
+  struct Places {
+    std::vector<int> of[6];
+  };
+
   struct Node {
     std::vector<double> weight;  ///< w lᵢ(τ)/√bᵢ, by stage
     std::vector<double> reach;   ///< ∫₀^τ lⱼ/√bⱼ, by stage
@@ -57,19 +71,24 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
 
   void state_at(const double* x, const double* delta, const std::vector<double>& reach,
                 double* out) const;
+  void find_places();
+  void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
 
   const Subsystem& part_;
   const GaussStages& stages_;
   StageLayout layout_;
   Structure structure_;
+  Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+  std::vector<Places> places_;   ///< by stage
 
   // Scratch.
   mutable Structure stage_structure_;
   mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
+  mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
 };
 

@@ -10,6 +10,7 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+#include "support/nonlinear_parts.hpp"
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
@@ -414,6 +415,39 @@ TEST(StepperFaults, ANonFiniteInputIsNamedThoughItsNeighboursFailFirst) {
     } catch (const StepError& error) {
       EXPECT_EQ(error.part(), "driven") << error.what();
       EXPECT_EQ(error.iteration(), 0) << error.what();
+    }
+  }
+}
+
+TEST(StepperFaults, AStepThatIsNotFoundSaysFromWhereAndWhatIsLeft) {
+  for (const int stages : {1, 2, 3}) {
+    for (const int threads : {1, 2}) {
+      SystemBuilder builder;
+      builder.add(
+          "A", testing::coupled_quartic({.max_newton_steps = 1}),
+          {.initial_state = {0.7, -0.4, 0.3, 0.2}, .inputs = {{"force", Signal::constant(2.5)}}});
+      builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
+      builder.join(joint::Connection{}, {"A.push", "B.coupling"});
+      const System system = builder.build();
+      StepperOptions own = options(0.1, 1.0, 3, threads);
+      own.method.waves().stages = stages;
+      Stepper stepper(system, own);
+      try {
+        stepper.step();
+        ADD_FAILURE() << "found with one step of Newton's method";
+      } catch (const StepError& error) {
+        EXPECT_EQ(error.fault(), StepFault::not_converged);
+        const FailedSolve& solve = error.solve();
+        EXPECT_EQ(solve.state, (std::vector<double>{0.7, -0.4, 0.3, 0.2}));
+        EXPECT_EQ(solve.waves.size(), static_cast<std::size_t>(stages));
+        ASSERT_EQ(solve.inputs.size(), static_cast<std::size_t>(stages));
+        for (const double input : solve.inputs) EXPECT_NEAR(input, 2.5, 1e-14);
+        EXPECT_GT(solve.residual, 1e-12);
+        EXPECT_LT(solve.residual, 0.1);
+        EXPECT_NE(error.circumstances().find("q1 = 0.7"), std::string::npos)
+            << error.circumstances();
+        EXPECT_NE(error.circumstances().find("force"), std::string::npos) << error.circumstances();
+      }
     }
   }
 }

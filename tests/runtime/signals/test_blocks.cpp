@@ -1,6 +1,8 @@
 // The blocks of signal graphs one by one, against their equations written out here.
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -65,6 +67,63 @@ TEST(SourceBlocks, AreWhatTheirEquationsSay) {
   EXPECT_EQ(at_time(pulse, 3.0), 2.0);
   EXPECT_EQ(at_time(pulse, 3.3), 0.0);
   EXPECT_EQ(at_time(pulse, 1003.1), 2.0);
+}
+
+// Times as a run has them: the number of the sample times the time between samples. What is due there
+// is known in whole numbers.
+TEST(SourceBlocks, EdgesOnTheGridFallOnTheGridHoweverLate) {
+  for (const int unit : {10, 100, 1000, 3, 7, 48000}) {  // of all times, 1/unit s
+    for (const auto& [step, period, width, delay] : {std::array{1, 10, 5, 0},
+                                                     {1, 10, 3, 7},
+                                                     {2, 10, 4, 2},
+                                                     {3, 21, 9, 6},
+                                                     {1, 7, 7, 0},
+                                                     {1, 2, 1, 1},
+                                                     {5, 35, 30, -10}}) {
+      const auto seconds = [unit](std::int64_t count) { return static_cast<double>(count) / unit; };
+      const double period_s = seconds(step);
+      const auto pulse = block::pulse({1.0, seconds(period), seconds(width), seconds(delay), 0.0});
+      for (const std::int64_t from : {0LL, 1'000'000LL, 10'000'000'000'000LL}) {
+        for (std::int64_t k = from; k < from + 500; ++k) {
+          const SampleTime when{static_cast<double>(k) * period_s, period_s, k};
+          const std::int64_t since = k * step - delay;
+          const double due = since >= 0 && since % period < width ? 1.0 : 0.0;
+          double y = -1.0;
+          pulse->output(when, {}, {}, {&y, 1});
+          ASSERT_EQ(y, due) << "unit " << unit << ", pulses of " << width << " every " << period
+                            << " from " << delay << ", sample " << k << " of " << step;
+          const double edge_s = seconds(k * step);
+          block::step({edge_s, 0.0, 1.0})->output(when, {}, {}, {&y, 1});
+          ASSERT_EQ(y, 1.0) << edge_s;
+          block::step({edge_s + 0.01 * period_s, 0.0, 1.0})->output(when, {}, {}, {&y, 1});
+          if (k > 10'000'000) continue;  // what is off the grid by a hundredth
+          ASSERT_EQ(y, 0.0) << edge_s;
+          std::array<double, 2> q = {};
+          block::trajectory({{edge_s - 1.0, 0.0}, {edge_s, 1.0}, {edge_s + 1.0, -2.0}},
+                            block::TrajectoryShape::linear)
+              ->output(when, {}, {}, q);
+          ASSERT_NEAR(q[1], -3.0, 1e-9) << edge_s;
+        }
+      }
+    }
+  }
+}
+
+// Edges off the grid stay where they are, and a pulse between two samples is not seen.
+TEST(SourceBlocks, EdgesOffTheGridAreNotMovedToIt) {
+  const auto pulse = block::pulse({1.0, 1.0, 0.004, 0.003, 0.0});
+  EXPECT_EQ(at_time(pulse, 0.0), 0.0);
+  EXPECT_EQ(at_time(pulse, 0.01), 0.0);
+  EXPECT_EQ(at_time(pulse, 1.003 - 1e-9), 0.0);
+  EXPECT_EQ(at_time(pulse, 1.003 + 1e-9), 1.0);
+  EXPECT_EQ(at_time(pulse, 1.007 - 1e-9), 1.0);
+  EXPECT_EQ(at_time(pulse, 1.007 + 1e-9), 0.0);
+  const auto always = block::pulse({1.0, 0.1, 0.1, 0.0, 0.0});
+  const auto never = block::pulse({1.0, 0.1, 0.0, 0.0, 0.0});
+  for (int k = 0; k < 1000; ++k) {
+    EXPECT_EQ(at_time(always, k * kPeriod_s), 1.0) << k;
+    EXPECT_EQ(at_time(never, k * kPeriod_s), 0.0) << k;
+  }
 }
 
 TEST(SourceBlocks, ATrajectoryGoesThroughItsWaypointsWithTheRateOfItsValue) {

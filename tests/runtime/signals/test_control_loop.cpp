@@ -345,6 +345,34 @@ TEST(SignalGraphBuilder, TellsOfEveryLoopThatHasBlocksOfItsOwn) {
                                              "algebraic loop: c -> d -> c"}));
 }
 
+/// How long a pulse of 50 ms every 100 ms was on in so many seconds.
+double time_on(double step_s, double tolerance, double run_s) {
+  const System system = masses(1);
+  SignalGraphBuilder builder(system);
+  builder.block("pulse",
+                block::pulse({.amplitude = 1.0, .period_s = 0.1, .width_s = 0.05, .delay_s = 0.0}),
+                {});
+  builder.actuate("pulse", 0, 0);
+  StepperOptions options = options_with(builder.build(), step_s);
+  if (tolerance > 0.0) {
+    options.sizes = StepSizes{.tolerance = tolerance};
+    options.signals_every_s = 0.01;
+  }
+  Stepper stepper(system, options);
+  double on_s = 0.0;
+  stepper.on_step([&](const Stepper& now, const StepReport& report) {
+    if (now.signals()[0] == 1.0) on_s += report.step_s;
+  });
+  stepper.run_until(run_s);
+  return on_s;
+}
+
+// A sample that is early or late by rounding would make the pulses of some periods 40 or 60 ms long.
+TEST(SignalGraph, PulsesOnTheGridAreEquallyLongWithStepsOfOneSizeAndChosenOnes) {
+  EXPECT_NEAR(time_on(0.01, 0.0, 100.0), 50.0, 1e-9);
+  EXPECT_NEAR(time_on(0.01, 1e-4, 10.0), 5.0, 1e-9);
+}
+
 TEST(SettableInputs, AreHeldUntilTheyAreSetAgain) {
   const System system = masses(2);
   StepperOptions options = options_with({}, 1e-2);

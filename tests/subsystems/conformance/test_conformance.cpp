@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -290,6 +292,72 @@ class NaiveGonzalez : public Delegating {
 
 TEST(ConformanceControl, DiscreteGradientCatchesCancellation) {
   expect_caught(check_discrete_gradient, *honest_quartic(), NaiveGonzalez());
+}
+
+/// Without values of H, but with a correction that is all rounding where the step is short: ε of the
+/// largest component of ∇H, divided by |Δx|, in all of them.
+class RestlessGonzalez : public Delegating {
+ public:
+  RestlessGonzalez() : Delegating(honest_quartic()) {}
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    const double reach = 0.5 * std::sqrt(0.6);
+    double mid[4], length_squared = 0.0, c = 0.0;
+    for (int i = 0; i < 4; ++i) {
+      mid[i] = 0.5 * (x[i] + x_next[i]);
+      length_squared += (x_next[i] - x[i]) * (x_next[i] - x[i]);
+    }
+    gradient(mid, g);
+    for (const double s : {-reach, reach}) {
+      double point[4], there[4];
+      for (int i = 0; i < 4; ++i) point[i] = mid[i] + s * (x_next[i] - x[i]);
+      gradient(point, there);
+      for (int i = 0; i < 4; ++i) c += 5.0 / 18.0 * (there[i] - g[i]) * (x_next[i] - x[i]);
+    }
+    if (length_squared < 1e-280) return;
+    for (int i = 0; i < 4; ++i) g[i] += c / length_squared * (x_next[i] - x[i]);
+  }
+};
+
+TEST(ConformanceControl, RestUnderLoadCatchesACorrectionThatIsRounding) {
+  ConformanceOptions options = moderate();
+  options.trials = 12;
+  EXPECT_TRUE(check_rest_under_load(*honest_quartic(), options).holds);
+  const LawReport bad = check_rest_under_load(RestlessGonzalez(), options);
+  EXPECT_FALSE(bad.holds) << bad.worst;
+  EXPECT_NE(bad.detail.find("not_converged"), std::string::npos) << bad.detail;
+}
+
+/// H does not depend on the first coordinate.
+TEST(StateDependentLaws, HoldWhereHLacksACoordinate) {
+  for (const auto kind :
+       {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
+    for (const double quartic : {0.0, 0.7}) {
+      Hamiltonian H;
+      H.value = [quartic](const double* x) {
+        return 0.5 * x[1] * x[1] / 3.0 + quartic * x[1] * x[1] * x[1] * x[1];
+      };
+      H.gradient = [quartic](const double* x, double* g) {
+        g[0] = 0.0;
+        g[1] = x[1] / 3.0 + 4.0 * quartic * x[1] * x[1] * x[1];
+      };
+      Structure s = Structure::zero(2, 1);
+      s.J.insert(0, 1) = 1.0;
+      s.J.insert(1, 0) = -1.0;
+      s.R.insert(1, 1) = 0.2;
+      s.G.insert(1, 0) = 1.0;
+      NonlinearPortHamiltonian::Options part;
+      part.discrete_gradient = kind;
+      ConformanceOptions options = moderate();
+      options.trials = 20;
+      expect_all_hold(
+          NonlinearPortHamiltonian({"free_mass",
+                                    {{"q", "m"}, {"p", "kg m/s"}},
+                                    {{"push", Causality::effort_in, Domain::translation, 1}},
+                                    {}},
+                                   std::move(s), std::move(H), part),
+          options);
+    }
+  }
 }
 
 class WrongJacobian : public Delegating {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "portwave/coupling/energy/certificate.hpp"
@@ -31,6 +32,7 @@
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 // Of the library itself, hence not shown.
 namespace portwave {
@@ -63,6 +65,17 @@ class StepError : public std::runtime_error {
     return iteration_;
   }  ///< inner iteration; -1: before the first, K: the commit
   StepFault fault() const { return fault_; }
+  /// The part's state before the step, its external inputs and incident waves, and what was left of its
+  /// equations: as far as known, which it is not where other processes step the part, of the network
+  /// as a whole, and with methods without waves.
+  const FailedSolve& solve() const { return solve_; }
+  /// The same in words, for people: "1.2e-09 of the terms of its equations are left, from q = 1 m, …".
+  const std::string& circumstances() const { return circumstances_; }
+  StepError& with(FailedSolve solve, std::string circumstances) {
+    solve_ = std::move(solve);
+    circumstances_ = std::move(circumstances);
+    return *this;
+  }
 
  private:
   StepError(const std::string& text, std::int64_t step, StepFault fault);
@@ -71,6 +84,8 @@ class StepError : public std::runtime_error {
   std::int64_t step_;
   int iteration_;
   StepFault fault_;
+  FailedSolve solve_;
+  std::string circumstances_;
 };
 
 inline constexpr int kMaxThreads = 1024;

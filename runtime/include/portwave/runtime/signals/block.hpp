@@ -74,7 +74,9 @@ namespace block {
 
 using Handle = std::shared_ptr<const Block>;
 
-// Sources: no input. The reference of a loop, or a drive.
+// Sources: no input. The reference of a loop, or a drive. An edge that falls on a sample up to
+// rounding, or within 1e-9 of the time to the next one, belongs to it: pulses of 50 ms every 100 ms
+// have five samples each at 10 ms, however late they come.
 
 /// y = signal(t): constants, sines, tables, chirps, noise (see Signal), sampled.
 Handle source(Signal signal);

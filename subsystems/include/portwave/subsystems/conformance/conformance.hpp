@@ -70,6 +70,10 @@ LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOpt
 /// as long. Nothing is tested of parts that are not smooth or cannot have stages, or where
 /// differences are round-off.
 LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options = {});
+/// Steps under constant waves and inputs are found, and keep the energy law, for 400 steps of a twentieth and of
+/// half of the part's own time scale: also where what is lossy has come to rest, and increments are no
+/// more than round-off. Nothing is tested of parts without a motion of their own.
+LawReport check_rest_under_load(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
 /// solves, from a fresh batch, from the record of another batch (its `record_regions`), and with a null
 /// input for zero inputs, they give the same bits; `advance` gives the b of `scatter`.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,16 @@ struct [[nodiscard]] LaneStatus {
   StepFault fault = StepFault::none;
 
   bool ok() const { return fault == StepFault::none; }
+};
+
+/// What is known of a solve that failed. Vectors are those of the lane alone, empty where nobody knows.
+struct FailedSolve {
+  std::vector<double> state;   ///< xⁿ
+  std::vector<double> inputs;  ///< ū, the external inputs of the step
+  std::vector<double> waves;   ///< a
+  /// What was left of the equations of the step, as a share of their terms, where their solution was not
+  /// found: it is round-off below about 1e-15. NaN: not known.
+  double residual = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Energies of one part over one committed step [J].
@@ -233,6 +244,12 @@ class StepBatch {
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
                              double* b, const EnergyColumns& energy) const = 0;
 
+  /// Of the last scatter or advance from `record`, where it failed in this lane. May solve it once more.
+  virtual FailedSolve failed_solve([[maybe_unused]] int lane,
+                                   [[maybe_unused]] const double* record) const {
+    return {};
+  }
+
   /// How the inner iteration solves a lane's ports, where that is of a form that is known. The
   /// record must stay where it is for as long as it is used; what is stale after `prepare` is so.
   virtual PortSolve port_solve([[maybe_unused]] int lane, [[maybe_unused]] double* record) const {
@@ -320,6 +337,7 @@ class LanewiseBatch : public StepBatch {
                              double* b) const final;
   LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) const final;
+  FailedSolve failed_solve(int lane, const double* record) const final;
 
  protected:
   /// What a lane's solver is given; a and b are wave_size doubles.
@@ -345,6 +363,11 @@ class LanewiseBatch : public StepBatch {
   }
   virtual StepFault advance_lane(int lane, const Lane& frozen, const double* a, double* x_next,
                                  double* b, StepEnergy& energy) const = 0;
+  /// FailedSolve::residual of a solve that did not converge.
+  virtual double residual_of_lane([[maybe_unused]] int lane, [[maybe_unused]] const Lane& frozen,
+                                  [[maybe_unused]] const double* a) const {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
 
   Lane lane_of(int lane, double* record) const;
   template <class Solve>

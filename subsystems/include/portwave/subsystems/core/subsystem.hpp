@@ -67,6 +67,15 @@ class Subsystem : public Component {
   virtual void discrete_gradient_jacobian(const double* x, const double* x_next,
                                           std::vector<Eigen::Triplet<double>>& jacobian) const = 0;
 
+  /// Adds to `terms`, which holds |∇̄H| and what roundings of x and x⁺ move in it, what else the components
+  /// of `g` = ∇̄H(x, x⁺) are made of where that is more: each is known to ε of its terms, and a step that
+  /// meets its equations up to that is found. Nothing, unless overridden: where a component has terms of
+  /// its own alone.
+  virtual void add_gradient_terms([[maybe_unused]] const double* x,
+                                  [[maybe_unused]] const double* x_next,
+                                  [[maybe_unused]] const double* g,
+                                  [[maybe_unused]] double* terms) const {}
+
   /// ∂z/∂x at x, ∇²H where there is no E, as (row, column, value) triplets, appended; equal places
   /// add up. False where the part does not give it, and it has to be had by differences of
   /// `gradient`. Steps of more than one stage ask for it.
@@ -85,10 +94,21 @@ class Subsystem : public Component {
 
   /// True when J, R, G, P, S, N do not depend on the state.
   virtual bool constant_structure() const { return true; }
+  /// Whether they depend on this state, where they depend on any: steps differentiate by such states alone.
+  virtual bool structure_depends_on([[maybe_unused]] int state) const { return true; }
   /// The structure matrices; those at the default state when they depend on the state.
   virtual const Structure& structure() const = 0;
   /// The structure matrices at the midpoint state (x + x⁺)/2, written to `out`.
   virtual void structure_at(const double* x_mid, Structure& out) const;
+  /// The structure matrices of a step of one stage from x to x + Δx, written to `out`: those at its
+  /// midpoint, unless overridden by a part whose dissipation ends where its rate Δx/h asks for more than
+  /// there is, as a contact does not hold back what leaves it. Passive like the others at every Δx, and
+  /// continuous in it; those at the midpoint as Δx tends to 0.
+  virtual void structure_over(const double* x, const double* dx, double step_s,
+                              Structure& out) const;
+  /// Brings x⁺ back to the bounds of its states at the end of a step, as the contacts of a switch stop
+  /// where they meet. Only of states that H and ∇H do not depend on, so that no energy is moved.
+  virtual void stop_at_bounds([[maybe_unused]] double* x_next) const {}
 
   /// True when port_law is not zero: then the outputs at the ports are
   ///   y = (G + P)ᵀ∇̄H + (S + N)u + φ(u),

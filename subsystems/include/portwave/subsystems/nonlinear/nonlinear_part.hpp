@@ -10,6 +10,10 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+namespace detail {
+struct StorageFunction;
+}
+
 /// How a discrete gradient is formed from H and ∇H.
 enum class DiscreteGradient {
   gonzalez,    ///< midpoint gradient plus a correction along x⁺ − x; symmetric, second order
@@ -36,7 +40,8 @@ struct Hamiltonian {
 ///          nil for polynomials of degree ≤ 2·quadrature_points, and for those that say their degree
 ///          (polynomial_degree). The other two take increments of H
 ///          over short steps by quadrature of ∇H, which has the same value to round-off and no
-///          cancellation.
+///          cancellation. Gonzalez' correction vanishes where it is no more than the rounding of that,
+///          so that a part comes to rest under a load.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
 /// Errors   ConfigError at construction: wrong shapes, a defective structure, a gradient or Hessian
 ///          that does not match finite differences of H or ∇H at the probe states (the default state,
@@ -87,6 +92,8 @@ class NonlinearPortHamiltonian : public Subsystem {
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_gradient_terms(const double* x, const double* x_next, const double* g,
+                          double* terms) const override;
   bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   bool constant_structure() const override { return !options_.structure_at; }
   const Structure& structure() const override { return structure_; }
@@ -96,10 +103,15 @@ class NonlinearPortHamiltonian : public Subsystem {
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
+  detail::StorageFunction storage_function() const;
+  void find_gradient_terms(const std::vector<double>& x);
+
   Structure structure_;
   Hamiltonian hamiltonian_;
   Options options_;
   double storage_terms_J_ = 0.0;
+  std::vector<double>
+      gradient_terms_;  ///< Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state; empty: not known
 };
 
 }  // namespace portwave
