@@ -28,7 +28,7 @@ class StepError(RuntimeError):
 
     ``part``: name of the part, "" for the network as a whole. ``step``: number of the step.
     ``iteration``: inner iteration, -1 before the first. ``fault``: "not_converged", "not_finite",
-    "threw" or "too_inaccurate".
+    "threw", "too_inaccurate", or "at_odds" where states violate a rigid joint.
     """
 
     part: str = ""

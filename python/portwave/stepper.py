@@ -107,7 +107,9 @@ class Stepper:
         finally:
             done()
         units = [self._core.unit(i) for i in indices]
-        return Result(table, list(names), units, self.energy, self.certificate)
+        return Result(
+            table, list(names), units, self.energy, self.certificate, self.starts_at_odds
+        )
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
         """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``; [T] where
@@ -199,6 +201,12 @@ class Stepper:
     def certificate(self) -> str:
         """What the energy book comes to: "holds", "conditional" or "violated"."""
         return self._core.certificate
+
+    @property
+    def starts_at_odds(self) -> Optional[Dict[str, Any]]:
+        """With ``"start": "as_given"``: how often states that violate a rigid joint were stepped as they
+        were (``"count"``), when first (``"first_s"``), and which (``"first"``). None: never."""
+        return self._core.starts_at_odds
 
     @property
     def report(self) -> Dict[str, Any]:

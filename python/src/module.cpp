@@ -413,6 +413,16 @@ class PyStepper {
     user_.look();
     return std::string(to_string(stepper_->certificate().status));
   }
+  nb::object starts_at_odds() const {
+    user_.look();
+    const portwave::StartsAtOdds& odds = stepper_->starts_at_odds();
+    if (odds.count == 0) return nb::none();
+    nb::dict out;
+    out["count"] = odds.count;
+    out["first_s"] = odds.first_s;
+    out["first"] = odds.first;
+    return out;
+  }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
     user_.look();
@@ -545,6 +555,7 @@ NB_MODULE(_portwave, m) {
       .def("restore", &PyStepper::restore, "snapshot"_a)
       .def_prop_ro("energy", &PyStepper::energy)
       .def_prop_ro("certificate", &PyStepper::certificate)
+      .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
 

@@ -58,6 +58,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.step_s = options.step_s;
   summary.sizes = options.sizes;
   if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
+  summary.starts_at_odds = stepper.starts_at_odds();
   summary.time_s = stepper.time_s();
   for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
     const Watch& watch = stepper.watches()[i];

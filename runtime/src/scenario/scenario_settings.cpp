@@ -100,8 +100,12 @@ std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
 }
 
 void read_time(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"step_s", "step", "end_s", "steps"});
+  const ObjectReader object(node, {"step_s", "step", "end_s", "steps", "start"});
   if (!object.is_object()) return;
+  if (const auto start = object.find("start")) {
+    const auto kind = start->choice({"consistent", "as_given"});
+    if (kind == "as_given") settings.options.start = Start::as_given;
+  }
   if (const auto sizes = object.find("step")) {
     read_chosen_steps(object, settings);
     return read_sizes(*sizes, settings);

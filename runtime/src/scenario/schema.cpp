@@ -324,7 +324,12 @@ Json time_schema() {
       {{"step_s", described(positive(), "macro-step h [s]")},
        {"step", described(step, "how steps choose their size, in place of step_s")},
        {"end_s", described(positive(), "end of the run [s]; with step_s a whole number of steps")},
-       {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")}},
+       {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")},
+       {"start",
+        with_default(described(choice({"consistent", "as_given"}),
+                               "states that violate a rigid joint, at the start or where an input "
+                               "jumps: refused, or stepped as they are"),
+                     "consistent")}},
       {});
   schema["oneOf"] = Json::array({{{"required", Json::array({"step_s", "end_s"})}},
                                  {{"required", Json::array({"step_s", "steps"})}},

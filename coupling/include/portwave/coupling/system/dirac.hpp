@@ -17,6 +17,7 @@ namespace PORTWAVE_EXPORT portwave {
 struct DiracStructure {
   Eigen::MatrixXd E;  ///< k×k
   Eigen::MatrixXd F;  ///< k×k
+  std::string_view kind = "kernel";  ///< of coupling, as in scenario files
 
   int size() const { return static_cast<int>(E.rows()); }
 

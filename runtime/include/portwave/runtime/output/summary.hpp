@@ -30,6 +30,7 @@ struct RunSummary {
   double step_s = 0.0;
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
   StepSizeStatistics step_sizes;   ///< and what they came to
+  StartsAtOdds starts_at_odds;     ///< as Stepper::starts_at_odds
   double time_s = 0.0;             ///< simulated time that was reached
   std::vector<Events> events;      ///< by watch
   std::string ended_by;            ///< name of the watch that ended the run; empty: none did
@@ -69,11 +70,13 @@ struct RunSummary {
 
   /// The steps resolve the motion, as far as anybody looked.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
-  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, and the
-  /// steps resolve the motion: what `portwave run --strict` asks for.
+  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, the steps
+  /// resolve the motion, and no states at odds were stepped as they were: what `portwave run --strict`
+  /// asks for.
   bool is_all_well() const {
     return failure.empty() && certificate.status == CertificateStatus::holds &&
-           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved();
+           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved() &&
+           starts_at_odds.count == 0;
   }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.
