@@ -44,13 +44,25 @@ int port_count_of(const Part& part) { return part.component->signature().wave_si
 
 }  // namespace
 
-std::vector<char> feedthrough_pattern(const Subsystem& part, const Structure& there) {
-  std::vector<char> pattern;
+VaryingPart::VaryingPart(int part, const Subsystem& physics, const Structure& there)
+    : part_(part), scratch_(there) {
   for (const SparseMatrix* M : {&there.S, &there.N}) {
-    for_ports(*M, part.signature().wave_size(),
-              [&](int, int, double value) { pattern.push_back(value != 0.0 ? 1 : 0); });
+    for_ports(*M, physics.signature().wave_size(),
+              [&](int, int, double value) { was_zero_.push_back(value == 0.0 ? 1 : 0); });
   }
-  return pattern;
+}
+
+bool VaryingPart::has_changed(const Subsystem& physics, std::span<const double> x) const {
+  physics.structure_at(x.data(), scratch_);
+  std::size_t place = 0;
+  bool changed = false;
+  for (const SparseMatrix* M : {&scratch_.S, &scratch_.N}) {
+    for_ports(*M, physics.signature().wave_size(), [&](int, int, double value) {
+      changed = changed || place >= was_zero_.size() || (value == 0.0) != (was_zero_[place] != 0);
+      ++place;
+    });
+  }
+  return changed;
 }
 
 namespace {
@@ -142,8 +154,7 @@ class Search {
     const DiracStructure& d = junction.dirac;
     const auto k = junction.waves.size();
     const auto input = [&](int row, std::size_t port) {
-      return (effort_in_[at(junction.waves[port])] != 0 ? d.E
-                                                        : d.F)(row, static_cast<int>(port));
+      return (effort_in_[at(junction.waves[port])] != 0 ? d.E : d.F)(row, static_cast<int>(port));
     };
     if (k == 1) return input(0, 0) != 0.0;
     if (k == 2) {
@@ -162,8 +173,7 @@ class Search {
       return SparseRank(M.sparseView(0.0, 0.0)).is_regular();
     };
     if (k > 64) return determine();
-    const auto [known, is_new] =
-        known_.try_emplace({junction.shared.get(), causality}, false);
+    const auto [known, is_new] = known_.try_emplace({junction.shared.get(), causality}, false);
     if (is_new) known->second = determine();
     return known->second;
   }
@@ -205,8 +215,8 @@ class Search {
       own.D[at(j)].emplace_back(j, nominal_slope(*physics, j));
     }
     if (!physics->constant_structure()) {
-      std::vector<char> pattern = feedthrough_pattern(*physics, there);
-      if (!pattern.empty()) found_.varying.push_back({number, std::move(pattern)});
+      VaryingPart varying(number, *physics, there);
+      if (varying.is_one()) found_.varying.push_back(std::move(varying));
     }
     const auto* const descriptor = descriptor_of(part);
     if (descriptor == nullptr || descriptor->analysis().algebraic == 0) return;
@@ -369,8 +379,8 @@ class Search {
       joints.emplace_back(-std::abs(weight), number);
       for (int l = 0; l < junction.dirac.size(); ++l) {
         const int port = junction.waves[at(l)];
-        const double own = (effort_in_[at(port)] != 0 ? junction.dirac.F
-                                                      : junction.dirac.E)(row - *place, l);
+        const double own =
+            (effort_in_[at(port)] != 0 ? junction.dirac.F : junction.dirac.E)(row - *place, l);
         if (own == 0.0) continue;
         of_port[port].first += weight * own;
         of_port[port].second += std::abs(weight * own);

@@ -49,12 +49,21 @@ struct FoundImpulse {
   std::vector<AlgebraicTerm> unknowns;
 };
 
-/// A part whose feedthrough between its ports depends on its state, and where it is not 0.
-struct VaryingPart {
-  int part;
-  std::vector<char> pattern;
+/// A part whose feedthrough between its ports depends on its state, and where it was not 0.
+class VaryingPart {
+ public:
+  VaryingPart(int part, const Subsystem& physics, const Structure& there);
+  int part() const { return part_; }
+  /// Whether there is any.
+  bool is_one() const { return !was_zero_.empty(); }
+  /// Does not allocate.
+  bool has_changed(const Subsystem& physics, std::span<const double> x) const;
+
+ private:
+  int part_;
+  std::vector<char> was_zero_;
+  mutable Structure scratch_;
 };
-std::vector<char> feedthrough_pattern(const Subsystem& part, const Structure& there);
 
 struct FoundConstraints {
   std::vector<FoundConstraint> constraints;

@@ -18,7 +18,6 @@ struct NullVectors {
 /// Equal places of `entries` add up. Rows and columns with one entry are eliminated first, in time
 /// proportional to the entries; a sparse rank-revealing factorisation has what is left, which of networks
 /// is little or nothing.
-NullVectors null_vectors(int rows, int columns,
-                         const std::vector<Eigen::Triplet<double>>& entries);
+NullVectors null_vectors(int rows, int columns, const std::vector<Eigen::Triplet<double>>& entries);
 
 }  // namespace portwave

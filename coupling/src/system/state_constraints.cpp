@@ -53,6 +53,12 @@ class PartThere {
       if (V.cols() > 0) x_ -= V * Vector(V.transpose() * x_);
     }
     z_ = gradient(x_);
+    if (descriptor_ == nullptr || descriptor_->analysis().algebraic == 0) return;
+    if (rate_of_x_.size() == 0) {
+      const DescriptorForm& form = descriptor_->form();
+      rate_of_x_ = descriptor_rate(form.J, form.R, form.Q);
+    }
+    rate_ = rate_of_x_ * x_;
   }
 
   const Vector& x() const { return x_; }
@@ -82,10 +88,8 @@ class PartThere {
   /// An algebraic equation with all of its unknowns and ports at 0.
   TermSum equation(int number, const StateInstant& at, int part) const {
     TermSum out;
-    const DescriptorForm& form = descriptor_->form();
-    const Vector rate = descriptor_rate(form.J, form.R, form.Q) * x_;
     for (SparseMatrix::InnerIterator it(descriptor_->algebraic().equations(), number); it; ++it) {
-      const double own = it.value() * rate[it.row()];
+      const double own = it.value() * rate_[it.row()];
       out.add(1.0, {own, std::abs(own), std::abs(own)});
     }
     for_equation_sources(number, [&](int channel, double weight) {
@@ -144,8 +148,7 @@ class PartThere {
     return out;
   }
   double equation_slope(int number, const Vector& dx) const {
-    const DescriptorForm& form = descriptor_->form();
-    const Vector rate = descriptor_rate(form.J, form.R, form.Q) * dx;
+    const Vector rate = rate_of_x_ * dx;
     return descriptor_->algebraic().equations().col(number).dot(rate);
   }
 
@@ -160,9 +163,8 @@ class PartThere {
     }
   }
   void add_jump(const AlgebraicTerm& term, Vector& out) const {
-    const DescriptorForm& form = descriptor_->form();
     const Vector own = descriptor_->algebraic().kernel().col(term.number);
-    out += term.weight * (descriptor_rate(form.J, form.R, form.Q) * own);
+    out += term.weight * (rate_of_x_ * own);
   }
   /// Of a descriptor part: x with this Ex.
   Vector with_E(const Vector& Ex) const {
@@ -214,6 +216,8 @@ class PartThere {
   StructureThere structure_;
   int ports_;
   Vector x_, z_;
+  SparseMatrix rate_of_x_;  // of descriptor parts with algebraic equations
+  Vector rate_;
 };
 
 }  // namespace
@@ -239,9 +243,8 @@ struct StateConstraints::Impl {
     const FoundConstraint& own = found.constraints[at(constraint)];
     for (const PortTerm& term : own.ports) {
       const int part = part_of(term.port);
-      sum.add(term.weight,
-              there(parts, part, at_it).output(term.port - system->first_scalar_port(part), at_it,
-                                               part));
+      sum.add(term.weight, there(parts, part, at_it)
+                               .output(term.port - system->first_scalar_port(part), at_it, part));
     }
     for (const AlgebraicTerm& term : own.equations) {
       sum.add(term.weight, there(parts, term.part, at_it).equation(term.number, at_it, term.part));
@@ -298,21 +301,23 @@ StateConstraints::StateConstraints(const System& system, const StateOf& state) {
   impl->found = find_constraints(system, state);
   impl->group();
   if (!impl->found.constraints.empty()) impl->is_tied.assign(system.parts().size(), 0);
+  Impl::Parts parts;
+  const StateInstant here = {.state = state, .input = {}};
   for (int i = 0; i < static_cast<int>(impl->found.constraints.size()); ++i) {
     const FoundConstraint& own = impl->found.constraints[at(i)];
     std::map<std::pair<int, int>, double> weights;
     for (const PortTerm& term : own.ports) {
       const int part = impl->part_of(term.port);
-      const PartThere there(system.parts()[at(part)], state(part));
-      there.for_sources(term.port - system.first_scalar_port(part), [&](int channel, double weight) {
-        weights[{part, channel}] += term.weight * weight;
-      });
+      impl->there(parts, part, here)
+          .for_sources(term.port - system.first_scalar_port(part), [&](int channel, double weight) {
+            weights[{part, channel}] += term.weight * weight;
+          });
     }
     for (const AlgebraicTerm& term : own.equations) {
-      const PartThere there(system.parts()[at(term.part)], state(term.part));
-      there.for_equation_sources(term.number, [&](int channel, double weight) {
-        weights[{term.part, channel}] += term.weight * weight;
-      });
+      impl->there(parts, term.part, here)
+          .for_equation_sources(term.number, [&](int channel, double weight) {
+            weights[{term.part, channel}] += term.weight * weight;
+          });
     }
     for (const auto& [place, weight] : weights) {
       impl->sources.push_back({i, place.first, place.second, weight});
@@ -347,9 +352,8 @@ bool StateConstraints::may_change() const { return !impl_->found.varying.empty()
 
 bool StateConstraints::has_changed(const StateOf& state) const {
   return std::ranges::any_of(impl_->found.varying, [&](const VaryingPart& own) {
-    const Subsystem& physics = *impl_->system->parts()[at(own.part)].port_hamiltonian();
-    const StructureThere there(physics, state(own.part));
-    return feedthrough_pattern(physics, there.get()) != own.pattern;
+    const Part& part = impl_->system->parts()[at(own.part())];
+    return own.has_changed(*part.port_hamiltonian(), state(own.part()));
   });
 }
 
@@ -436,7 +440,8 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
   }
   // Newton's method for the sizes of the impulses; of linear parts its second step refines.
   constexpr int kMostSteps = 30;
-  const auto rows = static_cast<int>(constraints.size()), columns = static_cast<int>(impulses.size());
+  const auto rows = static_cast<int>(constraints.size()),
+             columns = static_cast<int>(impulses.size());
   for (int step = 0;; ++step) {
     Vector r(rows);
     double worst = 0.0;
@@ -518,9 +523,8 @@ std::string StateConstraints::joints(int constraint) const {
     text += fmt::format("; and {} more", own.junctions.size() - kShown);
   }
   if (own.junctions.empty() && !own.equations.empty()) {
-    text = fmt::format(
-        "a constraint within {}",
-        printable(impl_->system->parts()[at(own.equations.front().part)].name));
+    text = fmt::format("a constraint within {}",
+                       printable(impl_->system->parts()[at(own.equations.front().part)].name));
   }
   return text;
 }
@@ -575,10 +579,9 @@ std::string StateConstraints::values(int constraint, const StateInstant& at_it) 
     const Port& port = there.physics().signature().ports[at(scalar.port)];
     const bool gives_flow = port.causality == Causality::effort_in;
     const DomainUnits unit = units(port.domain);
-    add(fmt::format("{}.{} = {}", printable(system.port_label(term.port)),
-                    gives_flow ? "flow" : "effort",
-                    with_unit(there.output(local, at_it, part).value,
-                              gives_flow ? unit.flow : unit.effort)));
+    add(fmt::format(
+        "{}.{} = {}", printable(system.port_label(term.port)), gives_flow ? "flow" : "effort",
+        with_unit(there.output(local, at_it, part).value, gives_flow ? unit.flow : unit.effort)));
   }
   for (const AlgebraicTerm& term : own.equations) {
     const PartThere& there = impl_->there(parts, term.part, at_it);
@@ -609,9 +612,8 @@ int StateConstraints::part(int constraint) const {
   impl_->for_parts(own.ports, own.equations, [&](int part) {
     const bool has_states =
         impl_->system->parts()[at(part)].component->signature().state_size() > 0;
-    if (first < 0 || (has_states && impl_->system->parts()[at(first)]
-                                            .component->signature()
-                                            .state_size() == 0)) {
+    if (first < 0 || (has_states &&
+                      impl_->system->parts()[at(first)].component->signature().state_size() == 0)) {
       first = part;
     }
   });

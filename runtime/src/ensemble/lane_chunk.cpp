@@ -161,12 +161,12 @@ void LaneChunk::check_joints(const double* states) {
     by_part.emplace_back(states, size);
     states += size;
   }
-  const StateInstant start = {
-      .state = [&](int part) { return by_part[at(part)]; },
-      .input =
-          [this](int part, int channel) {
-            return system_.parts()[at(part)].inputs[at(channel)].at(0.0, settings_);
-          }};
+  const StateInstant start = {.state = [&](int part) { return by_part[at(part)]; },
+                              .input =
+                                  [this](int part, int channel) {
+                                    return system_.parts()[at(part)].inputs[at(channel)].at(
+                                        0.0, settings_);
+                                  }};
   const StateConstraints constraints(system_, start.state);
   for (const StateConstraints::Odds& odds : constraints.odds(start, kOddsShare)) {
     const int part = constraints.part(odds.violated.front());
@@ -174,9 +174,9 @@ void LaneChunk::check_joints(const double* states) {
     if (statuses_[at(replica)].failed) continue;
     statuses_[at(replica)].part = system_.parts()[at(part)].name;
     statuses_[at(replica)].fault = StepFault::at_odds;
-    take_out(replica, fmt::format("states are at odds at {}: {}",
-                                  constraints.joints(odds.violated.front()),
-                                  constraints.values(odds.violated.front(), start)));
+    take_out(replica,
+             fmt::format("states are at odds at {}: {}", constraints.joints(odds.violated.front()),
+                         constraints.values(odds.violated.front(), start)));
   }
 }
 
@@ -217,8 +217,7 @@ bool LaneChunk::attempt() {
     ledger_->examine(a_next_.data(), b_next_.data());
     ledger_->tally(committed());
     if (!is_finite() || (guard_ && !keep_within_tanks())) return false;
-    ledger_->close(committed(),
-                   guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
+    ledger_->close(committed(), guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
   }
   count();
   accept();

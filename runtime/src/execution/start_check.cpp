@@ -26,7 +26,8 @@ constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 constexpr double kSameInstant = 1e-9;
 
 constexpr const char* kRemedies =
-    "Give states that fit one another; or put a small compliance or resistance between the parts; or "
+    "Give states that fit one another; or put a small compliance or resistance between the parts; "
+    "or "
     "\"start\": \"as_given\" in \"time\" steps them as they are, and they alternate about where an "
     "impulse would take them";
 
@@ -63,12 +64,11 @@ void StartCheck::begin_sources() {
     if (source.is_settable) {
       source.is_controlled =
           options_.signals != nullptr &&
-          std::ranges::any_of(options_.signals->actuators(), [&](const auto& actuator) {
-            return actuator.slot == signal.slot();
-          });
+          std::ranges::any_of(options_.signals->actuators(),
+                              [&](const auto& actuator) { return actuator.slot == signal.slot(); });
     } else {
-      const bool is_constant = std::isfinite(source.held) &&
-                               signal.digest() == Signal::constant(source.held).digest();
+      const bool is_constant =
+          std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
       // How large it gets: a sine begins at rounding as well as at 0.
       for (int k = -2; k < 24 && !is_constant && !signal.is_callback(); ++k) {
@@ -97,8 +97,7 @@ StateInstant StartCheck::now(double time_s) const {
             if (engine_.clock().steps() > 0) return engine_.state(part);
             return engine_.system().parts()[at(part)].initial_state;
           },
-          .input =
-              [this, time_s](int part, int channel) { return value(part, channel, time_s); }};
+          .input = [this, time_s](int part, int channel) { return value(part, channel, time_s); }};
 }
 
 double StartCheck::largest_energy_J() const {
@@ -124,8 +123,8 @@ bool StartCheck::counts(const StateConstraints::Odds& odds) const {
 
 std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInstant& at_it) const {
   const int worst = odds.violated.front();
-  std::string out = fmt::format("{}: {}", constraints_.joints(worst),
-                                constraints_.values(worst, at_it));
+  std::string out =
+      fmt::format("{}: {}", constraints_.joints(worst), constraints_.values(worst, at_it));
   if (const std::size_t more = odds.violated.size() - 1; more > 0) {
     out += fmt::format(" (and {} more joint{} that hang{} together with it)", more,
                        more == 1 ? "" : "s", more == 1 ? "s" : "");
@@ -365,9 +364,8 @@ void StartCheck::tell_jump(const SourceJump& jump) {
   };
   const StateConstraints::Residual residual = constraints_.residual(own.constraint, there);
   const double by = own.weight * (jump.after - jump.before);
-  const double size =
-      std::max(residual.size, std::abs(own.weight) * std::max(source.amplitude,
-                                                              std::abs(jump.before)));
+  const double size = std::max(
+      residual.size, std::abs(own.weight) * std::max(source.amplitude, std::abs(jump.before)));
   if (!(by * by > kOddsShare * size * size)) return;
   const int violated[] = {own.constraint};
   const StateConstraints::Odds odds = constraints_.odds_of(violated, there);
@@ -375,10 +373,10 @@ void StartCheck::tell_jump(const SourceJump& jump) {
   const Part& part = engine_.system().parts()[at(source.part)];
   const InputChannel& input = part.component->signature().inputs[at(source.channel)];
   const std::string unit = input.unit.empty() ? "" : " " + printable(input.unit);
-  refuse_or_note(odds, there,
-                 fmt::format("{}.{} jumps from {:.6g} to {:.6g}{} at {:.9g} s, and ",
-                             printable(part.name), printable(input.name), jump.before, jump.after,
-                             unit, jump.time_s));
+  refuse_or_note(
+      odds, there,
+      fmt::format("{}.{} jumps from {:.6g} to {:.6g}{} at {:.9g} s, and ", printable(part.name),
+                  printable(input.name), jump.before, jump.after, unit, jump.time_s));
 }
 
 void StartCheck::archive(StateArchive& archive) {

@@ -80,8 +80,8 @@ class StartCheck {
   const StepperOptions options_;
   StateConstraints constraints_;
   std::vector<Source> sources_;  // as those of the constraints
-  bool is_due_ = false;      // the state came from outside
-  bool has_changed_ = false;  // the constraints have, with a part
+  bool is_due_ = false;          // the state came from outside
+  bool has_changed_ = false;     // the constraints have, with a part
   bool has_settable_ = false, has_jumping_ = false;
   std::int64_t noted_in_ = -1;  // step
   StartsAtOdds notes_;

@@ -447,10 +447,11 @@ std::string steps_text(const RunSummary& summary) {
 /// What was stepped though states were at odds.
 std::string starts_at_odds_text(const RunSummary& summary) {
   const StartsAtOdds& odds = summary.starts_at_odds;
-  return fmt::format("starts at odds: {}, first at {:g} s: {}\n"
-                     "               an impulse acts there, and these steps alternate about what it "
-                     "would do",
-                     odds.count, odds.first_s, odds.first);
+  return fmt::format(
+      "starts at odds: {}, first at {:g} s: {}\n"
+      "               an impulse acts there, and these steps alternate about what it "
+      "would do",
+      odds.count, odds.first_s, odds.first);
 }
 
 /// The line of the step sizes, or nothing.

@@ -1,7 +1,5 @@
 // Which states rigid joints allow, against dense linear algebra that knows nothing of joints.
 
-#include "portwave/coupling/system/state_constraints.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -12,6 +10,7 @@
 #include <Eigen/SVD>
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
@@ -118,10 +117,10 @@ class Networks {
     SystemBuilder::PartOptions options;
     for (int i = 0; i < states; ++i) options.initial_state.push_back(normal());
     if (inputs > 0) options.inputs["s"] = Signal::constant(normal());
-    builder.add(name,
-                std::make_shared<LinearPortHamiltonian>(std::move(signature), std::move(s),
-                                                        Q.sparseView()),
-                std::move(options));
+    builder.add(
+        name,
+        std::make_shared<LinearPortHamiltonian>(std::move(signature), std::move(s), Q.sparseView()),
+        std::move(options));
   }
 
   std::size_t join(SystemBuilder& builder, std::size_t next) {
@@ -185,7 +184,8 @@ struct Dense {
       const Structure& matrices = own.structure();
       const MatrixXd D = MatrixXd(matrices.S) + MatrixXd(matrices.N);
       const MatrixXd G = MatrixXd(matrices.G) + MatrixXd(matrices.P);
-      for (int j = 0; j < size; ++j) x[first + j] = states[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+      for (int j = 0; j < size; ++j)
+        x[first + j] = states[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
       Q.block(first, first, size, size) = MatrixXd(own.Q());
       for (int j = 0; j < ports; ++j, ++row) {
         const auto effort_in = [&](int k) {
@@ -246,8 +246,8 @@ TEST(StateConstraints, AreThoseOfDenseLinearAlgebra) {
     ASSERT_EQ(is_tied, !constraints.empty()) << "seed " << seed;
     const auto all = constraints.odds(at_start(system, states), kOddsShare);
     const bool at_odds = dense.violation(dense.x).norm() > 1e-8;
-    ASSERT_EQ(at_odds, !all.empty()) << "seed " << seed << " violation "
-                                     << dense.violation(dense.x).norm();
+    ASSERT_EQ(at_odds, !all.empty())
+        << "seed " << seed << " violation " << dense.violation(dense.x).norm();
     if (all.empty()) continue;
     ++tied;
     States moved = states;
@@ -496,8 +496,8 @@ TEST(StateConstraints, AChainOfManyIsOneImpact) {
   }
   builder.join(joint::Free{}, {"m0.port_1"});
   for (int i = 1; i < kParts; ++i) {
-    builder.join(joint::CommonFlow{}, {"m" + std::to_string(i - 1) + ".port_2",
-                                       "m" + std::to_string(i) + ".port_1"});
+    builder.join(joint::CommonFlow{},
+                 {"m" + std::to_string(i - 1) + ".port_2", "m" + std::to_string(i) + ".port_1"});
   }
   builder.join(joint::Free{}, {"m" + std::to_string(kParts - 1) + ".port_2"});
   const auto all = odds_at_start(builder.build());

@@ -257,8 +257,7 @@ TEST(Starts, AReplicaAtOddsFailsAlone) {
   ensemble.step();
   for (int i = 0; i < 4; ++i) EXPECT_EQ(ensemble.status(i).failed, i == 1) << i;
   EXPECT_EQ(ensemble.status(1).fault, StepFault::at_odds);
-  EXPECT_TRUE(contains(ensemble.status(1).error, "b.speed = 5 rad/s"))
-      << ensemble.status(1).error;
+  EXPECT_TRUE(contains(ensemble.status(1).error, "b.speed = 5 rad/s")) << ensemble.status(1).error;
 }
 
 }  // namespace

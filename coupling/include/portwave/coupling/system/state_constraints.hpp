@@ -87,7 +87,7 @@ class StateConstraints {
     bool is_consistent = true;  ///< false: no states satisfy them, as where two sources disagree
     double impulse_J = 0.0;     ///< ½Δxᵀ∇²H Δx: what a plastic impact takes
     double change_J = 0.0;      ///< H(x⁺) − H(x)
-    double energy_J = 0.0;      ///< ½ Σ|∇Hᵢxᵢ| of the parts that hang together, before or after
+    double energy_J = 0.0;  ///< ½ Σ|∇Hᵢxᵢ| of the parts that hang together, before or after
   };
   /// The constraints whose residual is beyond √`share` of its terms, each with those that hang together
   /// with it. `amplitude`: of sources, by their place in `sources`, how large they get; empty: as they are.
