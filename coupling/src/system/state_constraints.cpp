@@ -442,13 +442,14 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
   constexpr int kMostSteps = 30;
   const auto rows = static_cast<int>(constraints.size()),
              columns = static_cast<int>(impulses.size());
+  Vector r(rows), size_of_terms = Vector::Zero(rows);  // the largest: a held mass ends with none
   for (int step = 0;; ++step) {
-    Vector r(rows);
     double worst = 0.0;
     for (int a = 0; a < rows; ++a) {
       const TermSum sum = sum_of(constraints[at(a)], parts, at_it);
       r[a] = sum.value;
-      if (sum.value != 0.0) worst = std::max(worst, std::abs(sum.value) / sum.size);
+      size_of_terms[a] = std::max(size_of_terms[a], sum.size);
+      if (sum.value != 0.0) worst = std::max(worst, std::abs(sum.value) / size_of_terms[a]);
     }
     out.is_consistent = worst <= 1e-9;
     if (worst <= kRounding || step == kMostSteps || columns == 0) break;

@@ -16,7 +16,7 @@
 namespace portwave {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 /// Violations of this part of all energy there are noise of whoever computed the states.
 constexpr double kNoise = 1e-18;
 /// What steps leave of a constraint, as a share of energy: where every iteration has converged, and where
@@ -193,11 +193,11 @@ double StartCheck::before_step(double step_s) {
   if (is_due_) look(tolerated_share());
   is_due_ = false;
   if (has_settable_) look_at_held();
-  if (!has_jumping_) return kInfinite;
+  if (!has_jumping_) return kNoLimit;
   const double time_s = engine_.clock().time_s();
   const double from_s = std::max(0.0, time_s - kSameInstant * step_s);
   const double to_s = time_s + (1.0 - kSameInstant) * step_s;
-  double end_s = kInfinite;
+  double end_s = kNoLimit;
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     if (!sources_[at(i)].may_jump) continue;
     const std::optional<SourceJump> jump = jump_in(i, from_s, to_s);
