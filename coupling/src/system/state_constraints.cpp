@@ -533,8 +533,8 @@ std::string StateConstraints::joints(int constraint) const {
 namespace {
 
 std::string with_unit(double value, std::string_view unit) {
-  return unit.empty() ? fmt::format("{:.6g}", value)
-                      : fmt::format("{:.6g} {}", value, printable(unit));
+  return unit.empty() || unit == "-" ? fmt::format("{:.6g}", value)
+                                     : fmt::format("{:.6g} {}", value, printable(unit));
 }
 
 }  // namespace

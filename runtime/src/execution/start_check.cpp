@@ -186,6 +186,14 @@ double StartCheck::tolerated_share() const {
   return converges ? kLeftByConverged : kLeftByOthers;
 }
 
+void StartCheck::part_changes(int part) {
+  left_.assign(at(constraints_.size()), 0.0);
+  const StateInstant here = now(engine_.clock().time_s());
+  for (int i = 0; constraints_.ties(part) && i < constraints_.size(); ++i) {
+    left_[at(i)] = std::abs(constraints_.residual(i, here).value);
+  }
+}
+
 double StartCheck::before_step(double step_s) {
   refresh();
   if (has_changed_) look_at_change();
@@ -247,7 +255,9 @@ void StartCheck::look(double share) {
   }
   for (StateConstraints::Odds& odds : constraints_.odds(here, share, amplitude)) {
     std::erase_if(odds.violated, [&](int constraint) {
-      return std::abs(constraints_.residual(constraint, here).value) <= 2.0 * moved[at(constraint)];
+      const double left = at(constraint) < left_.size() ? left_[at(constraint)] : 0.0;
+      return std::abs(constraints_.residual(constraint, here).value) <=
+             2.0 * (moved[at(constraint)] + left);
     });
     if (!odds.violated.empty() && counts(odds)) refuse_or_note(odds, here, "its ");
   }
@@ -276,7 +286,10 @@ void StartCheck::look_at_held() {
       jump.before = source.held - source.change;
       jump.after = source.held;
       if (change != 0.0 || is_over) {
-        source.interval = step - source.changed_in;
+        const std::int64_t gap = step - source.changed_in;
+        if (last > 0.0 && change != 0.0) {  // the shortest is that of its samples
+          source.interval = source.interval == 0 ? gap : std::min(source.interval, gap);
+        }
         source.changed_in = step;
         source.change_before = source.change;
         source.change = change;
@@ -296,7 +309,9 @@ void StartCheck::look_at_held() {
 
 std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double from_s,
                                                           double to_s) const {
-  constexpr int kParts = 8, kDeep = 24, kSteep = 3;
+  constexpr int kParts = 8, kSteep = 3;
+  // Steps that choose their size follow whatever is no jump, and end where one is.
+  const int deepest = options_.sizes ? 64 : 24;
   const Source& source = sources_[at(number)];
   const auto at_time = [&](double time_s) { return value(source, time_s); };
   std::array<double, kParts + 1> s{};
@@ -320,7 +335,7 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
   double low_s = from_s + place * width, high_s = place + 1 == kParts ? to_s : low_s + width;
   double low = s[at(place)], high = s[at(place + 1)];
   std::optional<SourceJump> steep;
-  for (int level = 1; level <= kDeep; ++level) {
+  for (int level = 1; level <= deepest; ++level) {
     const double mid_s = low_s + 0.5 * (high_s - low_s);
     if (!(mid_s > low_s && mid_s < high_s)) break;
     const double mid = at_time(mid_s);
@@ -334,10 +349,9 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
     }
     if (level == kSteep) steep = SourceJump{number, high_s, low, high};
   }
-  const auto constraint_of = [&] { return constraints_.sources()[at(number)]; };
   const auto is_felt = [&](double jump) {
-    const auto own = constraint_of();
-    StateConstraints::Residual there =
+    const StateConstraints::Source& own = constraints_.sources()[at(number)];
+    const StateConstraints::Residual there =
         constraints_.residual(own.constraint, now(engine_.clock().time_s()));
     const double size = std::max(there.size, std::abs(own.weight) * source.amplitude);
     const double by = own.weight * jump;
@@ -347,7 +361,8 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
   const double span_s = to_s - from_s;
   const double around = variation + std::abs(s[0] - at_time(std::max(0.0, from_s - span_s))) +
                         std::abs(at_time(to_s + span_s) - s[kParts]);
-  const bool is_steep = steep && std::abs(steep->after - steep->before) > 0.5 * around;
+  const bool is_steep =
+      !options_.sizes && steep && std::abs(steep->after - steep->before) > 0.5 * around;
   if (!is_steep && !(std::abs(high - low) > 1e-7 * source.amplitude)) return std::nullopt;
   if (!is_felt(is_steep ? steep->after - steep->before : high - low)) return std::nullopt;
   if (steep && is_steep) return SourceJump{number, high_s, steep->before, steep->after};
@@ -392,7 +407,9 @@ void StartCheck::archive(StateArchive& archive) {
   notes_.first.assign(first.begin(), first.end());
   archive.expect_counts({notes_.count}, "the number of starts at odds");
   archive.expect(std::isfinite(notes_.first_s) && noted_in_ >= -1, "a start at odds");
-  is_due_ = true;
+  left_.clear();
+  // A state that a checked run has come to is sound, but for inputs that were set since.
+  is_due_ = notes_.count > 0 && options_.start == Start::consistent;
 }
 
 }  // namespace portwave

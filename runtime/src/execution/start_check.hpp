@@ -31,8 +31,9 @@ class StartCheck {
   /// time at which it is to end at the latest: where a source jumps.
   /// Errors: StepError, where the states are at odds or the step leads over a jump.
   double before_step(double step_s);
-  /// The state is another one, or some of its parts are.
-  void state_changed() { is_due_ = true; }
+  /// A part is about to become another one, or is that now.
+  void part_changes(int part);
+  void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
   /// What was noted so far, of a run that goes on here.
   void take_notes(const StartsAtOdds& notes) { notes_ = notes; }
 
@@ -80,7 +81,8 @@ class StartCheck {
   const StepperOptions options_;
   StateConstraints constraints_;
   std::vector<Source> sources_;  // as those of the constraints
-  bool is_due_ = false;          // the state came from outside
+  bool is_due_ = false;          // the state came from outside, or is that of other parts
+  std::vector<double> left_;     // by constraint: what steps had left of it before
   bool has_changed_ = false;     // the constraints have, with a part
   bool has_settable_ = false, has_jumping_ = false;
   std::int64_t noted_in_ = -1;  // step

@@ -510,6 +510,7 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
   const double more_J =
       component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
   if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
+  if (start_check_ != nullptr) start_check_->part_changes(part);
   exchange_component(*own_system_, part, component);
   try {
     engine_->component_changed(part, more_J);
@@ -526,7 +527,7 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
   }
   if (start_check_ == nullptr) return;
   start_check_->take_notes(notes);
-  if (start_check_->constraints().ties(part)) start_check_->state_changed();
+  start_check_->part_has_changed(part);
 }
 
 StepReport Stepper::step_towards(double limit_s) {

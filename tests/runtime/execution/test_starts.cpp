@@ -177,7 +177,7 @@ TEST(Starts, StepsThatChooseTheirSizeComeToTheJump) {
   options.sizes = StepSizes{.tolerance = 1e-4};
   Stepper stepper(system, options);
   EXPECT_THROW(stepper.run_until(1.0), StepError);
-  EXPECT_NEAR(stepper.time_s(), 0.5, 1e-6);
+  EXPECT_EQ(stepper.time_s(), 0.5);
 }
 
 TEST(Starts, AnInputThatIsSetJumps) {
@@ -192,6 +192,52 @@ TEST(Starts, AnInputThatIsSetJumps) {
   EXPECT_EQ(refused_step(stepper, 5), 5) << "it stays refused";
   stepper.set_input(flow, 0.0);
   EXPECT_EQ(refused_step(stepper, 5), -1);
+}
+
+TEST(Starts, ASnapshotKnowsThatAnInputWasSet) {
+  const System system = driven(Signal::settable(0.0));
+  Stepper stepper(system, options_of(0.01)), other(system, options_of(0.01));
+  stepper.run(5);
+  stepper.set_input(stepper.find_input("q.flow"), 2.0);
+  other.restore(stepper.snapshot());
+  EXPECT_EQ(refused_step(other, 5), 5);
+}
+
+TEST(Starts, AStateThatNobodyCheckedIsCheckedWhereItIsTakenUp) {
+  const System system = driven(Signal::expression("if(t<0.5,0,10)"));
+  Stepper given(system, options_of(0.01, Start::as_given)), stepper(system, options_of(0.01));
+  given.run(40);
+  const Snapshot before = given.snapshot();
+  given.run(20);
+  stepper.restore(before);
+  EXPECT_EQ(refused_step(stepper, 5), -1);
+  stepper.restore(given.snapshot());
+  EXPECT_EQ(refused_step(stepper, 5), 60);
+}
+
+System with_controller(std::shared_ptr<const Block> reference, StepperOptions& options) {
+  System system = driven(Signal::settable(0.0));
+  SignalGraphBuilder builder(system);
+  builder.block("reference", std::move(reference), {});
+  builder.actuate("reference", 0, 0);
+  options.signals = std::make_shared<const SignalGraph>(builder.build());
+  return system;
+}
+
+TEST(Starts, ASampledReferenceIsSmoothUnlessItJumps) {
+  StepperOptions options = options_of(0.01);
+  const System smooth =
+      with_controller(block::ramp({.start_s = 0.2, .slope_per_s = 3.0, .end_s = 1.5}), options);
+  std::string what;
+  Stepper good(smooth, options);
+  EXPECT_EQ(refused_step(good, 300, &what), -1) << what;
+  const System jumps =
+      with_controller(block::step({.time_s = 0.5, .before = 0.0, .after = 1.0}), options);
+  Stepper bad(jumps, options);
+  const std::int64_t step = refused_step(bad, 300, &what);
+  EXPECT_GE(step, 50);
+  EXPECT_LE(step, 62);
+  EXPECT_TRUE(contains(what, "q.flow jumps from 0 to 1 rad/s")) << what;
 }
 
 TEST(Starts, OfAnInputThatNoJointTiesThereIsNone) {
