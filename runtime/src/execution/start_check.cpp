@@ -211,9 +211,9 @@ double StartCheck::before_step(double step_s) {
     const std::optional<SourceJump> jump = jump_in(i, from_s, to_s);
     if (!jump) continue;
     const bool is_later = options_.sizes && jump->time_s > time_s + kSameInstant * step_s;
-    if (is_later && options_.start == Start::consistent) {
+    if (is_later) {
       end_s = std::min(end_s, jump->time_s);
-    } else if (!is_later) {
+    } else {
       tell_jump(*jump);
     }
   }
@@ -268,8 +268,10 @@ void StartCheck::look(double share) {
 void StartCheck::look_at_held() {
   constexpr double kAlike = 4.0;
   constexpr std::int64_t kPatience = 10;
-  const std::int64_t step = engine_.clock().steps();
   const double time_s = engine_.clock().time_s();
+  const std::int64_t step = options_.sizes && options_.signals_every_s > 0.0
+                                ? std::llround(time_s / options_.signals_every_s)
+                                : engine_.clock().steps();
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     Source& source = sources_[at(i)];
     if (!source.is_settable) continue;

@@ -50,7 +50,7 @@ class StartCheck {
     bool is_settable = false, is_controlled = false, may_jump = false;
     // Of one that a signal drives: its last change, which is a jump unless its neighbours are alike.
     double change = 0.0, change_before = 0.0;
-    std::int64_t changed_in = 0, interval = 0;
+    std::int64_t changed_in = 0, interval = 0;  ///< in steps, or samples
   };
   /// What jumps in a constraint, and what it comes to.
   struct SourceJump {
