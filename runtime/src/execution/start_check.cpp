@@ -165,7 +165,7 @@ void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateI
 }
 
 void StartCheck::begin() {
-  const StateInstant start = now(0.0);
+  const StateInstant start = now(engine_.clock().time_s());
   std::vector<double> amplitude;
   for (const Source& source : sources_) amplitude.push_back(source.amplitude);
   Issues issues;
@@ -203,7 +203,8 @@ double StartCheck::before_step(double step_s) {
   if (has_settable_) look_at_held();
   if (!has_jumping_) return kNoLimit;
   const double time_s = engine_.clock().time_s();
-  const double from_s = std::max(0.0, time_s - kSameInstant * step_s);
+  const bool is_start = engine_.clock().steps() == 0;
+  const double from_s = is_start ? time_s : time_s - kSameInstant * step_s;
   const double to_s = time_s + (1.0 - kSameInstant) * step_s;
   double end_s = kNoLimit;
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
@@ -243,7 +244,7 @@ void StartCheck::look_at_change() {
 /// Of a state that came from outside: it has the error of the steps that were made.
 void StartCheck::look(double share) {
   const double time_s = engine_.clock().time_s();
-  const double last_s = std::max(0.0, time_s - engine_.clock().last_step_s());
+  const double last_s = time_s - engine_.clock().last_step_s();
   const StateInstant here = now(time_s);
   std::vector<double> amplitude, moved(at(constraints_.size()), 0.0);
   for (std::size_t i = 0; i < sources_.size(); ++i) {
@@ -361,8 +362,8 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
   };
   // A jump stays as it is however near one looks, and what is as steep as one is none the less.
   const double span_s = to_s - from_s;
-  const double around = variation + std::abs(s[0] - at_time(std::max(0.0, from_s - span_s))) +
-                        std::abs(at_time(to_s + span_s) - s[kParts]);
+  double around = variation + std::abs(at_time(to_s + span_s) - s[kParts]);
+  if (engine_.clock().steps() > 0) around += std::abs(s[0] - at_time(from_s - span_s));
   const bool is_steep =
       !options_.sizes && steep && std::abs(steep->after - steep->before) > 0.5 * around;
   if (!is_steep && !(std::abs(high - low) > 1e-7 * source.amplitude)) return std::nullopt;

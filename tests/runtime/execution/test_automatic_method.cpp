@@ -28,6 +28,7 @@ namespace {
 
 StepperOptions automatic(double step_s) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method = CouplingMethod::automatic();
   return options;
@@ -192,6 +193,7 @@ TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
   const System system = testing::net(6, 7);
   for (const int threads : {1, 2}) {
     StepperOptions options;
+    options.start = Start::as_given;
     options.step_s = 0.01;
     options.threads = threads;
     options.method.waves().impedance = {0.2};
@@ -314,6 +316,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
     const System system = builder.build();
     for (const int iterations : {1, 3, 30}) {
       StepperOptions options;
+      options.start = Start::as_given;
       options.step_s = 0.01;
       options.method.waves().iterations = iterations;
       options.method.waves().impedance = {20.0};

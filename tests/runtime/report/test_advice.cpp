@@ -51,6 +51,10 @@ const std::vector<Poor>& poor_runs() {
          s["certificate"]["status"] = "conditional";
          s["certificate"]["energy_safety"]["status"] = "not_kept";
        }},
+      {"starts_at_odds", "at odds",
+       [](Json& s) {
+         s["starts_at_odds"] = {{"count", 1}, {"first_s", 0.5}, {"first", "common_flow of a, b"}};
+       }},
       {"budget_too_small", "too small", [](Json& s) { s["iterations"]["not_converged"] = 500; }},
       {"wrong_impedance", "converges slowly",
        [](Json& s) {
