@@ -77,26 +77,21 @@ TEST_F(CliStarts, AsGivenRunsAndIsToldEverywhere) {
 }
 
 TEST_F(CliStarts, AJumpEndsTheRunBeforeItsStep) {
-  const Json scenario = Json::parse(R"({
+  const Json scenario = Json::parse(R"json({
     "name": "jump", "time": {"step_s": 0.01, "end_s": 1},
     "subsystems": [
       {"name": "q", "type": "flow_source", "parameters": {"domain": "rotation"},
-       "inputs": {"flow": {"kind": "expression", "expression": "if(t < 0.5, 0, 10)"
-}
-}
-},
+       "inputs": {"flow": {"kind": "expression", "expression": "if(t < 0.5, 0, 10)"}}},
       {"name": "j", "type": "inertia", "parameters": {"inertia_kgm2": 1}}],
     "couplings": [{"kind": "common_flow", "ports": ["q.port", "j.shaft"]}],
-    "method": {
-  "kind" : "auto"
-}
-})");
+    "method": {"kind": "auto"}})json");
   const std::string out = (folder_ / "out").string();
-const ProcessResult result = portwave_cli({"run", file(scenario), "--out", out});
-EXPECT_EQ(result.exit_code, 3) << said(result);
-EXPECT_TRUE(contains(result.err, "step 50 cannot begin: q.flow jumps from 0 to 10 rad/s at 0.5 s"))
-    << said(result);
-EXPECT_EQ(Json::parse(read_text(folder_ / "out/summary.json"))["steps"], 50);
+  const ProcessResult result = portwave_cli({"run", file(scenario), "--out", out});
+  EXPECT_EQ(result.exit_code, 3) << said(result);
+  EXPECT_TRUE(
+      contains(result.err, "step 50 cannot begin: q.flow jumps from 0 to 10 rad/s at 0.5 s"))
+      << said(result);
+  EXPECT_EQ(Json::parse(read_text(folder_ / "out/summary.json"))["steps"], 50);
 }
 
 }  // namespace
