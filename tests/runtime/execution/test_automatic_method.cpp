@@ -334,7 +334,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
 /// Two parts of one state and two ports each, one end held: seen from the other port the first is
 /// rigid.
 constexpr const char* kRigidEnd = R"({
-  "name": "rigid_end", "time": {"step_s": 0.341, "steps": 1000},
+  "name": "rigid_end", "time": {"start": "as_given", "step_s": 0.341, "steps": 1000},
   "subsystems": [
     {"name": "p7", "type": "linear_port_hamiltonian", "initial_state": {"a": 1},
      "parameters": {"states": [{"name": "a", "unit": "C"}],
