@@ -253,6 +253,7 @@ std::vector<Case> sweep(const Setting& setting, const std::vector<Named>& all) {
           const double factor = setting.matched ? 1.0 : std::pow(10.0, exponent(random));
           const bool each = !setting.matched && random() % 3 == 0;
           portwave::StepperOptions o{.method = portwave::WaveCoupling{}};
+          o.start = portwave::Start::as_given;  // states are drawn at random
           o.step_s = h;
           o.method.waves().kind = variant.kind;
           o.method.waves().relaxation = variant.relaxation;
@@ -316,6 +317,7 @@ void check_answers(const std::vector<Named>& all) {
   const Trajectory reference = reference_run(all.front().system, 1e-2);
   for (const int iterations : {200, 3}) {
     portwave::StepperOptions o{.method = portwave::WaveCoupling{}};
+    o.start = portwave::Start::as_given;  // states are drawn at random
     o.step_s = 1e-2;
     o.method.waves().iterations = iterations;
     o.method.waves().impedance = {0.4};

@@ -34,9 +34,10 @@ class StepError(RuntimeError):
 
     ``part``: name of the part, "" for the network as a whole. ``step``: number of the step.
     ``iteration``: inner iteration, -1 before the first. ``fault``: "not_converged", "not_finite",
-    "threw" or "too_inaccurate". Of the part, as far as known (else empty, and NaN): ``state`` before
-    the step, ``inputs``, its external inputs, ``waves``, those incident at its ports [sqrt(J)], and
-    ``residual``, what was left of the equations of the step as a share of their terms.
+    "threw", "too_inaccurate", or "at_odds" where states violate a rigid joint. Of the part, as far as
+    known (else empty, and NaN): ``state`` before the step, ``inputs``, its external inputs, ``waves``,
+    those incident at its ports [sqrt(J)], and ``residual``, what was left of the equations of the
+    step as a share of their terms.
     """
 
     part: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Result:
     ``time_s``: times of the rows [s], shape [T]. ``values``: shape [T, k]. ``names`` and ``units``:
     of the k quantities. ``result["load.angle"]`` is one of them, shape [T]. ``energy``: the energy
     book of the run [J]. ``certificate``: "holds", "conditional" or "violated".
-    ``coupling``: as ``Stepper.coupling``.
+    ``coupling``, ``starts_at_odds``, ``resolution``, ``all_well``: as those of ``Stepper``.
     """
 
     def __init__(
@@ -26,6 +26,7 @@ class Result:
         units: Sequence[str],
         energy: Dict[str, float],
         certificate: str,
+        starts_at_odds: Optional[Dict[str, Any]] = None,
     ) -> None:
         self.time_s = table[:, 0]
         self.values = table[:, 1:]
@@ -34,6 +35,9 @@ class Result:
         self.energy = energy
         self.certificate = certificate
         self.coupling: Dict[str, Any] = {}
+        self.resolution: Optional[Dict[str, Any]] = None
+        self.all_well: Optional[bool] = None
+        self.starts_at_odds = starts_at_odds
 
     def __getitem__(self, name: str) -> Floats:
         try:

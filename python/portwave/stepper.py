@@ -119,8 +119,12 @@ class Stepper:
         finally:
             done()
         units = [self._core.unit(i) for i in indices]
-        result = Result(table, list(names), units, self.energy, self.certificate)
+        result = Result(
+            table, list(names), units, self.energy, self.certificate, self.starts_at_odds
+        )
         result.coupling = self.coupling
+        result.resolution = self.resolution
+        result.all_well = self.all_well
         return result
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
@@ -219,6 +223,23 @@ class Stepper:
         """How well the parts agreed: ``"poor"``, where more than 5 % of the energy that was moved went astray
         (``"mismatch_share"``, ``"moved_J"``); and for methods without a tolerance ``"largest_residual"``."""
         return self._core.coupling
+
+    @property
+    def starts_at_odds(self) -> Optional[Dict[str, Any]]:
+        """With ``"start": "as_given"``: how often states that violate a rigid joint were stepped as they
+        were (``"count"``), when first (``"first_s"``), and which (``"first"``). None: never."""
+        return self._core.starts_at_odds
+
+    @property
+    def resolution(self) -> Optional[Dict[str, Any]]:
+        """The worst that was seen of motion that the steps do not resolve: its ``"kind"``, ``"part"``,
+        ``"port"``, ``"share"`` of all motion there, ``"h_lambda"`` and ``"step"``. None: nothing was."""
+        return self._core.resolution
+
+    @property
+    def all_well(self) -> bool:
+        """Whether ``portwave run --strict`` would exit with 0."""
+        return self._core.all_well
 
     @property
     def report(self) -> Dict[str, Any]:

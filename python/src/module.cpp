@@ -420,6 +420,34 @@ class PyStepper {
     out["largest_residual"] = summary.coupling.residual;
     return out;
   }
+  nb::object resolution() const {
+    user_.look();
+    const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
+    if (summary.is_resolved()) return nb::none();
+    const portwave::Resolution& worst = *summary.resolution;
+    nb::dict out;
+    out["kind"] = std::string(to_string(worst.kind));
+    out["part"] = summary.unresolved_part;
+    out["port"] = summary.unresolved_port;
+    out["share"] = worst.share;
+    out["h_lambda"] = worst.h_lambda;
+    out["step"] = worst.step;
+    return out;
+  }
+  bool all_well() const {
+    user_.look();
+    return portwave::summarize("", options_, *stepper_, 1.0).is_all_well();
+  }
+  nb::object starts_at_odds() const {
+    user_.look();
+    const portwave::StartsAtOdds& odds = stepper_->starts_at_odds();
+    if (odds.count == 0) return nb::none();
+    nb::dict out;
+    out["count"] = odds.count;
+    out["first_s"] = odds.first_s;
+    out["first"] = odds.first;
+    return out;
+  }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
     user_.look();
@@ -564,6 +592,9 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("energy", &PyStepper::energy)
       .def_prop_ro("certificate", &PyStepper::certificate)
       .def_prop_ro("coupling", &PyStepper::coupling)
+      .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
+      .def_prop_ro("resolution", &PyStepper::resolution)
+      .def_prop_ro("all_well", &PyStepper::all_well)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
 

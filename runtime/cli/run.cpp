@@ -524,7 +524,8 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   // Some defects show only when the step maps are made, such as a singular implicit step.
-  make_stepper(scenario, scenario.options, arguments.scenario.file, status);
+  const StartsAtOdds odds =
+      make_stepper(scenario, scenario.options, arguments.scenario.file, status).starts_at_odds();
   status.finish();
   const auto counted = [](std::size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -538,6 +539,8 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
                      counted(scenario.system.junctions().size(), "junction"), steps);
   describe_descriptors(scenario.system, err);
   tell_notes(scenario, err);
+  if (odds.count > 0)
+    err << fmt::format("note: /time/start: the start is at odds: {}\n", odds.first);
   return kOk;
 }
 

@@ -136,6 +136,7 @@ System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
 
 StepperOptions serial(double gamma) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().impedance = {gamma};
   return options;
 }

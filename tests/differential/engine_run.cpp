@@ -129,6 +129,7 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   EngineRun run;
   StepperOptions options;
   options.step_s = network.step_s;
+  options.start = Start::as_given;  // states are drawn at random, and the reference takes them so
   options.method = CouplingMethod::automatic(settings.tolerance);
   options.method.waves().guard = settings.guard;
   std::optional<System> system;

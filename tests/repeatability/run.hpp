@@ -16,7 +16,7 @@ struct Case {
   std::string family;
   std::uint64_t seed = 0;
   std::shared_ptr<const System> system;
-  StepperOptions options{.method = WaveCoupling{}};
+  StepperOptions options = {.start = Start::as_given, .method = WaveCoupling{}};  ///< states are drawn at random
   int steps = 0;       ///< at most, attempts that fail included
   double end_s = 0.0;  ///< of steps that choose their size
   bool sets_inputs = false;  ///< settable inputs are set now and then

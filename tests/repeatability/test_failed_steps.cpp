@@ -146,8 +146,8 @@ class RestlessBatch final : public StepBatch {
 class Restless final : public Component {
  public:
   Restless()
-      : Restless(
-            make_part("coulomb_damper", {{"friction_N", 1.0}, {"creep_speed_m_per_s", 1.0}})) {}
+      : Restless(make_part("coulomb_damper", {{"friction_N", 1.0}, {"creep_speed_m_per_s", 1.0}})) {
+  }
   Capabilities capabilities() const override {
     return {.repeatable = true,
             .knows_energy = true,
@@ -240,6 +240,7 @@ TEST_F(FailedSteps, LeaveNothingBehind) {
   const std::span<Trap> only(&trap, 1);
   for (const Failing& method : methods()) {
     StepperOptions options;
+    options.start = Start::as_given;
     options.step_s = 0.01;
     options.method = method.method;
     // Port solves alone are to meet the trap.
@@ -314,6 +315,7 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     return builder.build();
   };
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().impedance = {30.0};
   options.method.waves().iterations = 60;
@@ -329,9 +331,8 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     const System system = system_of(0);
     Stepper alone(system, ensemble.options_of(0));
     const int before = traps[0].calls();
-    alone.on_step([&](const Stepper&, const StepReport&) {
-      calls.push_back(traps[0].calls() - before);
-    });
+    alone.on_step(
+        [&](const Stepper&, const StepReport&) { calls.push_back(traps[0].calls() - before); });
     alone.run(kTrials);
   }
   // In an evaluation that is a trial, by the warm solve and the cold one.

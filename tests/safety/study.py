@@ -204,6 +204,7 @@ def energy_case(seed):
                             "end_s": steps * step}
     else:
         scenario["time"] = {"step_s": step, "steps": steps}
+    scenario["time"]["start"] = "as_given"  # states are drawn at random
     return scenario
 
 

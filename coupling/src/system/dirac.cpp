@@ -139,17 +139,23 @@ void check_isotropy(Issues& issues, const DiracStructure& given, const DiracStru
 
 }  // namespace
 
-DiracStructure DiracStructure::connection() { return common_effort(2); }
+DiracStructure DiracStructure::connection() {
+  DiracStructure dirac = common_effort(2);
+  dirac.kind = "connection";
+  return dirac;
+}
 
 DiracStructure DiracStructure::common_effort(int arity) {
   DiracStructure dirac = zero(arity, arity);
   fill_junction(dirac.E, dirac.F);
+  dirac.kind = "common_effort";
   return dirac;
 }
 
 DiracStructure DiracStructure::common_flow(int arity) {
   DiracStructure dirac = zero(arity, arity);
   fill_junction(dirac.F, dirac.E);
+  dirac.kind = "common_flow";
   return dirac;
 }
 
@@ -157,6 +163,7 @@ DiracStructure DiracStructure::transformer(double ratio) {
   DiracStructure dirac = zero(2, 2);
   dirac.E.row(0) << 1.0, -ratio;
   dirac.F.row(1) << ratio, 1.0;
+  dirac.kind = "transformer";
   return dirac;
 }
 
@@ -164,6 +171,7 @@ DiracStructure DiracStructure::gyrator(double ratio) {
   DiracStructure dirac = zero(2, 2);
   dirac.E.setIdentity();
   dirac.F << 0.0, -ratio, ratio, 0.0;
+  dirac.kind = "gyrator";
   return dirac;
 }
 
@@ -178,15 +186,16 @@ DiracStructure DiracStructure::skew_gain(const Eigen::MatrixXd& C,
     if (j < C.rows()) inputs(j, j) = 1.0;
     outputs.col(j) += C.col(j);
   }
+  dirac.kind = "skew_gain";
   return dirac;
 }
 
 DiracStructure DiracStructure::free() {
-  return {Eigen::MatrixXd::Ones(1, 1), Eigen::MatrixXd::Zero(1, 1)};
+  return {Eigen::MatrixXd::Ones(1, 1), Eigen::MatrixXd::Zero(1, 1), "free"};
 }
 
 DiracStructure DiracStructure::fixed() {
-  return {Eigen::MatrixXd::Zero(1, 1), Eigen::MatrixXd::Ones(1, 1)};
+  return {Eigen::MatrixXd::Zero(1, 1), Eigen::MatrixXd::Ones(1, 1), "fixed"};
 }
 
 Issues validate(const DiracStructure& dirac) {

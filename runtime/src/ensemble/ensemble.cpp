@@ -26,6 +26,7 @@
 #include "execution/tuner.hpp"
 #include "execution/wave_start.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -59,6 +60,19 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
   return issues;
 }
 
+/// Whether rigid joints ask something of inputs that may jump, or of parts that may change.
+bool has_moving_joints(const System& one) {
+  const StateConstraints constraints(one, [&one](int part) -> std::span<const double> {
+    return one.parts()[at(part)].initial_state;
+  });
+  return constraints.may_change() ||
+         std::ranges::any_of(constraints.sources(), [&one](const StateConstraints::Source& own) {
+           const Signal& input = one.parts()[at(own.part)].inputs[at(own.channel)];
+           return input.is_settable() || input.is_callback() ||
+                  input.digest() != Signal::constant(input(0.0)).digest();
+         });
+}
+
 /// Why replicas cannot lie in lanes whatever their impedances; empty: they can.
 std::string find_obstacle(const System& one, const StepperOptions& options) {
   if (!options.method.couples_by_waves()) return "the method couples without waves";
@@ -66,6 +80,7 @@ std::string find_obstacle(const System& one, const StepperOptions& options) {
   if (options.signals != nullptr) return "signals are sampled for each by itself";
   if (options.certify == Certify::full) return "every step of each is certified in full";
   if (one.island_count() != 1) return fmt::format("it falls into {} islands", one.island_count());
+  if (has_moving_joints(one)) return "what enters a rigid joint may jump";
   for (const Part& part : one.parts()) {
     const Capabilities able = part.component->capabilities();
     if (able.knows_energy && able.repeatable && able.thread_safe &&

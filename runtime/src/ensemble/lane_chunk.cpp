@@ -10,6 +10,7 @@
 #include "execution/fault_replay.hpp"
 #include "execution/guard_commit.hpp"
 #include "execution/wave_start.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -126,6 +127,7 @@ void LaneChunk::begin(const double* states) {
 
 /// Replicas that cannot start where they are to.
 void LaneChunk::check_states(const double* states) {
+  const double* const first_states = states;
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
     const Part& own = system_.parts()[at(part)];
     const auto size = at(own.component->signature().state_size());
@@ -147,6 +149,34 @@ void LaneChunk::check_states(const double* states) {
     statuses_[at(replica)].fault = StepFault::not_finite;
     take_out(replica,
              fmt::format("part {} cannot start from this state: {}", in_quotes(own.name), defect));
+  }
+  if (run_.options().start == Start::consistent) check_joints(first_states);
+}
+
+/// Replicas whose states violate a rigid joint. What enters such joints does not change in lanes.
+void LaneChunk::check_joints(const double* states) {
+  std::vector<std::span<const double>> by_part;
+  for (const Part& part : system_.parts()) {
+    const auto size = at(part.component->signature().state_size());
+    by_part.emplace_back(states, size);
+    states += size;
+  }
+  const StateInstant start = {.state = [&](int part) { return by_part[at(part)]; },
+                              .input =
+                                  [this](int part, int channel) {
+                                    return system_.parts()[at(part)].inputs[at(channel)].at(
+                                        0.0, settings_);
+                                  }};
+  const StateConstraints constraints(system_, start.state);
+  for (const StateConstraints::Odds& odds : constraints.odds(start, kOddsShare)) {
+    const int part = constraints.part(odds.violated.front());
+    const int replica = replica_of(part);
+    if (statuses_[at(replica)].failed) continue;
+    statuses_[at(replica)].part = system_.parts()[at(part)].name;
+    statuses_[at(replica)].fault = StepFault::at_odds;
+    take_out(replica,
+             fmt::format("states are at odds at {}: {}", constraints.joints(odds.violated.front()),
+                         constraints.values(odds.violated.front(), start)));
   }
 }
 

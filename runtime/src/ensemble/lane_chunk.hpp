@@ -55,6 +55,7 @@ class LaneChunk final : public Chunk {
   }
 
   void check_states(const double* states);
+  void check_joints(const double* states);
   void prepare_interface();
   bool attempt();
   bool freeze();

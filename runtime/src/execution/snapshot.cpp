@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "execution/event_watch.hpp"
+#include "execution/start_check.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/step_identity.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
@@ -65,6 +66,7 @@ void Stepper::archive(StateArchive& archive) {
     archive.expect(sampled_ >= -1 && sampled_ <= StateArchive::kMostSteps, "the number of samples");
   }
   if (events_ != nullptr) events_->archive(archive);
+  if (start_check_ != nullptr) start_check_->archive(archive);
 }
 
 void Stepper::snapshot(Snapshot& into) const {

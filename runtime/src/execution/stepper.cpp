@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -13,10 +14,12 @@
 #include "execution/event_watch.hpp"
 #include "execution/expect_number.hpp"
 #include "execution/rank_agreement.hpp"
+#include "execution/start_check.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/exchange.hpp"
 #include "portwave/runtime/execution/arena.hpp"
+#include "portwave/runtime/execution/slice_builder.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -136,6 +139,39 @@ std::int64_t multiple_before(double time_s, double period_s) {
   return static_cast<std::int64_t>(std::clamp(std::floor(ratio + rounding), -kMost, kMost));
 }
 
+bool has_defect_anywhere(Ranks& ranks, bool here) {
+  const std::vector<char> all = gather_values(ranks, static_cast<char>(here ? 1 : 0));
+  return std::ranges::any_of(all, [](char own) { return own != 0; });
+}
+
+/// Whether what a part gives at its ports depends on what it is given there in another way.
+bool have_other_feedthrough(const Component& a, const Component& b) {
+  const Subsystem *const x = a.port_hamiltonian(), *const y = b.port_hamiltonian();
+  if (x == nullptr || y == nullptr) return false;
+  const auto differ = [](const SparseMatrix& M, const SparseMatrix& N) {
+    return SparseMatrix(M - N).squaredNorm() != 0.0;
+  };
+  return x->has_port_laws() || !x->constant_structure() || x->linear_form().E != nullptr ||
+         differ(x->structure().S, y->structure().S) || differ(x->structure().N, y->structure().N);
+}
+
+/// Of slices every rank looks at its own, and the others hear of it.
+std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptions& options) {
+  auto check = StartCheck::made(engine, options);
+  const bool is_slice = engine.system().slice() != nullptr && is_shared(options);
+  std::exception_ptr defect;
+  try {
+    if (check != nullptr) check->begin();
+  } catch (const ConfigError&) {
+    defect = std::current_exception();
+  }
+  const bool has_defect = defect != nullptr;
+  const bool anywhere = is_slice && has_defect_anywhere(*options.ranks, has_defect);
+  if (has_defect) std::rethrow_exception(defect);
+  if (anywhere) throw SliceDefects("the slice of another rank has defects");
+  return check;
+}
+
 void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
   const System& system = stepper.system();
   const bool is_of_port =
@@ -201,6 +237,7 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
         },
         system);
   }
+  start_check_ = checked_start(*engine_, options);
   if (!is_shared(options)) return;
   expect_same_stepper(*this, *options.ranks);
   engine_->lead();
@@ -275,7 +312,7 @@ StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinit
 
 StepReport Stepper::step_to(double limit_s) {
   Acting acting(engine_->activity(), Activity::Kind::step);
-  if (signals_ == nullptr && events_ == nullptr && observers_.empty()) {
+  if (signals_ == nullptr && events_ == nullptr && observers_.empty() && start_check_ == nullptr) {
     const StepReport report = engine_->step_towards(limit_s);
     look();
     return report;
@@ -284,6 +321,10 @@ StepReport Stepper::step_to(double limit_s) {
   if (signals_ != nullptr) {
     sample_signals();
     limit_s = std::min(limit_s, next_sample_s());
+  }
+  if (start_check_ != nullptr) {
+    const double most_s = std::min(options_.step_s, limit_s - start_s);
+    limit_s = std::min(limit_s, start_check_->before_step(most_s));
   }
   const StepReport report = engine_->step_towards(limit_s);
   look();
@@ -307,6 +348,7 @@ StepReport Stepper::step(double step_s) {
     throw std::logic_error("controllers are sampled every step: all must be of one size");
   }
   const double start_s = time_s();
+  if (start_check_ != nullptr) start_check_->before_step(step_s);
   const StepReport report = engine_->step(step_s);
   look();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
@@ -515,6 +557,7 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
   const double more_J =
       component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
   if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
+  if (start_check_ != nullptr) start_check_->part_changes(part);
   exchange_component(*own_system_, part, component);
   try {
     engine_->component_changed(part, more_J);
@@ -525,6 +568,13 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
     throw;
   }
   identity_.reset();
+  const StartsAtOdds notes = starts_at_odds();
+  if (start_check_ == nullptr || have_other_feedthrough(*present, *component)) {
+    start_check_ = StartCheck::made(*engine_, options_);
+  }
+  if (start_check_ == nullptr) return;
+  start_check_->take_notes(notes);
+  start_check_->part_has_changed(part);
 }
 
 StepReport Stepper::step_towards(double limit_s) {
@@ -650,6 +700,11 @@ const WaveView* Stepper::waves() const { return engine_->waves(); }
 WaveView* Stepper::waves() { return engine_->waves(); }
 const MethodChoice& Stepper::method() const { return engine_->method(); }
 std::string Stepper::remarks() const { return engine_->remarks(); }
+
+const StartsAtOdds& Stepper::starts_at_odds() const {
+  static const StartsAtOdds none;
+  return start_check_ == nullptr ? none : start_check_->notes();
+}
 
 bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
 const EnergyTotals& Stepper::energy() const { return engine_->energy(); }

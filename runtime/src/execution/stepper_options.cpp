@@ -27,6 +27,8 @@ std::string_view describe(StepFault fault) {
       return "a wave or state is not finite";
     case StepFault::threw:
       return "a callback threw";
+    case StepFault::at_odds:
+      return "its state is at odds with a rigid joint";
     case StepFault::too_inaccurate:
       return "its step is not accurate enough";
   }
@@ -376,6 +378,12 @@ StepError::StepError(std::string part, std::int64_t step, int iteration, int bud
 
 StepError::StepError(const std::string& text, std::int64_t step, StepFault fault)
     : std::runtime_error(text), step_(step), iteration_(-1), fault_(fault) {}
+
+StepError StepError::of_odds(std::string part, std::int64_t step, const std::string& detail) {
+  StepError error(fmt::format("step {} cannot begin: {}", step, detail), step, StepFault::at_odds);
+  error.part_ = std::move(part);
+  return error;
+}
 
 StepError StepError::of_signal(const std::string& name, std::int64_t step, StepFault fault,
                                const std::string& detail) {

@@ -98,6 +98,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.sizes = options.sizes;
   if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
   summary.start_s = options.start_s;
+  summary.starts_at_odds = stepper.starts_at_odds();
   summary.time_s = stepper.time_s();
   for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
     const Watch& watch = stepper.watches()[i];

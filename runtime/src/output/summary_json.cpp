@@ -333,6 +333,12 @@ Json step_sizes_json(const RunSummary& summary) {
           {"comparisons", s.comparisons}};
 }
 
+Json starts_at_odds_json(const RunSummary& summary) {
+  const StartsAtOdds& odds = summary.starts_at_odds;
+  if (odds.count == 0) return nullptr;
+  return {{"count", odds.count}, {"first_s", number(odds.first_s)}, {"first", odds.first}};
+}
+
 Json events_json(const RunSummary& summary) {
   Json events = Json::array();
   for (const RunSummary::Events& each : summary.events) {
@@ -358,6 +364,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"start_s", number(summary.start_s)},
       {"time_s", number(summary.time_s)},
       {"step_sizes", step_sizes_json(summary)},
+      {"starts_at_odds", starts_at_odds_json(summary)},
       {"stages", summary.stages},
       {"completed", summary.completed},
       {"failure", summary.failure.empty() ? Json(nullptr) : Json(summary.failure)},

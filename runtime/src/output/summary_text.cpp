@@ -470,6 +470,16 @@ std::string steps_text(const RunSummary& summary) {
   return fmt::format("{} steps of {}", summary.steps, sizes);
 }
 
+/// What was stepped though states were at odds.
+std::string starts_at_odds_text(const RunSummary& summary) {
+  const StartsAtOdds& odds = summary.starts_at_odds;
+  return fmt::format(
+      "starts at odds: {}, first at {:g} s: {}\n"
+      "               an impulse acts there, and these steps alternate about what it "
+      "would do",
+      odds.count, odds.first_s, odds.first);
+}
+
 /// The line of the step sizes, or nothing.
 std::string step_sizes_text(const RunSummary& summary) {
   if (!summary.sizes) return {};
@@ -549,6 +559,7 @@ std::string summary_text(const RunSummary& summary) {
       text += line("exchange", exchange);
     }
   }
+  if (summary.starts_at_odds.count > 0) text += line("at odds", starts_at_odds_text(summary));
   text += step_sizes_text(summary) + events_text(summary);
   for (const std::string& note : summary.notes) text += line("note", note);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));

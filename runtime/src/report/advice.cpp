@@ -99,6 +99,19 @@ std::optional<Advice> coupled_poorly(const Json& summary) {
           count(at(summary, "coupling", "moved_J")))};
 }
 
+std::optional<Advice> starts_at_odds(const Json& summary) {
+  const Json& odds = at(summary, "starts_at_odds");
+  if (count(at(odds, "count")) == 0.0) return {};
+  return Advice{
+      Level::warn, "A start is at odds",
+      fmt::format(
+          "{:.0f} time{}, first at {:.6g} s: {}. In physics an impulse acts there. The steps "
+          "alternate about where it would lead, and energy that it would take stays. Give states "
+          "that fit, or put a small compliance or resistance between the parts.",
+          count(at(odds, "count")), count(at(odds, "count")) == 1.0 ? "" : "s",
+          number_or(at(odds, "first_s"), 0.0), text_or(at(odds, "first"), "?"))};
+}
+
 std::optional<Advice> budget_too_small(const Json& summary) {
   if (!has_tolerance(summary) || has_deadline(summary) || missed_share(summary) <= 0.02) return {};
   const double budget = count(at(summary, "method_options", "iterations"));
@@ -265,6 +278,7 @@ constexpr Rule kRules[] = {
     {"violated", violated},
     {"coupling_creates_energy", coupling_creates_energy},
     {"coupled_poorly", coupled_poorly},
+    {"starts_at_odds", starts_at_odds},
     {"budget_too_small", budget_too_small},
     {"wrong_impedance", wrong_impedance},
     {"not_looked_at", not_looked_at},
@@ -343,6 +357,10 @@ Verdict verdict_of(const Json& summary) {
     text +=
         fmt::format(" The coupling is poor: {:.2g} % of the energy that the run moved went astray.",
                     100.0 * count(at(summary, "coupling", "mismatch_share")));
+  }
+  if (count(at(summary, "starts_at_odds", "count")) > 0.0) {
+    level = std::max(level, Level::warn);
+    text += " States at odds were stepped as they were given.";
   }
   if (at(summary, "completed").is_boolean() && !at(summary, "completed").get<bool>()) {
     level = std::max(level, Level::warn);

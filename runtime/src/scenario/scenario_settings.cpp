@@ -112,10 +112,14 @@ std::optional<std::int64_t> whole_steps(double length_s, double step_s, double e
 }
 
 void read_time(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"start_s", "step_s", "step", "end_s", "steps"});
+  const ObjectReader object(node, {"start_s", "step_s", "step", "end_s", "steps", "start"});
   if (!object.is_object()) return;
   if (const auto start = object.find("start_s")) {
     settings.options.start_s = start->number().value_or(0.0);
+  }
+  if (const auto start = object.find("start")) {
+    const auto kind = start->choice({"consistent", "as_given"});
+    if (kind == "as_given") settings.options.start = Start::as_given;
   }
   if (const auto sizes = object.find("step")) {
     read_chosen_steps(object, settings);

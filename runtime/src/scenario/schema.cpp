@@ -317,7 +317,8 @@ Json time_schema() {
             {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
              {"largest_s", described(positive(), "largest step [s]; absent: an eighth of the run")},
              {"smallest_s",
-              described(positive(), "no shorter step is tried [s]; absent: largest_s/2^40")},
+              described(positive(),
+                        "no shorter step is tried [s]; absent: as short as it has to be")},
              {"event_tolerance_s",
               described(positive(),
                         "a step ends at most so long after an event [s]; absent: 1e-9 of the "
@@ -330,7 +331,12 @@ Json time_schema() {
        {"end_s", described({{"type", "number"}},
                            "end of the run [s], later than start_s; with step_s a whole number of "
                            "steps after that")},
-       {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")}},
+       {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")},
+       {"start",
+        with_default(described(choice({"consistent", "as_given"}),
+                               "states that violate a rigid joint, at the start or where an input "
+                               "jumps: refused, or stepped as they are"),
+                     "consistent")}},
       {});
   schema["oneOf"] = Json::array({{{"required", Json::array({"step_s", "end_s"})}},
                                  {{"required", Json::array({"step_s", "steps"})}},

@@ -232,7 +232,9 @@ Expression Expression::parse(std::string_view text, std::span<const std::string>
     throw ConfigError("", fmt::format("an expression must have at most {} characters, got {}",
                                       kMostLength, text.size()));
   }
-  return ExpressionParser(text, variables).run();
+  Expression out = ExpressionParser(text, variables).run();
+  out.can_change_over_ = out.has_branches();
+  return out;
 }
 
 bool Expression::is_name(std::string_view text) {

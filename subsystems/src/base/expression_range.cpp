@@ -345,7 +345,7 @@ Expression::Range Expression::over(double from, double to) const {
   return ExpressionRange::evaluate(*this, from, to);
 }
 
-bool Expression::can_change_over() const {
+bool Expression::has_branches() const {
   return std::ranges::any_of(steps_, [](const Step& step) {
     switch (step.code) {
       case Code::less:

@@ -59,28 +59,28 @@ std::span<const Signal::Knot> knots_within(const std::vector<Signal::Knot>& knot
   return {first, last};
 }
 
-/// p(tau) of the polynomial p of degree stages − 1 that is nearest to a table in the mean over a step.
-/// At the Gauss nodes it is ∫ lᵢu/bᵢ, since these integrate products lᵢp exactly; and as between two knots
-/// lᵢu is a polynomial of degree `stages`, the same nodes laid there integrate it exactly.
-double projected(const std::vector<Signal::Knot>& knots, std::span<const Signal::Knot> within,
-                 double begin_s, double length_s, int stages, double tau) {
+/// p(tau) of the polynomial p of degree stages − 1 that is nearest to an input in the mean over a step.
+/// At the Gauss nodes it is ∫ lᵢu/bᵢ, since these integrate products lᵢp exactly; the same nodes are laid
+/// between every two of `cuts`, shares of the step, which is exact where u is linear there.
+template <class Input>
+double projected(const Input& input, std::span<const double> cuts, double begin_s, double length_s,
+                 int stages, double tau) {
   const GaussStages& gauss = gauss_stages(stages);
   std::array<double, kMostStages> moment = {};
   double from = 0.0;
   const auto add_up_to = [&](double to) {
     for (int k = 0; k < stages; ++k) {
       const double at = from + (to - from) * gauss.c[static_cast<std::size_t>(k)];
-      const double weighted = (to - from) * gauss.b[static_cast<std::size_t>(k)] *
-                              interpolate(knots, begin_s + at * length_s);
+      const double weighted =
+          (to - from) * gauss.b[static_cast<std::size_t>(k)] * input(begin_s + at * length_s);
       for (int i = 0; i < stages; ++i) {
         moment[static_cast<std::size_t>(i)] += weighted * gauss.lagrange(i, at);
       }
     }
     from = to;
   };
-  for (const Signal::Knot& knot : within) {
-    const double at = (knot.time_s - begin_s) / length_s;
-    if (at > from) add_up_to(at);
+  for (const double cut : cuts) {
+    if (cut > from) add_up_to(cut);
   }
   add_up_to(1.0);
   double value = 0.0;
@@ -90,6 +90,9 @@ double projected(const std::vector<Signal::Knot>& knots, std::span<const Signal:
   }
   return value;
 }
+
+/// Knots or change-overs within a step that are taken one by one. Where there are more an input is sampled.
+constexpr std::size_t kMostCuts = 64;
 
 /// What remains of x beyond whole turns, so that large phases keep their accuracy as far as x has it.
 double in_turns(double turns) { return 2.0 * std::numbers::pi * (turns - std::floor(turns)); }
@@ -267,14 +270,33 @@ bool Signal::can_change_over() const {
 }
 
 double Signal::in_step(const StepPlace& place, std::span<const double> set_values) const {
-  if (const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get())) {
-    const double end_s = place.begin_s + place.length_s;
-    if (const auto within = knots_within(table->knots, place.begin_s, end_s); !within.empty()) {
-      return projected(table->knots, within, place.begin_s, place.length_s, place.stages,
-                       place.tau);
+  if (kind_ == nullptr) return 0.0;
+  const double begin_s = place.begin_s, length_s = place.length_s, end_s = begin_s + length_s;
+  std::array<double, kMostCuts> cuts;
+  std::size_t count = 0;
+  if (const Table* const table = std::get_if<Table>(kind_.get())) {
+    const auto within = knots_within(table->knots, begin_s, end_s);
+    for (const Knot& knot : within) {
+      if (count < kMostCuts) cuts[count++] = (knot.time_s - begin_s) / length_s;
     }
+    if (count == 0 || within.size() > kMostCuts) return at(place.time_s, set_values);
+    const auto value = [&](double time_s) { return interpolate(table->knots, time_s); };
+    return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
   }
-  return at(place.time_s, set_values);
+  const Expression* const own = std::get_if<Expression>(kind_.get());
+  if (own == nullptr || !own->can_change_over() || own->over(begin_s, end_s).is_smooth) {
+    return at(place.time_s, set_values);
+  }
+  const double margin_s = rounding_of(begin_s, end_s, length_s);
+  for (double time_s = begin_s + margin_s;;) {
+    time_s = own->first_change(time_s, end_s - margin_s);
+    if (!(time_s < end_s - margin_s)) break;
+    if (count == kMostCuts) return at(place.time_s, set_values);
+    cuts[count++] = (time_s - begin_s) / length_s;
+  }
+  if (count == 0) return at(place.time_s, set_values);
+  const auto value = [&](double time_s) { return (*own)({&time_s, 1}); };
+  return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
 }
 
 double Signal::at_sample(double time_s, double period_s) const {

@@ -18,6 +18,8 @@ std::string_view to_string(StepFault fault) {
       return "not_finite";
     case StepFault::threw:
       return "threw";
+    case StepFault::at_odds:
+      return "at_odds";
     case StepFault::too_inaccurate:
       return "too_inaccurate";
   }

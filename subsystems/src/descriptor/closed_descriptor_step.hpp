@@ -1,7 +1,7 @@
 #pragma once
 
 #include "batches/closed_step.hpp"
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 

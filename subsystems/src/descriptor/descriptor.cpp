@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {

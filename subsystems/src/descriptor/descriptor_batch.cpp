@@ -13,7 +13,7 @@
 #include "core/port_closure.hpp"
 #include "descriptor/closed_descriptor_step.hpp"
 #include "matrices/refined_solves.hpp"
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {

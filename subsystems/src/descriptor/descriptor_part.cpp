@@ -8,7 +8,7 @@
 #include "base/workspace.hpp"
 #include "descriptor/descriptor_batch.hpp"
 #include "matrices/matrix_check.hpp"
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {

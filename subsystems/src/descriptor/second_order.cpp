@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrices/matrix_check.hpp"
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
 

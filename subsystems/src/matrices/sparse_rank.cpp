@@ -1,4 +1,4 @@
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 #include <algorithm>
 #include <cmath>

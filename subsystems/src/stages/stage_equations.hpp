@@ -7,7 +7,7 @@
 #include "batches/affine_batch.hpp"
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
-#include "matrices/sparse_rank.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 

@@ -93,6 +93,7 @@ void PrintTo(const Case& own, std::ostream* out) { *out << own.name; }
 
 StepperOptions options_for(const Case& own) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().iterations = 4;
   options.method.waves().impedance = {0.4};
@@ -366,6 +367,7 @@ TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
   graph.block("law", block::gain(-3.0, 1.0), {"q"}, 2);
   graph.actuate("law", 0, 0);
   StepperOptions options;
+  options.start = Start::as_given;
   options.method = CouplingMethod::automatic();
   options.signals = std::make_shared<const SignalGraph>(graph.build());
 

@@ -32,6 +32,7 @@ std::vector<Hard> hard_systems() {
 
 StepperOptions options(const Hard& hard, WaveUpdate kind, int memory) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().kind = kind;
   o.method.waves().impedance_kind = hard.impedance;
   o.method.waves().iterations = 3000;
@@ -96,6 +97,7 @@ TEST(Acceleration, WithoutBudgetOrMemoryItIsThePlainStep) {
   const System system = testing::star_on_hub(4, 10.0);
   for (const int K : {0, 1, 2}) {
     StepperOptions o{.method = WaveCoupling{}};
+    o.start = Start::as_given;
     o.method.waves().kind = WaveUpdate::peaceman_rachford;
     o.method.waves().iterations = K;
     o.method.waves().impedance = {0.1};
@@ -128,6 +130,7 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
     builder.connect("A.coupling", "B.coupling");
     const System system = builder.build();
     StepperOptions o{.method = WaveCoupling{}};
+    o.start = Start::as_given;
     o.method.waves().impedance = {0.1};
     o.method.waves().iterations = 8;
     o.method.waves().acceleration = 4;

@@ -39,6 +39,7 @@ std::vector<double> states_of(const Stepper& stepper) {
 StepperOptions options_with(ExecutorKind executor, int threads,
                             std::shared_ptr<Arena> arena = nullptr) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.threads = threads;
   options.executor = executor;

@@ -28,6 +28,7 @@ namespace {
 
 StepperOptions automatic(double step_s) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method = CouplingMethod::automatic();
   return options;
@@ -211,6 +212,7 @@ TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
   const System system = testing::net(6, 7);
   for (const int threads : {1, 2}) {
     StepperOptions options{.method = WaveCoupling{}};
+    options.start = Start::as_given;
     options.step_s = 0.01;
     options.threads = threads;
     options.method.waves().impedance = {0.2};
@@ -333,6 +335,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
     const System system = builder.build();
     for (const int iterations : {1, 3, 30}) {
       StepperOptions options{.method = WaveCoupling{}};
+      options.start = Start::as_given;
       options.step_s = 0.01;
       options.method.waves().iterations = iterations;
       options.method.waves().impedance = {20.0};
@@ -350,7 +353,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
 /// Two parts of one state and two ports each, one end held: seen from the other port the first is
 /// rigid.
 constexpr const char* kRigidEnd = R"({
-  "name": "rigid_end", "time": {"step_s": 0.341, "steps": 1000},
+  "name": "rigid_end", "time": {"start": "as_given", "step_s": 0.341, "steps": 1000},
   "subsystems": [
     {"name": "p7", "type": "linear_port_hamiltonian", "initial_state": {"a": 1},
      "parameters": {"states": [{"name": "a", "unit": "C"}],

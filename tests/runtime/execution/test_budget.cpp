@@ -206,6 +206,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
   const System system = testing::chain_of_blocks(8, 3);
   for (const double tolerance : {0.0, 1e-9}) {
     StepperOptions explicit_options{.method = WaveCoupling{}};
+    explicit_options.start = Start::as_given;
     explicit_options.step_s = 1e-3;
     explicit_options.method.waves().iterations = 0;
     explicit_options.method.waves().impedance = {100.0};
@@ -260,6 +261,7 @@ TEST(TimeBudget, InterfaceEquationsAreSolvedWhereThereIsTime) {
 TEST(TimeBudget, AnInterruptedWaitEndsAtOnce) {
   const System system = testing::lossless_pair();
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.time.pace = 1e-5;  // a step every 1000 s
   bool interrupted = false;

@@ -92,8 +92,10 @@ struct CutRun {
 };
 
 StepperOptions options_of(double step_s, int stages = 1, int threads = 1) {
-  StepperOptions options{
-      .step_s = step_s, .method = CouplingMethod::automatic(1e-13), .threads = threads};
+  StepperOptions options{.step_s = step_s,
+                         .start = Start::as_given,
+                         .method = CouplingMethod::automatic(1e-13),
+                         .threads = threads};
   options.method.waves().stages = stages;
   return options;
 }

@@ -83,7 +83,7 @@ constexpr Variant kVariants[] = {
 
 /// A run of the box.
 struct Draw {
-  StepperOptions options{.method = WaveCoupling{}};
+  StepperOptions options = {.start = Start::as_given, .method = WaveCoupling{}};
   int steps = 0;
   int change_every = 0;  ///< impedances anew before every so many steps; 0: never
   std::uint64_t seed = 0;

@@ -107,6 +107,7 @@ std::vector<Setting> settings() {
 
 StepperOptions options_of(const Setting& setting) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   setting.change(options);
   return options;
@@ -165,6 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Exchange, ExchangeLaw, ::testing::ValuesIn(settings()),
 
 TEST(Exchange, ABookOfStepsClosesOverIt) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().iterations = 3;
   Stepper stepper(pairs(8000.0, 4.0), options);
@@ -185,6 +187,7 @@ TEST(Exchange, ABookOfStepsClosesOverIt) {
 
 TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().kind = WaveUpdate::douglas_rachford;
   options.method.waves().impedance_kind = ImpedanceKind::matched;
@@ -206,6 +209,7 @@ TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
 TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
   const System borrowed = pairs(8000.0, 4.0);
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   Stepper of_others(borrowed, options);
   EXPECT_THROW(of_others.set_component(kA, duffing(1.0)), std::logic_error);
 
@@ -232,6 +236,7 @@ TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
 
 TEST(Exchange, SnapshotsFitWhatHasTheSameParts) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   Stepper stepper(pairs(8000.0, 4.0), options);
   stepper.run(3);
   const Snapshot before = stepper.snapshot();

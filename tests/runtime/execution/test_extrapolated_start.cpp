@@ -17,6 +17,7 @@ namespace {
 
 StepperOptions options_of(int stages, double step_s, InnerStart start) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method = WaveCoupling::automatic(1e-12);
   options.method.waves().stages = stages;

@@ -198,6 +198,7 @@ void torment(const Setting& setting, int faults, std::uint64_t seed) {
   Orders orders, peace;
   const System system = faulty_system(orders), twin_system = faulty_system(peace);
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().iterations = kIterations;
   options.method.waves().impedance = {20.0};
   Stepper twin(twin_system, options);
@@ -339,6 +340,7 @@ const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
 // a fault.
 TEST(Faults, AtAcceleratedTrialsAreRejections) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().iterations = 6;
   options.method.waves().impedance = {20.0};
   options.method.waves().acceleration = 4;
@@ -360,6 +362,7 @@ TEST(Faults, AtAcceleratedTrialsAreRejections) {
 // Parts of other islands that are committed along with it have no such excuse.
 TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().iterations = 1;
   options.method.waves().impedance = {200.0};
   options.method.waves().tank.initial_J = 0.0;
@@ -384,6 +387,7 @@ TEST(FaultsControl, WithoutOrdersEverythingAgreesAndAnOrderChangesThat) {
   Orders orders;
   const System system = faulty_system(orders);
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().iterations = kIterations;
   options.method.waves().impedance = {20.0};
   Stepper stepper(system, options);

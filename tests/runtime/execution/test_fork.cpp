@@ -63,6 +63,7 @@ int in_child(const std::function<bool()>& act) {
 
 StepperOptions options_with(ExecutorKind executor) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.threads = 4;
   options.executor = executor;

@@ -24,6 +24,7 @@ using testing::same_bits;
 
 StepperOptions options(int iterations, double gamma) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().iterations = iterations;
   o.method.waves().impedance = {gamma};
   return o;

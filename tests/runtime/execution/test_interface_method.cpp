@@ -25,6 +25,7 @@ namespace {
 
 StepperOptions interface(double step_s) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method.waves().kind = WaveUpdate::interface;
   options.method.waves().impedance_kind = ImpedanceKind::automatic;
@@ -218,6 +219,7 @@ TEST(AutomaticMethod, EndsEveryStepAtAContact) {
     builder.join(joint::CommonFlow{}, ports);
     const System system = builder.build();
     StepperOptions o;
+    o.start = Start::as_given;
     o.step_s = 5e-3;
     o.method = CouplingMethod::automatic();
     Stepper stepper(system, o);
@@ -233,6 +235,7 @@ TEST(AutomaticMethod, TakesFewEvaluationsOnGridsAtLargeAmplitudes) {
   for (const double h : {1e-3, 1e-2}) {
     const System system = testing::duffing_grid(12, 12, 10.0);
     StepperOptions o;
+    o.start = Start::as_given;
     o.step_s = h;
     o.method = CouplingMethod::automatic();
     Stepper stepper(system, o);
@@ -258,6 +261,7 @@ TEST(AutomaticMethod, ChoosesIslandByIsland) {
   builder.join(joint::SkewGain{random.skew(18)}, ports);
   const System system = builder.build();
   StepperOptions o;
+  o.start = Start::as_given;
   o.step_s = 0.1;
   o.method = CouplingMethod::automatic();
   Stepper stepper(system, o);
@@ -277,6 +281,7 @@ TEST(AutomaticMethod, MissesNoToleranceOnRandomNetworks) {
     const System system = testing::random_network({8, loops ? 1.0 : 5.0, loops}, seed);
     testing::RandomNumbers random(seed);
     StepperOptions o;
+    o.start = Start::as_given;
     o.step_s = random.logarithmic(1e-3, 1.0);
     o.method = CouplingMethod::automatic();
     Stepper stepper(system, o);

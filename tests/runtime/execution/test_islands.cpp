@@ -24,6 +24,7 @@ using testing::same_bits;
 
 StepperOptions options(double tolerance, ExecutorKind executor = ExecutorKind::serial) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().impedance = {0.1};
   o.method.waves().iterations = 200;
   o.method.waves().tolerance = tolerance;

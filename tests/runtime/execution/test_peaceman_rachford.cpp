@@ -26,6 +26,7 @@ struct Certified {
 Certified certified_run(const System& system, double theta, double gamma, int iterations,
                         bool guard) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().kind = WaveUpdate::peaceman_rachford;
   o.method.waves().relaxation = theta;
   o.method.waves().impedance = {gamma};
@@ -137,6 +138,7 @@ TEST(PeacemanRachfordControl, DouglasRachfordNeedsFortyEvaluationsForThat) {
 TEST(PeacemanRachford, TwoEvaluationsAreEnoughForALongChain) {
   const System system = testing::chain_of_blocks(64, 5);
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().kind = WaveUpdate::peaceman_rachford;
   o.method.waves().impedance_kind = ImpedanceKind::matched;
   o.method.waves().iterations = 50;

@@ -27,6 +27,7 @@ using Kind = ProfileEvent::Kind;
 
 StepperOptions options_for(ExecutorKind executor, int threads) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().iterations = 12;
   options.method.waves().tolerance = 1e-9;

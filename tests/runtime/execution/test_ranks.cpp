@@ -48,6 +48,7 @@ std::vector<double> trace_on_ranks(int ranks, const System& system, StepperOptio
 
 StepperOptions options_of(CouplingMethod method) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method = std::move(method);
   options.executor = ExecutorKind::serial;

@@ -23,6 +23,7 @@ using testing::trace;
 
 StepperOptions options(double scale, unsigned seed, int iterations) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.step_s = 0.01;
   o.method.waves().impedance = {0.7 * scale};
   o.method.waves().iterations = iterations;

@@ -26,6 +26,7 @@ using testing::EnergyLaws;
 
 StepperOptions options_of(int stages, double step_s, double tolerance = 1e-13) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method = WaveCoupling::automatic(tolerance);
   options.method.waves().stages = stages;
@@ -151,6 +152,7 @@ TEST_P(Stages, KeepTheEnergyAtEveryBudget) {
           const System system = seed == 0 ? testing::duffing_linear_pair()
                                           : testing::random_network({.decades = 3.0}, seed);
           StepperOptions options;
+          options.start = Start::as_given;
           options.step_s = 0.02;
           options.method = WaveCoupling{.kind = kind, .iterations = budget, .stages = GetParam()};
           options.method.waves().impedance = {impedance};
@@ -171,6 +173,7 @@ TEST_P(Stages, KeepTheEnergyAtEveryBudget) {
 TEST_P(Stages, BreakTheLawOfTheTankWithoutGuard) {
   const System system = testing::random_network({.decades = 3.0}, 3);
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.02;
   options.method = WaveCoupling{.iterations = 1, .stages = GetParam()};
   options.method.waves().impedance = {0.02};
@@ -186,6 +189,7 @@ TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
   const auto run = [&](ExecutorKind executor, int threads, bool accelerated,
                        const Grain& grain = Grain::per_part()) {
     StepperOptions options;
+    options.start = Start::as_given;
     options.step_s = 0.01;
     options.method = WaveCoupling{.iterations = 4, .stages = GetParam()};
     options.method.waves().impedance = {2.0};
@@ -529,6 +533,7 @@ TEST(StagesRefused, ImpedancesOfAWrongLength) {
 TEST(StagesGiven, ImpedancesHoldAtAllStages) {
   const System system = testing::lossless_pair();
   StepperOptions options;
+  options.start = Start::as_given;
   options.method = WaveCoupling{.iterations = 3, .stages = 2};
   options.method.waves().impedance = {0.3, 0.5};
   options.method.waves().initial_waves = {1.0, 2.0};

@@ -71,6 +71,7 @@ struct Law {
 
 StepperOptions options_for(int iterations, int max_delay, double impedance, bool guard) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.02;
   options.grain = Grain::of_parts(3);
   WaveCoupling& waves = options.method.waves();

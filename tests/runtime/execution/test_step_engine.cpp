@@ -22,6 +22,7 @@ constexpr double kStep_s = 0.01;
 
 StepperOptions options_of(MethodKind kind) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = kStep_s;
   options.method = CouplingMethod::of_kind(kind);
   if (auto* const waves = options.method.as<WaveCoupling>()) waves->iterations = 5;

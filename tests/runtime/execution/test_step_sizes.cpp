@@ -25,6 +25,7 @@ namespace {
 
 StepperOptions sized(int stages, double tolerance, double largest_s) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = largest_s;
   options.method = WaveCoupling::automatic();
   options.method.waves().stages = stages;

@@ -21,6 +21,7 @@ using testing::same_bits;
 
 StepperOptions options(double h, double gamma, int iterations, int threads = 1) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.step_s = h;
   o.method.waves().impedance = {gamma};
   o.method.waves().iterations = iterations;
@@ -178,6 +179,7 @@ TEST(Stepper, EffortAndFlowObeyTheJunctionWhenConverged) {
 TEST(Stepper, ReportsEveryBadOptionAtOnce) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().iterations = -1;
   o.method.waves().relaxation = 2.0;
   o.method.waves().tolerance = -1.0;

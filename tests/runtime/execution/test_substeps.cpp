@@ -37,6 +37,7 @@ using testing::EnergyLaws;
 
 StepperOptions options_of(int stages, double step_s, double tolerance = 1e-13) {
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = step_s;
   options.method = WaveCoupling::automatic(tolerance);
   options.method.waves().stages = stages;
@@ -336,6 +337,7 @@ TEST_P(Substeps, KeepTheEnergyAtEveryBudget) {
                   ? pair_with(3, 2)
                   : testing::random_network({.decades = 3.0, .substeps = {1, 4, 2, 1, 3}}, seed);
           StepperOptions options;
+          options.start = Start::as_given;
           options.step_s = 0.02;
           options.method = WaveCoupling{.kind = kind, .iterations = budget, .stages = GetParam()};
           options.method.waves().impedance = {impedance};
@@ -360,6 +362,7 @@ TEST_P(Substeps, BreakTheLawOfTheTankWithoutGuard) {
     const System system =
         testing::random_network({.decades = 3.0, .substeps = {1, 4, 2, 1, 3}}, seed);
     StepperOptions options;
+    options.start = Start::as_given;
     options.step_s = 0.02;
     options.method = WaveCoupling{.iterations = 1, .stages = GetParam()};
     options.method.waves().impedance = {0.02};
@@ -483,6 +486,7 @@ TEST_P(Substeps, DoNotDependOnWhoExecutesThem) {
   const System system = grid();
   const auto run = [&](ExecutorKind executor, int threads, const Grain& how) {
     StepperOptions options;
+    options.start = Start::as_given;
     options.step_s = 0.01;
     options.method = WaveCoupling{.iterations = 4, .stages = GetParam()};
     options.method.waves().impedance = {2.0};
@@ -724,6 +728,7 @@ TEST(SubstepsRefused, MethodsThatStepAllPartsAlike) {
     return builder.build();
   }();
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method = Splitting{};
   EXPECT_TRUE(has(issues_of([&] { Stepper stepper(linear, options); }), "/subsystems/0/substeps",

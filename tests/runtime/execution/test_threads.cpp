@@ -100,6 +100,7 @@ std::vector<double> run(Meeting& meeting, int threads, ExecutorKind executor, in
       std::max<std::size_t>(2, std::thread::hardware_concurrency()));
   const System system = attending_hub(&meeting);
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.method.waves().impedance = {0.05};
   options.method.waves().iterations = iterations;
   options.threads = threads;

@@ -96,6 +96,7 @@ std::vector<double> states_by_stepper(const System& system, const StepperOptions
 
 StepperOptions plain_options(const InnerUpdate& update, double gamma, int iterations) {
   StepperOptions o{.method = WaveCoupling{}};
+  o.start = Start::as_given;
   o.method.waves().own_rule = update.rule();
   o.method.waves().relaxation = update.relaxation();
   o.method.waves().impedance = {gamma};

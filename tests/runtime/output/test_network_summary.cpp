@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 RunSummary summary_of(const CouplingMethod& method, int steps = 20) {
   const System system = testing::two_masses();
   StepperOptions options;
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method = method;
   Stepper stepper(system, options);

@@ -105,6 +105,7 @@ TEST(Recorder, InMemoryKeepsWhatTheFilesHold) {
 TEST(Recorder, WorksWithoutWaves) {
   const System system = testing::two_masses();
   StepperOptions options;
+  options.start = Start::as_given;
   options.method = CouplingMethod::of_kind(SplittingKind::strang);
   MemoryRecorder memory({observable(system, "second.storage")});
   run(system, options, 20, {&memory});

@@ -36,6 +36,7 @@ using testing::ThreadRanks;
 
 StepperOptions options_of(int iterations = 5) {
   StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().iterations = iterations;
   options.executor = ExecutorKind::serial;

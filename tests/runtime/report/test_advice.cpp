@@ -54,6 +54,9 @@ const std::vector<Poor>& poor_runs() {
       {"coupled_poorly", "coupling is poor",
        [](Json& s) {
          s["coupling"] = {{"poor", true}, {"mismatch_share", 0.3}, {"moved_J", 10.0}};
+      {"starts_at_odds", "at odds",
+       [](Json& s) {
+         s["starts_at_odds"] = {{"count", 1}, {"first_s", 0.5}, {"first", "common_flow of a, b"}};
        }},
       {"budget_too_small", "too small", [](Json& s) { s["iterations"]["not_converged"] = 500; }},
       {"wrong_impedance", "converges slowly",

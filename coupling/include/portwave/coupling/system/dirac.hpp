@@ -15,8 +15,9 @@ namespace PORTWAVE_EXPORT portwave {
 /// rank[E F] = k and E Fᵀ + F Eᵀ = 0 (so that eᵀf = 0 on it and it is maximal: a Dirac structure).
 /// Flows are counted into the parts.
 struct DiracStructure {
-  Eigen::MatrixXd E;  ///< k×k
-  Eigen::MatrixXd F;  ///< k×k
+  Eigen::MatrixXd E;                 ///< k×k
+  Eigen::MatrixXd F;                 ///< k×k
+  std::string_view kind = "kernel";  ///< of coupling, as in scenario files
 
   int size() const { return static_cast<int>(E.rows()); }
 

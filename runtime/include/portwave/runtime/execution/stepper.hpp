@@ -39,6 +39,7 @@ namespace portwave {
 class EventWatch;
 class StepEngine;
 class SignalRun;
+class StartCheck;
 class StateArchive;
 class StepIdentity;
 }  // namespace portwave
@@ -60,6 +61,9 @@ class StepError : public std::runtime_error {
   /// Of a block of a signal graph, which fails before the step has begun. `part` is empty.
   static StepError of_signal(const std::string& name, std::int64_t step, StepFault fault,
                              const std::string& detail);
+
+  /// Of states that violate a rigid joint. `part` is the first one.
+  static StepError of_odds(std::string part, std::int64_t step, const std::string& detail);
 
   int iteration() const {
     return iteration_;
@@ -155,11 +159,26 @@ struct Resolution {
 
 std::string_view to_string(Resolution::Kind kind);
 
+/// What becomes of states that violate what rigid joints ask of them, at the start and where an input
+/// jumps (docs/concepts/starts.md).
+enum class Start {
+  consistent,  ///< they are refused: ConfigError at the start, StepError before a step
+  as_given,    ///< they are stepped as they are, and Stepper::starts_at_odds tells
+};
+
+/// States at odds that were stepped as they were, with Start::as_given.
+struct StartsAtOdds {
+  std::int64_t count = 0;  ///< instants at which there were some
+  double first_s = 0.0;
+  std::string first;  ///< the joint, its parts, and their values
+};
+
 struct StepperOptions {
   double step_s = 0.01;                 ///< macro-step h > 0; with `sizes` the largest one
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   double start_s =
       0.0;  ///< time at which the run begins, of any sign; step n ends at start_s + (n + 1) h
+  Start start = Start::consistent;
   CouplingMethod method = CouplingMethod::automatic();
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
   /// none. Wave coupling only.
@@ -443,6 +462,9 @@ class Stepper {
   /// say.
   std::string remarks() const;
 
+  /// What Start::as_given let pass.
+  const StartsAtOdds& starts_at_odds() const;
+
   /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
   /// know its energy needs it).
   bool keeps_ledger() const;
@@ -502,6 +524,7 @@ class Stepper {
   double signals_every_s_ = 0.0;  ///< 0: before every step
   std::int64_t sampled_ = -1;     ///< number of the last sample: of the step, or of the period
   std::unique_ptr<EventWatch> events_;
+  std::unique_ptr<StartCheck> start_check_;  // null: no states are tied to one another
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
   StepperOptions options_;                                    // as they were given

@@ -30,6 +30,7 @@ struct RunSummary {
   double step_s = 0.0;
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
   StepSizeStatistics step_sizes;   ///< and what they came to
+  StartsAtOdds starts_at_odds;     ///< as Stepper::starts_at_odds
   double start_s = 0.0;            ///< simulated time at which the run began
   double time_s = 0.0;             ///< and that it reached
   std::vector<Events> events;      ///< by watch
@@ -76,11 +77,12 @@ struct RunSummary {
   /// The steps resolve the motion, as far as anybody looked.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
   /// The certificate holds, every step met its tolerance, the guard changed none noticeably, the steps
-  /// resolve the motion, and the coupling is not poor: what `portwave run --strict` asks for.
+  /// resolve the motion, the coupling is not poor, and no states at odds were stepped as they were: what
+  /// `portwave run --strict` asks for.
   bool is_all_well() const {
     return failure.empty() && certificate.status == CertificateStatus::holds &&
            iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved() &&
-           !is_coupled_poorly();
+           !is_coupled_poorly() && starts_at_odds.count == 0;
   }
   /// Of the energy that the run moved, what went astray between the parts; 0 where that is rounding.
   double mismatch_share() const;

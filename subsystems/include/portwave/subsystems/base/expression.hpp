@@ -54,7 +54,7 @@ class Expression {
   /// not tell, as near places where changes accumulate, a t that nothing changes over before.
   double first_change(double after, double until) const;
   /// Whether anything in it can change over.
-  bool can_change_over() const;
+  bool can_change_over() const { return can_change_over_; }
 
  private:
   friend class ExpressionParser;
@@ -112,6 +112,9 @@ class Expression {
   static double of_one(Code code, double a);
   static double of_two(Code code, double a, double b);
 
+  bool has_branches() const;
+
+  bool can_change_over_ = false;
   std::vector<Step> steps_;  // in postfix order, for a stack of at most kMostDepth
 };
 

@@ -87,9 +87,10 @@ class Signal {
     double tau = 0.5;       ///< the place, as a share of the step
     int stages = 1;         ///< of the step, at most kMostStages
   };
-  /// What a step sees of the input at one of its stages: u there. Of a table with knots within the step it
-  /// is p(tau), p being the polynomial through as many stages that is nearest to u in the mean, so that the
-  /// mean over the step is right wherever it lies.
+  /// What a step sees of the input at one of its stages: u there. Of a table with knots within the step, or
+  /// an expression that changes over there, it is p(tau), p being the polynomial through as many stages that
+  /// is nearest to u in the mean, so that the mean over the step is right wherever they lie. With more than
+  /// 64 of these within a step it is u there after all.
   double in_step(const StepPlace& place, std::span<const double> set_values = {}) const;
   /// u at a sample instant: what rounding alone puts before a jump counts as after it.
   double at_sample(double time_s, double period_s) const;

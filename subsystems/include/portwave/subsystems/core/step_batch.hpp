@@ -29,6 +29,7 @@ enum class StepFault : std::uint8_t {
   not_finite,      ///< a state or wave came out as NaN or infinity
   threw,           ///< a callback of the part threw
   too_inaccurate,  ///< no step that is allowed keeps to the tolerance of adaptive steps
+  at_odds,         ///< the states violate what rigid joints ask of them: an impulse would act
 };
 
 std::string_view to_string(StepFault fault);

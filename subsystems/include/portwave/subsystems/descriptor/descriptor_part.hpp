@@ -56,6 +56,8 @@ class DescriptorPortHamiltonian : public Subsystem {
   const DescriptorForm& form() const { return form_; }
   const Options& options() const { return options_; }
   const DescriptorAnalysis& analysis() const { return algebraic_.analysis(); }
+  /// Its algebraic equations.
+  const AlgebraicPart& algebraic() const { return algebraic_; }
   /// 0 (E regular), 1 or 2.
   int index() const { return analysis().index; }
   bool uses_sparse_step_maps() const;

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// States and inputs at one instant.
+struct StateInstant {
+  std::function<std::span<const double>(int part)> state;
+  /// Of a driven external input.
+  std::function<double(int part, int channel)> input;
+};
+
+/// What the joints of a network ask of states and prescribed inputs: that rigidly joined inertias turn
+/// alike, that a capacitor on a source has its voltage, that a held mass is at rest.
+///
+/// With the states given, the efforts and flows of all ports follow from linear equations M w = r: those of
+/// the joints, those of the parts, y = (G + P)ᵀ∇H + (S + N)u, and the algebraic ones of descriptor parts.
+/// Where M is singular, every left null vector nᵀM = 0 gives a constraint nᵀr(x, u) = 0, which states and
+/// inputs satisfy, or they are at odds. Every right null vector is an impulse that the ports may carry, and
+/// with those the states jump to where all constraints hold: Δx = Σ(G − P) of it, as in a plastic impact.
+///
+/// Nothing is linearised: a nonlinear part enters by ∇H(x). A nonlinear resistance (Subsystem::port_law)
+/// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing.
+///
+/// Cost     of the constructor: one look at every port, and where nothing is tied that is all. Joints that
+///          may tie something are solved with all that depends on them algebraically, by singletons and,
+///          what is left of them, by a sparse rank-revealing factorisation.
+///          Of `odds`: of the parts that are tied.
+/// Source   van der Schaft & Jeltsema (2014), chapter 2; Brogliato, Nonsmooth Mechanics (2016), chapter 4.
+class StateConstraints {
+ public:
+  /// `state` of parts: where structures depend on it.
+  StateConstraints(const System& system,
+                   const std::function<std::span<const double>(int part)>& state);
+  ~StateConstraints();
+  StateConstraints(StateConstraints&&) noexcept;
+  StateConstraints& operator=(StateConstraints&&) noexcept;
+
+  bool empty() const { return size() == 0; }
+  int size() const;
+  /// Whether a part's states or inputs enter a constraint.
+  bool ties(int part) const;
+
+  /// A constraint at an instant: the sum of the terms of parts, which is 0 where it holds, and of their
+  /// magnitudes.
+  struct Residual {
+    double value = 0.0;
+    double size = 0.0;
+  };
+  Residual residual(int constraint, const StateInstant& at) const;
+
+  /// A driven external input that enters a constraint.
+  struct Source {
+    int constraint;
+    int part;
+    int channel;
+    double weight;  ///< of its value in the constraint
+  };
+  /// By constraint.
+  std::span<const Source> sources() const;
+
+  /// Whether there are parts whose feedthrough depends on their state, so that constraints may become
+  /// others: an open switch ties the current to 0.
+  bool may_change() const;
+  /// Whether feedthrough has come to 0 there or left it since these constraints were found.
+  bool has_changed(const std::function<std::span<const double>(int part)>& state) const;
+
+  /// A state that an impulse changes.
+  struct Jump {
+    int part;
+    int state;
+    double before;
+    double after;
+  };
+  /// States at odds: constraints that hang together, of which some are violated.
+  struct Odds {
+    std::vector<int> violated;  ///< constraints, those farthest off first
+    std::vector<Jump> jumps;    ///< to where all hold
+    bool is_consistent = true;  ///< false: no states satisfy them, as where two sources disagree
+    double impulse_J = 0.0;     ///< ½Δxᵀ∇²H Δx: what a plastic impact takes
+    double change_J = 0.0;      ///< H(x⁺) − H(x)
+    double energy_J = 0.0;  ///< ½ Σ|∇Hᵢxᵢ| of the parts that hang together, before or after
+  };
+  /// The constraints whose residual is beyond √`share` of its terms, each with those that hang together
+  /// with it. `amplitude`: of sources, by their place in `sources`, how large they get; empty: as they are.
+  std::vector<Odds> odds(const StateInstant& at, double share,
+                         std::span<const double> amplitude = {}) const;
+  /// The same for constraints that are known to be violated, such as those in which a source jumps.
+  Odds odds_of(std::span<const int> violated, const StateInstant& at) const;
+
+  /// "common_flow of a.shaft, b.shaft": the joints that make the constraint.
+  std::string joints(int constraint) const;
+  /// "a.speed = 10 rad/s, b.speed = 2 rad/s": its terms.
+  std::string values(int constraint, const StateInstant& at) const;
+  /// A part that it ties: the first one with a state in it.
+  int part(int constraint) const;
+  /// "a.speed 10 -> 4 rad/s"; the first few.
+  std::string jumps(const Odds& odds) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<const Impl> impl_;
+};
+
+/// Energy of an impulse, relative to that of what it acts on, from which on states are at odds.
+inline constexpr double kOddsShare = 1e-9;
+
+}  // namespace portwave
