@@ -132,9 +132,20 @@ std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInst
   return out;
 }
 
+/// Whether nobody says what physics the parts have whose states would jump: then nobody knows either what
+/// an impulse is there.
+bool StartCheck::is_without_domain(const StateConstraints::Odds& odds) const {
+  const auto is_generic = [this](const StateConstraints::Jump& jump) {
+    const auto& ports = engine_.system().parts()[at(jump.part)].component->signature().ports;
+    return std::ranges::all_of(ports,
+                               [](const Port& port) { return port.domain == Domain::generic; });
+  };
+  return odds.is_consistent && !odds.jumps.empty() && std::ranges::all_of(odds.jumps, is_generic);
+}
+
 void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateInstant& at_it,
                                 const std::string& before) {
-  if (options_.start == Start::as_given) {
+  if (options_.start == Start::as_given || is_without_domain(odds)) {
     const std::int64_t step = engine_.clock().steps();
     if (noted_in_ == step) return;
     noted_in_ = step;

@@ -71,6 +71,7 @@ class StartCheck {
   std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
   void tell_jump(const SourceJump& jump);
   bool counts(const StateConstraints::Odds& odds) const;
+  bool is_without_domain(const StateConstraints::Odds& odds) const;
   std::string text(const StateConstraints::Odds& odds, const StateInstant& at) const;
   void refuse_or_note(const StateConstraints::Odds& odds, const StateInstant& at,
                       const std::string& before);

@@ -49,7 +49,10 @@ std::optional<PortValues> by_equations(StepEngine& engine) {
 }  // namespace
 
 StartPorts::StartPorts(const StepperOptions& options)
-    : options_{.step_s = options.step_s, .sizes = options.sizes, .method = options.method} {}
+    : options_{.step_s = options.step_s,
+               .sizes = options.sizes,
+               .start = options.start,
+               .method = options.method} {}
 
 EffortFlow StartPorts::of(int scalar_port, StepEngine& engine) {
   if (effort_.empty()) find(engine);

@@ -120,7 +120,7 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
   if (const auto method = object.require("method")) {
     read_method(*method, settings.options.method);
-    prefer_chosen_stages(*method, settings.options);
+    prefer_what_suits_steps(*method, settings.options);
   }
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 

@@ -225,10 +225,22 @@ void read_method(const Node& node, CouplingMethod& method) {
   }
 }
 
-void prefer_chosen_stages(const Node& node, StepperOptions& options) {
-  if (!options.sizes || !options.method.couples_by_waves()) return;
-  if (!node.json().is_object() || node.json().contains("stages")) return;
-  options.method.waves().stages = 0;
+void prefer_what_suits_steps(const Node& node, StepperOptions& options) {
+  if (!options.method.couples_by_waves() || !node.json().is_object()) return;
+  WaveCoupling& waves = options.method.waves();
+  const auto says = [&](const char* key) { return node.json().contains(key); };
+  if (options.sizes) {
+    if (!says("stages")) waves.stages = 0;
+    return;
+  }
+  // The error of a step falls by some powers of ten with each stage, and that of the coupling is to stay
+  // below it.
+  constexpr double kTolerance[] = {1e-10, 1e-12, 1e-13};
+  const bool is_chosen =
+      waves.kind == WaveUpdate::automatic && !says("tolerance") && !says("energy_tolerance_J");
+  if (is_chosen && waves.stages >= 1 && waves.stages <= 3) {
+    waves.tolerance = kTolerance[waves.stages - 1];
+  }
 }
 
 void read_method_names(const Node& node, Names& names, CouplingMethod& method) {
