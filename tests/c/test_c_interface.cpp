@@ -80,11 +80,11 @@ TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
   }
 
   // A force that is infinite after six steps; before, the state is where it began or near.
-  constexpr const char* kFar = R"({"name": "far", "time": {"step_s": 0.01, "end_s": 1},
+  constexpr const char* kFar = R"json({"name": "far", "time": {"step_s": 0.01, "end_s": 1},
     "subsystems": [{"name": "m", "type": "linear_oscillator",
       "parameters": {"mass_kg": 1, "stiffness_N_per_m": 1}, "initial_state": {"q2": 0.5},
       "inputs": {"force": {"kind": "expression", "expression": "if(t < 0.055, 0, 1e308*10)"}}}],
-    "couplings": [{"kind": "free", "ports": ["m.coupling"]}], "method": {"kind": "auto"}})";
+    "couplings": [{"kind": "free", "ports": ["m.coupling"]}], "method": {"kind": "auto"}})json";
   portwave_simulation* far = nullptr;
   ASSERT_EQ(portwave_parse(kFar, nullptr, nullptr, 0, &far), PORTWAVE_OK) << error();
   ASSERT_EQ(portwave_run(far, 100), PORTWAVE_STEP_ERROR);

@@ -78,10 +78,8 @@ StepFault LaneSolver::solve(const double* a, double* b) {
 }
 
 double LaneSolver::residual() const {
-  // Where a descent came to nothing, it began at F_.
-  const double given_up = scaled_size(part_.residual(), part_.magnitude());
-  const double begun = factorised_ ? scaled_size(F_, w_) : given_up;
-  return std::min(given_up, begun);
+  // A descent that came to nothing ends next to where it began.
+  return scaled_size(part_.residual(), part_.magnitude());
 }
 
 double LaneSolver::energy_rounding() const {
