@@ -48,47 +48,54 @@ TEST(TrustedSteps, AStartFarAboveADiodeIsNotThrownBelowZero) {
   }
 }
 
-/// A mass that a force pushes for a microsecond, in a hundred seconds: its speed is a momentum over the mass.
-TEST(TrustedSteps, APulseOfAMicrosecondIsSeen) {
-  for (const double begin_s : {0.0, 1.0, 31.41592653, 50.0, 99.0}) {
-    const std::string begin = std::to_string(begin_s), end = std::to_string(begin_s + 1e-6);
-    const Scenario scenario = parse_scenario(
-        R"({"name": "pulse", "time": {"step": {"kind": "adaptive", "tolerance": 1e-6}, "end_s": 100},
-  "subsystems": [{"name": "m", "type": "mass", "parameters": {"mass_kg": 2},
-    "inputs": {"force": {"kind": "expression",
-                         "expression": "if(t < )" +
-            begin + ", 0, if(t < " + end + R"(, 4e6, 0))"
-  }
-}
-}],
-  "couplings": [{"kind": "free", "ports": ["m.port"]}], "method": {"kind": "auto"}
-})",
-        "pulse.json", ".");
-Stepper stepper(scenario.system, scenario.options);
-stepper.run_until(100.0);
-const double width_s = std::stod(end) - std::stod(begin);
-EXPECT_NEAR(stepper.state("m")[1], 2e6 * width_s, 1e-8) << begin;
-EXPECT_LT(stepper.step_index(), 400) << begin;
-}
+/// A free mass under a force that is an expression.
+Scenario pushed(const std::string& force, double mass_kg, double tolerance, double end_s) {
+  const std::string text =
+      R"json({"name": "pushed", "time": {"step": {"kind": "adaptive", "tolerance": )json" +
+      std::to_string(tolerance * 1e9) + R"json(e-9}, "end_s": )json" + std::to_string(end_s) +
+      R"json(}, "subsystems": [{"name": "m", "type": "mass", "parameters": {"mass_kg": )json" +
+      std::to_string(mass_kg) +
+      R"json(}, "inputs": {"force": {"kind": "expression", "expression": ")json" + force +
+      R"json("}}}], "couplings": [{"kind": "free", "ports": ["m.port"]}],
+  "method": {"kind": "auto"}})json";
+  return parse_scenario(text, "pushed.json", ".");
 }
 
-/// A square wave of an expression: the way of a mass under ±F is known.
+/// A mass that a force pushes for a microsecond, in a hundred seconds: its speed is a momentum over the mass.
+TEST(TrustedSteps, APulseOfAMicrosecondIsSeen) {
+  for (const double begin_s : {0.0, 1.0, 31.415926, 50.0, 99.0}) {
+    const std::string begin = std::to_string(begin_s), end = std::to_string(begin_s + 1e-6);
+    const Scenario scenario =
+        pushed("if(t < " + begin + ", 0, if(t < " + end + ", 4e6, 0))", 2.0, 1e-6, 100.0);
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.run_until(100.0);
+    const double width_s = std::stod(end) - std::stod(begin);
+    EXPECT_NEAR(stepper.state("m")[1], 2e6 * width_s, 1e-8) << begin;
+    EXPECT_LT(stepper.step_index(), 400) << begin;
+  }
+}
+
+/// A square wave of an expression: the way of a mass under such a force is known.
 TEST(TrustedSteps, EndWhereAnExpressionChangesOver) {
-  const Scenario scenario = parse_scenario(
-      R"({"name": "square", "time": {"step": {"kind": "adaptive", "tolerance": 1e-8}, "end_s": 1},
-  "subsystems": [{"name": "m", "type": "mass", "parameters": {"mass_kg": 1},
-    "inputs": {"force": {"kind": "expression", "expression": "if(mod(t, 0.2) < 0.05, 3, -1)"
+  const Scenario scenario = pushed("if(mod(t, 0.2) < 0.05, 3, -1)", 1.0, 1e-8, 1.0);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.run_until(1.0);
+  EXPECT_NEAR(stepper.state("m")[1], 0.0, 1e-12);  // 3 · 0.05 = 0.15
+  // Of each period of 0.2 s: ½·3·.05² + .15·.15 − ½·.15².
+  EXPECT_NEAR(stepper.state("m")[0], 5 * (0.5 * 3 * 0.0025 + 0.0225 - 0.5 * 0.0225), 1e-9);
 }
-}
-}],
-  "couplings": [{"kind": "free", "ports": ["m.port"]}], "method": {"kind": "auto"}
-})",
-      "square.json", ".");
-Stepper stepper(scenario.system, scenario.options);
-stepper.run_until(1.0);
-EXPECT_NEAR(stepper.state("m")[1], 0.0, 1e-12);  // 3 · 0.05 = 0.15
-// Of each period of 0.2 s: ½·3·.05² + .15·.15 − ½·.15².
-EXPECT_NEAR(stepper.state("m")[0], 5 * (0.5 * 3 * 0.0025 + 0.0225 - 0.5 * 0.0225), 1e-9);
+
+/// Steps of one size take an expression that changes over within them by its mean.
+TEST(TrustedSteps, StepsOfOneSizeTakeTheMeanOfAnExpression) {
+  for (const int stages : {1, 2, 3}) {
+    Scenario scenario = pushed("if(t < 1.2345, 0, if(t < 1.2349, 1000, 0))", 2.0, 1e-6, 3.0);
+    scenario.options.sizes.reset();
+    scenario.options.step_s = 0.01;
+    scenario.options.method.waves().stages = stages;
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.run(300);
+    EXPECT_NEAR(stepper.state("m")[1], 1000 * 0.0004 / 2, 1e-12) << stages;
+  }
 }
 
 /// An oscillator that is looked at between the ends of steps.

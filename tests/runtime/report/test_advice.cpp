@@ -42,50 +42,51 @@ void PrintTo(const Poor& poor, std::ostream* out) { *out << poor.rule; }
 
 const std::vector<Poor>& poor_runs() {
   static const std::vector<Poor> kRuns = {
-    {"failed", "The run failed", [](Json& s) { s["failure"] = "part \"A\": no solution"; }},
-    {"violated", "A part creates energy", [](Json& s) { s["certificate"]["status"] = "violated"; }},
-    {"coupling_creates_energy", "The coupling created energy",
-     [](Json& s) {
-       s["guard"] = nullptr;
-       s["certificate"]["status"] = "conditional";
-       s["certificate"]["energy_safety"]["status"] = "not_kept";
-     }},
-    {"coupled_poorly", "coupling is poor", [](Json& s) {
-       s["coupling"] = {{"poor", true}, {"mismatch_share", 0.3}, {"moved_J", 10.0}};
-       {"starts_at_odds", "at odds",
-        [](Json& s) {
-          s["starts_at_odds"] = {{"count", 1}, {"first_s", 0.5}, {"first", "common_flow of a, b"}};
-        }},
-           {"budget_too_small", "too small",
-            [](Json& s) { s["iterations"]["not_converged"] = 500; }},
-           {"wrong_impedance", "converges slowly",
-            [](Json& s) {
-              s["method_options"]["impedance"] = {{"kind", "uniform"}, {"value", 1.0}};
-              s["iterations"]["mean"] = 25.0;
-            }},
-           {"not_looked_at", "takes part in the energy",
-            [](Json& s) {
-              s["method_options"]["tolerance"] = 0.0;
-              s["energy"]["mismatch_J"] = -1.0;
-            }},
-           {"guard_changed_the_motion", "changed the motion",
-            [](Json& s) { s["guard"]["missed_steps"] = 3; }},
-           {"not_resolved", "do not resolve",
-            [](Json& s) {
-              s["resolution"] = {{"status", "alternates"}, {"part", "c"}, {"share", 0.5}};
-            }},
-           {"guard_acts_often", "guard acts often", [](Json& s) { s["guard"]["steps"] = 400; }},
-           {"deadline_missed", "Deadlines are missed",
-            [](Json& s) {
-              s["time_budget"] = {{"steps", 1000}, {"misses", 20}, {"unexplained_misses", 3}};
-            }},
-           {"steps_rejected", "taken back", [](Json& s) { s["step_sizes"]["rejected"] = 600; }},
-           {"far_impedances", "not judged",
-            [](Json& s) { s["certificate"]["uncomputable_islands"] = 1; }},
-           {"waits_for_files", "wait for the files", [](Json& s) { s["recording_wait_s"] = 0.5; }},
-           {"unjudged", "Not all parts",
-            [](Json& s) { s["certificate"]["unjudged_parts"] = {"fmu"}; }},
-     };
+      {"failed", "The run failed", [](Json& s) { s["failure"] = "part \"A\": no solution"; }},
+      {"violated", "A part creates energy",
+       [](Json& s) { s["certificate"]["status"] = "violated"; }},
+      {"coupling_creates_energy", "The coupling created energy",
+       [](Json& s) {
+         s["guard"] = nullptr;
+         s["certificate"]["status"] = "conditional";
+         s["certificate"]["energy_safety"]["status"] = "not_kept";
+       }},
+      {"coupled_poorly", "coupling is poor",
+       [](Json& s) {
+         s["coupling"] = {{"poor", true}, {"mismatch_share", 0.3}, {"moved_J", 10.0}};
+       }},
+      {"starts_at_odds", "at odds",
+       [](Json& s) {
+         s["starts_at_odds"] = {{"count", 1}, {"first_s", 0.5}, {"first", "common_flow of a, b"}};
+       }},
+      {"budget_too_small", "too small", [](Json& s) { s["iterations"]["not_converged"] = 500; }},
+      {"wrong_impedance", "converges slowly",
+       [](Json& s) {
+         s["method_options"]["impedance"] = {{"kind", "uniform"}, {"value", 1.0}};
+         s["iterations"]["mean"] = 25.0;
+       }},
+      {"not_looked_at", "takes part in the energy",
+       [](Json& s) {
+         s["method_options"]["tolerance"] = 0.0;
+         s["energy"]["mismatch_J"] = -1.0;
+       }},
+      {"guard_changed_the_motion", "changed the motion",
+       [](Json& s) { s["guard"]["missed_steps"] = 3; }},
+      {"not_resolved", "do not resolve",
+       [](Json& s) {
+         s["resolution"] = {{"status", "alternates"}, {"part", "c"}, {"share", 0.5}};
+       }},
+      {"guard_acts_often", "guard acts often", [](Json& s) { s["guard"]["steps"] = 400; }},
+      {"deadline_missed", "Deadlines are missed",
+       [](Json& s) {
+         s["time_budget"] = {{"steps", 1000}, {"misses", 20}, {"unexplained_misses", 3}};
+       }},
+      {"steps_rejected", "taken back", [](Json& s) { s["step_sizes"]["rejected"] = 600; }},
+      {"far_impedances", "not judged",
+       [](Json& s) { s["certificate"]["uncomputable_islands"] = 1; }},
+      {"waits_for_files", "wait for the files", [](Json& s) { s["recording_wait_s"] = 0.5; }},
+      {"unjudged", "Not all parts", [](Json& s) { s["certificate"]["unjudged_parts"] = {"fmu"}; }},
+  };
   return kRuns;
 }
 
