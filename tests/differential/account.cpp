@@ -142,7 +142,7 @@ Account account_of(const Network& network, const Course& course) {
       for (int j = 0; j < part.ports(); ++j)
         u[j] = part.effort_in[static_cast<std::size_t>(j)] ? e[j] : f[j];
       for (std::size_t k = 0; k < part.drives.size(); ++k) {
-        u[part.ports() + static_cast<Eigen::Index>(k)] = part.drives[k].at(t);
+        u[part.ports() + static_cast<Eigen::Index>(k)] = part.drives[k].in_step(t, network.step_s);
       }
       PartEnergies energies =
           energies_of(part, matrices[i], network.step_s, course.x[n].segment(state, part.states()),

@@ -3,6 +3,7 @@
 // A network of port-Hamiltonian parts as plain matrices and lists: what the generator makes, and
 // all that the reference and the engine are told. No type of the engine occurs here.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,17 @@ struct Drive {
       0.0;  ///< of a step: it rises from 0 within [from_s, until_s], no sample in between
   double until_s = 0.0;
 
+  /// What a midpoint step around `time_s` sees: the value there, and of a step that rises within it the mean.
+  double in_step(double time_s, double step_s) const {
+    const double begin_s = time_s - 0.5 * step_s, end_s = time_s + 0.5 * step_s;
+    if (kind != Kind::step || until_s <= begin_s || from_s >= end_s) return at(time_s);
+    const auto sum = [this](double t) {  // the integral up to t
+      const double rising_s = std::clamp(t, from_s, until_s) - from_s;
+      return amplitude *
+             (0.5 * rising_s * rising_s / (until_s - from_s) + std::max(0.0, t - until_s));
+    };
+    return (sum(end_s) - sum(begin_s)) / step_s;
+  }
   double at(double time_s) const {
     switch (kind) {
       case Kind::none:

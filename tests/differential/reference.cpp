@@ -162,7 +162,7 @@ class Midpoint {
         rhs.segment(b.state, n) = b.rate * own;
         if (p > 0) rhs.segment(n_ + b.port, p) = b.output * own;
         for (std::size_t k = 0; k < part.drives.size(); ++k) {
-          const T u = static_cast<T>(part.drives[k].at(t));
+          const T u = static_cast<T>(part.drives[k].in_step(t, network_.step_s));
           rhs.segment(b.state, n) += u * b.drive_rate.col(static_cast<Eigen::Index>(k));
           if (p > 0)
             rhs.segment(n_ + b.port, p) += u * b.drive_output.col(static_cast<Eigen::Index>(k));

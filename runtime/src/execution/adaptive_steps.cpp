@@ -49,7 +49,8 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
     : trials_(trials),
       names_of_(waves.system()),
       smallest_s_(sizes.smallest_s),
-      tolerance_(kShareOfStep[std::min(stages, 3) - 1] * sizes.tolerance),
+      share_(kShareOfStep[std::min(stages, 3) - 1]),
+      tolerance_(share_ * sizes.tolerance),
       order_(2 * stages),
       control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
                StepErrorEstimate::power(stages)),
@@ -155,7 +156,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   }
   report.step_s = next.step_s;
   report.rejected_steps = rejected;
-  report.error = error;
+  report.error = error * share_;
   expect_progress(start_s, reached_s);
   trials_.book(report, reached_s);
   estimate_.accept(trials_.record());

@@ -91,6 +91,7 @@ class AdaptiveSteps {
   StepTrials& trials_;
   const System& names_of_;
   double smallest_s_;
+  double share_;      // of the tolerance that one step may have
   double tolerance_;  // of one step
   int order_;
   StepControl control_;

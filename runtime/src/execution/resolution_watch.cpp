@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -94,9 +95,9 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
   const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
   if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
-    look_closely(step + 1);
+    look_closely(step);
   }
-  follows_ = follows_ && step <= last_seen_;
+  follows_ = follows_ && step <= last_seen_ + 1;
   usual_J_ += kMemory * (turned_over - usual_J_);
 }
 
@@ -125,6 +126,16 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
   follows_ = true;
   step_s_ = waves_.step_s();
   ++looks_;
+  try {
+    follow(step, record, a, next);
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    forget();
+    begun_ = step + 1;
+  }
+}
+
+void ResolutionWatch::follow(std::int64_t step, const double* record, const double* a,
+                             const double* next) {
   estimate_.take(record, a, next);
   if (is_estimated(step)) {
     const auto note = [&](int part, int kind, double energy_J) {
@@ -136,9 +147,34 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
     estimate_.for_each_error(next, a, Window::latest, note);
     const bool is_first = step - begun_ == 2 && stages_.count > 1;
     if (is_first) estimate_.for_each_error(next, a, Window::earliest, note);
+    if (is_first) note_bounces(next);
   }
   follow_states(step, next);
   is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
+}
+
+/// The first of three steps has most of all motion in it, and the others have next to nothing of such rates:
+/// what happened there was over within the step. With several stages its parts may cancel in an estimate.
+void ResolutionWatch::note_bounces(const double* next) {
+  constexpr double kMost = 0.5, kOver = 0.0025;
+  for (const Rates& own : rates_) {
+    double rates_J[3] = {};  // latest first
+    for (int back = 0; back < 3; ++back) {
+      for (int stage = 0; stage < stages_.count; ++stage) {
+        for (int i = 0; i < own.states; ++i) {
+          scratch_[at(i)] = estimate_.rate(back, own.part, stage, i);
+        }
+        rates_J[back] =
+            std::max(rates_J[back], estimate_.energy_of(own.part, next, scratch_.data()));
+      }
+    }
+    const int kind = estimate_.kind_of(own.part);
+    if (!(rates_J[2] > kMost * estimate_.scale_J(kind))) continue;
+    if (!(std::max(rates_J[0], rates_J[1]) < kOver * rates_J[2])) continue;
+    const double energy_J = 0.25 * rates_J[2];
+    Finding& worst = jumps_[at(kind)];
+    if (energy_J > worst.energy_J) worst = {energy_J, 0.0, begun_, own.part};
+  }
 }
 
 void ResolutionWatch::follow_states(std::int64_t step, const double* next) {

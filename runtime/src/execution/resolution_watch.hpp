@@ -21,6 +21,7 @@ class StateArchive;
 ///
 /// It sees the first steps of a run, some after a change that somebody made or that shows in the
 /// energy, and some in every few thousand, one after another.
+/// What a callback of a part throws here ends the look.
 /// Cost: a pass over states and ports, and in some of these steps what StepErrorEstimate costs.
 /// Allocates at construction only.
 class ResolutionWatch {
@@ -77,6 +78,8 @@ class ResolutionWatch {
 
   bool is_estimated(std::int64_t step) const;
   void forget();
+  void follow(std::int64_t step, const double* record, const double* a, const double* next);
+  void note_bounces(const double* next);
   void follow_states(std::int64_t step, const double* next);
   void note_alternation(std::int64_t step, int part, const double* next);
   void note_port(const Sequence& own, double largest, int port, bool of_flow);

@@ -81,7 +81,11 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   constexpr std::size_t kLine = kAlignment / sizeof(double);
   std::size_t size = 0, states = 0;
   for (const BatchSlot& slot : waves.batches()) {
-    if (slot.batch->stages() != stages && others == OtherParts::none) {
+    const bool takes_substeps = std::ranges::any_of(slot.parts, [&](int part) {
+      return waves.system().parts()[at(part)].component->substeps() != 1;
+    });
+    batch_tells_.push_back(slot.batch->stages() == stages && !takes_substeps ? 1 : 0);
+    if (batch_tells_.back() == 0 && others == OtherParts::none) {
       throw std::logic_error("a batch does not tell the increments of its stages");
     }
     batch_offset_.push_back(size);
@@ -126,7 +130,7 @@ std::size_t StepErrorEstimate::offset(int part, int row) const {
 void StepErrorEstimate::take(const double* record, const double* a, const double* next) {
   for (std::size_t i = 0; i < waves_.batches().size(); ++i) {
     const BatchSlot& slot = waves_.batches()[i];
-    if (slot.batch->stages() != stages_.count) continue;
+    if (batch_tells_[i] == 0) continue;
     slot.batch->stage_increments(slot.all(), record + slot.record, a + slot.wave,
                                  next + slot.record,
                                  steps_[0].increments.data() + batch_offset_[i]);
@@ -214,7 +218,7 @@ std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) con
 }
 
 bool StepErrorEstimate::is_judged(int part) const {
-  return waves_.batch(waves_.slot(part).batch).batch->stages() == stages_.count &&
+  return batch_tells_[at(waves_.slot(part).batch)] != 0 &&
          waves_.system().parts()[at(part)].port_hamiltonian() != nullptr;
 }
 

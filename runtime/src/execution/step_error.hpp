@@ -40,7 +40,8 @@ class StepErrorEstimate {
   /// Which 2s + 1 stages of three steps an estimate is made of: all of the last two and one before, or all
   /// of the first two and one after. What happens in the first of all steps only the second sees.
   enum class Window { latest, earliest };
-  /// Parts whose batches have another number of stages: there are none, or they are not judged.
+  /// Parts whose batches have another number of stages, or take substeps: there are none, or they are not
+  /// judged.
   enum class OtherParts { none, left_out };
 
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
@@ -89,6 +90,8 @@ class StepErrorEstimate {
   bool is_judged(int part) const;
   /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
   double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
+  /// Of the step so many steps before it, up to 2.
+  double rate(int back, int part, int stage, int state) const;
   double last_rate(int part, int stage, int state) const { return rate(1, part, stage, state); }
   /// All of √bᵢ h ẋᵢ of the step that was taken, and where of it the row of the first state of a part at a
   /// stage begins, and the distance of its next row.
@@ -124,7 +127,6 @@ class StepErrorEstimate {
   };
 
   std::size_t offset(int part, int row) const;
-  double rate(int back, int part, int stage, int state) const;
   bool form_difference(Window window);
   bool is_node(Window window, int back, int stage) const;
   void measure_waves(const double* a);
@@ -145,6 +147,7 @@ class StepErrorEstimate {
 
   const WaveDiscretisation& waves_;
   const GaussStages& stages_;
+  std::vector<char> batch_tells_;          // the increments of the stages of a step
   std::vector<std::size_t> batch_offset_;  // in a Step's increments
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_
   std::array<Step, 3> steps_;              // [0]: taken, then latest first

@@ -377,6 +377,7 @@ double Stepper::motion_of(int part) {
 
 void Stepper::look() noexcept {
   if (!std::has_single_bit(static_cast<std::uint64_t>(step_index()))) return;
+  if (waves() == nullptr) return;
   try {
     ++looks_.count;
     if (const auto residual = engine_->coupling_residual()) {

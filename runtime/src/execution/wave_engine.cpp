@@ -205,14 +205,14 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
                            : ledger_.close(committed());
     if (guard_) guard_->count(clock_.steps());
   }
-  const bool watched = is_watched();
+  if (watch_ && uses_ledger_) watch_->note_energy(clock_.steps(), report.energy);
+  if (changes_ && changes_->next(clock_.time_s(), 2.0 * step_s) <= end_s) {
+    watch_->look_closely(clock_.steps());
+  }
+  const bool watched = is_watched() && (!lead_ || lead_->orders().ranks().rank() == 0);
   if (watched) {
     watch_->look(clock_.steps(), now_.record.data(), next_.a.data(), next_.record.data());
   }
-  if (changes_ && changes_->next(clock_.time_s(), 2.0 * step_s) <= end_s) {
-    watch_->look_closely(clock_.steps() + 1);
-  }
-  if (watch_ && uses_ledger_) watch_->note_energy(clock_.steps(), report.energy);
   accept(end_s, step_s);
   if (watched && !lead_) {
     watch_->look_at_ports(now_.a.data(), now_.b.data(), port_waves_, port_weights_);

@@ -87,7 +87,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   certificate_.emplace(waves_, update_, ledger_, options_.certify == Certify::full, unrepeatable);
   make_executor();
   plan_step();
-  if (!slices_) {
+  if (!slices_ && options_.certify != Certify::none) {
     watch_.emplace(waves_, run_.stages(), now_.record.data(),
                    static_cast<int>(system.scalar_ports().size()));
     begin_watching();

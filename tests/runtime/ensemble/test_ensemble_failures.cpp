@@ -180,7 +180,9 @@ TEST(EnsembleStart, RolloutHasNaNWhereAReplicaFailed) {
     builder.connect("A.coupling", "B.coupling");
     return builder.build();
   };
-  Ensemble ensemble(kReplicas, replica, options_of("budget"), {.threads = 2, .chunk = 3});
+  StepperOptions options = options_of("budget");
+  options.start = Start::as_given;
+  Ensemble ensemble(kReplicas, replica, options, {.threads = 2, .chunk = 3});
   std::vector<double> x0(kReplicas * 4, 0.1), u(kReplicas * kSteps, 1.0), x(kReplicas * kSteps * 4);
   const double nan = std::nan("");
   x0[1 * 4 + 2] = nan;

@@ -64,7 +64,7 @@ Network pairs() {
     builder.join(joint::Free{}, {a + ".left"});
     builder.join(joint::Fixed{}, {b + ".right"});
   }
-  Network out{"pairs", builder.build(), {}};
+  Network out{"pairs", builder.build(), {.method = WaveCoupling{}}};
   out.options.step_s = 0.01;
   out.options.method.waves().impedance = {2.0};
   return out;
@@ -148,7 +148,7 @@ TEST(SharedGuard, ChangesNoBitOfPartsWithManyPorts) {
   }
   builder.join(joint::Fixed{}, {"hub0.up"});
   builder.join(joint::Free{}, {fmt::format("hub{}.p{}", kHubs - 1, kLimbs)});
-  Network hubs{"hubs", builder.build(), {}};
+  Network hubs{"hubs", builder.build(), {.method = WaveCoupling{}}};
   ASSERT_EQ(hubs.system.island_count(), 1);
   hubs.options.step_s = 0.02;
   hubs.options.method.waves().impedance = {4.0};

@@ -93,11 +93,12 @@ TEST(StartPorts, OfNonlinearPartsSolveTheirLaws) {
 
 // Where the velocities of a joint differ nothing is determined: then it is what the first step makes of it.
 TEST(StartPorts, AtOddsAreTheMeansOfTheFirstStep) {
-  const Scenario scenario = scenario_of(R"(
+  const Scenario scenario =
+      scenario_of(R"(
       {"name": "a", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 2}},
       {"name": "b", "type": "mass", "parameters": {"mass_kg": 3}, "initial_state": {"velocity": 1}})",
-                                        R"({"kind": "common_flow", "ports": ["a.port", "b.port"]})",
-                                        R"({"step_s": 0.01, "steps": 5})", R"({"kind": "auto"})");
+                  R"({"kind": "common_flow", "ports": ["a.port", "b.port"]})",
+                  R"({"step_s": 0.01, "steps": 5, "start": "as_given"})", R"({"kind": "auto"})");
   Stepper stepper(scenario.system, scenario.options);
   const double before = at_start(stepper, "a.port.effort");
   EXPECT_TRUE(std::isfinite(before));

@@ -562,7 +562,7 @@ TEST(StepSizes, StagesLeftOpenFollowTheTolerance) {
     return stepper.waves()->stages();
   };
   EXPECT_EQ(stages_at(2e-2), 1);
-  EXPECT_EQ(stages_at(1e-3), 2);
+  EXPECT_EQ(stages_at(1e-3), 3);
   EXPECT_EQ(stages_at(1e-6), 3);
   StepperOptions fixed = sized(0, 1e-6, 0.05);
   fixed.sizes.reset();

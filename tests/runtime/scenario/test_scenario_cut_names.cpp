@@ -42,7 +42,7 @@ Json beam_scenario() {
       {.elements = 15, .mass_damping_per_s = 0.2, .stiffness_damping_s = 1e-4, .clamped = true});
   Json scenario = Json::parse(R"json({
     "name": "cut",
-    "time": {"step_s": 0.01, "steps": 50},
+    "time": {"step_s": 0.01, "steps": 50, "start": "as_given"},
     "subsystems": [
       {"name": "beam", "type": "second_order_system",
        "parameters": {

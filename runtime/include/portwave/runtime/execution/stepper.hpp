@@ -477,7 +477,8 @@ class Stepper {
   const CouplingLooks& coupling() const { return looks_; }
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
-  /// Of wave coupling; empty where nobody looks: without waves, and in a slice of a system.
+  /// Of wave coupling; empty where nobody looks: without waves, with Certify::none, and in a slice of a
+  /// system.
   std::optional<Resolution> resolution() const;
   /// How steps kept to the time budget; nothing without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
