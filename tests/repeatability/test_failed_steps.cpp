@@ -314,7 +314,7 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     for (const char* port : {"a.south", "b.south", "b.east"}) builder.join(joint::Fixed{}, {port});
     return builder.build();
   };
-  StepperOptions options;
+  StepperOptions options{.method = WaveCoupling{}};
   options.start = Start::as_given;
   options.step_s = 0.01;
   options.method.waves().impedance = {30.0};

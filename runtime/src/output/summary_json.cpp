@@ -216,7 +216,7 @@ Json missed_json(const RunSummary& summary) {
 Json resolution_json(const RunSummary& summary) {
   if (!summary.resolution) return nullptr;
   const Resolution& worst = *summary.resolution;
-  Json json = {{"status", std::string(to_string(worst.kind))}, {"steps_looked_at", worst.looks}};
+  Json json = {{"status", std::string(to_string(worst.kind))}};
   if (summary.is_resolved()) return json;
   json["part"] = summary.unresolved_part;
   json["port"] = summary.unresolved_port.empty() ? Json(nullptr) : Json(summary.unresolved_port);
