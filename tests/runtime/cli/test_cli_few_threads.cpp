@@ -94,7 +94,8 @@ TEST(CliFewThreads, RunsAndStudiesDoWithThoseThatThereAre) {
     }
   }
   // Control: where there are enough nothing is said.
-  EXPECT_FALSE(contains(user.run(1000, lines[0] + Words{"--threads", "2"}).err, "threads were asked for"));
+  EXPECT_FALSE(
+      contains(user.run(1000, lines[0] + Words{"--threads", "2"}).err, "threads were asked for"));
 }
 
 TEST(CliFewThreads, AScalingStudyMeasuresNoMoreThanThereAre) {
