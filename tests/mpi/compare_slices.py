@@ -172,7 +172,11 @@ def templates_give_the_same_bits(folder):
             found = {}
             for r in range(ranks):
                 found.update(columns(many / f"rank-{r}" / "trajectory.csv"))
-            same = found == columns(one / "trajectory.csv") and all(
+            # Slices do not know efforts and flows of the start.
+            def after_start(rows):
+                return {name: values[1:] for name, values in rows.items()}
+
+            same = after_start(found) == after_start(columns(one / "trajectory.csv")) and all(
                 without_times(many / f"rank-{r}" / "summary.json") == without_times(one / "summary.json")
                 for r in range(ranks))
             expect(same, f"templates of {blocks}, {ranks} ranks: differ from one process")
