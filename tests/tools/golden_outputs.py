@@ -65,6 +65,10 @@ METHODS = {
     "interface": wave_method("interface", iterations=20, tolerance=1e-11),
     "auto": wave_method("auto"),
     "auto_late": wave_method("auto", iterations=12, tolerance=1e-12),
+    "auto_stages_2": wave_method("auto", stages=2),
+    "auto_stages_3": wave_method("auto", stages=3),
+    "dr_stages_3": wave_method("douglas-rachford", iterations=8, stages=3, guard=True,
+                               impedance={"kind": "matched"}),
     "strang": wave_method("strang"),
     "lions_mercier": wave_method("lions-mercier", iterations=8, window_steps=5),
     "jacobi": wave_method("jacobi", iterations=8, window_steps=5),
@@ -107,6 +111,12 @@ OTHERS = {
                   "/method=" + json.dumps(METHODS["pr"])],
     "refused_relaxation": ["run", None, "--set", "/method=" + json.dumps(
         {**METHODS["pr"], "relaxation": 1.5})],
+    "adaptive": ["run", None, "--json", "--quiet", "--steps", "10", "--set",
+                 '/time/step={"kind": "adaptive", "tolerance": 1e-5}',
+                 "--set", '/method={"kind": "auto"}'],
+    "adaptive_stages_3": ["run", None, "--json", "--quiet", "--steps", "10", "--set",
+                          '/time/step={"kind": "adaptive", "tolerance": 1e-6}',
+                          "--set", '/method={"kind": "auto", "stages": 3}'],
     "validate": ["validate", None],
 }
 
