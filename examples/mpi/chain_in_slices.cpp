@@ -26,8 +26,8 @@
 #include <vector>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/execution/slice_builder.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
 namespace {

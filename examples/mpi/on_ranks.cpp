@@ -6,8 +6,8 @@
 #include <exception>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) {

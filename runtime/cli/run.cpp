@@ -15,10 +15,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/execution/followers.hpp>
-#include <portwave/runtime/execution/slice_builder.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
+#include <portwave/runtime/ranks/followers.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
 
@@ -264,10 +264,9 @@ struct LiveView {
              StatusLine& status, std::ostream& err) {
     if (!arguments.live && !arguments.serve) return;
     const bool is_chosen = stepper.step_sizes() != nullptr;
-    const double end_s =
-        is_chosen ? scenario.end_s
-                  : stepper.start_s() +
-                        static_cast<double>(scenario.steps) * scenario.options.step_s;
+    const double end_s = is_chosen ? scenario.end_s
+                                   : stepper.start_s() + static_cast<double>(scenario.steps) *
+                                                             scenario.options.step_s;
     if (arguments.serve) {
       page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
       server.emplace(*arguments.serve, *page);

@@ -18,8 +18,8 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/execution/slice_builder.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 

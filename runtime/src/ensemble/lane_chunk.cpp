@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "execution/fault_replay.hpp"
-#include "execution/guard_commit.hpp"
-#include "execution/wave_start.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
-#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "step/fault_replay.hpp"
+#include "step/guard_commit.hpp"
+#include "step/wave_start.hpp"
 
 namespace portwave {
 namespace {

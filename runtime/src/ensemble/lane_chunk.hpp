@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "ensemble/chunk.hpp"
-#include "execution/executor.hpp"
-#include "execution/extrapolated_start.hpp"
-#include "execution/island_watch.hpp"
-#include "execution/staged_run.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/island_watch.hpp"
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/energy/island_ledger.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
+#include "step/extrapolated_start.hpp"
+#include "step/staged_run.hpp"
 
 namespace portwave {
 
@@ -97,7 +97,7 @@ class LaneChunk final : public Chunk {
 
   int alive_ = 0;
   std::vector<ReplicaStatus> statuses_;
-  std::vector<double> met_gap_J_;  // for the guard, by replica; empty without a tolerance
+  std::vector<double> met_gap_J_;        // for the guard, by replica; empty without a tolerance
   std::vector<MissedTolerance> missed_;  // with a tolerance
   struct Resting {
     int part;

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/method/method_table.hpp"
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "study/deviation.hpp"
 #include "study/stepped_scenario.hpp"
