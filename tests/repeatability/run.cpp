@@ -12,6 +12,7 @@
 
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "repeatability/networks.hpp"
 
@@ -131,7 +132,7 @@ Record run_on_ranks(const Case& of, const Way& way, const StepperOptions& option
     StepperOptions own = options;
     own.ranks = ranks;
     Stepper stepper(*of.system, own);
-    if (ranks->rank() != 0) return stepper.follow();
+    if (ranks->rank() != 0) return RankedStepper(stepper).follow();
     out = steps_of(stepper, of, way.look_every);
   };
   run_thread_ranks(way.ranks, body, {.lateness = {}, .seed = way.jitter});

@@ -18,6 +18,7 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
@@ -281,7 +282,7 @@ TEST_F(FailedSteps, LeaveNothingBehind) {
       StepperOptions own = options;
       own.ranks = ranks;
       Stepper stepper(of_rank, own);
-      if (ranks->rank() != 0) return stepper.follow();
+      if (ranks->rank() != 0) return RankedStepper(stepper).follow();
       found = run(stepper, traps, calls);
     });
     EXPECT_TRUE(expected == found) << method.name << ", ranks";

@@ -324,11 +324,36 @@ void Task::examine(const Bound& bound, const StepArrays& s) const {
 
 void Task::recommit(const StepArrays& s, std::span<const char> islands) {
   outcome = {};
-  const bool marked = std::any_of(islands_.begin(), islands_.end(),
-                                  [&](int island) { return islands[at(island)] != 0; });
-  if (!marked) return;
+  const auto is_marked = [&](int island) { return islands[at(island)] != 0; };
+  if (std::ranges::none_of(islands_, is_marked)) return;
   PhaseStatus failure;
-  if (!commit(s, failure)) outcome = {TaskOutcome::kCommit, std::move(failure)};
+  const bool sound = std::ranges::all_of(islands_, is_marked)
+                         ? commit(s, failure)
+                         : commit_islands(s, is_marked, failure);
+  if (!sound) outcome = {TaskOutcome::kCommit, std::move(failure)};
+}
+
+/// Only the lane groups in which some island is marked: what others have committed stays as it is.
+template <class IsMarked>
+bool Task::commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure) {
+  bool sound = true;
+  for (const auto* slices : {&edge_, &core_}) {
+    for (const TaskSlice& slice : *slices) {
+      const BatchSlot& batch = waves_.batch(slice.batch);
+      const int group = batch.batch->lane_group();
+      for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
+        const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
+        bool is_any = false;
+        for (int lane = lanes.first; lane < lanes.last; ++lane) {
+          is_any = is_any || is_marked(waves_.system().island_of_part(batch.parts[at(lane)]));
+        }
+        if (!is_any) continue;
+        sound = commit_slowly({slice.batch, lanes}, s, failure) && sound;
+        if (s.ledger != nullptr) s.ledger->examine(slice.batch, lanes, s.a, s.b_next);
+      }
+    }
+  }
+  return sound;
 }
 
 void Task::copy_island(std::size_t index, const double* from, double* to) const {

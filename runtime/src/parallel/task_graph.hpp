@@ -208,6 +208,8 @@ class Task {
   /// too; failure_ then says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
+  template <class IsMarked>
+  bool commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure);
   // Not within `commit`, which would get a frame for its failures.
   [[gnu::noinline]] bool commit_slowly(const TaskSlice& slice, const StepArrays& s,
                                        PhaseStatus& failure) const;

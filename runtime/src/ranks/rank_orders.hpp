@@ -48,21 +48,18 @@ class RankOrders {
   /// On other ranks than 0: waits for the next one.
   RankOrder receive();
 
-  /// As long as it lives, all ranks carry out one order.
+  /// All ranks are carrying out one order, from here to `leave`.
+  void enter() { ++depth_; }
+  void leave() { --depth_; }
   class Common {
    public:
-    /// `orders`: null where one process has the whole system.
-    explicit Common(RankOrders* orders) : orders_(orders) {
-      if (orders_ != nullptr) ++orders_->depth_;
-    }
-    ~Common() {
-      if (orders_ != nullptr) --orders_->depth_;
-    }
+    explicit Common(RankOrders& orders) : orders_(orders) { orders_.enter(); }
+    ~Common() { orders_.leave(); }
     Common(const Common&) = delete;
     Common& operator=(const Common&) = delete;
 
    private:
-    RankOrders* orders_;
+    RankOrders& orders_;
   };
 
  private:

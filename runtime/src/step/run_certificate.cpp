@@ -73,12 +73,13 @@ void RunCertificate::examine(double* record, std::int64_t index,
 }
 
 void RunCertificate::take_findings(const EnergyLedger& ledger) {
-  certificate_.worst_passivity_part = ledger.worst_part();
-  certificate_.worst_passivity_step = ledger.worst_step();
-  certificate_.is_part_active = ledger.is_part_active();
-  certificate_.broken_law = ledger.broken_law();
-  if (ledger.growth()) {
-    certificate_.growth = ledger.growth();
+  const LawFinding finding = ledger.finding();
+  certificate_.worst_passivity_part = static_cast<int>(finding.worst_part);
+  certificate_.worst_passivity_step = finding.worst_step;
+  certificate_.is_part_active = finding.is_part_active;
+  certificate_.broken_law = finding.broken_law;
+  if (finding.growth) {
+    certificate_.growth = finding.growth;
     condition();
   }
   const bool was_unjudged = certificate_.uncomputable_islands > 0;
@@ -89,7 +90,7 @@ void RunCertificate::take_findings(const EnergyLedger& ledger) {
              !certifier_ && certificate_.status == CertificateStatus::conditional) {
     certificate_.status = CertificateStatus::holds;  // that was at a start from rest
   }
-  if (ledger.violated()) certificate_.status = CertificateStatus::violated;
+  if (finding.is_violated()) certificate_.status = CertificateStatus::violated;
 }
 
 void RunCertificate::condition() {

@@ -38,11 +38,7 @@ class RunCertificate {
   /// What the ledger has found so far.
   void take(const EnergyLedger& ledger) {
     certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
-    if (ledger.is_sound() && certificate_.worst_passivity_step == ledger.worst_step() &&
-        certificate_.uncomputable_islands == 0) {
-      return;
-    }
-    take_findings(ledger);
+    if (ledger.found_at() == ledger.steps() - 1) take_findings(ledger);
   }
   /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most
   /// of the gap.

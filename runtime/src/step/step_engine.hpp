@@ -15,6 +15,7 @@
 
 namespace portwave {
 
+class RankTogether;
 class StateArchive;
 
 /// What a Stepper steps with: wave coupling, or a method without waves. Here stands what both truly
@@ -40,17 +41,8 @@ class StepEngine {
     std::function<void(std::span<const std::byte>)> told;
   };
   virtual void follow(const Hooks&) {}
-  virtual void release_followers() {}
-  /// The stepper is complete: from now on rank 0 tells the others what to do.
-  virtual void lead() {}
-  /// As Stepper::ranks and what stands there.
-  virtual Ranks* ranks() const { return nullptr; }
-  virtual int rank_of_part(int /*part*/) const { return 0; }
-  virtual void tell_followers(std::span<const std::byte> /*message*/) {}
-  virtual int prepare_channels(std::span<const ScalarChannel> /*channels*/) { return 0; }
-  virtual void read_channels(int /*set*/, std::span<double> /*values*/) {}
-  virtual void read_own(std::span<const ScalarChannel> /*channels*/, std::span<double> /*values*/) {
-  }
+  /// What ranks that step the system together do; null: one process alone.
+  virtual RankTogether* ranks() { return nullptr; }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// Of the stepper, which stays where it is when that is moved.

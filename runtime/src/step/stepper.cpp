@@ -20,6 +20,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "ranks/rank_together.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/rank_agreement.hpp"
@@ -172,24 +173,6 @@ std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptio
   return check;
 }
 
-void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
-  const System& system = stepper.system();
-  const bool is_of_port =
-      channel.kind != ScalarChannel::Kind::state && channel.kind != ScalarChannel::Kind::storage;
-  bool fits = is_of_port ? channel.index >= 0 && at(channel.index) < system.scalar_ports().size()
-                         : channel.part >= 0 && at(channel.part) < system.parts().size();
-  if (fits && channel.kind == ScalarChannel::Kind::state) {
-    const Signature& signature = system.parts()[at(channel.part)].component->signature();
-    fits = channel.index >= 0 && channel.index < signature.state_size();
-  }
-  if (!fits) throw std::out_of_range("the system has no such channel");
-  const bool is_wave = channel.kind == ScalarChannel::Kind::incident ||
-                       channel.kind == ScalarChannel::Kind::outgoing;
-  if (is_wave && stepper.waves() == nullptr) {
-    throw std::invalid_argument("the method couples without waves");
-  }
-}
-
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
   throw std::invalid_argument(
@@ -240,50 +223,8 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
   start_check_ = checked_start(*engine_, options);
   if (!is_shared(options)) return;
   expect_same_stepper(*this, *options.ranks);
-  engine_->lead();
+  engine_->ranks()->lead();
 }
-
-void Stepper::follow() {
-  const Acting acting(engine_->activity(), Activity::Kind::step);
-  engine_->follow({});
-}
-void Stepper::follow(Follower& follower) {
-  const Acting acting(engine_->activity(), Activity::Kind::step);
-  engine_->follow({[&](const StepReport& report) { follower.stepped(*this, report); },
-                   [&](std::span<const std::byte> message) { follower.told(*this, message); }});
-}
-Ranks* Stepper::ranks() const { return engine_->ranks(); }
-int Stepper::rank_of_part(int part) const {
-  expect_part(system(), part);
-  return engine_->rank_of_part(part);
-}
-void Stepper::tell_followers(std::span<const std::byte> message) const {
-  engine_->tell_followers(message);
-}
-
-int Stepper::prepare_channels(std::span<const ScalarChannel> channels) const {
-  for (const ScalarChannel& own : channels) check_channel(*this, own);
-  if (engine_->ranks() != nullptr) return engine_->prepare_channels(channels);
-  channels_.emplace_back(channels.begin(), channels.end());
-  return static_cast<int>(channels_.size()) - 1;
-}
-
-void Stepper::read_channels(int set, std::span<double> values) const {
-  if (engine_->ranks() != nullptr) return engine_->read_channels(set, values);
-  expect_number("set of channels", set, channels_.size());
-  const std::vector<ScalarChannel>& channels = channels_[at(set)];
-  expect_room(channels.size(), values.size());
-  for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
-}
-
-void Stepper::read_own(std::span<const ScalarChannel> channels, std::span<double> values) const {
-  expect_room(channels.size(), values.size());
-  for (const ScalarChannel& own : channels) check_channel(*this, own);
-  if (engine_->ranks() != nullptr) return engine_->read_own(channels, values);
-  for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
-}
-
-void Stepper::release_followers() { engine_->release_followers(); }
 
 Stepper::Stepper(System&& system, const StepperOptions& options)
     : Stepper(std::make_unique<System>(std::move(system)), options) {}

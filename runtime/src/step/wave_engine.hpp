@@ -9,21 +9,13 @@
 #include <vector>
 
 #include "parallel/clock.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/pace.hpp"
 #include "parallel/state_view.hpp"
 #include "parallel/step_profiler.hpp"
-#include "parallel/wave_state.hpp"
-#include "portwave/coupling/energy/energy_ledger.hpp"
-#include "portwave/coupling/energy/guard.hpp"
-#include "portwave/coupling/waves/anderson.hpp"
-#include "portwave/subsystems/base/staggered.hpp"
-#include "ranks/slice_sums.hpp"
+#include "ranks/rank_together.hpp"
 #include "step/adaptive_steps.hpp"
-#include "step/extrapolated_start.hpp"
 #include "step/input_changes.hpp"
-#include "step/interface_solvers.hpp"
-#include "step/rank_lead.hpp"
+#include "step/macro_step.hpp"
 #include "step/resolution_watch.hpp"
 #include "step/run_certificate.hpp"
 #include "step/runner.hpp"
@@ -34,12 +26,17 @@
 
 namespace portwave {
 
-/// Steps with wave coupling. A macro-step in order: freeze, iterate, commit, guard, ledger. What is
-/// `next` is written by the step and becomes current only when all of it has succeeded.
+/// Steps with wave coupling: a MacroStep, and what a run has beside it. That is the choice of the method,
+/// steps that choose their size, deadlines, the certificate, the watch over what steps resolve, and other
+/// ranks.
 ///
-/// The step is in wave_engine.cpp, how the engine is put together in wave_engine_setup.cpp, and what is
-/// asked and changed between steps in wave_engine_access.cpp.
-class WaveEngine final : public StepEngine, public WaveView, private StepTrials {
+/// How the engine is put together is in wave_engine_setup.cpp, and what is asked and changed between steps in
+/// wave_engine_access.cpp.
+class WaveEngine final : public StepEngine,
+                         public WaveView,
+                         public RankedEngine,
+                         private MacroStep::Failures,
+                         private StepTrials {
  public:
   WaveEngine(const System& system, const StepperOptions& given);
 
@@ -47,32 +44,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepReport step_towards(double limit_s) override;
 
   // Several ranks.
-  void lead() override {
-    if (lead_) lead_->orders().begin();
-  }
-  void follow(const Hooks& hooks) override {
-    if (lead_) lead_->follow(hooks);
-  }
-  void release_followers() override {
-    if (lead_) lead_->release_followers();
-  }
-  Ranks* ranks() const override { return lead_ && !slices_ ? &lead_->orders().ranks() : nullptr; }
-  int rank_of_part(int part) const override { return lead_ ? lead_->rank_of_part(part) : 0; }
-  void tell_followers(std::span<const std::byte> message) override {
-    lead_->tell_followers(message);
-  }
-  int prepare_channels(std::span<const ScalarChannel> channels) override {
-    return lead_->prepare_channels(channels);
-  }
-  void read_channels(int set, std::span<double> values) override {
-    lead_->read_channels(set, values);
-  }
-  void read_own(std::span<const ScalarChannel> channels, std::span<double> values) override {
-    lead_->read_own(channels, values);
-  }
+  RankTogether* ranks() override { return ranks_; }
+  void follow(const Hooks& hooks) override;
+  void carry_out(Together::Order::Kind kind, double value) override;
+  double read(const ScalarChannel& channel) override { return portwave::read(*this, channel); }
 
   // What it steps, and how.
-  const StepClock& clock() const override { return clock_; }
+  const StepClock& clock() const override { return step_.clock(); }
   const System& system() const override { return run_.given(); }
   int threads() const override { return runner_.executor->threads(); }
   int tasks() const override { return runner_.executor->tasks(); }
@@ -83,7 +61,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // What was committed.
   std::span<const double> state(int part) override;
   std::span<const double> first_state(int part) override {
-    return states_.of(part, now_.record.data());
+    return states_.of(part, step_.now().record.data());
   }
   EffortFlow effort_flow(int scalar_port) override;
   double storage(int part) override;
@@ -91,7 +69,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   EffortFlow port_at(int scalar_port, double time_s) override;
 
   // What may change between two steps.
-  std::span<double> settings() override { return settings_; }
+  std::span<double> settings() override { return step_.settings(); }
   void settings_changed() override;
   void component_changed(int part, double more_J) override;
   void component_restored(int part) override {
@@ -100,11 +78,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   // Accounts.
-  bool keeps_ledger() const override { return uses_ledger_; }
-  const EnergyTotals& energy() const override { return ledger_.totals(); }
+  bool keeps_ledger() const override { return step_.keeps_ledger(); }
+  const EnergyTotals& energy() const override { return step_.ledger().totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
   std::string name_of_part(int number) const override {
-    return slices_ ? slices_->kept_name(number) : StepEngine::name_of_part(number);
+    return together_->kept_name(system(), number);
   }
   const IterationStatistics& iterations() const override { return statistics_; }
   std::optional<double> coupling_residual() override;
@@ -130,9 +108,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   bool follows_state() const override { return tuner().follows_state(); }
   const TuningStatistics& tuning() const override { return tuning_; }
   std::span<const GuardUse> guard_uses() const override {
-    return guard_ ? guard_->uses() : std::span<const GuardUse>{};
+    return guarded() ? guarded()->uses() : std::span<const GuardUse>{};
   }
-  const GuardStatistics* guard() const override { return guard_ ? &guard_->statistics() : nullptr; }
+  const GuardStatistics* guard() const override {
+    return guarded() ? &guarded()->statistics() : nullptr;
+  }
   PartEnergies energies_of(int part) const override;
   double tank(int island) const override;
   int iterations_of_island(int island) const override;
@@ -144,30 +124,17 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   };
 
   // The step (wave_engine.cpp).
-  void freeze(double time_s);
-  PhaseStatus freeze_own(const double* driven, bool driven_only);
-  StepReport iterate_and_commit(Moments& moments);
-  StepResult run(bool timed);
-  void begin_interface();
-  StepReport summarise(const StepResult& result) const;
-  void keep_within_tanks();
+  void iterate(Moments& moments);
+  void guard_step();
   void book(StepReport& report, double end_s, double step_s);
-  void accept(double end_s, double step_s);
   void count_iterations(const StepReport& report);
-  InterfaceResidual::Share largest_missing_share() const;
   void note_times(StepReport& report, const Moments& moments);
   void retune();
   Clock::time_point await_turn(double step_s);
-  [[noreturn]] void fail(const PhaseStatus& status, int iteration);
+
+  // As MacroStep::Failures.
+  [[noreturn]] void failed(const PhaseStatus& status, int iteration) override;
   FailedSolve failed_solve(const PhaseStatus& status) const;
-  void fail_if(const PhaseStatus& status, int iteration) {
-    if (!status.ok()) fail(status, iteration);
-  }
-  void fail_at_commit_if(const PhaseStatus& status) {
-    if (!status.ok() && interface_) interface_->current().revoke();
-    fail_if(status, options_.method.waves().iterations);
-  }
-  void replay(int noticed_at);
 
   // As StepTrials: steps that choose their size (wave_engine.cpp).
   void use(double step_s) override;
@@ -177,16 +144,15 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void go_on() override;
   void save() override;
   void restore() override;
-  double time_s() const override { return clock_.time_s(); }
-  std::int64_t step_index() const override { return clock_.steps(); }
-  const double* record() const override { return now_.record.data(); }
-  const double* next() const override { return next_.record.data(); }
-  const double* incident() const override { return next_.a.data(); }
+  double time_s() const override { return step_.clock().time_s(); }
+  std::int64_t step_index() const override { return step_.clock().steps(); }
+  const double* record() const override { return step_.now().record.data(); }
+  const double* next() const override { return step_.next().record.data(); }
+  const double* incident() const override { return step_.next().a.data(); }
 
   // Setting up (wave_engine_setup.cpp).
   void begin_watching();
   void resolve_method();
-  void prepare_iteration();
   void make_executor();
   void rehearse_solves();
   void plan_step();
@@ -198,7 +164,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void scatter_anew(std::span<const double> by_port);
   void impedances_changed();
   void take_over_maps();
-  void bind_executor();
   void rebind();
   void refuse_with_ranks() const;
   void expect_own(int part) const;
@@ -217,90 +182,38 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const Tuner& tuner() const { return levels_.tuner(); }
   bool is_timed() const { return options_.timed || scheduler_.has_value(); }
 
-  // What one process has at hand, and of ranks is fetched.
-  RankOrders* orders() const { return lead_ ? &lead_->orders() : nullptr; }
-  void fetch() const {
-    if (lead_) lead_->lanes().fetch();
-  }
-  void fetch_energies() const {
-    if (lead_) lead_->lanes().fetch_energies();
-  }
-  void fetch_next() const {
-    if (lead_) lead_->lanes().fetch_next();
-  }
+  const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
   /// Every step looks at the states or waves of all parts.
   bool looks_at_all() const {
-    return lead_ && (sizes_ || extrapolated_ || options_.certify == Certify::full || is_watched());
+    return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
   }
   /// Whether the step is looked at for motion that it does not resolve. All ranks find the same.
   bool is_watched() const {
     if (!watch_) return false;
-    return lead_ ? ResolutionWatch::wants_always(clock_.steps()) : watch_->wants(clock_.steps());
+    const std::int64_t step = step_.clock().steps();
+    return together_->is_alone() ? watch_->wants(step) : ResolutionWatch::wants_always(step);
   }
 
-  // Arrays, as the step and the one after it have them. They are put together when the executor is bound.
-  StepArrays arrays_between(const WaveState& from, const WaveState& to) {
-    return {from.record.data(),
-            to.record.data(),
-            start_of(from.b),
-            to.b.data(),
-            u_.data(),
-            b_trial_.data(),
-            to.a.data(),
-            uses_ledger_ ? &ledger_ : nullptr,
-            uses_ledger_ ? ledger_.columns() : EnergyColumns{},
-            &residual_,
-            acceleration_ ? &*acceleration_ : nullptr,
-            interface_ ? &interface_->current() : nullptr};
-  }
-  const StepArrays& arrays() {
-    StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
-    if (interface_) own.interface = without_solves_ ? nullptr : &interface_->current();
-    return own;
-  }
-  /// b that a step starts its iteration from.
-  double* start_of(std::span<double> b) { return extrapolated_ ? start_.data() : b.data(); }
-  /// What the step has written, before it is accepted.
-  CommittedStep committed() const {
-    return {now_.record.data(), next_.record.data(), next_.a.data(), next_.b.data()};
-  }
-
+  std::unique_ptr<Together> together_;
+  RankTogether* ranks_;  // the same, of several ranks; null: alone
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
-  InnerUpdate update_;
-  StepPlan plan_;
   StepLevels levels_;
   WaveDiscretisation waves_;
-  StaggeredMemory memory_;
-  WaveState now_, next_;
-  StepArrays arrays_[2];           // from each of the two to the other
-  std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
-  AlignedVector input_;
-  std::vector<double> settings_;  // of settable inputs
-  std::vector<IslandOutcome> outcomes_;
-  std::vector<double> met_gap_J_;      // by island, for the guard; empty without a tolerance
-  std::unique_ptr<SliceSums> slices_;  // of a slice
-  EnergyLedger ledger_;
-  InterfaceResidual residual_;
-  std::optional<PassivityGuard> guard_;
-  std::optional<Acceleration> acceleration_;
-  std::optional<InterfaceSolvers> interface_;  // where an island may take the interface update
+  MacroStep step_;
   TuningStatistics tuning_;
   LaneCosts costs_;
   std::optional<StepProfiler> profiler_;  // before the runner, whose executor writes to it
   Runner runner_;
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
-  StepClock clock_;
   std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
   std::optional<ResolutionWatch> watch_;  // but in slices
   std::optional<InputChanges> changes_;   // for it, where steps are of one size
   std::vector<int> port_waves_;           // for it: by port of the system and stage
   std::vector<double> port_weights_;      // of stages
   Moments attempted_;
-  std::optional<ExtrapolatedStart> extrapolated_;  // with InnerStart::extrapolated
-  AlignedVector start_;
-  bool goes_on_ = false;  // from a step that was not booked
+  bool has_extrapolated_start_ = false;
   /// A state to come back to.
   struct {
     AlignedVector record, a, b;
@@ -308,18 +221,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     double step_s = 0.0;
   } saved_;
   std::vector<double> left_;  // impedances by wave, of before a change
-  bool without_solves_ =
-      false;  // in this step: no solve of an interface equation fits its deadline
-  bool has_tolerance_ = false;
-  bool uses_ledger_ = false;
-  bool is_driven_ = false;     // some part here or, of slices, elsewhere
-  bool is_repeatable_ = true;  // so are all parts
-  bool stale_ = false;         // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
   StateView states_;
   StartPorts start_ports_;
-  std::unique_ptr<RankLead> lead_;  // of several ranks
+  const Hooks* hooks_ = nullptr;  // while this rank follows
 };
 
 }  // namespace portwave

@@ -25,14 +25,14 @@ constexpr int kMostIterations = 10'000'000;
 
 std::span<const double> WaveEngine::state(int part) {
   expect_own(part);
-  fetch();
-  return states_.of(part, now_.record.data());
+  together_->fetch();
+  return states_.of(part, step_.now().record.data());
 }
 
 EffortFlow WaveEngine::effort_flow(int scalar_port) {
   expect_own(part_of_port(scalar_port));
-  if (clock_.steps() == 0) return start_ports_.of(scalar_port, *this);
-  fetch();
+  if (step_.clock().steps() == 0) return start_ports_.of(scalar_port, *this);
+  together_->fetch();
   if (run_.stages() == 1) return at_stage(scalar_port, 0);
   EffortFlow mean{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
@@ -53,23 +53,23 @@ double WaveEngine::storage(int part) {
   const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
   if (physics != nullptr) return physics->storage(state(part).data());
   expect_own(part);
-  fetch_energies();
-  return ledger_.storage(part);
+  together_->fetch_energies();
+  return step_.ledger().storage(part);
 }
 
 PartEnergies WaveEngine::energies_of(int part) const {
   expect_number("part", part, system().parts().size());
   expect_own(part);
-  fetch_energies();
-  return ledger_.part_energies(part);
+  together_->fetch_energies();
+  return step_.ledger().part_energies(part);
 }
 
 WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
   expect_port_and_stage(scalar_port, stage);
   expect_own(part_of_port(scalar_port));
-  fetch();
+  together_->fetch();
   const std::size_t offset = offset_of(scalar_port, stage);
-  return {now_.a[offset], now_.b[offset]};
+  return {step_.now().a[offset], step_.now().b[offset]};
 }
 
 double WaveEngine::impedance(int scalar_port, int stage) const {
@@ -79,12 +79,12 @@ double WaveEngine::impedance(int scalar_port, int stage) const {
 
 double WaveEngine::tank(int island) const {
   expect_number("island", island, static_cast<std::size_t>(waves_.system().island_count()));
-  return ledger_.tank(island);
+  return step_.ledger().tank(island);
 }
 
 int WaveEngine::iterations_of_island(int island) const {
-  expect_number("island", island, outcomes_.size());
-  return outcomes_[static_cast<std::size_t>(island)].iterations;
+  expect_number("island", island, step_.outcomes().size());
+  return step_.outcomes()[static_cast<std::size_t>(island)].iterations;
 }
 
 void WaveEngine::expect_port_and_stage(int scalar_port, int stage) const {
@@ -93,23 +93,24 @@ void WaveEngine::expect_port_and_stage(int scalar_port, int stage) const {
 }
 
 void WaveEngine::expect_own(int part) const {
-  if (!slices_ || system().slice()->is_own(part)) return;
+  if (together_->slices() == nullptr || system().slice()->is_own(part)) return;
   throw std::out_of_range(fmt::format("part \"{}\" is outside this slice",
                                       system().parts()[static_cast<std::size_t>(part)].name));
 }
 
 /// Where a time lies in the last step, from 0 to 1.
 double WaveEngine::share_of_step(double time_s) const {
-  return std::clamp(1.0 - (clock_.time_s() - time_s) / clock_.last_step_s(), 0.0, 1.0);
+  return std::clamp(1.0 - (step_.clock().time_s() - time_s) / step_.clock().last_step_s(), 0.0,
+                    1.0);
 }
 
 void WaveEngine::state_at(int part, double time_s, std::span<double> state) {
-  fetch();
+  together_->fetch();
   sizes_->estimate().state_at(part, this->state(part).data(), share_of_step(time_s), state.data());
 }
 
 EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
-  fetch();
+  together_->fetch();
   const GaussStages& stages = gauss_stages(run_.stages());
   EffortFlow sum{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
@@ -125,16 +126,16 @@ EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
 // Accounts.
 
 std::optional<double> WaveEngine::coupling_residual() {
-  if (has_tolerance_ || slices_) return std::nullopt;
-  fetch();
+  if (step_.has_tolerance() || together_->slices() != nullptr) return std::nullopt;
+  together_->fetch();
   // Of the step to come, which writes it anew.
-  waves_.interconnection().exchange(now_.b.data(), u_.data());
+  waves_.interconnection().exchange(step_.now().b.data(), step_.inner().data());
   GapSquares squares;
-  for (std::size_t i = 0; i < u_.size(); ++i) {
-    const double gap = u_[i] - now_.a[i];
+  for (std::size_t i = 0; i < step_.inner().size(); ++i) {
+    const double gap = step_.inner()[i] - step_.now().a[i];
     squares.gap += gap * gap;
-    squares.incident += now_.a[i] * now_.a[i];
-    squares.outgoing += now_.b[i] * now_.b[i];
+    squares.incident += step_.now().a[i] * step_.now().a[i];
+    squares.outgoing += step_.now().b[i] * step_.now().b[i];
   }
   return squares.residual();
 }
@@ -145,33 +146,27 @@ std::optional<DeadlineScheduler::Statistics> WaveEngine::deadline() const {
 }
 
 std::size_t WaveEngine::overhead_bytes() const {
-  const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
-  return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
-         (sizes_ ? sizes_->bytes() : 0) + (watch_ ? watch_->bytes() : 0) +
-         (extrapolated_ ? extrapolated_->bytes() + wave : 0) + (guard_ ? guard_->bytes() : 0) +
-         (acceleration_ ? acceleration_->bytes() : 0) +
-         (interface_ ? interface_->current().bytes() : 0) + 6 * wave +
-         outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
-         states_.bytes();
+  return runner_.executor->bytes() + waves_.bytes() + step_.bytes() +
+         (sizes_ ? sizes_->bytes() : 0) + (watch_ ? watch_->bytes() : 0) + states_.bytes();
 }
 
 Profile WaveEngine::profile() {
   if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
-  const LaneCosts costs = measured_costs(waves_, now_.record.data());
+  const LaneCosts costs = measured_costs(waves_, step_.now().record.data());
   return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
 }
 
 // What may change between two steps.
 
 void WaveEngine::settings_changed() {
-  if (lead_) lead_->orders().send_if_leading({RankOrder::settings_changed});
+  const Together::Order order(*together_, Together::Order::Kind::settings_changed);
   if (sizes_) sizes_->begin_anew();
-  if (watch_) watch_->look_closely(clock_.steps());
+  if (watch_) watch_->look_closely(step_.clock().steps());
   start_ports_.forget();
 }
 
 void WaveEngine::component_changed(int part, double more_J) {
-  if (lead_) throw std::invalid_argument("several ranks step the system");
+  if (!together_->is_alone()) throw std::invalid_argument("several ranks step the system");
   run_.component_changed(part);
   const int number = waves_.slot(part).batch;
   const BatchSlot& slot = waves_.batch(number);
@@ -181,11 +176,11 @@ void WaveEngine::component_changed(int part, double more_J) {
   }
   const auto size = static_cast<std::size_t>(slot.batch->state_size());
   std::vector<double> states(slot.parts.size() * size);
-  double* const record = now_.record.data() + slot.record;
+  double* const record = step_.now().record.data() + slot.record;
   for (std::size_t i = 0; i < slot.parts.size(); ++i) {
     slot.batch->get_state(static_cast<int>(i), record, states.data() + i * size);
   }
-  ledger_.revalue(part, more_J);
+  step_.ledger().revalue(part, more_J);
   waves_.take_batch(number, std::move(batch));
   for (std::size_t i = 0; i < slot.parts.size(); ++i) {
     slot.batch->set_state(static_cast<int>(i), states.data() + i * size, record);
@@ -201,7 +196,7 @@ void WaveEngine::set_iterations(int iterations) {
   activity().expect_whole_step();
   refuse_with_ranks();
   if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
-  options_.method.waves().iterations = plan_.rule.budget = iterations;
+  options_.method.waves().iterations = step_.plan().rule.budget = iterations;
   levels_.set_iterations(iterations);
 }
 
@@ -228,82 +223,81 @@ void WaveEngine::tune_anew() {
 }
 
 void WaveEngine::refuse_with_ranks() const {
-  if (!lead_) return;
+  if (together_->is_alone()) return;
   throw std::logic_error("several ranks step the system: its method cannot be changed");
 }
 
 /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
 void WaveEngine::scatter_anew(std::span<const double> by_port) {
-  fetch();
+  together_->fetch();
   left_.assign(waves_.impedance().begin(), waves_.impedance().end());
-  const double before = half_square(waves_, now_.b);
+  const double before = half_square(waves_, step_.now().b);
   try {
     waves_.set_impedance(by_port);
   } catch (...) {  // the old ones are in force, in maps that were made anew
     take_over_maps();
     throw;
   }
-  if (clock_.steps() > 0) rescatter(waves_, left_, waves_.step_s(), now_.a, now_.b);
-  tuning_.rescattered_J += half_square(waves_, now_.b) - before;
+  if (step_.clock().steps() > 0)
+    rescatter(waves_, left_, waves_.step_s(), step_.now().a, step_.now().b);
+  tuning_.rescattered_J += half_square(waves_, step_.now().b) - before;
   ++tuning_.changes;
   take_over_maps();
 }
 
 /// For good, in steps of all sizes, or the parts that they belong to.
 void WaveEngine::impedances_changed() {
-  if (interface_) interface_->forget_others();
+  if (auto& interface = step_.interface()) interface->forget_others();
 }
 
 /// After step maps and junctions have changed.
 void WaveEngine::take_over_maps() {
-  if (interface_) interface_->current().take_over_maps();
+  if (auto& interface = step_.interface()) interface->current().take_over_maps();
   rebind();
 }
 
 void WaveEngine::rebind() {
-  stale_ = true;
+  step_.stale() = true;
   runner_.executor->recompile();
-  ledger_.forget_examined();
-  bind_executor();
+  step_.ledger().forget_examined();
+  step_.bind(*runner_.executor);
 }
 
 // Checkpoints and snapshots.
 
 void WaveEngine::archive(StateArchive& archive) {
-  if (slices_) {
+  if (together_->slices() != nullptr) {
     throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
   }
-  fetch();
-  fetch_energies();
+  together_->fetch();
+  together_->fetch_energies();
   const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
   archive_levels(archive);
-  archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
-  archive.array(now_.record);
-  archive.array(now_.a);
-  archive.array(now_.b);
-  archive.array(settings_);
-  archive.array(outcomes_);
-  ledger_.archive(archive);
+  archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
+  archive.array(step_.now().record);
+  archive.array(step_.now().a);
+  archive.array(step_.now().b);
+  archive.array(step_.settings());
+  archive.array(step_.outcomes());
+  step_.ledger().archive(archive);
   certificate_->archive(archive);
   portwave::archive(archive, statistics_);
-  if (guard_) guard_->archive(archive);
-  if (interface_) interface_->archive_watch(archive);
+  if (auto& guard = step_.passivity_guard()) guard->archive(archive);
+  if (auto& interface = step_.interface()) interface->archive_watch(archive);
   if (sizes_) sizes_->archive(archive);
   if (watch_) watch_->archive(archive);
   if (changes_) changes_->archive(archive);
-  if (extrapolated_) extrapolated_->archive(archive);
+  if (auto& extrapolated = step_.extrapolated()) extrapolated->archive(archive);
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;
   archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
   expect_sound(archive);
-  plan_.rule.budget = budget;
-  goes_on_ = false;
+  step_.plan().rule.budget = budget;
   start_ports_.forget();
   states_.forget();
   pace_.begin_anew();
-  if (!lead_) return;
-  lead_->lanes().note_restored();
-  lead_->send_state();
+  step_.read_back();
+  together_->send_state();
 }
 
 /// What was read and is not looked at by whoever holds it: numbers of parts and islands, counts, and
@@ -311,39 +305,41 @@ void WaveEngine::archive(StateArchive& archive) {
 void WaveEngine::expect_sound(const StateArchive& archive) const {
   const System& stepped = waves_.system();
   const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
-  archive.expect(clock_.is_sound(), "the time");
-  archive.expect_finite(settings_, "an input that is set");
+  archive.expect(step_.clock().is_sound(), "the time");
+  archive.expect_finite(step_.settings(), "an input that is set");
   std::vector<double> x;
   for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
     x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
-    waves_.get_state(part, now_.record.data(), x.data());
+    waves_.get_state(part, step_.now().record.data(), x.data());
     archive.expect_finite(x, "the state of a part");
   }
   for (int port = 0; port < static_cast<int>(stepped.scalar_ports().size()); ++port) {
     const std::size_t wave = at(waves_.wave_of_port(port));
-    const double both[] = {now_.a[wave], now_.b[wave]};
+    const double both[] = {step_.now().a[wave], step_.now().b[wave]};
     archive.expect_finite(both, "a wave");
   }
-  for (const IslandOutcome& own : outcomes_) {
+  for (const IslandOutcome& own : step_.outcomes()) {
     archive.expect(own.iterations >= 0 && own.rejected_trials >= 0,
                    "the number of iterations of an island");
   }
-  archive.expect_counts({tuning_.changes, tuning_.failures, ledger_.steps()},
+  archive.expect_counts({tuning_.changes, tuning_.failures, step_.ledger().steps()},
                         "the number of changes or steps so far");
-  archive.expect(
-      ledger_.worst_part() >= -1 && ledger_.worst_part() < static_cast<int>(stepped.parts().size()),
-      "a part that the energy account names");
-  const auto& broken = ledger_.broken_law();
-  archive.expect((!broken || is_island(broken->island)) &&
-                     (!ledger_.growth() || is_island(ledger_.growth()->island)),
-                 "an island that the energy account names");
   for (int island = 0; island < stepped.island_count(); ++island) {
-    archive.expect(!std::isnan(ledger_.tank(island)), "the energy of a tank");
+    const LawFinding& own = step_.ledger().finding(island);
+    archive.expect(own.worst_part >= -1 && own.worst_part < std::ssize(stepped.parts()),
+                   "a part that the energy account names");
+    archive.expect((!own.broken_law || own.broken_law->island == island) &&
+                       (!own.growth || own.growth->island == island),
+                   "an island that the energy account names");
   }
-  if (!guard_) return;
-  archive.expect(std::ranges::all_of(guard_->uses(), is_island, &GuardUse::island),
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    archive.expect(!std::isnan(step_.ledger().tank(island)), "the energy of a tank");
+  }
+  const auto& guard = guarded();
+  if (!guard) return;
+  archive.expect(std::ranges::all_of(guard->uses(), is_island, &GuardUse::island),
                  "an island that the guard names");
-  const GuardStatistics& s = guard_->statistics();
+  const GuardStatistics& s = guard->statistics();
   archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
 }
 
@@ -353,19 +349,20 @@ void WaveEngine::archive_levels(StateArchive& archive) {
   double in_force_s = waves_.step_s();
   bool is_changed = false;
   const auto take_over = [&] {
-    if (interface_) interface_->forget_others_but(levels_);
+    if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
     rebind();
   };
   const StepLevels::Visit visit = {
       .switched =
           [&](double own_s) {
             if (own_s == in_force_s) return;
-            if (interface_) interface_->exchange(in_force_s);
+            if (auto& interface = step_.interface()) interface->exchange(in_force_s);
             is_changed = true;
             in_force_s = own_s;
           },
       .tuned =
           [&](double own_s) {
+            auto& interface = step_.interface();
             const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
             if (archive.reads()) {
               archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
@@ -373,10 +370,10 @@ void WaveEngine::archive_levels(StateArchive& archive) {
               if (!has_impedance(wanted)) {
                 waves_.set_impedance(wanted);
                 is_changed = true;
-                if (interface_) interface_->current().take_over_maps();
+                if (interface) interface->current().take_over_maps();
               }
             }
-            if (interface_) interface_->archive(archive, own_s);
+            if (interface) interface->archive(archive, own_s);
           }};
   try {
     levels_.archive(archive, waves_, visit);

@@ -12,6 +12,7 @@
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "support/example_scenarios.hpp"
@@ -135,7 +136,7 @@ TEST(GuardPromises, LanesAndRanksDoWhatOneStepperDoes) {
       options.ranks = ranks;
       Stepper stepper(own.system, options);
       if (ranks->rank() != 0) {
-        stepper.follow();
+        RankedStepper(stepper).follow();
         return;
       }
       stepper.run(400);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/coupling/method/method_table.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/ranks/thread_ranks.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
@@ -92,7 +93,7 @@ void on_ranks(int ranks, const System& system, const StepperOptions& options,
         StepperOptions shared = options;
         shared.ranks = own;
         Stepper stepper(system, shared);
-        own->rank() == 0 ? body(stepper) : stepper.follow();
+        own->rank() == 0 ? body(stepper) : RankedStepper(stepper).follow();
       },
       transport);
 }

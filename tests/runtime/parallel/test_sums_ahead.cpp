@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "support/counting_part.hpp"
@@ -129,7 +130,7 @@ TEST(SumsAhead, GiveTheBitsOfOneProcessWhereCountsJump) {
                 if (own->rank() == 0) {
                   together = testing::trace(system, shared, steps);
                 } else {
-                  Stepper(system, shared).follow();
+                  RankedStepper(Stepper(system, shared)).follow();
                 }
               },
               /*seed=*/static_cast<unsigned>(ranks));
@@ -157,7 +158,7 @@ TEST(SumsAhead, TravelWhileTheNextEvaluationIsMade) {
     StepperOptions shared = options;
     shared.ranks = std::make_shared<Listening>(own, own->rank() == 0 ? log : other);
     Stepper stepper(system, shared);
-    if (own->rank() != 0) return stepper.follow();
+    if (own->rank() != 0) return RankedStepper(stepper).follow();
     const std::int64_t before = own->traffic().messages;
     for (int n = 0; n < steps; ++n) stepper.step();
     sent = own->traffic().messages - before;
@@ -286,7 +287,7 @@ TEST(SumsAhead, AFaultThatOneProcessNeverComesToIsNone) {
           if (own->rank() == 0) {
             together = outcome_of(system, shared, steps);
           } else {
-            Stepper(system, shared).follow();
+            RankedStepper(Stepper(system, shared)).follow();
           }
         });
         EXPECT_EQ(together, alone) << "step " << n << " late " << late << " ranks " << ranks;
@@ -304,7 +305,7 @@ TEST(SumsAheadControl, WhereNothingIsExpectedNothingIsAhead) {
     StepperOptions shared = options_of(1e-6, 200);
     shared.ranks = std::make_shared<Listening>(own, own->rank() == 0 ? log : other);
     Stepper stepper(system, shared);
-    if (own->rank() != 0) return stepper.follow();
+    if (own->rank() != 0) return RankedStepper(stepper).follow();
     stepper.step();
   });
   EXPECT_EQ(log.find("swr"), std::string::npos);

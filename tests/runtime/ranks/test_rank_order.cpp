@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
@@ -150,7 +151,7 @@ TEST(RankOrder, WhatOthersWaitForIsSentBeforeTheRestIsDone) {
     options.ranks = std::make_shared<NotedRanks>(own);
     Stepper stepper(system, options);
     done.clear();
-    own->rank() == 0 ? static_cast<void>(stepper.step()) : stepper.follow();
+    own->rank() == 0 ? static_cast<void>(stepper.step()) : RankedStepper(stepper).follow();
     const std::lock_guard lock(mutex);
     auto at = done.begin();
     for (int k = 0; k < kEvaluations; ++k) {

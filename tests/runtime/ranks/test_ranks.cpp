@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "ranks/rank_cut.hpp"
@@ -39,7 +40,7 @@ std::vector<double> trace_on_ranks(int ranks, const System& system, StepperOptio
         if (own->rank() == 0) {
           out = testing::trace(system, shared, steps);
         } else {
-          Stepper(system, shared).follow();
+          RankedStepper(Stepper(system, shared)).follow();
         }
       },
       seed);
@@ -185,7 +186,7 @@ TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
         StepperOptions shared = options;
         shared.ranks = own;
         Stepper stepper(system, shared);
-        if (own->rank() != 0) return stepper.follow();
+        if (own->rank() != 0) return RankedStepper(stepper).follow();
         stepper.run(40);
         testing::append_interface(stepper, found);
       });
@@ -233,7 +234,7 @@ TEST(Ranks, ChooseTheSameStepSizes) {
     Stepper stepper(system, own);
     std::vector<double> out;
     if (ranks != nullptr && ranks->rank() != 0) {
-      stepper.follow();
+      RankedStepper(stepper).follow();
       return out;
     }
     while (stepper.time_s() < 0.3) {
@@ -280,7 +281,7 @@ TEST(Ranks, SendWhatTheorySays) {
     if (own->rank() == 0) {
       stepper.run(steps);
     } else {
-      stepper.follow();
+      RankedStepper(stepper).follow();
     }
     if (own->rank() == 1) middle = own->traffic();
   });
@@ -312,7 +313,7 @@ TEST(Ranks, GoBackToASnapshot) {
     StepperOptions shared = options;
     shared.ranks = own;
     Stepper stepper(system, shared);
-    if (own->rank() != 0) return stepper.follow();
+    if (own->rank() != 0) return RankedStepper(stepper).follow();
     stepper.run(5);
     const Snapshot snapshot = stepper.snapshot();
     bytes = snapshot.to_bytes();
@@ -356,7 +357,7 @@ TEST(Ranks, TakeInputsFromTheFirst) {
     StepperOptions shared = options;
     shared.ranks = own;
     Stepper stepper(system, shared);
-    if (own->rank() != 0) return stepper.follow();
+    if (own->rank() != 0) return RankedStepper(stepper).follow();
     drive(stepper, found);
   });
   EXPECT_TRUE(testing::same_bits(found, alone));
@@ -409,7 +410,7 @@ TEST(Ranks, FailWithTheSamePartAndKeepTheLastState) {
       StepperOptions shared = options;
       shared.ranks = own;
       Stepper stepper(system, shared);
-      if (own->rank() != 0) return stepper.follow();
+      if (own->rank() != 0) return RankedStepper(stepper).follow();
       found = run(stepper);
     });
     EXPECT_EQ(found.text, expected.text) << method.name;
@@ -485,7 +486,7 @@ TEST(Ranks, FollowTwoSteppersInTurn) {
           // Turns, a look at the states, and the end.
           for (int turn = 0; turn < kTurns + 2; ++turn) {
             for (const auto& stepper : steppers) {
-              if (stepper != nullptr) stepper->follow();
+              if (stepper != nullptr) RankedStepper(*stepper).follow();
             }
           }
           return;
@@ -493,14 +494,14 @@ TEST(Ranks, FollowTwoSteppersInTurn) {
         for (int turn = 0; turn < kTurns; ++turn) {
           for (const auto& stepper : steppers) {
             stepper->run(kSteps);
-            stepper->release_followers();
+            RankedStepper(*stepper).release_followers();
           }
         }
         for (const auto& stepper : steppers) {
           for (int part = 0; part < 48; ++part) {
             EXPECT_TRUE(std::ranges::equal(stepper->state(part), alone.state(part))) << part;
           }
-          stepper->release_followers();
+          RankedStepper(*stepper).release_followers();
         }
         // They end in the order in which they are followed.
         for (auto& stepper : steppers) stepper.reset();

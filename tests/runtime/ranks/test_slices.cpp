@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
@@ -255,7 +256,7 @@ TEST(Slices, NameThePartThatFails) {
       StepperOptions shared = options;
       shared.ranks = own;
       Stepper stepper(slice, shared);
-      if (r > 0) return stepper.follow();
+      if (r > 0) return RankedStepper(stepper).follow();
       const End found = end_of(stepper, 10);
       EXPECT_EQ(found.text, expected.text);
       EXPECT_TRUE(found == expected);
@@ -368,7 +369,7 @@ TEST(Slices, AreRefusedWhereBothSidesOfACutDiffer) {
       StepperOptions options = options_of(r == 2 ? impedance : 0.8);
       options.ranks = own;
       Stepper stepper(slice, options);
-      if (r > 0) return stepper.follow();
+      if (r > 0) return RankedStepper(stepper).follow();
       stepper.step();
     });
   };
@@ -395,7 +396,7 @@ TEST(Slices, SayWhatTheyCannotDo) {
       options.ranks = own;
       change(options);
       Stepper stepper(slice, options);
-      if (own->rank() > 0) return stepper.follow();
+      if (own->rank() > 0) return RankedStepper(stepper).follow();
       stepper.step();
     });
   };
@@ -425,7 +426,7 @@ TEST(Slices, KnowTheirOwnPartsOnly) {
     StepperOptions options = options_of();
     options.ranks = own;
     Stepper stepper(slice, options);
-    if (own->rank() > 0) return stepper.follow();
+    if (own->rank() > 0) return RankedStepper(stepper).follow();
     stepper.step();
     EXPECT_NO_THROW(stepper.state(63));
     EXPECT_THROW(stepper.state(64), std::out_of_range);
@@ -465,7 +466,7 @@ TEST(Slices, TakeTheMemoryOfTheirParts) {
     options.ranks = own;
     Stepper stepper(slice, options);
     EXPECT_LT(static_cast<double>(stepper.overhead_bytes()), allowed);
-    if (own->rank() > 0) stepper.follow();
+    if (own->rank() > 0) RankedStepper(stepper).follow();
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "support/counting_part.hpp"
@@ -227,7 +228,7 @@ TEST(SlicesGuard, RejectsCommitsThatFail) {
         StepperOptions shared = options;
         shared.ranks = own;
         Stepper stepper(slice, shared);
-        if (r > 0) return stepper.follow();
+        if (r > 0) return RankedStepper(stepper).follow();
         const End found = run_to_the_end(stepper, 8);
         EXPECT_EQ(found.text, expected.text);
         EXPECT_EQ(testing::difference(found.numbers, expected.numbers), "");

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
@@ -297,15 +298,13 @@ TEST(Reentrance, NumbersOfWhatThereIsNotAreRefused) {
        {-1, parts, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     EXPECT_THROW((void)stepper.state(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.storage(bad), std::out_of_range) << bad;
-    EXPECT_THROW((void)stepper.rank_of_part(bad), std::out_of_range) << bad;
+    EXPECT_THROW((void)RankedStepper(stepper).rank_of_part(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->energies_of(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->tank(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->iterations_of_island(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->waves_at(0, bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->impedance(0, bad), std::out_of_range) << bad;
     EXPECT_THROW(stepper.set_component(bad, calling_part({})), std::out_of_range) << bad;
-    std::vector<double> room(1);
-    EXPECT_THROW(stepper.read_channels(bad, room), std::out_of_range) << bad;
   }
   for (const int bad : {-1, ports, std::numeric_limits<int>::max()}) {
     EXPECT_THROW((void)stepper.effort(bad), std::out_of_range) << bad;
@@ -314,11 +313,13 @@ TEST(Reentrance, NumbersOfWhatThereIsNotAreRefused) {
     EXPECT_THROW((void)stepper.waves()->impedance(bad), std::out_of_range) << bad;
   }
   const ScalarChannel one = {ScalarChannel::Kind::state, 0, 0};
-  const int set = stepper.prepare_channels(std::vector<ScalarChannel>{one, one});
+  const std::vector<ScalarChannel> both{one, one};
+  const RankedStepper alone(stepper);
   std::vector<double> room(1);
-  EXPECT_THROW(stepper.read_channels(set, room), std::invalid_argument);
-  EXPECT_THROW(stepper.read_own(std::vector<ScalarChannel>{one, one}, room), std::invalid_argument);
-  EXPECT_NO_THROW(stepper.read_own(std::vector<ScalarChannel>{one}, room));
+  EXPECT_THROW((void)alone.prepare_channels(both), std::logic_error);
+  EXPECT_THROW(alone.read_channels(0, room), std::logic_error);
+  EXPECT_THROW(alone.read_own(both, room), std::invalid_argument);
+  EXPECT_THROW(alone.read_own(std::vector<ScalarChannel>{one}, room), std::logic_error);
   EXPECT_THROW(stepper.waves()->set_impedance({}), ConfigError);
   EXPECT_THROW(stepper.waves()->set_iterations(-1), ConfigError);
 }

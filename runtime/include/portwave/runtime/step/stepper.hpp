@@ -101,31 +101,6 @@ class Stepper {
   /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
   std::optional<StepReport> step_if_before(double end_s);
 
-  /// On other ranks than 0: steps its share whenever rank 0 steps, until rank 0's stepper is gone. Nothing
-  /// else is to be called there. Errors: RankError.
-  void follow();
-  /// The same, `follower` taking part in it. Errors: likewise; what `follower` throws.
-  void follow(Follower& follower);
-  /// The ranks that step the system; null where this process has no more of it than it steps: all, or a
-  /// slice.
-  Ranks* ranks() const;
-  /// Which of them steps a part and has its channels; 0 where all do, or where there are none.
-  int rank_of_part(int part) const;
-  /// On rank 0: Follower::told on all others. Errors: std::logic_error, and nobody is told, where one of
-  /// them follows without a Follower.
-  void tell_followers(std::span<const std::byte> message) const;
-  /// On rank 0: channels that are read together, many times. With several ranks their numbers are sent
-  /// to rank 0, where a look at a state or port by itself has all states and waves sent to everyone.
-  /// Gives the number of the set. Errors: std::out_of_range.
-  int prepare_channels(std::span<const ScalarChannel> channels) const;
-  /// As they are now, in the order of the set. Errors: as effort, storage and WaveView::incident.
-  void read_channels(int set, std::span<double> values) const;
-  /// On any rank: of parts of this rank, without the others.
-  void read_own(std::span<const ScalarChannel> channels, std::span<double> values) const;
-  /// On rank 0: lets the others return from `follow`. Until they call it again, this is not to be used,
-  /// nor to end.
-  void release_followers();
-
   /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
   /// passed on; the step stands. It may read the stepper, take snapshots, clone it and set inputs; it may
   /// not step it, change or restore it, nor add or clear observers (std::logic_error).
@@ -261,6 +236,8 @@ class Stepper {
   std::size_t overhead_bytes() const;
 
  private:
+  friend class RankedStepper;
+
   Stepper(std::unique_ptr<System> system, const StepperOptions& options);
   StepReport step_to(double limit_s);
   void tell(const StepReport& report) const;
@@ -298,8 +275,7 @@ class Stepper {
   std::unique_ptr<EventWatch> events_;
   std::unique_ptr<StartCheck> start_check_;  // null: no states are tied to one another
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
-  mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
-  StepperOptions options_;                                    // as they were given
+  StepperOptions options_;  // as they were given
   CouplingLooks looks_;
   std::vector<double> gradient_;                          // of a part, where the run is looked at
   mutable std::shared_ptr<const StepIdentity> identity_;  // null: not known yet
