@@ -78,14 +78,14 @@ def law(t, u, x):
 
 system = pw.System.from_file(SERVO)
 # A torque that pulls at the load from 2 s on.
-system.set("/subsystems/3/inputs", {"torque": {"kind": "signal", "signal": "pull"}})
+system.override("/subsystems/3/inputs", {"torque": {"kind": "signal", "signal": "pull"}})
 system.add_block("pull", "step", time_s=2.0, after=-20.0)  # N m
 system.add_block("target", "step", time_s=0.1, after=TARGET)
 system.add_controller(
     "law", law, inputs=["target", *names], state=[0.0], every=EVERY, drives="supply.effort"
 )
 stepper = pw.Stepper(system)
-result = stepper.run(until=4.0, observe=["target", "load.angle", "joint.twist", "law"])
+result = stepper.record(until=4.0, observe=["target", "load.angle", "joint.twist", "law"])
 off_before = float(abs(result["load.angle"][1999] - TARGET))
 off_after = float(abs(result["load.angle"][-1] - TARGET))
 print(f"off by {off_before:.1e} rad before the pull, by {off_after:.1e} rad at the end")
@@ -95,11 +95,11 @@ print(f"off by {off_before:.1e} rad before the pull, by {off_after:.1e} rad at t
 
 # %%
 again = pw.Stepper(system)
-again.advance(1000)
+again.step(1000)
 middle = again.snapshot()
-first = again.run(steps=500, observe=["load.angle"])["load.angle"]
+first = again.record(steps=500, observe=["load.angle"])["load.angle"]
 again.restore(middle)
-second = again.run(steps=500, observe=["load.angle"])["load.angle"]
+second = again.record(steps=500, observe=["load.angle"])["load.angle"]
 repeats = bool(np.array_equal(first, second))
 print("repeats bit by bit:", repeats)
 

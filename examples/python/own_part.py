@@ -57,7 +57,7 @@ alone.add("bead", "bead", initial_state={"x": 0.4})
 alone.join("free", "bead.hook")
 stepper = pw.Stepper(alone)
 begun = time.perf_counter()
-free = stepper.run(until=10.0, observe=["bead.x", "bead.storage"])
+free = stepper.record(until=10.0, observe=["bead.x", "bead.storage"])
 microseconds = 1e6 * (time.perf_counter() - begun) / stepper.step_index
 drift = float(np.abs(free["bead.storage"] / free["bead.storage"][0] - 1.0).max())
 print(f"energy within {drift:.1e} of its start, {microseconds:.0f} us per step")
@@ -72,7 +72,7 @@ held.add("spring", "spring_damper", stiffness_N_per_m=20.0, damping_Ns_per_m=1.5
 held.add("wall", "flow_source", domain="translation", inputs={"flow": 0.0})
 held.connect("spring.left", "bead.hook")
 held.connect("spring.right", "wall.port")
-damped = pw.Stepper(held).run(until=10.0, observe=["bead.x", "bead.storage"])
+damped = pw.Stepper(held).record(until=10.0, observe=["bead.x", "bead.storage"])
 book = damped.energy
 gap = book["final_J"] - book["initial_J"] - (
     book["supplied_J"] - book["dissipated_J"] - book["mismatch_J"]
@@ -81,8 +81,8 @@ print(f"{book['dissipated_J']:.4f} J dissipated of {book['initial_J']:.4f} J; op
 
 # %%
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.plot(free.time_s, free["bead.x"], label="alone")
-axes.plot(damped.time_s, damped["bead.x"], label="with a spring and a damper")
+axes.plot(free.t, free["bead.x"], label="alone")
+axes.plot(damped.t, damped["bead.x"], label="with a spring and a damper")
 axes.set(xlabel="time [s]", ylabel="bead [m]")
 axes.legend(frameon=False)
 plt.show()

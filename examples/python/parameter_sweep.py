@@ -45,7 +45,7 @@ for integral, row in zip(integrals, table):
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for settings, result in runs:
     if settings[INERTIA] == 0.4:
-        left.plot(result.time_s, result["load.angle"], label=f"{settings[INTEGRAL]:g} V/(rad s)")
+        left.plot(result.t, result["load.angle"], label=f"{settings[INTEGRAL]:g} V/(rad s)")
 left.set(xlabel="time [s]", ylabel="angle of the load [rad]", title="load of 0.4 kg m$^2$")
 left.legend(frameon=False)
 for j, inertia in enumerate(inertias):

@@ -61,9 +61,10 @@ class PyEnsemble {
              const std::vector<std::pair<std::string, std::string>>& overrides, int replicas,
              const std::vector<std::string>& paths, const Matrix& values, int threads, int chunk,
              bool certify) {
-    std::vector<portwave::Override> set;
-    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    const portwave::Scenario scenario = portwave::parse_scenario(text, "scenario", folder, set);
+    std::vector<portwave::Override> replacements;
+    for (const auto& [pointer, value] : overrides) replacements.push_back({pointer, value});
+    const portwave::Scenario scenario =
+        portwave::parse_scenario(text, "scenario", folder, replacements);
     notes_ = scenario.notes;
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
@@ -92,7 +93,7 @@ class PyEnsemble {
                        u ? numbers(*u) : std::span<const double>(), steps, numbers(x),
                        {.every = every, .ask = interruptible()});
   }
-  void run(std::int64_t steps) {
+  void step(std::int64_t steps) {
     const nb::gil_scoped_release unlocked;
     ensemble_->run(steps, interruptible());
   }
@@ -180,7 +181,7 @@ class PyEnsemble {
 }  // namespace
 
 void bind_ensemble(nb::module_& m) {
-  nb::class_<PyEnsemble>(m, "Ensemble")
+  nb::class_<PyEnsemble>(m, "Ensemble", "The compiled half of portwave.Ensemble.")
       .def(nb::init<const std::string&, const std::string&,
                     const std::vector<std::pair<std::string, std::string>>&, int,
                     const std::vector<std::string>&, const Matrix&, int, int, bool>(),
@@ -188,7 +189,7 @@ void bind_ensemble(nb::module_& m) {
            "chunk"_a, "certify"_a)
       .def("rollout", &PyEnsemble::rollout, "x0"_a.none(), "u"_a.none(), "steps"_a, "x"_a,
            "every"_a)
-      .def("run", &PyEnsemble::run, "steps"_a)
+      .def("step", &PyEnsemble::step, "steps"_a)
       .def("states", &PyEnsemble::states, "x"_a)
       .def("set_states", &PyEnsemble::set_states, "x"_a)
       .def("set_inputs", &PyEnsemble::set_inputs, "u"_a)

@@ -152,9 +152,10 @@ class PyStepper {
   PyStepper(const std::string& text, const std::string& folder,
             const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
             bool certify) {
-    std::vector<portwave::Override> set;
-    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    scenario_ = std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
+    std::vector<portwave::Override> changes;
+    for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
+    scenario_ =
+        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, changes));
     options_ = scenario_->options;
     notes_ = scenario_->notes;
     options_.threads = threads;
@@ -176,19 +177,7 @@ class PyStepper {
     return out.release();
   }
 
-  void step() {
-    const Stepping stepping(user_);
-    const nb::gil_scoped_release unlocked;
-    report_ = stepper_->step();
-    raise_interrupt();
-  }
-  void step_by(double step_s) {
-    const Stepping stepping(user_);
-    const nb::gil_scoped_release unlocked;
-    report_ = stepper_->step(step_s);
-    raise_interrupt();
-  }
-  void run(std::int64_t steps) {
+  void step(std::int64_t steps) {
     const Stepping stepping(user_);
     expect_steps(steps);
     const nb::gil_scoped_release unlocked;
@@ -197,6 +186,12 @@ class PyStepper {
       report_ = stepper_->step();
       interrupts.ask();
     }
+  }
+  void step_by(double step_s) {
+    const Stepping stepping(user_);
+    const nb::gil_scoped_release unlocked;
+    report_ = stepper_->step(step_s);
+    raise_interrupt();
   }
   void run_until(double time_s) {
     const Stepping stepping(user_);
@@ -207,13 +202,14 @@ class PyStepper {
       interrupts.ask();
     }
   }
-  /// Rows of time and quantities: now, and after every `every`-th step up to `steps` or `end_s`.
-  nb::ndarray<nb::numpy, double> record(std::int64_t steps, double end_s, const Indices& quantities,
-                                        std::int64_t every,
+  /// Steps `steps` times, or to `end_s` where no number is given. Returns rows of the time and the
+  /// quantities: one now, and one after every `every`-th step.
+  nb::ndarray<nb::numpy, double> record(std::optional<std::int64_t> steps, double end_s,
+                                        const Indices& quantities, std::int64_t every,
                                         const std::optional<nb::callable>& progress) {
     const Stepping stepping(user_);
     if (every < 1) throw std::invalid_argument("`every` must be at least 1");
-    if (steps >= 0) expect_steps(steps);
+    if (steps) expect_steps(*steps);
     std::vector<double> rows;
     std::vector<Observable> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
@@ -227,8 +223,8 @@ class PyStepper {
       Interrupts interrupts;
       auto told = std::chrono::steady_clock::now();
       add_row();
-      for (std::int64_t i = 0; steps < 0 || i < steps; ++i) {
-        if (steps >= 0) {
+      for (std::int64_t i = 0; !steps || i < *steps; ++i) {
+        if (steps) {
           report_ = stepper_->step();
         } else {
           const auto report = stepper_->step_if_before(end_s);
@@ -283,7 +279,7 @@ class PyStepper {
     user_.look();
     return portwave::parameter(*stepper_, *scenario_, path);
   }
-  void tune_anew() {
+  void retune() {
     const Stepping stepping(user_);
     if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
   }
@@ -312,14 +308,13 @@ class PyStepper {
     return out;
   }
 
-  int find_input(const std::string& name) const { return stepper_->find_input(name).slot; }
-  void set_input(int input, double value) {
+  void set_input(int slot, double value) {
     user_.look_whether_free();
-    stepper_->set_input(portwave::InputSlot{input}, value);
+    stepper_->set_input(portwave::InputSlot{slot}, value);
   }
-  double input(int input) const {
+  double read_input(int slot) const {
     user_.look();
-    return stepper_->input(portwave::InputSlot{input});
+    return stepper_->input(portwave::InputSlot{slot});
   }
   void set_inputs(const Doubles& values) {
     user_.look_whether_free();
@@ -434,9 +429,9 @@ class PyStepper {
     out["step"] = worst.step;
     return out;
   }
-  bool all_well() const {
+  std::vector<std::string> shortcomings() const {
     user_.look();
-    return portwave::summarize("", options_, *stepper_, 1.0).is_all_well();
+    return portwave::summarize("", options_, *stepper_, 1.0).shortcomings();
   }
   nb::object starts_at_odds() const {
     user_.look();
@@ -522,6 +517,36 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   }
 }
 
+constexpr const char* kSnapshotText = R"doc(The complete state of a run between two steps.
+
+`Stepper.snapshot` writes it, `Stepper.restore` reads it; a new one is empty. It fits the stepper
+that wrote it, that stepper's clones, and any stepper of the same system and options. Snapshots can
+be pickled.)doc";
+
+constexpr const char* kToBytesText = R"doc(Serialise the snapshot.
+
+Returns
+-------
+bytes
+    Input of `from_bytes`, in a process of the same version of portwave.)doc";
+
+constexpr const char* kFromBytesText = R"doc(Restore a snapshot from its bytes.
+
+Parameters
+----------
+data : bytes
+    Output of `to_bytes` of the same version of portwave.
+
+Returns
+-------
+Snapshot
+    The same state.
+
+Raises
+------
+ValueError
+    `data` is damaged, incomplete, or of another version.)doc";
+
 }  // namespace
 
 NB_MODULE(_portwave, m) {
@@ -534,31 +559,28 @@ NB_MODULE(_portwave, m) {
   step_error = nb::object(errors.attr("StepError")).release().ptr();
   nb::register_exception_translator(translate);
 
-  nb::class_<Snapshot>(m, "Snapshot", "A run as it stands between two steps.")
+  nb::class_<Snapshot>(m, "Snapshot", kSnapshotText)
       .def(nb::init<>())
-      .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time at which it was taken [s].")
-      .def_prop_ro("step_index", &Snapshot::step_index)
-      .def_prop_ro("size_bytes", &Snapshot::size_bytes)
-      .def("to_bytes", &bytes_of, "What `from_bytes` makes the same snapshot of.")
-      .def_static(
-          "from_bytes", &snapshot_of, "bytes"_a,
-          "A snapshot from its bytes, of the same version of portwave. Errors: ValueError where "
-          "they are none, or not whole.")
+      .def_prop_ro("time_s", &Snapshot::time_s, "float: Simulated time of the state [s].")
+      .def_prop_ro("step_index", &Snapshot::step_index,
+                   "int: Number of macro-steps that led to the state.")
+      .def_prop_ro("size_bytes", &Snapshot::size_bytes, "int: Memory that the state takes [bytes].")
+      .def("to_bytes", &bytes_of, kToBytesText)
+      .def_static("from_bytes", &snapshot_of, "data"_a, kFromBytesText)
       .def("__getstate__", &bytes_of)
       .def("__setstate__", [](Snapshot& self, const nb::bytes& state) {
         new (&self) Snapshot(snapshot_of(state));
       });
 
-  nb::class_<PyStepper>(m, "Stepper")
+  nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
       .def(nb::init<const std::string&, const std::string&,
                     const std::vector<std::pair<std::string, std::string>>&, int, bool>(),
            "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a)
       .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
-      .def("step", &PyStepper::step)
+      .def("step", &PyStepper::step, "steps"_a)
       .def("step_by", &PyStepper::step_by, "step_s"_a)
-      .def("run", &PyStepper::run, "steps"_a)
       .def("run_until", &PyStepper::run_until, "time_s"_a)
-      .def("record", &PyStepper::record, "steps"_a, "end_s"_a, "quantities"_a, "every"_a,
+      .def("record", &PyStepper::record, "steps"_a.none(), "end_s"_a, "quantities"_a, "every"_a,
            "progress"_a.none())
       .def("drive", &PyStepper::drive, "u"_a, "quantities"_a)
       .def_prop_ro("time_s", &PyStepper::time_s)
@@ -566,9 +588,8 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("step_s", &PyStepper::step_s)
       .def_prop_ro("end_s", &PyStepper::end_s)
       .def_prop_ro("observables", &PyStepper::observables)
-      .def("find_input", &PyStepper::find_input, "name"_a)
-      .def("set_input", &PyStepper::set_input, "input"_a, "value"_a)
-      .def("input", &PyStepper::input, "input"_a)
+      .def("set_input", &PyStepper::set_input, "slot"_a, "value"_a)
+      .def("read_input", &PyStepper::read_input, "slot"_a)
       .def("set_inputs", &PyStepper::set_inputs, "values"_a)
       .def_prop_ro("input_names", &PyStepper::input_names)
       .def_prop_ro("notes", &PyStepper::notes)
@@ -583,7 +604,7 @@ NB_MODULE(_portwave, m) {
           "part"_a)
       .def("set_parameter", &PyStepper::set_parameter, "path"_a, "value"_a)
       .def("parameter", &PyStepper::parameter, "path"_a)
-      .def("tune_anew", &PyStepper::tune_anew)
+      .def("retune", &PyStepper::retune)
       .def("linearise", &PyStepper::linearise, "outputs"_a)
       .def("states", &PyStepper::states)
       .def_prop_ro("state_names", &PyStepper::state_names)
@@ -594,7 +615,7 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("coupling", &PyStepper::coupling)
       .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
       .def_prop_ro("resolution", &PyStepper::resolution)
-      .def_prop_ro("all_well", &PyStepper::all_well)
+      .def_prop_ro("shortcomings", &PyStepper::shortcomings)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
 
