@@ -18,13 +18,13 @@ class Snapshot:
     def __init__(self) -> None: ...
     @property
     def time_s(self) -> float:
-        """float: Simulated time of the state [s]."""
+        """Simulated time of the state [s]."""
     @property
     def step_index(self) -> int:
-        """int: Number of macro-steps that led to the state."""
+        """Number of macro-steps that led to the state."""
     @property
     def size_bytes(self) -> int:
-        """int: Memory that the state takes [bytes]."""
+        """Memory that the state takes [bytes]."""
     def to_bytes(self) -> bytes:
         """Serialise the snapshot."""
     @staticmethod

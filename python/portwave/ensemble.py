@@ -250,7 +250,7 @@ class Ensemble:
 
     @property
     def replicas(self) -> int:
-        """int: Number N of replicas."""
+        """Number N of replicas."""
         return self._core.replicas
 
     def __len__(self) -> int:
@@ -258,37 +258,37 @@ class Ensemble:
 
     @property
     def state_names(self) -> List[str]:
-        """list of str: Names ``"part.state"`` of the n states."""
+        """Names ``"part.state"`` of the n states."""
         return self._core.state_names
 
     @property
     def input_names(self) -> List[str]:
-        """list of str: Names of the m settable inputs."""
+        """Names of the m settable inputs."""
         return self._core.input_names
 
     @property
     def step_s(self) -> float:
-        """float: Size of the macro-steps [s]."""
+        """Size of the macro-steps [s]."""
         return self._core.step_s
 
     @property
     def step_index(self) -> int:
-        """int: Number of macro-steps of the present run."""
+        """Number of macro-steps of the present run."""
         return self._core.step_index
 
     @property
     def failures(self) -> int:
-        """int: Number of replicas that have failed."""
+        """Number of replicas that have failed."""
         return self._core.failures
 
     @property
     def execution(self) -> str:
-        """str: How the replicas are stepped; where they do not lie in lanes, the reason."""
+        """How the replicas are stepped; where they do not lie in lanes, the reason."""
         return self._core.execution
 
     @property
     def method(self) -> str:
-        """str: The chosen coupling method, and the reason for the choice."""
+        """The chosen coupling method, and the reason for the choice."""
         return self._core.method
 
     def status(self, replica: int) -> Dict[str, Any]:

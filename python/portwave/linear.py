@@ -66,32 +66,32 @@ class Linearisation:
 
     @property
     def E(self) -> Floats:
-        """(n, n) ndarray: Matrix of the rates."""
+        """Matrix of the rates, shape (n, n)."""
         return self._dense("E")
 
     @property
     def A(self) -> Floats:
-        """(n, n) ndarray: Matrix from states to rates."""
+        """Matrix from states to rates, shape (n, n)."""
         return self._dense("A")
 
     @property
     def B(self) -> Floats:
-        """(n, m) ndarray: Matrix from inputs to rates."""
+        """Matrix from inputs to rates, shape (n, m)."""
         return self._dense("B")
 
     @property
     def C(self) -> Floats:
-        """(p, n) ndarray: Matrix from states to outputs."""
+        """Matrix from states to outputs, shape (p, n)."""
         return self._dense("C")
 
     @property
     def D(self) -> Floats:
-        """(p, m) ndarray: Matrix from inputs to outputs."""
+        """Matrix from inputs to outputs, shape (p, m)."""
         return self._dense("D")
 
     @property
     def recover(self) -> Floats:
-        """(N, n) ndarray: Matrix from the n states here to all N states of all parts."""
+        """Matrix from the n states here to all N states of all parts, shape (N, n)."""
         return self._dense("recover")
 
     def sparse(self, name: str) -> Any:

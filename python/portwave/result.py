@@ -84,20 +84,20 @@ class Result:
 
     @property
     def time_s(self) -> Floats:
-        """(n,) ndarray: The same as `t` [s], by the name that result files use."""
+        """The same as `t` [s], shape (n,), by the name that result files use."""
         return self.t
 
     @property
     def values(self) -> Floats:
-        """(n, k) ndarray: `y` transposed, one column per quantity."""
+        """Transpose of `y`, shape (n, k), one column per quantity."""
         return self.y.T
 
     def __getitem__(self, name: str) -> Floats:
         """Return the values (n,) of one quantity."""
-        try:
-            return self.y[self.names.index(name)]
-        except ValueError:
-            raise UnknownName(f"{name!r} was not recorded; recorded: {', '.join(self.names)}") from None
+        if name not in self.names:
+            raise UnknownName(f"{name!r} was not recorded; recorded: {', '.join(self.names)}")
+        row: Floats = self.y[self.names.index(name)]
+        return row
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

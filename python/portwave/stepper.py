@@ -47,7 +47,7 @@ class Stepper:
 
     See Also
     --------
-    Ensemble : thousands of replicas of one system.
+    Ensemble : Thousands of replicas of one system.
 
     Notes
     -----
@@ -373,27 +373,27 @@ class Stepper:
 
     @property
     def state_names(self) -> List[str]:
-        """list of str: Names ``"part.state"`` of the n states, in the order of `states`."""
+        """Names ``"part.state"`` of the n states, in the order of `states`."""
         return self._core.state_names
 
     @property
     def input_names(self) -> List[str]:
-        """list of str: Names of the m settable inputs, in the order of `set_inputs` and `rollout`."""
+        """Names of the m settable inputs, in the order of `set_inputs` and `rollout`."""
         return list(self._inputs)
 
     @property
     def time_s(self) -> float:
-        """float: Simulated time [s]."""
+        """Simulated time [s]."""
         return self._core.time_s
 
     @property
     def step_index(self) -> int:
-        """int: Number of macro-steps made."""
+        """Number of macro-steps made."""
         return self._core.step_index
 
     @property
     def energy(self) -> Dict[str, float]:
-        """dict of str to float: Energy ledger of the run [J].
+        """Energy ledger of the run [J].
 
         ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding; ``tank_J``
         is what the passivity guard holds in reserve.
@@ -402,12 +402,12 @@ class Stepper:
 
     @property
     def certificate(self) -> str:
-        """str: Verdict of the energy ledger: ``"holds"``, ``"conditional"`` or ``"violated"``."""
+        """Verdict of the energy ledger: ``"holds"``, ``"conditional"`` or ``"violated"``."""
         return self._core.certificate
 
     @property
     def coupling(self) -> Dict[str, Any]:
-        """dict: How well the parts agree.
+        """How well the parts agree.
 
         ``"poor"`` (bool) is True where more than 5 % of the moved energy went astray between the
         parts. ``"mismatch_share"`` is that share, ``"moved_J"`` the moved energy [J], and
@@ -417,7 +417,7 @@ class Stepper:
 
     @property
     def starts_at_odds(self) -> Optional[Dict[str, Any]]:
-        """dict or None: Steps that started from states which violate a rigid joint; None: no step did.
+        """Steps that started from states which violate a rigid joint; None: no step did.
 
         Such steps are made with ``"start": "as_given"`` only. ``"count"`` is their number,
         ``"first_s"`` the time of the first one [s], and ``"first"`` describes its states.
@@ -426,7 +426,7 @@ class Stepper:
 
     @property
     def resolution(self) -> Optional[Dict[str, Any]]:
-        """dict or None: Worst motion that the steps do not resolve; None: they resolve all of it.
+        """Worst motion that the steps do not resolve; None: they resolve all of it.
 
         The keys are ``"kind"``, ``"part"``, ``"port"``, ``"share"`` (of all motion there),
         ``"h_lambda"`` (step size times the fastest rate there) and ``"step"`` (its number).
@@ -435,12 +435,12 @@ class Stepper:
 
     @property
     def all_well(self) -> bool:
-        """bool: Whether every check of the run holds, as ``portwave run --strict`` requires."""
+        """Whether every check of the run holds, as ``portwave run --strict`` requires."""
         return not self._core.shortcomings
 
     @property
     def report(self) -> Dict[str, Any]:
-        """dict: Report of the last step.
+        """Report of the last step.
 
         The keys are ``"step_s"`` (its size [s]), ``"iterations"`` (inner iterations),
         ``"residual"``, ``"converged"``, ``"rejected_steps"`` (attempts before it) and
@@ -450,7 +450,7 @@ class Stepper:
 
     @property
     def method(self) -> str:
-        """str: The chosen coupling method, and the reason for the choice."""
+        """The chosen coupling method, and the reason for the choice."""
         return self._core.method
 
     def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:

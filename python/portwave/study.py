@@ -120,7 +120,7 @@ class Table:
 
     @property
     def failures(self) -> List[str]:
-        """list of str: The reasons of the runs that failed."""
+        """The reasons of the runs that failed."""
         return [row["failure"] for row in self.rows if row.get("failure")]
 
     def to_dataframe(self) -> Any:
@@ -223,7 +223,7 @@ def budget(
     threads: int = 1,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Error that a budget of inner iterations leaves, against the monolithic reference.
+    """Compare budgets of inner iterations with the monolithic reference.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def order(
     threads: int = 1,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Errors, observed orders and times of methods for a linear system, by step size.
+    """Measure errors, orders and times of methods for a linear system, by step size.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def rate(
     limit: int = 100,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Predicted and observed contraction of the inner iteration, for every rule of impedances.
+    """Compare predicted and observed contraction for every rule of impedances.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def iterations(
     start_error: Optional[Tuple[float, float]] = None,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Errors of a dynamic iteration, iterate by iterate, against its limit.
+    """Compare the iterates of a dynamic iteration with their limit.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def tolerance(
     threads: int = 1,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Error and cost of steps that choose their size, by their tolerance.
+    """Measure error and cost of steps that choose their size, by their tolerance.
 
     Parameters
     ----------
@@ -454,7 +454,7 @@ def scaling(
     cores: int = 0,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Wall time of a macro-step by the number of threads.
+    """Measure the wall time of a macro-step by the number of threads.
 
     Parameters
     ----------
@@ -500,7 +500,7 @@ def tune(
     impedances: str = "auto",
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Predicted contraction of each rule of impedances at the initial state, and the choice.
+    """Predict the contraction of each rule of impedances at the initial state, and choose.
 
     Parameters
     ----------

@@ -493,7 +493,7 @@ class System:
 
     @property
     def parts(self) -> List[str]:
-        """list of str: Names of the parts, in order."""
+        """Names of the parts, in order."""
         return [part.get("name", "") for part in self._document.get("subsystems", [])]
 
     def __repr__(self) -> str:

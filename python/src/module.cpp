@@ -561,10 +561,10 @@ NB_MODULE(_portwave, m) {
 
   nb::class_<Snapshot>(m, "Snapshot", kSnapshotText)
       .def(nb::init<>())
-      .def_prop_ro("time_s", &Snapshot::time_s, "float: Simulated time of the state [s].")
+      .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time of the state [s].")
       .def_prop_ro("step_index", &Snapshot::step_index,
-                   "int: Number of macro-steps that led to the state.")
-      .def_prop_ro("size_bytes", &Snapshot::size_bytes, "int: Memory that the state takes [bytes].")
+                   "Number of macro-steps that led to the state.")
+      .def_prop_ro("size_bytes", &Snapshot::size_bytes, "Memory that the state takes [bytes].")
       .def("to_bytes", &bytes_of, kToBytesText)
       .def_static("from_bytes", &snapshot_of, "data"_a, kFromBytesText)
       .def("__getstate__", &bytes_of)
