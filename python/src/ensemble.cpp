@@ -40,8 +40,8 @@ auto numbers(const Array& array) {
   return std::span(array.data(), array.size());
 }
 
-/// Ends a run where the user presses Ctrl-C: Python tells that to the thread that called, and to no
-/// other. Without the interpreter's lock.
+/// Ends a run where the user presses Ctrl-C, of which Python informs the calling thread only. Called
+/// without the interpreter's lock.
 std::function<void()> interruptible() {
   using Clock = std::chrono::steady_clock;
   return [caller = std::this_thread::get_id(), last = Clock::now()]() mutable {
@@ -56,7 +56,7 @@ std::function<void()> interruptible() {
 
 class PyEnsemble {
  public:
-  /// `values`: [N, one per path].
+  /// `values`: shape (N, number of paths).
   PyEnsemble(const std::string& text, const std::string& folder,
              const std::vector<std::pair<std::string, std::string>>& overrides, int replicas,
              const std::vector<std::string>& paths, const Matrix& values, int threads, int chunk,
@@ -150,8 +150,8 @@ class PyEnsemble {
   std::vector<std::string> state_names() const { return state_names_of(ensemble_->system()); }
   std::vector<std::string> input_names() const { return input_names_of(ensemble_->system()); }
   nb::list notes() const { return pairs_of(notes_); }
-  /// Of each state by name its place among those of the replicas, and of each of these its name; None
-  /// where they are the same.
+  /// For each named state its index among the states of a replica, and for each of those the index of
+  /// its name; None where both orders are the same.
   nb::tuple state_places() const {
     if (ensemble_->system().cuts().empty()) return nb::make_tuple(nb::none(), nb::none());
     const portwave::StateNames names = portwave::state_names(ensemble_->system());
@@ -165,7 +165,7 @@ class PyEnsemble {
   double step_s() const { return ensemble_->options_of(0).step_s; }
 
  private:
-  /// So many for each replica.
+  /// Checks that `found` is `each` times the number of replicas.
   void expect_numbers(std::size_t found, std::size_t each) const {
     const std::size_t wanted = static_cast<std::size_t>(ensemble_->replicas()) * each;
     if (found == wanted) return;

@@ -1,5 +1,5 @@
-// The compiled half of the Python package: a stepper over a scenario. What users see is in
-// python/portwave.
+// The compiled half of the Python package: a stepper over a scenario. The public half is Python code
+// in python/portwave.
 
 #include <algorithm>
 #include <atomic>
@@ -44,17 +44,18 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Who steps a stepper, so that nobody else does. Functions that step, and release the interpreter's
-/// lock, are `Stepping`; all others look first.
+/// Records which thread steps a stepper, so that no other use interferes. Functions that step and
+/// release the interpreter's lock hold a `Stepping`; all others check first, with the lock held.
+/// Errors: std::runtime_error.
 class User {
  public:
-  /// Whoever reads, or sets something, with the interpreter's lock held.
-  void look() const {
+  /// No other thread steps it: it may be read.
+  void expect_readable() const {
     const std::thread::id user = user_.load();
     if (user != std::thread::id() && user != std::this_thread::get_id()) refuse(user);
   }
-  /// Whoever changes something at once, likewise.
-  void look_whether_free() const {
+  /// Nobody steps it: it may be changed.
+  void expect_idle() const {
     const std::thread::id user = user_.load();
     if (user != std::thread::id()) refuse(user);
   }
@@ -89,11 +90,11 @@ class Stepping {
   User& user_;
 };
 
-/// Asks now and then whether the user has pressed Ctrl-C.
+/// Checks from time to time whether the user has pressed Ctrl-C.
 class Interrupts {
  public:
-  /// Without the interpreter's lock. Throws what Python has to throw.
-  void ask() {
+  /// Called without the interpreter's lock. Throws the exception that Python raises.
+  void check() {
     raise_interrupt();
     if (++calls_ % kCalls != 0) return;
     const auto now = std::chrono::steady_clock::now();
@@ -109,7 +110,7 @@ class Interrupts {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// Rows, columns, values and shape.
+/// Rows, columns, values and shape of a sparse matrix.
 nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
   std::vector<double> rows, columns, values;
   for (int j = 0; j < matrix.outerSize(); ++j) {
@@ -160,7 +161,7 @@ class PyStepper {
     notes_ = scenario_->notes;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
-    // Parts and blocks from Python may be called by other threads meanwhile.
+    // Other threads may call parts and blocks from Python during the construction.
     const nb::gil_scoped_release unlocked;
     stepper_ = std::make_unique<portwave::Stepper>(std::move(scenario_->system), options_);
   }
@@ -184,7 +185,7 @@ class PyStepper {
     Interrupts interrupts;
     for (std::int64_t i = 0; i < steps; ++i) {
       report_ = stepper_->step();
-      interrupts.ask();
+      interrupts.check();
     }
   }
   void step_by(double step_s) {
@@ -199,7 +200,7 @@ class PyStepper {
     Interrupts interrupts;
     while (auto report = stepper_->step_if_before(time_s)) {
       report_ = *report;
-      interrupts.ask();
+      interrupts.check();
     }
   }
   /// Steps `steps` times, or to `end_s` where no number is given. Returns rows of the time and the
@@ -232,7 +233,7 @@ class PyStepper {
           report_ = *report;
         }
         if ((i + 1) % every == 0) add_row();
-        interrupts.ask();
+        interrupts.check();
         if (!progress || i % 64 != 0) continue;
         const auto now = std::chrono::steady_clock::now();
         if (now - told < std::chrono::milliseconds(100)) continue;
@@ -246,7 +247,7 @@ class PyStepper {
     std::ranges::copy(rows, data);
     return out;
   }
-  /// Inputs u[T, m], one row per step; quantities after each step, [T, k].
+  /// Steps under the inputs u (T, m), one row per step. Returns the quantities after each step, (T, k).
   nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
     const Stepping stepping(user_);
     const std::size_t inputs = stepper_->system().settable_inputs().size();
@@ -266,7 +267,7 @@ class PyStepper {
       stepper_->set_inputs({u.data() + t * inputs, inputs});
       report_ = stepper_->step();
       for (const Observable& one : wanted) *data++ = observe(*stepper_, one);
-      interrupts.ask();
+      interrupts.check();
     }
     return out;
   }
@@ -276,7 +277,7 @@ class PyStepper {
     portwave::set_parameter(*stepper_, *scenario_, path, value);
   }
   double parameter(const std::string& path) const {
-    user_.look();
+    user_.expect_readable();
     return portwave::parameter(*stepper_, *scenario_, path);
   }
   void retune() {
@@ -284,16 +285,16 @@ class PyStepper {
     if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
   }
   nb::dict linearise(const std::vector<std::string>& outputs) const {
-    user_.look();
+    user_.expect_readable();
     return as_dict(portwave::linearise(*stepper_, outputs));
   }
 
   double time_s() const {
-    user_.look();
+    user_.expect_readable();
     return stepper_->time_s();
   }
   std::int64_t step_index() const {
-    user_.look();
+    user_.expect_readable();
     return stepper_->step_index();
   }
   double step_s() const { return options_.step_s; }
@@ -309,15 +310,15 @@ class PyStepper {
   }
 
   void set_input(int slot, double value) {
-    user_.look_whether_free();
+    user_.expect_idle();
     stepper_->set_input(portwave::InputSlot{slot}, value);
   }
   double read_input(int slot) const {
-    user_.look();
+    user_.expect_readable();
     return stepper_->input(portwave::InputSlot{slot});
   }
   void set_inputs(const Doubles& values) {
-    user_.look_whether_free();
+    user_.expect_idle();
     const std::size_t inputs = stepper_->system().settable_inputs().size();
     if (values.shape(0) != inputs) {
       throw std::invalid_argument("inputs must be of shape [" + std::to_string(inputs) +
@@ -329,7 +330,7 @@ class PyStepper {
   nb::list notes() const { return pairs_of(notes_); }
 
   int find(const std::string& name) {
-    user_.look();
+    user_.expect_readable();
     const auto known = std::ranges::find(quantities_, name, &Observable::label);
     if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
     quantities_.push_back(portwave::find_observable(*stepper_, name));
@@ -342,14 +343,14 @@ class PyStepper {
     return quantities_[static_cast<std::size_t>(index)];
   }
   double read(int index) const {
-    user_.look();
+    user_.expect_readable();
     return observe(*stepper_, quantity(index));
   }
   std::string unit(int index) const { return quantity(index).unit; }
 
-  /// A view that the stepper owns; of a part that was cut a copy.
+  /// Returns a view that the stepper owns; a copy for a part that was cut.
   nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
-    user_.look();
+    user_.expect_readable();
     const auto x = stepper_->state(part);
     const std::size_t size = x.size();
     if (stepper_->system().find_part(part) < 0) {
@@ -363,7 +364,7 @@ class PyStepper {
     return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
   }
   nb::ndarray<nb::numpy, double> states() const {
-    user_.look();
+    user_.expect_readable();
     std::vector<double> x;
     const int parts = static_cast<int>(stepper_->system().parts().size());
     for (int part = 0; part < parts; ++part) {
@@ -380,7 +381,7 @@ class PyStepper {
   std::vector<std::string> state_names() const { return state_names_of(stepper_->system()); }
 
   void snapshot(Snapshot& into) const {
-    user_.look_whether_free();
+    user_.expect_idle();
     stepper_->snapshot(into);
   }
   void restore(const Snapshot& snapshot) {
@@ -390,7 +391,7 @@ class PyStepper {
   }
 
   nb::dict energy() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::EnergyTotals& own = stepper_->energy();
     nb::dict out;
     out["initial_J"] = own.initial_J;
@@ -402,11 +403,11 @@ class PyStepper {
     return out;
   }
   std::string certificate() const {
-    user_.look();
+    user_.expect_readable();
     return std::string(to_string(stepper_->certificate().status));
   }
   nb::dict coupling() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
     nb::dict out;
     out["poor"] = summary.is_coupled_poorly();
@@ -416,7 +417,7 @@ class PyStepper {
     return out;
   }
   nb::object resolution() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
     if (summary.is_resolved()) return nb::none();
     const portwave::Resolution& worst = *summary.resolution;
@@ -430,11 +431,11 @@ class PyStepper {
     return out;
   }
   std::vector<std::string> shortcomings() const {
-    user_.look();
+    user_.expect_readable();
     return portwave::summarize("", options_, *stepper_, 1.0).shortcomings();
   }
   nb::object starts_at_odds() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::StartsAtOdds& odds = stepper_->starts_at_odds();
     if (odds.count == 0) return nb::none();
     nb::dict out;
@@ -445,7 +446,7 @@ class PyStepper {
   }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
-    user_.look();
+    user_.expect_readable();
     nb::dict out;
     out["step_s"] = report_.step_s;
     out["iterations"] = report_.iterations;
@@ -459,7 +460,7 @@ class PyStepper {
  private:
   PyStepper() = default;
 
-  std::shared_ptr<Scenario> scenario_;  // but for its system; clones share it
+  std::shared_ptr<Scenario> scenario_;  // without its system; clones share it
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
   portwave::Issues notes_;
@@ -551,7 +552,7 @@ ValueError
 
 NB_MODULE(_portwave, m) {
   m.doc() = "The compiled half of portwave.";
-  // Functions of types in the catalogue, and what they refer to, are kept to the end on purpose.
+  // The catalogue keeps the functions of types from Python until the program ends, on purpose.
   nb::set_leak_warnings(false);
   m.attr("__version__") = PORTWAVE_VERSION;
   const nb::module_ errors = nb::module_::import_("portwave.errors");
