@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "output/summary_facts.hpp"
 #include "signals/table_span.hpp"
 
@@ -77,6 +79,35 @@ double RunSummary::mismatch_share() const {
       std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
   if (!has_ledger || !(astray_J > rounding_J)) return 0.0;
   return astray_J / moved_J;
+}
+
+std::vector<std::string> RunSummary::shortcomings() const {
+  std::vector<std::string> out;
+  if (!failure.empty()) out.push_back("the run failed: " + failure);
+  if (certificate.status != CertificateStatus::holds) {
+    out.push_back(fmt::format("the energy certificate is {}", to_string(certificate.status)));
+  }
+  if (iterations.not_converged > 0) {
+    out.push_back(fmt::format("{} of {} inner iterations missed their tolerance",
+                              iterations.not_converged, iterations.windows));
+  }
+  if (guard.missed_steps > 0) {
+    out.push_back(
+        fmt::format("the guard changed the motion in {} of {} steps", guard.missed_steps, steps));
+  }
+  if (!is_resolved()) {
+    out.push_back(fmt::format("the steps do not resolve the motion of \"{}\"", unresolved_part));
+  }
+  if (is_coupled_poorly()) {
+    out.push_back(
+        fmt::format("the coupling is poor: {:.2g} % of the energy that the run moved went astray",
+                    100.0 * mismatch_share()));
+  }
+  if (starts_at_odds.count > 0) {
+    out.push_back(fmt::format("{} steps started from states that violate a rigid joint",
+                              starts_at_odds.count));
+  }
+  return out;
 }
 
 /// Of a part that was cut once.
