@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 namespace portwave {
 namespace {
