@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
+
 namespace portwave {
 namespace {
 
