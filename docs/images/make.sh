@@ -10,6 +10,7 @@ study() {
   build/release/bin/portwave study budget examples/lossless_pair.json --budgets "$(seq -s, 0 50)" \
     --out "$out/$name" "$@" >/dev/null 2>&1
 }
+docs/images/waves.py >docs/images/waves.svg
 study published --guard off
 study guarded --guard on
 study auto --methods auto --guard on

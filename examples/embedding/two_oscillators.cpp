@@ -12,8 +12,7 @@ int main() {
   builder.add("B", portwave::linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
-  portwave::Stepper stepper(
-      system, {.step_s = 0.01, .method = portwave::CouplingMethod::automatic(), .threads = 1});
+  portwave::Stepper stepper(system, {.step_s = 0.01});
   stepper.run(1000);
   std::printf("q1 = %.6f m, H = %.6f J\n", stepper.state("A")[0], stepper.energy().final_J);
 }

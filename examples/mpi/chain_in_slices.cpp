@@ -164,7 +164,7 @@ void run(const Chain& chain, std::int64_t steps) {
     energy = stepper->energy();
     stepper.reset();  // which lets the others go on
   } else {
-    RankedStepper(*stepper).follow(at_the_end);
+    portwave::RankedStepper(*stepper).follow(at_the_end);
   }
   std::uint64_t sum = 0;
   double most = 0.0;

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     options.ranks = portwave::mpi_ranks();
     portwave::Stepper stepper(scenario.system, options);
     if (options.ranks->rank() != 0) {
-      RankedStepper(stepper).follow();
+      portwave::RankedStepper(stepper).follow();
       return 0;
     }
     stepper.run(100);

@@ -12,7 +12,7 @@ inline constexpr std::string_view kExamples = R"(Examples:
   portwave validate examples/two_oscillators.json
   portwave list duffing_oscillator
   portwave tune examples/two_oscillators.json
-  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
   portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125
   portwave study iteration examples/two_masses.json --iterations 60
   portwave study scaling examples/chain_64.json --threads 1,2,4
@@ -43,16 +43,16 @@ The page is one file that needs no network. It shows the verdict in words, what 
 energy, iterations, the network and how it was run; of two folders how far the runs differ, and in what.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
-  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
-  portwave study budget examples/two_oscillators.json --budgets 20 --json
-  portwave study budget examples/two_oscillators.json --budgets 2,4,6,8 --out results \
+  portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
+  portwave study budget examples/published_douglas_rachford.json --budgets 20 --json
+  portwave study budget examples/published_douglas_rachford.json --budgets 2,4,6,8 --out results \
     --methods douglas-rachford,peaceman-rachford --impedances uniform,matched --guard on,off
 
 An axis that is not given is as the scenario says. "uniform" and "per_port" are the scenario's own
 impedances; the method "auto" chooses its own. With --out the folder gets study.json and budget.csv.)";
 
 inline constexpr std::string_view kRateExamples = R"(Examples:
-  portwave study rate examples/two_oscillators.json
+  portwave study rate examples/published_douglas_rachford.json
   portwave study rate examples/chain_64.json --steps 5 --json
 
 Contraction is the mean factor by which an evaluation reduces the residual. Predicted: of the
@@ -60,8 +60,8 @@ iteration linearised at the initial state. Observed: of the iteration itself, fr
 Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
 
 inline constexpr std::string_view kDelayExamples = R"(Examples:
-  portwave study delay examples/two_oscillators.json --delays 0,1,2,4 --budgets 4,8,16
-  portwave study delay examples/two_oscillators_safe.json --scattered --json
+  portwave study delay examples/published_douglas_rachford.json --delays 0,1,2,4 --budgets 4,8,16
+  portwave study delay examples/published_douglas_rachford.json --scattered --json
 
 Several ranks, here threads, iterate on the newest waves that have come: so many evaluations old. The
 error is that of the observed states against the monolithic reference.)";

@@ -29,6 +29,35 @@ class Servo : public ::testing::Test {
   portwave_simulation* servo_ = nullptr;
 };
 
+/// The states of a pair after some steps, by a file that ends with `method`.
+std::vector<double> states_with(const std::string& method) {
+  const std::string text = R"json({"name": "pair", "time": {"step_s": 0.01, "end_s": 1},
+    "subsystems": [
+      {"name": "A", "type": "linear_oscillator", "initial_state": {"q2": 0.4},
+       "parameters": {"mass_kg": 8, "stiffness_N_per_m": 100}},
+      {"name": "S", "type": "spring_damper",
+       "parameters": {"stiffness_N_per_m": 120, "damping_Ns_per_m": 0.5}}],
+    "couplings": [{"kind": "connection", "ports": ["A.coupling", "S.left"]},
+                  {"kind": "fixed", "ports": ["S.right"]}])json" +
+                           method + "}";
+  portwave_simulation* simulation = nullptr;
+  EXPECT_EQ(portwave_parse(text.c_str(), nullptr, nullptr, 0, &simulation), PORTWAVE_OK)
+      << portwave_last_error();
+  EXPECT_EQ(portwave_run(simulation, 50), PORTWAVE_OK);
+  std::vector<double> states(portwave_state_count(simulation));
+  EXPECT_EQ(portwave_states(simulation, states.data(), states.size()), PORTWAVE_OK);
+  portwave_free(simulation);
+  return states;
+}
+
+TEST(Defaults, AFileWithoutAMethodMeansAutoWithTheGuard) {
+  const std::vector<double> usual = states_with("");
+  EXPECT_EQ(usual,
+            states_with(R"(, "method": {"kind": "auto", "guard": true, "tolerance": 1e-10})"));
+  EXPECT_NE(usual, states_with(R"(, "method": {"kind": "douglas-rachford", "iterations": 3,
+                                   "impedance": {"kind": "uniform", "value": 1}})"));
+}
+
 TEST_F(Servo, StepsAndIsRead) {
   EXPECT_EQ(portwave_abi_version(), PORTWAVE_ABI_VERSION);
   ASSERT_EQ(portwave_input_count(servo_), 1);

@@ -16,7 +16,7 @@ def blocks(page):
     return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", ["docs/reference/python.md", "docs/concepts/ensembles.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/python.md", "docs/concepts/ensembles.md"])
 def test_blocks_of_a_page_run_in_their_order(page):
     own = blocks(page)
     assert own

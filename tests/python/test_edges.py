@@ -107,7 +107,7 @@ def test_ctrl_c_ends_a_study():
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         for _ in range(10_000):
-            pw.study.budget("examples/two_oscillators.json", [1, 2, 3, 4, 5])
+            pw.study.budget("examples/published_douglas_rachford.json", [1, 2, 3, 4, 5])
 
 
 # Arrays

@@ -7,7 +7,7 @@ import pytest
 
 import portwave as pw
 
-PAIR = "examples/two_oscillators.json"
+PAIR = "examples/published_douglas_rachford.json"
 SERVO = "examples/embedding/servo.json"
 
 

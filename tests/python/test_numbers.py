@@ -11,7 +11,7 @@ import pytest
 import portwave as pw
 
 SERVO = "examples/embedding/servo.json"
-PAIR = "examples/two_oscillators.json"
+PAIR = "examples/published_douglas_rachford.json"
 
 KINDS = {
     "float16": np.float16,

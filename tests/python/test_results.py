@@ -31,14 +31,14 @@ def csv_of(path):
 
 
 def test_hdf5_holds_what_the_texts_hold(program, tmp_path):
-    scenario = ROOT / "examples/two_oscillators.json"
+    scenario = ROOT / "examples/published_douglas_rachford.json"
     text = run(program, scenario, tmp_path / "csv", "/outputs/energies=true")
     binary = run(program, scenario, tmp_path / "h5", "/outputs/energies=true", "/outputs/format=hdf5")
     if "built without HDF5" in binary.stderr:
         pytest.skip("built without HDF5")
     assert text.returncode == binary.returncode == 0, binary.stderr
     with h5py.File(tmp_path / "h5/results.h5") as file:
-        assert file.attrs["title"] == "two_oscillators"
+        assert file.attrs["title"] == "published_douglas_rachford"
         for table in ["trajectory", "energy", "energy_parts", "energy_junctions"]:
             expected = csv_of(tmp_path / f"csv/{table}.csv")
             assert set(file[table]) == set(expected.dtype.names)
@@ -51,7 +51,7 @@ def test_hdf5_holds_what_the_texts_hold(program, tmp_path):
 def test_xarray_finds_the_dimensions(program, tmp_path):
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
-    done = run(program, ROOT / "examples/two_oscillators.json", tmp_path, "/outputs/format=hdf5")
+    done = run(program, ROOT / "examples/published_douglas_rachford.json", tmp_path, "/outputs/format=hdf5")
     if "built without HDF5" in done.stderr:
         pytest.skip("built without HDF5")
     with xarray.open_dataset(tmp_path / "results.h5", group="trajectory", engine="h5netcdf") as data:

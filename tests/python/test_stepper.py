@@ -1,5 +1,6 @@
 """The Python package against what physics says, and against itself."""
 
+import json
 import math
 import os
 import signal
@@ -14,6 +15,20 @@ import pytest
 import portwave as pw
 
 SERVO = "examples/embedding/servo.json"
+
+
+def test_a_scenario_without_a_method_means_auto_with_the_guard():
+    scenario = json.loads(open("examples/two_oscillators.json", encoding="utf-8").read())
+
+    def last_state(method):
+        given = {key: value for key, value in scenario.items() if key != "method"}
+        stepper = pw.Stepper(given if method is None else {**given, "method": method})
+        stepper.advance(50)
+        return [stepper["A.q1"], stepper["B.q2"]]
+
+    usual = last_state(None)
+    assert usual == last_state({"kind": "auto", "guard": True, "tolerance": 1e-10})
+    assert usual != last_state({"kind": "auto", "stages": 3})
 
 
 def test_a_motor_reaches_its_speed():
@@ -65,7 +80,7 @@ def test_it_goes_back_bit_by_bit():
     assert np.array_equal(clone.states(), expected)
     with pytest.raises(ValueError, match="empty"):
         stepper.restore(pw.Snapshot())
-    other = pw.Stepper("examples/two_oscillators.json")
+    other = pw.Stepper("examples/published_douglas_rachford.json")
     with pytest.raises(ValueError, match="another system"):
         stepper.restore(other.snapshot())
 
@@ -84,7 +99,7 @@ def test_an_older_snapshot_waits_for_its_parameters():
 
 
 def test_results_are_recorded():
-    result = pw.Stepper("examples/two_oscillators.json").record(until=1.0, every=10)
+    result = pw.Stepper("examples/published_douglas_rachford.json").record(until=1.0, every=10)
     assert result.names == ["A.q1", "B.q2"]
     assert result.t.shape == (11,) and result.y.shape == (2, 11) and len(result) == 11
     np.testing.assert_allclose(result.t, np.arange(11) * 0.1, atol=1e-12)
@@ -120,8 +135,8 @@ def test_a_result_says_whether_the_run_succeeded():
 
 
 def test_running_on_is_the_same_as_running_at_once():
-    once = pw.Stepper("examples/two_oscillators.json").record(until=1.0, observe=["A.q1"])
-    stepper = pw.Stepper("examples/two_oscillators.json")
+    once = pw.Stepper("examples/published_douglas_rachford.json").record(until=1.0, observe=["A.q1"])
+    stepper = pw.Stepper("examples/published_douglas_rachford.json")
     parts = [stepper.record(until=0.4, observe=["A.q1"]), stepper.record(steps=60, observe=["A.q1"])]
     joined = np.concatenate([parts[0]["A.q1"], parts[1]["A.q1"][1:]])
     assert np.array_equal(once["A.q1"], joined)
@@ -361,7 +376,7 @@ def test_ctrl_c_ends_a_run():
 
 def test_sweeps():
     runs = pw.sweep(
-        "examples/two_oscillators.json",
+        "examples/published_douglas_rachford.json",
         {"/subsystems/1/parameters/mass_kg": [2.0, 4.0], "/method/iterations": [5, 20]},
         until=0.5,
         observe=["B.q2"],

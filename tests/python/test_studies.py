@@ -5,7 +5,7 @@ import pytest
 
 import portwave as pw
 
-PAIR = "examples/two_oscillators.json"
+PAIR = "examples/published_douglas_rachford.json"
 BUDGETS = [3, 8, 20]
 
 

@@ -29,7 +29,7 @@ class Run:
     """A run that is shown. It is paced, so that it takes a while on any machine."""
 
     def __init__(self, *more, seconds=4):
-        line = [portwave, "run", "examples/two_oscillators.json", "--steps", str(100 * seconds), "--pace", "1",
+        line = [portwave, "run", "examples/published_douglas_rachford.json", "--steps", str(100 * seconds), "--pace", "1",
                 "--serve", "0", *more]
         self.process = subprocess.Popen(line, cwd=sources, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = self.process.stderr.readline().decode()
@@ -86,7 +86,7 @@ def check_answers():
     own = [address for address in listening if address.endswith(f":{run.port:04X}")]
     expect("listens on", own, own == [f"0100007F:{run.port:04X}"])
     # A second one cannot have the port.
-    other = subprocess.run([portwave, "run", "examples/two_oscillators.json", "--serve", str(run.port)], cwd=sources,
+    other = subprocess.run([portwave, "run", "examples/published_douglas_rachford.json", "--serve", str(run.port)], cwd=sources,
                            capture_output=True)
     expect("a port that is taken", (other.returncode, other.stderr), other.returncode == 3 and b"taken" in other.stderr)
     code, err = run.end()
@@ -137,7 +137,7 @@ def check_same_results(folder):
     files = {}
     for name, more in [("plain", []), ("shown", ["--serve", "0", "--live"])]:
         out = os.path.join(folder, name)
-        done = subprocess.run([portwave, "run", "examples/two_oscillators.json", "--steps", "200000", "--set",
+        done = subprocess.run([portwave, "run", "examples/published_douglas_rachford.json", "--steps", "200000", "--set",
                                "/outputs/every=100", "--out", out, *more], cwd=sources, capture_output=True)
         expect(name, done.stderr, done.returncode == 0)
         files[name] = [open(os.path.join(out, file), "rb").read() for file in ["trajectory.csv", "energy.csv"]]
@@ -165,14 +165,14 @@ def check_browser(folder):
 
 def check_lines():
     """Without a terminal."""
-    done = subprocess.run([portwave, "run", "examples/two_oscillators.json", "--steps", "350", "--pace", "1", "--live"],
+    done = subprocess.run([portwave, "run", "examples/published_douglas_rachford.json", "--steps", "350", "--pace", "1", "--live"],
                           cwd=sources, capture_output=True)
     lines = [line for line in done.stderr.decode().splitlines() if "%" in line and "steps/s" in line]
     expect("lines", done.stderr.decode(), 2 <= len(lines) <= 4)
     for word in ["step ", " of 350", "times real time", "iterations per step", "energy ", "certificate", "guard"]:
         expect("a line says", (word, lines), all(word in line for line in lines))
     expect("no control characters", "", b"\x1b" not in done.stderr)
-    done = subprocess.run([portwave, "run", "examples/two_oscillators.json", "--live", "--quiet"], cwd=sources,
+    done = subprocess.run([portwave, "run", "examples/published_douglas_rachford.json", "--live", "--quiet"], cwd=sources,
                           capture_output=True)
     expect("live and quiet", done.stderr, done.returncode == 2 and b"--quiet" in done.stderr)
 
@@ -181,7 +181,7 @@ def check_panel():
     """On a terminal: rewritten in place, ten times a second at most, and gone at the end."""
     master, slave = pty.openpty()
     begin = time.monotonic()
-    process = subprocess.Popen([portwave, "run", "examples/two_oscillators.json", "--steps", "200", "--pace", "1",
+    process = subprocess.Popen([portwave, "run", "examples/published_douglas_rachford.json", "--steps", "200", "--pace", "1",
                                 "--live"], cwd=sources, stdout=slave, stderr=slave)
     os.close(slave)
     text = b""
@@ -196,14 +196,14 @@ def check_panel():
     process.wait()
     took_s = time.monotonic() - begin
     text = text.decode()
-    painted = text.count("two_oscillators [")
+    painted = text.count("published_douglas_rachford [")
     expect("painted", painted, 5 <= painted <= 10 * took_s + 2)
     for word in ["steps ", "rate ", "coupling ", "energy ", "guard ", "worst part"]:
         expect("the panel says", word, word in text)
     ups = [int(n) for n in re.findall(r"\x1b\[(\d+)A\x1b\[J", text)]
     expect("goes up as far as it went down", (ups, painted), len(ups) == painted and set(ups) <= {5, 6, 7})
     last = text.rindex("\x1b[J")
-    expect("the panel is gone at the end", "", "two_oscillators: 200 steps" in text[last:] and "[###" not in text[last:])
+    expect("the panel is gone at the end", "", "published_douglas_rachford: 200 steps" in text[last:] and "[###" not in text[last:])
 
 
 with tempfile.TemporaryDirectory() as scratch:

@@ -184,14 +184,14 @@ def main():
 
         pair, arm = os.path.join(folder, "pair"), os.path.join(folder, "arm")
         more = os.path.join(folder, "more")
-        portwave_says("run", "examples/two_oscillators.json", "--out", pair, "--report")
-        portwave_says("run", "examples/two_oscillators.json", "--out", more, "--set", "/method/iterations=5",
+        portwave_says("run", "examples/published_douglas_rachford.json", "--out", pair, "--report")
+        portwave_says("run", "examples/published_douglas_rachford.json", "--out", more, "--set", "/method/iterations=5",
                       "--pace", "1000")
         portwave_says("report", pair, more)
         portwave_says("run", "examples/robot_arm.json", "--out", arm, "--report", "--steps", "200", "--set",
                       "/outputs/energies=true", "--set", "/outputs/every=1")
         study = os.path.join(folder, "study")
-        portwave_says("study", "budget", "examples/two_oscillators.json", "--budgets", "2,8,20", "--out", study,
+        portwave_says("study", "budget", "examples/published_douglas_rachford.json", "--budgets", "2,8,20", "--out", study,
                       "--report")
         pages = [(os.path.join(arm, "report.html"), 1200, False), (os.path.join(pair, "report.html"), 500, True),
                  (os.path.join(pair, "comparison.html"), 900, False), (os.path.join(study, "report.html"), 900, True)]

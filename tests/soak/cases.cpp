@@ -295,7 +295,7 @@ Setup controllers_and_contact(double) {
   return setup(json, std::make_unique<Crane>(0.002), false);
 }
 
-/// examples/two_oscillators.json without its damper, in steps of its own choice.
+/// examples/published_douglas_rachford.json without its damper, in steps of its own choice.
 class DuffingPair final : public Physics {
  public:
   Wide stored_J(const Stepper& stepper) const override {
@@ -307,7 +307,7 @@ class DuffingPair final : public Physics {
 };
 
 Setup adaptive_steps(double) {
-  Json json = example("two_oscillators");
+  Json json = example("published_douglas_rachford");
   json["subsystems"][0]["parameters"]["coupling_damping_Ns_per_m"] = 0;
   json["time"] = {{"step", {{"kind", "adaptive"}, {"tolerance", 1e-4}, {"largest_s", 0.05}}},
                   {"end_s", 1e9}};

@@ -15,7 +15,7 @@ namespace portwave::testing {
 
 using Words = std::vector<std::string>;
 
-inline const std::string kPair = source_file("examples/two_oscillators.json");
+inline const std::string kPair = source_file("examples/published_douglas_rachford.json");
 inline const Words kNegativeDamper = {"--set", "/subsystems/1/parameters/damping_Ns_per_m=-1"};
 inline const Words kAllowActive = {"--set", "/subsystems/1/allow_active=true"};
 

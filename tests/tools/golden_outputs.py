@@ -179,9 +179,9 @@ def scenarios(binary, folder):
         out[f"generated_{name}"] = path
     islands = pathlib.Path(folder) / "generated_islands.json"
     islands.write_text(json.dumps(several_islands(
-        [ROOT / path for path in (out["generated_ring"], out["two_oscillators"],
+        [ROOT / path for path in (out["generated_ring"], out["published_douglas_rachford"],
                                   out["generated_chain"], out["generated_grid"],
-                                  out["two_oscillators"])])))
+                                  out["published_douglas_rachford"])])))
     out["generated_islands"] = islands
     return out
 

@@ -213,6 +213,14 @@ WaveCoupling WaveCoupling::automatic(double to_tolerance) {
           .impedance_kind = ImpedanceKind::automatic};
 }
 
+WaveCoupling WaveCoupling::automatic_with_stages(int stages) {
+  constexpr std::array kTolerances = {1e-10, 1e-10, 1e-12, 1e-13};
+  static_assert(kTolerances.size() == kMostStages + 1);
+  WaveCoupling waves = automatic(kTolerances.at(static_cast<std::size_t>(stages)));
+  waves.stages = stages;
+  return waves;
+}
+
 WaveCoupling WaveCoupling::of_kind(WaveUpdate kind) {
   WaveCoupling all_automatic = automatic();
   if (kind == WaveUpdate::automatic) return all_automatic;

@@ -118,10 +118,9 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   draft.knows_all_parts = draft.knows_all_parts && is_whole;
   tell(listener, {"reading the couplings"});
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
-  if (const auto method = object.require("method")) {
-    read_method(*method, settings.options.method);
-    prefer_what_suits_steps(*method, settings.options);
-  }
+  const auto method = object.find("method");
+  if (method) read_method(*method, settings.options.method);
+  prefer_what_suits_steps(method ? method->json() : Json::object(), settings.options);
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 
   tell(listener, {"joining the subsystems"});

@@ -12,6 +12,7 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/method_special_options.hpp"
 #include "scenario/scenario_limits.hpp"
 
@@ -225,21 +226,18 @@ void read_method(const Node& node, CouplingMethod& method) {
   }
 }
 
-void prefer_what_suits_steps(const Node& node, StepperOptions& options) {
-  if (!options.method.couples_by_waves() || !node.json().is_object()) return;
+void prefer_what_suits_steps(const Json& method, StepperOptions& options) {
+  if (!options.method.couples_by_waves() || !method.is_object()) return;
   WaveCoupling& waves = options.method.waves();
-  const auto says = [&](const char* key) { return node.json().contains(key); };
+  const auto says = [&](const char* key) { return method.contains(key); };
   if (options.sizes) {
     if (!says("stages")) waves.stages = 0;
     return;
   }
-  // The error of a step falls by some powers of ten with each stage, and that of the coupling is to stay
-  // below it.
-  constexpr double kTolerance[] = {1e-10, 1e-12, 1e-13};
   const bool is_chosen =
       waves.kind == WaveUpdate::automatic && !says("tolerance") && !says("energy_tolerance_J");
-  if (is_chosen && waves.stages >= 1 && waves.stages <= 3) {
-    waves.tolerance = kTolerance[waves.stages - 1];
+  if (is_chosen && waves.stages >= 1 && waves.stages <= kMostStages) {
+    waves.tolerance = WaveCoupling::automatic_with_stages(waves.stages).tolerance;
   }
 }
 

@@ -394,7 +394,7 @@ Json whole_schema() {
               {"signals", signals_schema()},
               {"events", events_schema()},
               {"outputs", outputs_schema()}},
-             {"name", "time", "subsystems", "method"}));
+             {"name", "time", "subsystems"}));
   // Types that a plugin may bring are taken only where there are plugins.
   const auto entries = [](Json items) -> Json {
     Json within = {{"properties", {{"subsystems", {{"items", std::move(items)}}}}}};

@@ -32,9 +32,10 @@ TEST(CliTune, SaysWhatEveryRulePromises) {
   const ProcessResult result = portwave_cli({"tune", kPair});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_EQ(result.err, "");
-  for (const char* part : {"two_oscillators: 2 subsystems, 2 scalar ports, steps of 0.01 s",
-                           "uniform ", "fne ", "matched ", "leaf ", "adapted ", "A.coupling",
-                           "B.coupling", "choice     ", "reason     "}) {
+  for (const char* part :
+       {"published_douglas_rachford: 2 subsystems, 2 scalar ports, steps of 0.01 s", "uniform ",
+        "fne ", "matched ", "leaf ", "adapted ", "A.coupling", "B.coupling", "choice     ",
+        "reason     "}) {
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << said(result);
   }
 }

@@ -83,7 +83,7 @@ class MadeUpCheckpoints : public ::testing::TestWithParam<Case> {
 /// A run in which something was recorded, and its only checkpoint.
 struct StoppedRun {
   explicit StoppedRun(const Case& own)
-      : scenario(example("two_oscillators", own.overrides)),
+      : scenario(example("published_douglas_rachford", own.overrides)),
         stepper(scenario.system, scenario.options) {
     CheckpointFolder results(folder / "results", For::a_new_run);
     FileRecorder recorder(results, scenario.recording);

@@ -257,7 +257,7 @@ TEST(Exchange, SnapshotsFitWhatHasTheSameParts) {
 }
 
 TEST(SetParameter, ChangesANumberOfAPartByName) {
-  Scenario scenario = testing::example("two_oscillators");
+  Scenario scenario = testing::example("published_douglas_rachford");
   StepperOptions options = scenario.options;
   Stepper stepper(std::move(scenario.system), options);
   stepper.run(10);

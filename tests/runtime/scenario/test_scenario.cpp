@@ -185,16 +185,18 @@ TEST(Scenario, TheExamplesOfTwoOscillatorsDifferInTheMethodOnly) {
   const auto example = [](const char* name) {
     return load_scenario(testing::source_folder() / "examples" / name);
   };
-  const Scenario published = example("two_oscillators.json");
-  const Scenario safe = example("two_oscillators_safe.json");
+  const Scenario published = example("published_douglas_rachford.json");
+  const Scenario automatic = example("two_oscillators.json");
+  EXPECT_EQ(published.options.method.kind(), WaveUpdate::douglas_rachford);
   EXPECT_FALSE(published.options.method.waves().guard);
-  EXPECT_TRUE(safe.options.method.waves().guard);
-  EXPECT_EQ(safe.options.method.kind(), WaveUpdate::automatic);
-  EXPECT_EQ(published.steps, safe.steps);
+  EXPECT_EQ(automatic.options.method.kind(), WaveUpdate::automatic);
+  EXPECT_TRUE(automatic.options.method.waves().guard);
+  EXPECT_EQ(published.steps, automatic.steps);
   for (const char* name : {"A", "B"}) {
-    EXPECT_EQ(part_of(published, name).initial_state, part_of(safe, name).initial_state) << name;
+    EXPECT_EQ(part_of(published, name).initial_state, part_of(automatic, name).initial_state)
+        << name;
     EXPECT_EQ(part_of(published, name).component->signature().type,
-              part_of(safe, name).component->signature().type);
+              part_of(automatic, name).component->signature().type);
   }
 }
 

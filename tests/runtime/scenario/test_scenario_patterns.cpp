@@ -48,14 +48,15 @@ TEST(Patterns, StandForWhatTheySay) {
 }
 
 TEST(ScenarioPatterns, QuantitiesOfAllParts) {
-  EXPECT_EQ(observed("two_oscillators.json", R"({"observe": ["*.storage"]})"),
+  EXPECT_EQ(observed("published_douglas_rachford.json", R"({"observe": ["*.storage"]})"),
             (Labels{"A.storage", "B.storage"}));
-  EXPECT_EQ(observed("two_oscillators.json", R"({"observe": ["B.coupling.*", "*.coupling.flow"]})"),
+  EXPECT_EQ(observed("published_douglas_rachford.json",
+                     R"({"observe": ["B.coupling.*", "*.coupling.flow"]})"),
             (Labels{"B.coupling.effort", "B.coupling.flow", "A.coupling.flow"}));
-  EXPECT_EQ(observed("two_oscillators.json", R"({"observe": ["*.outgoing"]})"),
+  EXPECT_EQ(observed("published_douglas_rachford.json", R"({"observe": ["*.outgoing"]})"),
             (Labels{"A.coupling.outgoing", "B.coupling.outgoing"}));
   // As it would be without a pattern, unit and all.
-  const Scenario all = load_scenario(source_file("examples/two_oscillators.json"),
+  const Scenario all = load_scenario(source_file("examples/published_douglas_rachford.json"),
                                      {{"/outputs", R"({"observe": ["A.q*"]})"}});
   ASSERT_FALSE(all.recording.observables.empty());
   EXPECT_EQ(all.recording.observables[0].label, "A.q1");
@@ -63,7 +64,8 @@ TEST(ScenarioPatterns, QuantitiesOfAllParts) {
 }
 
 TEST(ScenarioPatterns, AWholePart) {
-  const Labels labels = observed("two_oscillators.json", R"({"observe": ["B", "A.storage"]})");
+  const Labels labels =
+      observed("published_douglas_rachford.json", R"({"observe": ["B", "A.storage"]})");
   EXPECT_EQ(labels.back(), "A.storage");
   EXPECT_NE(std::find(labels.begin(), labels.end(), "B.coupling.effort"), labels.end());
   EXPECT_NE(std::find(labels.begin(), labels.end(), "B.storage"), labels.end());
@@ -72,10 +74,11 @@ TEST(ScenarioPatterns, AWholePart) {
 
 // Two columns of one name could not be told apart, and HDF5 has no such thing.
 TEST(ScenarioPatterns, WhatIsThereAlreadyIsNotTakenAgain) {
-  const Labels once = observed("two_oscillators.json", R"({"observe": ["B"]})");
-  EXPECT_EQ(observed("two_oscillators.json", R"({"observe": ["B", "B.storage", "B.q2", "B.*"]})"),
+  const Labels once = observed("published_douglas_rachford.json", R"({"observe": ["B"]})");
+  EXPECT_EQ(observed("published_douglas_rachford.json",
+                     R"({"observe": ["B", "B.storage", "B.q2", "B.*"]})"),
             once);
-  const Labels other = observed("two_oscillators.json", R"({"observe": ["B.q2", "B"]})");
+  const Labels other = observed("published_douglas_rachford.json", R"({"observe": ["B.q2", "B"]})");
   EXPECT_EQ(other.size(), once.size());
   EXPECT_EQ(other.front(), "B.q2");
 }
@@ -88,16 +91,16 @@ TEST(ScenarioPatterns, PartsOfAssembliesAndSignals) {
 }
 
 TEST(ScenarioPatterns, NothingCalledSoIsAnError) {
-  EXPECT_NE(refused("two_oscillators.json", R"({"observe": ["A.z*"]})")
+  EXPECT_NE(refused("published_douglas_rachford.json", R"({"observe": ["A.z*"]})")
                 .find("/outputs/observe/0: nothing is called like \"A.z*\""),
             std::string::npos);
-  EXPECT_NE(refused("two_oscillators.json", R"({"observe": ["C"]})"), "");
+  EXPECT_NE(refused("published_douglas_rachford.json", R"({"observe": ["C"]})"), "");
 }
 
 TEST(ScenarioPatterns, WavesOfStagesAreRefusedAsWithoutAPattern) {
   const std::string why = [] {
     try {
-      load_scenario(source_file("examples/two_oscillators.json"),
+      load_scenario(source_file("examples/published_douglas_rachford.json"),
                     {{"/method", R"({"kind": "auto", "stages": 3})"},
                      {"/outputs", R"({"observe": ["*.incident"]})"}});
     } catch (const ScenarioError& error) {

@@ -41,19 +41,19 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 /// One of each kind of thing that snapshots hold.
 std::vector<Case> cases() {
   return {
-      {"guard", "two_oscillators_safe"},
+      {"guard", "two_oscillators"},
       {"automatic_adaptive_events",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/time", R"({"step": {"kind": "adaptive", "tolerance": 1e-5}, "end_s": 10})"},
         {"/method", R"({"kind": "auto", "stages": 2})"},
         {"/events", R"([{"name": "middle", "of": "A.q1", "level": 0}])"}},
        20},
       {"interface",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "interface", "impedance": {"kind": "matched"}, "tolerance": 1e-12})"}}},
       {"extrapolated",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "douglas-rachford", "iterations": 4, "start": "extrapolated",
              "impedance": {"kind": "matched", "retune_factor": 1.02}})"}}},
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, MadeUpSnapshots, ::testing::ValuesIn(cases()),
                          [](const auto& own) { return own.param.name; });
 
 TEST(MadeUpSnapshot, WithATimeThatIsNotTheStatesIsRefused) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(scenario.system, scenario.options);
   stepper.run(3);
   const Bytes genuine = stepper.snapshot().to_bytes();

@@ -52,7 +52,7 @@ Lines operator+(Lines lines, const Lines& more) {
 
 TEST(Phases, OfLoadingAScenario) {
   Told told;
-  const std::string file = example_file("two_oscillators");
+  const std::string file = example_file("published_douglas_rachford");
   load_scenario(file, {}, told.listener());
   const Lines last = {"reading the couplings", "joining the subsystems", "reading the outputs"};
   EXPECT_EQ(told.lines, Lines{"reading " + file} + counted("building subsystem", 2) + last);

@@ -135,45 +135,49 @@ std::vector<Case> cases() {
     o.executor = ExecutorKind::async;
   };
   return {
-      {"budget", "two_oscillators", {}},
-      {"guard", "two_oscillators_safe", {}},
-      {"full_certificate", "two_oscillators", {}, 3, 10, full},
-      {"no_ledger", "two_oscillators", {}, 7, 40, none},
-      {"automatic", "two_oscillators", {{"/method", R"({"kind": "auto"})"}}},
+      {"budget", "published_douglas_rachford", {}},
+      {"guard", "two_oscillators", {}},
+      {"full_certificate", "published_douglas_rachford", {}, 3, 10, full},
+      {"no_ledger", "published_douglas_rachford", {}, 7, 40, none},
+      {"automatic", "published_douglas_rachford", {{"/method", R"({"kind": "auto"})"}}},
       {"interface",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "interface", "impedance": {"kind": "matched"}, "tolerance": 1e-12})"}}},
-      {"two_stages", "two_oscillators", {{"/method", R"({"kind": "auto", "stages": 2})"}}},
-      {"three_stages", "two_oscillators", {{"/method", R"({"kind": "auto", "stages": 3})"}}},
+      {"two_stages",
+       "published_douglas_rachford",
+       {{"/method", R"({"kind": "auto", "stages": 2})"}}},
+      {"three_stages",
+       "published_douglas_rachford",
+       {{"/method", R"({"kind": "auto", "stages": 3})"}}},
       {"anderson",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "peaceman-rachford", "relaxation": 0.5, "acceleration": 3,
              "tolerance": 1e-11, "iterations": 60, "impedance": {"kind": "uniform", "value": 2}})"}}},
       {"extrapolated",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "douglas-rachford", "iterations": 4, "start": "extrapolated",
              "impedance": {"kind": "matched"}})"}}},
       {"retuned",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/method",
          R"({"kind": "peaceman-rachford", "iterations": 3, "tolerance": 1e-9,
              "impedance": {"kind": "matched", "retune_factor": 1.02}})"},
         {"/time/step_s", "0.05"},
         {"/time/end_s", "10"}}},
       {"adaptive",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/time", R"({"step": {"kind": "adaptive", "tolerance": 1e-5}, "end_s": 10})"},
         {"/method", R"({"kind": "auto", "stages": 2})"}}},
       {"adaptive_one_stage",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/time", R"({"step": {"kind": "adaptive", "tolerance": 1e-4}, "end_s": 10})"},
         {"/method", R"({"kind": "auto"})"}}},
       // Passes the level several times before and after.
       {"events",
-       "two_oscillators",
+       "published_douglas_rachford",
        {{"/events", R"([{"name": "middle", "of": "A.q1", "level": 0}])"}},
        150,
        150},
@@ -274,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Snapshots, ::testing::ValuesIn(cases()),
                          [](const auto& own) { return own.param.name; });
 
 TEST(Snapshot, GoesBackBehindAFault) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   // A settable force that is far too much for a step.
   SystemBuilder builder;
   const Part& A = scenario.system.parts()[0];
@@ -299,7 +303,7 @@ TEST(Snapshot, GoesBackBehindAFault) {
 }
 
 TEST(Snapshot, IsRefusedWhereItDoesNotFit) {
-  const Scenario pair = example("two_oscillators"), chain = example("chain_64");
+  const Scenario pair = example("published_douglas_rachford"), chain = example("chain_64");
   Stepper stepper(pair.system, pair.options), other(chain.system, chain.options);
   StepperOptions longer = pair.options;
   longer.step_s *= 2.0;
@@ -364,7 +368,8 @@ TEST(Snapshot, UsesItsMemoryAgain) {
 }
 
 TEST(Steps, OfAnySizeFollowOneAnother) {
-  const Scenario scenario = example("two_oscillators", {{"/method", R"({"kind": "auto"})"}});
+  const Scenario scenario =
+      example("published_douglas_rachford", {{"/method", R"({"kind": "auto"})"}});
   StepperOptions fine = scenario.options;
   fine.step_s = 1e-4;
   Stepper reference(scenario.system, fine), stepper(scenario.system, scenario.options);
@@ -387,7 +392,7 @@ TEST(Steps, OfAnySizeFollowOneAnother) {
 }
 
 TEST(RunUntil, EndsAtTheTimeThatWasAskedFor) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(scenario.system, scenario.options);
   stepper.run_until(0.1);
   EXPECT_EQ(stepper.step_index(), 10);
@@ -401,7 +406,7 @@ TEST(RunUntil, EndsAtTheTimeThatWasAskedFor) {
 }
 
 TEST(Observers, AreToldOfEveryStep) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(scenario.system, scenario.options);
   std::vector<double> times;
   stepper.on_step([&](const Stepper& own, const StepReport& report) {

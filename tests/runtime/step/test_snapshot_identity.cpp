@@ -69,8 +69,9 @@ TEST(SnapshotIdentity, TheSameScenarioReadAgainAccepts) {
 }
 
 TEST(SnapshotIdentity, WhereItStartsDoesNotMatter) {
-  const Scenario one = example("two_oscillators"),
-                 two = example("two_oscillators", {{"/subsystems/0/initial_state/q1", "0.2"}});
+  const Scenario one = example("published_douglas_rachford"),
+                 two = example("published_douglas_rachford",
+                               {{"/subsystems/0/initial_state/q1", "0.2"}});
   const Stepper first(one.system, one.options);
   Stepper second(two.system, two.options);
   EXPECT_EQ(refusal(first, second), "");
@@ -273,7 +274,7 @@ TEST(SnapshotIdentity, PartsBuiltByHandShowTheirEquations) {
 }
 
 TEST(SnapshotIdentity, AnOlderSnapshotWaitsForTheParametersThatItWasTakenWith) {
-  Scenario scenario = example("two_oscillators");
+  Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(std::move(scenario.system), scenario.options);
   stepper.run(5);
   const Snapshot before = stepper.snapshot();
@@ -291,7 +292,7 @@ TEST(SnapshotIdentity, AnOlderSnapshotWaitsForTheParametersThatItWasTakenWith) {
   stepper.restore(before);
   EXPECT_EQ(stepper.step_index(), 5);
   // In another process, too: what it is of is known by its values.
-  const Scenario fresh = example("two_oscillators");
+  const Scenario fresh = example("published_douglas_rachford");
   Stepper other(fresh.system, fresh.options);
   other.restore(Snapshot::from_bytes(before.to_bytes()));
   EXPECT_EQ(other.step_index(), 5);
@@ -467,7 +468,7 @@ StepperOptions plain_options() {
 }
 
 TEST_P(SnapshotOptions, OfOthersAreNamed) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   StepperOptions changed = plain_options();
   GetParam().change(changed);
   const Stepper one(scenario.system, plain_options());
@@ -481,7 +482,7 @@ INSTANTIATE_TEST_SUITE_P(All, SnapshotOptions, ::testing::ValuesIn(option_cases(
                          [](const auto& own) { return own.param.name; });
 
 TEST(SnapshotIdentity, WhatARunHasChangedOfItsOptionsIsPartOfTheSnapshot) {
-  const Scenario scenario = example("two_oscillators");
+  const Scenario scenario = example("published_douglas_rachford");
   Stepper one(scenario.system, plain_options()), other(scenario.system, plain_options());
   one.waves()->set_iterations(9);
   one.waves()->set_impedance(std::vector<double>{0.9, 0.8});
@@ -534,10 +535,10 @@ TEST(SnapshotIdentity, BlocksOfControllersAreNamed) {
 }
 
 TEST(SnapshotIdentity, ManyDifferencesAreCounted) {
-  const Scenario scenario = example("two_oscillators"),
-                 other_masses =
-                     example("two_oscillators", {{"/subsystems/0/parameters/mass_kg", "9"},
-                                                 {"/subsystems/1/parameters/mass_kg", "9"}});
+  const Scenario scenario = example("published_douglas_rachford"),
+                 other_masses = example("published_douglas_rachford",
+                                        {{"/subsystems/0/parameters/mass_kg", "9"},
+                                         {"/subsystems/1/parameters/mass_kg", "9"}});
   StepperOptions options = plain_options();
   options.step_s = 0.02;
   options.certify = Certify::none;

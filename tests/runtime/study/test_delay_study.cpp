@@ -15,7 +15,8 @@ namespace portwave {
 namespace {
 
 Scenario pair() {
-  Scenario scenario = load_scenario(testing::source_file("examples/two_oscillators.json"));
+  Scenario scenario =
+      load_scenario(testing::source_file("examples/published_douglas_rachford.json"));
   scenario.options.method.waves().guard = true;
   scenario.steps = 200;
   return scenario;

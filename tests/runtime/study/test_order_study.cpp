@@ -240,7 +240,7 @@ TEST(OrderStudy, RefusesStepsThatDoNotDivideTheEndTime) {
 
 TEST(OrderStudy, RefusesWhatDoesNotApply) {
   // Nonlinear parts have no condensed form; the impulse method needs to know which part is fast.
-  EXPECT_THROW(study(example("two_oscillators"), {0.01}), ConfigError);
+  EXPECT_THROW(study(example("published_douglas_rachford"), {0.01}), ConfigError);
   EXPECT_THROW(study(example("msd_singlerate"), {0x1p-7}, {{SplittingKind::impulse}}), ConfigError);
 }
 

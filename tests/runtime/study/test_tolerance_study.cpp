@@ -23,7 +23,7 @@ namespace {
 
 Scenario pair_with(const std::string& time, const std::string& outputs = "{}") {
   return load_scenario(
-      testing::source_folder() / "examples" / "two_oscillators.json",
+      testing::source_folder() / "examples" / "published_douglas_rachford.json",
       {{"/time", time}, {"/method", R"({"kind": "auto", "stages": 2})"}, {"/outputs", outputs}});
 }
 
@@ -51,7 +51,7 @@ TEST(ToleranceStudy, ErrorsFallAndWorkGrowsWithTheTolerance) {
 // A reference by a method that does not converge would agree with a run that does not either.
 TEST(ToleranceStudy, AMethodThatDoesNotConvergeIsFoundOut) {
   const Scenario scenario =
-      load_scenario(testing::source_folder() / "examples" / "two_oscillators.json",
+      load_scenario(testing::source_folder() / "examples" / "published_douglas_rachford.json",
                     {{"/method/iterations", "4"}, {"/time", R"({"step_s": 0.01, "end_s": 4})"}});
   const ToleranceStudy study =
       study_tolerance(scenario, {.tolerances = {1e-3, 1e-6}, .stages = {3}});

@@ -58,6 +58,10 @@ class CouplingMethod {
   static CouplingMethod automatic(double to_tolerance = 1e-10) {
     return WaveCoupling::automatic(to_tolerance);
   }
+  /// WaveCoupling::automatic_with_stages.
+  static CouplingMethod automatic_with_stages(int stages) {
+    return WaveCoupling::automatic_with_stages(stages);
+  }
   /// What a scenario file means that gives the kind alone.
   static CouplingMethod of_kind(MethodKind kind);
   /// The same options with another kind of the family; the defaults of another family's.

@@ -133,6 +133,10 @@ struct WaveCoupling {
 
   /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.
   static WaveCoupling automatic(double to_tolerance = 1e-10);
+  /// What a scenario file means by the kind "auto" with this number of stages, 0 to kMostStages: the
+  /// error of a step falls by some powers of ten with each stage, and the tolerance with it, so that
+  /// the coupling stays below the error of the step.
+  static WaveCoupling automatic_with_stages(int stages);
   /// What a scenario file means that gives the kind alone: `automatic` and `interface` compute
   /// their impedances and iterate to the tolerance of automatic().
   static WaveCoupling of_kind(WaveUpdate kind);

@@ -49,6 +49,8 @@ struct StepperOptions {
   double start_s =
       0.0;  ///< time at which the run begins, of any sign; step n ends at start_s + (n + 1) h
   Start start = Start::consistent;
+  /// With `sizes`, CouplingMethod::automatic_with_stages(0) also chooses the number of stages, as a scenario file
+  /// does that gives none.
   CouplingMethod method = CouplingMethod::automatic();
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
   /// none. Wave coupling only.
