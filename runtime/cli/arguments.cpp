@@ -148,7 +148,7 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
   verb.choice("--executor", names, "Who runs the tasks; graph and barrier are there for comparison",
-              [&executor](std::size_t i) { executor = kKinds[i]; }, {{"waves", "async"}})
+              [&executor](std::size_t i) { executor = kKinds[i]; })
       ->default_str("auto");
 }
 
@@ -722,9 +722,8 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
                             std::ostream& err) {
   CLI::App app("Passive co-simulation of port-Hamiltonian subsystems", "portwave");
   Draft draft;
-  LineNotes notes;
-  std::vector<std::string>& defects = notes.defects;
-  Verb top(app, notes);
+  std::vector<std::string> defects;
+  Verb top(app, defects);
   add_verbs(top, draft);
   allow_extras(app);
 
@@ -755,7 +754,6 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
     }
   }
   if (!defects.empty()) return refuse(verb, defects, err);
-  for (const std::string& hint : notes.hints) err << fmt::format("portwave: {}\n", hint);
   return {command_of(verb, draft), kOk};
 }
 

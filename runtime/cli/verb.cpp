@@ -119,7 +119,7 @@ CLI::Option* Verb::text(const std::string& name, const std::string& value, const
   return app_
       .add_option_function<std::string>(
           name,
-          [&defects = notes_.defects, name, defect_of = std::move(defect_of),
+          [&defects = defects_, name, defect_of = std::move(defect_of),
            take = std::move(take)](const std::string& text) {
             if (std::string defect = defect_of(text); !defect.empty()) {
               defects.push_back(fmt::format("{}: {}", name, defect));
@@ -137,7 +137,7 @@ CLI::Option* Verb::texts(const std::string& name, const std::string& value, cons
   return app_
       .add_option_function<std::vector<std::string>>(
           name,
-          [&defects = notes_.defects, name, defect_of = std::move(defect_of),
+          [&defects = defects_, name, defect_of = std::move(defect_of),
            take = std::move(take)](const std::vector<std::string>& texts) {
             bool sound = true;
             for (const std::string& text : texts) {
@@ -168,24 +168,11 @@ CLI::Option* Verb::real(const std::string& name, const std::string& value, const
 }
 
 CLI::Option* Verb::choice(const std::string& name, const std::vector<std::string>& words,
-                          const std::string& what, std::function<void(std::size_t)> take,
-                          std::vector<FormerWord> former) {
-  const auto present = [former = std::move(former)](std::string_view text) {
-    const auto found = std::find_if(former.begin(), former.end(),
-                                    [&](const FormerWord& one) { return one.word == text; });
-    return found == former.end() ? text : found->now;
-  };
+                          const std::string& what, std::function<void(std::size_t)> take) {
   return text(
       name, fmt::format("{}", fmt::join(words, "|")), what,
-      [words, present](const std::string& text) { return word_defect(present(text), words); },
-      [words, present, name, take = std::move(take),
-       &hints = notes_.hints](const std::string& text) {
-        const std::string_view now = present(text);
-        if (now != text) {
-          hints.push_back(fmt::format("{}: \"{}\" is now called \"{}\"", name, text, now));
-        }
-        take(place_of(now, words));
-      });
+      [words](const std::string& word) { return word_defect(word, words); },
+      [words, take = std::move(take)](const std::string& word) { take(place_of(word, words)); });
 }
 
 CLI::Option* Verb::choices(const std::string& name, const std::string& value,
@@ -242,8 +229,8 @@ CLI::Option* Verb::path(const std::string& name, const std::string& value, const
 }
 
 void Verb::check(std::function<std::vector<std::string>()> defects_of) {
-  app_.final_callback([defects_of = std::move(defects_of), &notes = notes_] {
-    for (std::string& defect : defects_of()) notes.defects.push_back(std::move(defect));
+  app_.final_callback([defects_of = std::move(defects_of), &defects = defects_] {
+    for (std::string& defect : defects_of()) defects.push_back(std::move(defect));
   });
 }
 

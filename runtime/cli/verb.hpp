@@ -45,28 +45,16 @@ std::string list_defect(std::string_view list, RealRange range);
 std::vector<int> distinct_integers(const std::vector<std::string>& lists);
 std::vector<double> distinct_reals(const std::vector<std::string>& lists);
 
-/// A word that options took in earlier versions, and what it is called now.
-struct FormerWord {
-  std::string_view word;
-  std::string_view now;
-};
-
-/// What is to be said about the values of a line.
-struct LineNotes {
-  std::vector<std::string> defects;  ///< the line is refused
-  std::vector<std::string> hints;    ///< it is not
-};
-
 /// A verb being described. Values with a defect are not taken but noted, so that everything wrong
 /// with a line is told at once.
 class Verb {
  public:
-  Verb(CLI::App& app, LineNotes& notes) : app_(app), notes_(notes) {}
+  Verb(CLI::App& app, std::vector<std::string>& defects) : app_(app), defects_(defects) {}
 
   CLI::App& app() { return app_; }
   /// A verb below this one.
   Verb add(const std::string& name, const std::string& what) {
-    return {*app_.add_subcommand(name, what), notes_};
+    return {*app_.add_subcommand(name, what), defects_};
   }
 
   /// An option with one text; `value` stands for it in the help.
@@ -79,10 +67,9 @@ class Verb {
                        std::function<void(std::int64_t)> take);
   CLI::Option* real(const std::string& name, const std::string& value, const std::string& what,
                     RealRange range, std::function<void(double)> take);
-  /// One of some words. A former word is taken as well, with a hint at the present one.
+  /// One of some words.
   CLI::Option* choice(const std::string& name, const std::vector<std::string>& words,
-                      const std::string& what, std::function<void(std::size_t)> take,
-                      std::vector<FormerWord> former = {});
+                      const std::string& what, std::function<void(std::size_t)> take);
   /// Some of some words, "a,b": their places, in the order given, each once.
   CLI::Option* choices(const std::string& name, const std::string& value,
                        const std::vector<std::string>& words, const std::string& what,
@@ -104,7 +91,7 @@ class Verb {
 
  private:
   CLI::App& app_;
-  LineNotes& notes_;
+  std::vector<std::string>& defects_;  ///< of the whole line
 };
 
 }  // namespace portwave::cli
