@@ -8,7 +8,9 @@
 #include "portwave/subsystems/base/expression.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
+#include "scenario/key_table.hpp"
 #include "scenario/scenario_templates.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -28,39 +30,46 @@ void check_exposed_ports(const Node& node) {
   }
 }
 
+struct AssemblyKeys {
+  std::string description;
+  std::optional<Node> parameters, subsystems, couplings, ports;
+};
+
+Json ports_schema() { return map_of({{"type", "string"}, {"pattern", "\\."}}); }
+
+const KeyTable<AssemblyKeys>& assembly_keys() {
+  static const KeyTable<AssemblyKeys> keys({
+      {.name = "description", .value = to(&AssemblyKeys::description, form::text())},
+      {.name = "parameters",
+       .value =
+           later(&AssemblyKeys::parameters, variables_schema("defaults by name; null: required"))},
+      {.name = "subsystems",
+       .value = later(&AssemblyKeys::subsystems, list(Json::object(), 1)),
+       .required = true},
+      {.name = "couplings", .value = later(&AssemblyKeys::couplings, list(reference("coupling")))},
+      {.name = "ports",
+       .summary = "ports of the assembly, each \"part.port\" of one inside",
+       .value = later(&AssemblyKeys::ports, ports_schema())},
+  });
+  return keys;
+}
+
 void read_assembly(const Node& node, AssemblyList::Assembly& assembly) {
-  const ObjectReader object(node,
-                            {"description", "parameters", "subsystems", "couplings", "ports"});
-  if (!object.is_object()) return;
+  AssemblyKeys keys;
+  assembly_keys().read(node, keys);
+  if (!node.json().is_object()) return;
   assembly.json = &node.json();
-  if (const auto text = object.find("description")) text->text();
-  if (const auto parts = object.require("subsystems")) {
-    if (!parts->json().is_array() || parts->size() == 0) {
-      parts->fail_expected("an array of at least one subsystem");
-    }
+  if (keys.subsystems && (!keys.subsystems->json().is_array() || keys.subsystems->size() == 0)) {
+    keys.subsystems->fail_expected("an array of at least one subsystem");
   }
-  if (const auto joints = object.find("couplings")) joints->is_array("an array of couplings");
-  if (const auto ports = object.find("ports")) {
-    if (ports->is_object("an object of ports \"part.port\" by name")) check_exposed_ports(*ports);
+  if (keys.couplings) keys.couplings->is_array("an array of couplings");
+  if (keys.ports && keys.ports->is_object("an object of ports \"part.port\" by name")) {
+    check_exposed_ports(*keys.ports);
   }
-  if (const auto parameters = object.find("parameters")) {
-    assembly.parameters = AssemblyList::read_parameters(*parameters);
-  }
+  if (keys.parameters) assembly.parameters = AssemblyList::read_parameters(*keys.parameters);
 }
 
 }  // namespace
-
-const Json* member_of(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  for (const auto& [name, value] : object.get_ref<const Json::object_t&>()) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
-Json* member_of(Json& object, std::string_view key) {
-  return const_cast<Json*>(member_of(std::as_const(object), key));
-}
 
 std::vector<AssemblyList::Parameter> AssemblyList::read_parameters(const Node& node) {
   std::vector<Parameter> parameters;
@@ -106,6 +115,10 @@ std::vector<std::string> AssemblyList::names() const {
   for (const auto& [name, assembly] : assemblies_) all.emplace_back(name);
   std::ranges::sort(all);
   return all;
+}
+
+Json assemblies_schema() {
+  return described(map_of(assembly_keys().schema()), "groups of parts that are used many times");
 }
 
 }  // namespace portwave::scenario_file

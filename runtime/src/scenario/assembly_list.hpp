@@ -45,8 +45,7 @@ class AssemblyList {
 inline constexpr const char* kVariableNameRule =
     "must have letters, digits and _ and not begin with a digit, so that expressions can name it";
 
-/// The member under `key`; null when the value is no object or has none.
-const Json* member_of(const Json& object, std::string_view key);
-Json* member_of(Json& object, std::string_view key);
+/// Schema of "assemblies".
+Json assemblies_schema();
 
 }  // namespace portwave::scenario_file

@@ -12,7 +12,7 @@
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "scenario/scenario_values.hpp"
+#include "scenario/scenario_sources.hpp"
 
 namespace portwave {
 namespace {
@@ -334,11 +334,10 @@ const std::vector<BlockKind>& block_kinds() { return all_kinds().kinds; }
 void add_block_kind(BlockKind kind) {
   AllKinds& all = all_kinds();
   const auto known = std::ranges::find(all.kinds, kind.name, &BlockKind::name);
-  const std::vector<std::string>& sampled = scenario_file::signal_kinds();
   Issues issues;
   if (kind.name.empty()) issues.push_back({"/name", "is empty"});
   if (known - all.kinds.begin() < static_cast<std::ptrdiff_t>(all.own) || kind.name == "sensor" ||
-      std::ranges::find(sampled, kind.name) != sampled.end()) {
+      scenario_file::find_source_kind(kind.name) != nullptr) {
     issues.push_back({"/name", fmt::format("there is a kind {} already", in_quotes(kind.name))});
   }
   if (!kind.make) issues.push_back({"/make", "must hold a function"});

@@ -1,26 +1,18 @@
 #include "scenario/method_schema.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "portwave/coupling/method/method_table.hpp"
+#include "scenario/method_keys.hpp"
 #include "scenario/method_special_options.hpp"
-#include "scenario/scenario_limits.hpp"
 #include "scenario/schema_tools.hpp"
 
 namespace portwave::scenario_file {
 namespace {
-
-Json one_of(Json value, std::string_view word) {
-  Json schema;
-  schema["anyOf"] = Json::array({std::move(value), {{"const", std::string(word)}}});
-  return schema;
-}
 
 /// The kinds that an option is for, "strang: "; "" for what waves have, and for a key of several
 /// families.
@@ -35,67 +27,6 @@ std::string prefix_of(const MethodFamily& family, const OptionInfo& option, bool
   return family.couples_by_waves || is_shared ? "" : std::string(family.title) + ": ";
 }
 
-std::string description_of(const OptionInfo& option) {
-  std::string text(option.summary);
-  if (!option.unit.empty()) text += " [" + std::string(option.unit) + "]";
-  return text + std::string(option.note);
-}
-
-/// One option; `defaults` is of its family.
-class OptionSchema {
- public:
-  OptionSchema(const OptionInfo& option, const CouplingMethod& defaults, std::string description)
-      : option_(option), defaults_(defaults), description_(std::move(description)) {}
-
-  Json operator()(const OptionField<int>& place) const {
-    const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
-    return complete(or_word(integer(static_cast<std::int64_t>(option_.range.minimum),
-                                    static_cast<std::int64_t>(most))),
-                    place.of(defaults_));
-  }
-  Json operator()(const OptionField<double>& place) const {
-    const double value = place.of(defaults_);
-    return complete(or_word(range_schema(option_.range)),
-                    std::isfinite(value) ? std::optional(plain(value)) : std::nullopt);
-  }
-  Json operator()(const OptionField<std::optional<double>>&) const {
-    const bool has_word = !option_.word.empty();
-    return complete(or_word(range_schema(option_.range)),
-                    has_word ? std::optional(Json(std::string(option_.word))) : std::nullopt);
-  }
-  Json operator()(const OptionField<bool>& place) const {
-    return complete(boolean(), place.of(defaults_));
-  }
-  Json operator()(const OptionChoice& words) const {
-    const auto own = words.names[static_cast<std::size_t>(words.get(defaults_))];
-    return complete(choice({words.names.begin(), words.names.end()}), std::string(own));
-  }
-  Json operator()(const OptionGroup& group) const {
-    Json properties = Json::object();
-    for (const OptionInfo& option : group.options()) {
-      properties[std::string(option.key)] =
-          std::visit(OptionSchema(option, defaults_, description_of(option)), option.value);
-    }
-    return complete(object(std::move(properties), {}), std::nullopt);
-  }
-  Json operator()(const SpecialOption&) const {
-    return special_option(option_.key).schema(description_);
-  }
-
- private:
-  Json or_word(Json schema) const {
-    return option_.word.empty() ? schema : one_of(std::move(schema), option_.word);
-  }
-  Json complete(Json schema, std::optional<Json> value) const {
-    schema = described(std::move(schema), description_);
-    return value ? with_default(std::move(schema), *std::move(value)) : schema;
-  }
-
-  const OptionInfo& option_;
-  const CouplingMethod& defaults_;
-  std::string description_;
-};
-
 /// The keys of "method", of all kinds. A key that several families have stands with its first.
 Json method_properties() {
   Json properties = {
@@ -106,14 +37,15 @@ Json method_properties() {
                     std::string(to_string(CouplingMethod().kind())))}};
   std::vector<std::pair<std::string_view, std::string_view>> summaries;  // by key
   for (const MethodFamily* const family : method_families()) {
-    const CouplingMethod defaults = CouplingMethod::of_kind(family->kinds.front().kind);
-    for (const OptionInfo& option : family->options) {
+    const std::vector<Key<CouplingMethod>>& keys = option_keys(*family);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const OptionInfo& option = family->options[i];
       const std::string key(option.key);
       const bool is_shared = properties.contains(key);
-      const std::string description =
-          prefix_of(*family, option, is_shared) + description_of(option);
+      const std::string description = prefix_of(*family, option, is_shared) +
+                                      key_description(option.summary, option.unit, option.note);
       if (!is_shared) {
-        properties[key] = std::visit(OptionSchema(option, defaults, description), option.value);
+        properties[key] = schema_of(keys[i], description);
         summaries.emplace_back(option.key, option.summary);
         continue;
       }

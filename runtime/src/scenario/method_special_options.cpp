@@ -11,7 +11,7 @@
 #include "execution/fast_parts.hpp"
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "scenario/schema_tools.hpp"
+#include "scenario/key_table.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -93,38 +93,69 @@ Json by_port(const Json& values) {
   return map_of(std::move(value));
 }
 
-constexpr std::string_view kUniform = "uniform";
-constexpr std::string_view kPerPort = "per_port";
+struct ImpedanceKeys {
+  double value = 1.0;
+  std::optional<Node> ports, retune_factor;
+};
 
-void read_given_impedance(const Node& node, std::string_view kind, WaveCoupling& waves) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"kind", "value", "ports"};
-  const ObjectReader object(node, ObjectReader::Keys(kKeys).first(kind == kPerPort ? 3 : 2));
-  const auto value = object.require("value");
-  const auto number = value ? value->number(NumberRange::positive()) : std::nullopt;
-  if (number) waves.impedance = {*number};
+/// A kind of "impedance". The ports of those that are given are read once ports have names.
+struct ImpedanceForm {
+  std::string name;
+  ImpedanceKind kind;
+  KeyTable<ImpedanceKeys> keys;
+};
+
+Json factor_schema() {
+  return {{"anyOf", Json::array({{{"const", 0}}, {{"type", "number"}, {"exclusiveMinimum", 1}}})}};
 }
 
-/// The method's check judges the factor.
-void read_retune_factor(const Node& node, double& factor) {
-  if (!node.json().is_number()) return node.fail_expected(kRetuneFactorRange);
-  factor = node.number().value_or(factor);
+const std::vector<ImpedanceForm>& impedance_forms() {
+  static const std::vector<ImpedanceForm> all = [] {
+    std::vector<ImpedanceForm> forms;
+    const auto add = [&forms](const std::string& name, ImpedanceKind kind,
+                              std::vector<Key<ImpedanceKeys>> rows) {
+      rows.insert(rows.begin(), kind_key<ImpedanceKeys>(name));
+      forms.push_back({name, kind, KeyTable<ImpedanceKeys>(std::move(rows))});
+    };
+    const Key<ImpedanceKeys> value = {
+        .name = "value",
+        .summary = "effort per flow, at every port that is not listed",
+        .value = to(&ImpedanceKeys::value, form::number(NumberRange::positive())),
+        .required = true};
+    add("uniform", ImpedanceKind::given, {value});
+    add("per_port", ImpedanceKind::given,
+        {value,
+         {.name = "ports",
+          .summary = "by \"part.port\": a number, or one per component",
+          .value = later(&ImpedanceKeys::ports, by_port(positive()))}});
+    for (const ImpedanceKind kind : kTunedImpedances) {
+      // The method's check judges the factor.
+      add(std::string(to_string(kind)), kind,
+          {{.name = "retune_factor",
+            .summary = "set them anew when the state has put one off by more than this factor; 0: "
+                       "never",
+            .value = later(&ImpedanceKeys::retune_factor, factor_schema()),
+            .otherwise = plain(WaveCoupling().retune_factor)}});
+    }
+    return forms;
+  }();
+  return all;
 }
 
 void read_impedance(const Node& node, CouplingMethod& method) {
   const auto name = read_kind(node, impedance_kinds());
   if (!name) return;
+  const ImpedanceForm& form = *std::ranges::find(impedance_forms(), *name, &ImpedanceForm::name);
   WaveCoupling& waves = method.waves();
-  const auto* const tuned =
-      std::find_if(kTunedImpedances.begin(), kTunedImpedances.end(),
-                   [&](ImpedanceKind each) { return to_string(each) == *name; });
-  if (tuned == kTunedImpedances.end()) {
-    waves.impedance_kind = ImpedanceKind::given;
-    return read_given_impedance(node, *name, waves);
-  }
-  waves.impedance_kind = *tuned;
-  const ObjectReader object(node, {"kind", "retune_factor"});
-  if (const auto factor = object.find("retune_factor")) {
-    read_retune_factor(*factor, waves.retune_factor);
+  waves.impedance_kind = form.kind;
+  ImpedanceKeys keys;
+  const bool is_sound = form.keys.read(node, keys);
+  if (form.kind == ImpedanceKind::given && is_sound) waves.impedance = {keys.value};
+  if (!keys.retune_factor) return;
+  if (keys.retune_factor->json().is_number()) {
+    waves.retune_factor = keys.retune_factor->number().value_or(waves.retune_factor);
+  } else {
+    keys.retune_factor->fail_expected(kRetuneFactorRange);
   }
 }
 
@@ -140,7 +171,7 @@ void read_port_impedances(const Node& node, Names& names, CouplingMethod& method
   match_terminations(names.system(), is_given, waves.impedance);
 }
 
-Json impedance_reference(const std::string&) { return reference("impedance"); }
+Json impedance_reference() { return reference("impedance"); }
 
 Json impedance_narrowed_by(MethodKind kind) {
   if (kind != WaveUpdate::automatic) return nullptr;
@@ -153,9 +184,7 @@ void read_initial_waves(const Node& node, Names& names, CouplingMethod& method) 
   read_by_port(node, names, {}, waves.initial_waves);
 }
 
-Json initial_waves_schema(const std::string& description) {
-  return described(by_port(number()), description);
-}
+Json initial_waves_schema() { return by_port(number()); }
 
 void read_fast(const Node& node, CouplingMethod& method) {
   if (!node.is_array("an array of names of subsystems")) return;
@@ -183,23 +212,14 @@ void check_fast_names(const Node& node, Names& names, CouplingMethod&) {
   }
 }
 
-Json fast_schema(const std::string& description) {
+Json fast_schema() {
   Json names = list(text(), 1);
   names["uniqueItems"] = true;
-  return described(std::move(names), description);
+  return names;
 }
 
 void read_nothing(const Node&, CouplingMethod&) {}
 Json not_narrowed(MethodKind) { return nullptr; }
-
-Json tuned_impedance(const std::string& kind) {
-  Json factor = with_default(
-      described(
-          {{"anyOf", Json::array({{{"const", 0}}, {{"type", "number"}, {"exclusiveMinimum", 1}}})}},
-          "set them anew when the state has put one off by more than this factor; 0: never"),
-      plain(WaveCoupling().retune_factor));
-  return variant(kind, {{"retune_factor", std::move(factor)}}, {});
-}
 
 }  // namespace
 
@@ -222,23 +242,17 @@ const SpecialOptionFormat& special_option(std::string_view key) {
 
 const std::vector<std::string>& impedance_kinds() {
   static const std::vector<std::string> kinds = [] {
-    std::vector<std::string> names = {std::string(kUniform), std::string(kPerPort)};
-    for (const ImpedanceKind kind : kTunedImpedances) names.emplace_back(to_string(kind));
+    std::vector<std::string> names;
+    for (const ImpedanceForm& form : impedance_forms()) names.push_back(form.name);
     return names;
   }();
   return kinds;
 }
 
 Json impedance_schema() {
-  const Json value = described(positive(), "effort per flow, at every port that is not listed");
-  Json ports = described(by_port(positive()), "by \"part.port\": a number, or one per component");
-  std::vector<std::pair<std::string, Json>> variants = {
-      {"uniform", variant("uniform", {{"value", value}}, {"value"})},
-      {"per_port",
-       variant("per_port", {{"value", value}, {"ports", std::move(ports)}}, {"value"})}};
-  for (const ImpedanceKind kind : kTunedImpedances) {
-    const std::string name(to_string(kind));
-    variants.emplace_back(name, tuned_impedance(name));
+  std::vector<std::pair<std::string, Json>> variants;
+  for (const ImpedanceForm& form : impedance_forms()) {
+    variants.emplace_back(form.name, form.keys.schema());
   }
   return described(
       by_kind(variants),

@@ -19,7 +19,7 @@ struct SpecialOptionFormat {
   void (*read)(const Node&, CouplingMethod&) = nullptr;
   /// What names ports or subsystems.
   void (*read_names)(const Node&, Names&, CouplingMethod&) = nullptr;
-  Json (*schema)(const std::string& description) = nullptr;
+  Json (*schema)() = nullptr;
   /// What a kind demands of the value beyond its schema; null: nothing.
   Json (*narrowed_by)(MethodKind) = nullptr;
   std::string_view example = "";  ///< a short value, where the key may be required

@@ -14,11 +14,13 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
+#include "scenario/array_entries.hpp"
 #include "scenario/assembly_list.hpp"
 #include "scenario/assembly_ports.hpp"
 #include "scenario/assembly_weight.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_templates.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -125,30 +127,11 @@ class Expander {
 
   // Parts and uses
 
-  /// How many an entry stands for, −1 where it is no array; nothing, and noted, where that is wrong.
+  /// Of an entry that is wrong nobody knows what it names.
   std::optional<std::int64_t> count_of(const Node& entry, const Scope& scope) {
-    const Json* const given = member_of(entry.json(), "count");
-    if (given == nullptr) return -1;
-    const Node node = entry.member("count", *given);
-    const Json value = filler_.fill(node, scope);
-    // None is a slip where it is written, but may well come out of a computation.
-    const std::int64_t least = given->is_number() ? 1 : 0;
-    if (const auto count = integer_of(value, least, scenario_limits::kInteger)) return count;
-    filler_.fail(node, fmt::format("must be an integer from {} to {}, got {}", least,
-                                   scenario_limits::kInteger, describe(value)));
-    ports_.forgive_unknown_names();
-    return std::nullopt;
-  }
-
-  static std::optional<std::int64_t> integer_of(const Json& value, std::int64_t least,
-                                                std::int64_t most) {
-    if (!value.is_number()) return std::nullopt;
-    const auto number = value.get<double>();
-    if (number != std::floor(number)) return std::nullopt;
-    if (number < static_cast<double>(least) || number > static_cast<double>(most)) {
-      return std::nullopt;
-    }
-    return static_cast<std::int64_t>(number);
+    const auto count = count_of_entry(filler_, entry, scope);
+    if (!count) ports_.forgive_unknown_names();
+    return count;
   }
 
   void expand_parts(const Node& parts, const std::string& prefix, const Scope& scope) {
@@ -256,7 +239,8 @@ class Expander {
   }
 
   void fail_unknown_keys(const Node& given) {
-    static const std::vector<std::string> keys = {"name", "assembly", "parameters", "count"};
+    static const std::vector<std::string> keys(use_keys().names().begin(),
+                                               use_keys().names().end());
     for (const auto& [key, value] : given.json().get_ref<const Json::object_t&>()) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
       const Node node = given.member(key, value);
@@ -382,28 +366,8 @@ class Expander {
         continue;
       }
       const Node ranges = entry.member("for", *loop);
-      if (check_indices(ranges)) repeat_coupling(entry, prefix, scope, ranges, 0);
+      if (check_indices(filler_, ranges)) repeat_coupling(entry, prefix, scope, ranges, 0);
     }
-  }
-
-  bool check_indices(const Node& ranges) {
-    if (!ranges.json().is_object() || ranges.size() == 0) {
-      filler_.fail(ranges, fmt::format("must be an object such as {{\"i\": [0, 9]}}, the first and "
-                                       "the last of each index, got {}",
-                                       describe(ranges.json())));
-      return false;
-    }
-    bool is_sound = true;
-    for (const auto& [name, range] : ranges.json().get_ref<const Json::object_t&>()) {
-      const bool is_name = Expression::is_name(name);
-      if (is_name && !Expression::is_reserved(name)) continue;
-      const Node node = ranges.member(name, range);
-      filler_.fail(
-          node, is_name ? fmt::format("{} has a meaning of its own in expressions", in_quotes(name))
-                        : fmt::format("the name of an index {}", kVariableNameRule));
-      is_sound = false;
-    }
-    return is_sound;
   }
 
   /// One for every value of the indices from number `level` on; a range may use those before it.
@@ -413,40 +377,12 @@ class Expander {
     const auto& [name, given] =
         ranges.json().get_ref<const Json::object_t&>().begin()[static_cast<std::ptrdiff_t>(level)];
     const Node node = ranges.member(name, given);
-    const auto range = range_of(node, scope);
+    const auto range = index_range(filler_, node, scope);
     if (!range) return;
     for (std::int64_t i = range->first; i <= range->second && filler_.charge(node, 1); ++i) {
       const Json index = i;
       repeat_coupling(entry, prefix, Scope::of_index(scope, name, index), ranges, level + 1);
     }
-  }
-
-  std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Node& node,
-                                                                const Scope& scope) {
-    const Json value = filler_.fill(node, scope);
-    if (filler_.is_exhausted()) return std::nullopt;
-    const bool is_pair = value.is_array() && value.size() == 2;
-    const auto first = is_pair
-                           ? integer_of(value[0], -scenario_limits::kIndex, scenario_limits::kIndex)
-                           : std::nullopt;
-    const auto last = is_pair
-                          ? integer_of(value[1], -scenario_limits::kIndex, scenario_limits::kIndex)
-                          : std::nullopt;
-    if (!first || !last) {
-      filler_.fail(node, fmt::format("must be [first, last], two integers within {} of 0, got {}",
-                                     scenario_limits::kIndex,
-                                     is_pair ? printable(value.dump()) : describe(value)));
-      return std::nullopt;
-    }
-    // None is a slip where it is written, but may well come out of a computation.
-    const Json& written = node.json();
-    const bool is_written = written.is_array() && written[0].is_number() && written[1].is_number();
-    if (*first > *last && is_written) {
-      filler_.fail(
-          node, fmt::format("is empty: the first index {} is after the last, {}", *first, *last));
-      return std::nullopt;
-    }
-    return std::pair(*first, *last);
   }
 
   void add_coupling(const Node& given, const std::string& prefix, const Scope& scope,

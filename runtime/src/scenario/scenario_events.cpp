@@ -9,21 +9,43 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/key_table.hpp"
 #include "scenario/scenario_signals.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-using Direction = Watch::Direction;
+struct EventKeys : Watch {
+  std::optional<Node> watched;
+};
 
-const std::vector<std::string>& direction_names() {
-  static const std::vector<std::string> names = {"both", "rising", "falling"};
-  return names;
-}
-
-Direction direction_called(const std::string& name) {
-  if (name == "rising") return Direction::rising;
-  return name == "falling" ? Direction::falling : Direction::both;
+const KeyTable<EventKeys>& event_keys() {
+  static const KeyTable<EventKeys> keys({
+      {.name = "name",
+       .summary = "name of the event; absent: as \"of\"",
+       .value = to(&Watch::name, form::name())},
+      {.name = "of",
+       .summary = "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
+                  "\".flow\", or a signal",
+       .value = later(&EventKeys::watched, text()),
+       .required = true},
+      {.name = "level",
+       .summary = "an event where it passes this",
+       .value = to(&Watch::level, form::number()),
+       .otherwise = 0},
+      {.name = "direction",
+       .summary = "of the passage",
+       .value = to(&Watch::direction,
+                   form::choice<Watch::Direction>({{"both", Watch::Direction::both},
+                                                   {"rising", Watch::Direction::rising},
+                                                   {"falling", Watch::Direction::falling}})),
+       .otherwise = "both"},
+      {.name = "end_run",
+       .summary = "the run ends there",
+       .value = to(&Watch::ends_run, form::boolean()),
+       .otherwise = false},
+  });
+  return keys;
 }
 
 /// What is watched, a signal or a quantity of the system; false where that is neither.
@@ -50,36 +72,15 @@ bool read_watched(const Node& node, Names& names, const RunSettings& settings, W
 }
 
 std::optional<Watch> read_watch(const Node& node, Names& names, const RunSettings& settings) {
-  const ObjectReader object(node, {"name", "of", "level", "direction", "end_run"});
-  if (!object.is_object()) return std::nullopt;
-  Watch watch;
-  bool is_sound = true;
-  const auto of = object.require("of");
-  is_sound = of && read_watched(*of, names, settings, watch);
-  if (of && of->json().is_string()) watch.name = of->json().get<std::string>();
-  if (const auto name = object.find("name")) {
-    const auto text = name->text();
-    if (text && text->empty()) name->fail("must not be empty");
-    is_sound = is_sound && text && !text->empty();
-    if (text) watch.name = *text;
+  EventKeys keys;
+  bool is_sound = event_keys().read(node, keys);
+  if (!keys.watched) return std::nullopt;
+  if (!ObjectReader(node).find("name") && keys.watched->json().is_string()) {
+    keys.name = keys.watched->json().get<std::string>();
   }
-  if (const auto level = object.find("level")) {
-    const auto value = level->number();
-    is_sound = is_sound && value;
-    watch.level = value.value_or(0.0);
-  }
-  if (const auto direction = object.find("direction")) {
-    const auto name = direction->choice(direction_names());
-    is_sound = is_sound && name;
-    if (name) watch.direction = direction_called(*name);
-  }
-  if (const auto ends = object.find("end_run")) {
-    const auto value = ends->boolean();
-    is_sound = is_sound && value;
-    watch.ends_run = value.value_or(false);
-  }
+  is_sound = read_watched(*keys.watched, names, settings, keys) && is_sound;
   if (!is_sound) return std::nullopt;
-  return watch;
+  return Watch(std::move(keys));
 }
 
 }  // namespace
@@ -101,18 +102,6 @@ void read_events(const Node& node, Names& names, RunSettings& settings) {
   }
 }
 
-Json events_schema() {
-  Json of = described(text(),
-                      "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
-                      "\".flow\", or a signal");
-  return list(object(
-      {{"name",
-        described({{"type", "string"}, {"minLength", 1}}, "name of the event; absent: as \"of\"")},
-       {"of", std::move(of)},
-       {"level", with_default(described(number(), "an event where it passes this"), 0)},
-       {"direction", with_default(described(choice(direction_names()), "of the passage"), "both")},
-       {"end_run", with_default(described(boolean(), "the run ends there"), false)}},
-      {"of"}));
-}
+Json events_schema() { return list(event_keys().schema()); }
 
 }  // namespace portwave::scenario_file

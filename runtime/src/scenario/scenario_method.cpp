@@ -1,7 +1,6 @@
 #include "scenario/scenario_method.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,8 +11,8 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/method_keys.hpp"
 #include "scenario/method_special_options.hpp"
-#include "scenario/scenario_limits.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -97,89 +96,6 @@ void check_keys(const Node& node, std::optional<MethodKind> kind) {
   }
 }
 
-/// Reads the value of one option, and notes what is wrong with it.
-class OptionReader {
- public:
-  OptionReader(const Node& node, const OptionInfo& option, CouplingMethod& method)
-      : node_(node), option_(option), method_(method) {}
-
-  void operator()(const OptionField<int>& place) const {
-    if (is_word()) {
-      place.in(method_) = 0;
-      return;
-    }
-    if (!option_.word.empty() && !node_.json().is_number()) {
-      return node_.fail_expected(fmt::format("\"{}\" or an integer from {} to {}", option_.word,
-                                             option_.range.minimum, option_.range.maximum));
-    }
-    const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
-    const auto value = node_.integer(static_cast<std::int64_t>(option_.range.minimum),
-                                     static_cast<std::int64_t>(most));
-    if (value) place.in(method_) = static_cast<int>(*value);
-  }
-  void operator()(const OptionField<double>& place) const {
-    if (option_.range_of != nullptr) return read_dependent(place.in(method_));
-    if (is_word()) {
-      place.in(method_) = std::numeric_limits<double>::infinity();
-    } else if (const auto value = number()) {
-      place.in(method_) = *value;
-    }
-  }
-  void operator()(const OptionField<std::optional<double>>& place) const {
-    if (is_word()) {
-      place.in(method_).reset();
-    } else if (const auto value = number()) {
-      place.in(method_) = value;
-    }
-  }
-  void operator()(const OptionField<bool>& place) const {
-    if (const auto value = node_.boolean()) place.in(method_) = *value;
-  }
-  void operator()(const OptionChoice& words) const {
-    const auto name = node_.choice({words.names.begin(), words.names.end()});
-    if (!name) return;
-    const auto found = std::find(words.names.begin(), words.names.end(), *name);
-    words.set(method_, static_cast<int>(found - words.names.begin()));
-  }
-  void operator()(const OptionGroup& group) const {
-    std::vector<std::string_view> keys;
-    for (const OptionInfo& option : group.options()) keys.push_back(option.key);
-    const ObjectReader object(node_, keys);
-    if (!object.is_object()) return;
-    for (const OptionInfo& option : group.options()) {
-      if (const auto member = object.find(option.key)) {
-        std::visit(OptionReader(*member, option, method_), option.value);
-      }
-    }
-  }
-  void operator()(const SpecialOption&) const { special_option(option_.key).read(node_, method_); }
-
- private:
-  bool is_word() const {
-    const Json& json = node_.json();
-    return !option_.word.empty() && json.is_string() &&
-           json.get_ref<const std::string&>() == option_.word;
-  }
-  std::optional<double> number() const {
-    if (option_.word.empty()) return node_.number(option_.range);
-    const Json& json = node_.json();
-    if (json.is_number() && option_.range.contains(json.get<double>())) return json.get<double>();
-    node_.fail_expected(fmt::format("\"{}\" or {}", option_.word, option_.range.describe()));
-    return std::nullopt;
-  }
-  /// Here only that it is a number: the method's check judges it, with what its range follows from.
-  void read_dependent(double& value) const {
-    const auto dependent = option_.range_of(method_);
-    const NumberRange& range = dependent ? dependent->range : option_.range;
-    if (!node_.json().is_number()) return node_.fail_expected(range.describe());
-    value = node_.number().value_or(value);
-  }
-
-  const Node& node_;
-  const OptionInfo& option_;
-  CouplingMethod& method_;
-};
-
 /// Nothing when it cannot be told. Impedances belong to a method that is not chosen.
 std::optional<MethodKind> kind_in(const ObjectReader& object) {
   const auto kind = object.find("kind");
@@ -207,7 +123,9 @@ void read_method(const Node& node, CouplingMethod& method) {
   check_keys(node, known);
   const MethodKind kind = known.value_or(WaveUpdate::douglas_rachford);
   method = CouplingMethod::of_kind(kind);
-  for (const OptionInfo& option : family_of(kind).options) {
+  const MethodFamily& family = family_of(kind);
+  for (std::size_t i = 0; i < family.options.size(); ++i) {
+    const OptionInfo& option = family.options[i];
     if (!option.is_for(kind)) continue;
     const bool is_required = known && option.is_required_by(kind);
     const auto value = is_required ? object.require(option.key) : object.find(option.key);
@@ -215,7 +133,7 @@ void read_method(const Node& node, CouplingMethod& method) {
     if (const std::string_view why = option.refusal_by(kind); !why.empty()) {
       value->fail(std::string(why));
     } else {
-      std::visit(OptionReader(*value, option, method), option.value);
+      option_keys(family)[i].value.read(*value, method);
     }
   }
   prefer_energy_tolerance(object, method);

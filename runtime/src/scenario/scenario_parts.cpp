@@ -14,9 +14,12 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
+#include "scenario/key_table.hpp"
 #include "scenario/scenario_limits.hpp"
+#include "scenario/scenario_sources.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -167,26 +170,78 @@ std::shared_ptr<const Component> built_part(const PartType& type, const Paramete
   return nullptr;
 }
 
+struct PartKeys {
+  std::string name;
+  std::optional<bool> allow_active;  ///< nothing where it could not be read
+  int substeps = 1;
+  std::optional<Node> type, parameters, initial_state, inputs, cut;
+};
+
+constexpr const char* kPartName = "^[^\\s.,\\[\\]\"']+$";
+
+Json initial_state_schema() { return {{"anyOf", Json::array({map_of(number()), list(number())})}}; }
+
+struct CutKeys {
+  int parts = 0;
+};
+
+const KeyTable<CutKeys>& cut_keys() {
+  static const KeyTable<CutKeys> keys(
+      {{.name = "parts",
+        .summary = "about equal pieces",
+        .value = to(&CutKeys::parts, form::integer(1, scenario_limits::kCutParts)),
+        .required = true}});
+  return keys;
+}
+
+const KeyTable<PartKeys>& part_keys() {
+  Form<std::string> name = form::name();
+  name.schema = {{"type", "string"}, {"pattern", kPartName}};
+  static const KeyTable<PartKeys> keys({
+      {.name = "name",
+       .summary = "name of the part",
+       .value = to(&PartKeys::name, std::move(name)),
+       .required = true},
+      {.name = "type", .value = later(&PartKeys::type, text()), .required = true},
+      {.name = "parameters", .value = later(&PartKeys::parameters, {{"type", "object"}})},
+      {.name = "initial_state",
+       .summary = "states by name, the others keep their defaults; or all in order",
+       .value = later(&PartKeys::initial_state, initial_state_schema())},
+      {.name = "inputs",
+       .summary = "external inputs by name; others are 0",
+       .value = later(&PartKeys::inputs, map_of(reference("signal")))},
+      {.name = "allow_active",
+       .summary = "the part may create energy",
+       .value = to(&PartKeys::allow_active, form::boolean()),
+       .otherwise = false},
+      {.name = "count", .value = elsewhere<PartKeys>(count_schema())},
+      {.name = "substeps",
+       .summary = "steps that the part takes within each step",
+       .value = to(&PartKeys::substeps, form::integer(1, kMostPartSubsteps)),
+       .otherwise = 1},
+      {.name = "cut",
+       .summary = "cuts a linear part into pieces that are stepped in parallel",
+       .value = later(&PartKeys::cut, cut_keys().schema())},
+  });
+  return keys;
+}
+
 // The part of this type, built or shared; null when there are defects.
-std::shared_ptr<const Component> read_physics(const ObjectReader& object, const PartType& type,
+std::shared_ptr<const Component> read_physics(const Node& node, const PartKeys& keys,
+                                              const PartType& type,
                                               const std::filesystem::path& folder,
                                               PartModels& models) {
-  bool is_sound = true;
-  bool is_active = false;
-  if (const auto allow_active = object.find("allow_active")) {
-    const auto value = allow_active->boolean();
-    is_sound = value.has_value();
-    is_active = value.value_or(true);
-  }
+  bool is_sound = keys.allow_active.has_value();
+  const bool is_active = keys.allow_active.value_or(true);
   Parameters parameters;
-  const auto given = object.find("parameters");
+  const auto& given = keys.parameters;
   if (given) {
     if (auto part = models.find(type, is_active, given->json()); part && is_sound) return part;
     is_sound = read_given_parameters(*given, type, folder, parameters) && is_sound;
     if (!given->json().is_object()) return nullptr;
   }
-  Defects& defects = object.node().defects();
-  const std::string where = object.node().where() + "/parameters";
+  Defects& defects = node.defects();
+  const std::string where = node.where() + "/parameters";
   is_sound = check_ranges(type, parameters, is_active, where, defects) && is_sound;
   if (!is_sound) return nullptr;
   auto part = built_part(type, parameters, where, defects);
@@ -246,35 +301,58 @@ void read_initial_state(const Node& node, PartDraft& draft) {
   }
 }
 
+struct DrivenKeys {
+  std::optional<Node> signal;
+};
+
+const KeyTable<DrivenKeys>& driven_keys() {
+  static const KeyTable<DrivenKeys> keys(
+      {kind_key<DrivenKeys>("signal"),
+       {.name = "signal",
+        .value = later(&DrivenKeys::signal, reference("signal_name")),
+        .required = true}});
+  return keys;
+}
+
+struct SettableKeys {
+  double initial = 0.0;
+};
+
+const KeyTable<SettableKeys>& settable_keys() {
+  static const KeyTable<SettableKeys> keys({kind_key<SettableKeys>("settable"),
+                                            {.name = "initial",
+                                             .summary = "until it is set",
+                                             .value = to(&SettableKeys::initial, form::number()),
+                                             .otherwise = 0}});
+  return keys;
+}
+
 // An input that a signal of "signals" drives; what else is wrong with it is told with the signals.
 Signal read_driven(const Node& node, const std::string& input, const PartDraft& draft,
                    std::vector<DrivenInput>& driven) {
-  const ObjectReader object(node, {"kind", "signal"});
-  const auto name = object.require("signal");
-  if (!name) return Signal::settable();
-  if (name->json().is_number()) return Signal::constant(name->number().value_or(0.0));
-  if (const auto signal = name->text()) {
-    driven.push_back({draft.name, input, *signal, name->where()});
+  DrivenKeys keys;
+  if (!driven_keys().read(node, keys)) return Signal::settable();
+  const Node& name = *keys.signal;
+  if (name.json().is_number()) return Signal::constant(name.number().value_or(0.0));
+  if (const auto signal = name.text()) {
+    driven.push_back({draft.name, input, *signal, name.where()});
   }
   return Signal::settable();
-}
-
-Signal read_settable(const Node& node) {
-  const ObjectReader object(node, {"kind", "initial"});
-  const auto initial = object.find("initial");
-  return Signal::settable(initial ? initial->number().value_or(0.0) : 0.0);
 }
 
 std::optional<Signal> read_input(const Node& node, const std::string& input, const PartDraft& draft,
                                  const std::filesystem::path& folder,
                                  std::vector<DrivenInput>& driven) {
-  std::vector<std::string> kinds = signal_kinds();
+  std::vector<std::string> kinds;
+  for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
   kinds.insert(kinds.end(), {"signal", "settable"});
   const auto kind = read_kind(node, kinds);
   if (!kind) return std::nullopt;
   if (*kind == "signal") return read_driven(node, input, draft, driven);
-  if (*kind == "settable") return read_settable(node);
-  return read_signal(node, folder);
+  if (*kind != "settable") return find_source_kind(*kind)->read(node, folder, {});
+  SettableKeys keys;
+  settable_keys().read(node, keys);
+  return Signal::settable(keys.initial);
 }
 
 void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder,
@@ -288,22 +366,14 @@ void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path
   }
 }
 
-std::string read_name(const Node& node) {
-  const auto name = node.text();
-  if (name && name->empty()) node.fail("must not be empty");
-  return name.value_or("");
-}
-
 // {"parts": 8}
 void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
-  const ObjectReader object(node, {"parts"});
-  const auto parts = object.require("parts");
-  const auto count = parts ? parts->integer(1, scenario_limits::kCutParts) : std::nullopt;
-  if (!count || draft.part == nullptr) return;
+  CutKeys keys;
+  if (!cut_keys().read(node, keys) || draft.part == nullptr) return;
   try {
-    std::shared_ptr<const Cut>& cut = models.cut_of(*draft.part, static_cast<int>(*count));
+    std::shared_ptr<const Cut>& cut = models.cut_of(*draft.part, keys.parts);
     if (cut == nullptr) {
-      cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+      cut = std::make_shared<const Cut>(cut_part(*draft.part, keys.parts));
     }
     draft.cut = cut;
   } catch (const ConfigError& error) {
@@ -320,25 +390,24 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, bool knows_all_types, PartModels& models,
                     std::vector<DrivenInput>& driven) {
   PartDraft draft;
-  const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
-                                   "allow_active", "substeps", "cut", "count", "assembly"});
-  if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
-  if (const auto type = object.require("type")) {
-    const bool may_be_missing = !knows_all_types && type->json().is_string();
-    const auto name = may_be_missing ? type->text() : type->choice(types);
+  PartKeys keys;
+  part_keys().read(node, keys, {"assembly"});
+  draft.name = draft.given_name = keys.name;
+  if (keys.type) {
+    const bool may_be_missing = !knows_all_types && keys.type->json().is_string();
+    const auto name = may_be_missing ? keys.type->text() : keys.type->choice(types);
     draft.type = find_part_type(name.value_or(""));
   }
-  if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, folder, models);
-  if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
-  if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder, driven);
-  if (const auto substeps = object.find("substeps")) {
-    draft.options.substeps = static_cast<int>(substeps->integer(1, kMostPartSubsteps).value_or(1));
-    if (object.find("cut")) {
-      substeps->fail(
-          "a part that is cut takes the steps of the system: its pieces are joined rigidly");
-    }
+  if (draft.type != nullptr) draft.part = read_physics(node, keys, *draft.type, folder, models);
+  if (keys.initial_state) read_initial_state(*keys.initial_state, draft);
+  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, driven);
+  draft.options.substeps = keys.substeps;
+  if (!keys.cut) return draft;
+  if (const auto substeps = ObjectReader(node).find("substeps")) {
+    substeps->fail(
+        "a part that is cut takes the steps of the system: its pieces are joined rigidly");
   }
-  if (const auto cut = object.find("cut")) read_cut(*cut, models, draft);
+  read_cut(*keys.cut, models, draft);
   return draft;
 }
 
@@ -409,6 +478,20 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
   }
   if (is_empty || !builder.check().empty()) return std::nullopt;
   return builder.build();
+}
+
+Json part_schema() { return part_keys().schema(); }
+
+Json input_schema() {
+  std::vector<std::pair<std::string, Json>> variants;
+  for (const SourceKind& source : source_kinds()) variants.emplace_back(source.name, source.schema);
+  variants.emplace_back("signal", driven_keys().schema());
+  variants.emplace_back("settable", settable_keys().schema());
+  return described(by_kind(variants),
+                   "external input u(t): constant; offset + amplitude times the product of sines; "
+                   "linear between the knots of a table; chirp; noise; an expression in t; a "
+                   "signal of \"signals\", held "
+                   "over each step; or set by the program that steps");
 }
 
 }  // namespace portwave::scenario_file

@@ -94,7 +94,9 @@ std::optional<System> build_slice(SystemDraft& draft, const SlicePlaces& places,
 /// sections may use. Nothing if no part is sound.
 std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects);
 
-/// The kinds of couplings, in the order of the documentation.
-const std::vector<std::string>& coupling_kinds();
+/// Schemas: of a part without what depends on its type, of an external input, of a coupling.
+Json part_schema();
+Json input_schema();
+Json coupling_schema();
 
 }  // namespace portwave::scenario_file

@@ -12,6 +12,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_text.hpp"
+#include "scenario/schema_tools.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -91,6 +92,14 @@ bool read_plugins(const Node& node, const std::filesystem::path& folder, Plugins
   }
   if (is_refused) node.fail(std::string(kPluginsRefused));
   return are_all_there && !is_refused;
+}
+
+Json plugins_schema() {
+  Json files = list({{"type", "string"}, {"minLength", 1}}, 1);
+  files["uniqueItems"] = true;
+  return described(std::move(files),
+                   "shared libraries with types of parts, such as \"./libmy.so\"; loaded only with "
+                   "--allow-plugins");
 }
 
 }  // namespace portwave::scenario_file

@@ -12,14 +12,6 @@
 namespace portwave::scenario_file {
 namespace {
 
-const Json* find_member(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  for (const auto& [name, value] : object.get_ref<const Json::object_t&>()) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
 // The integer that a JSON number is: 20, 20.0 and 2e1 are all the integer 20.
 std::optional<std::int64_t> exact_integer(const Json& value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
@@ -38,6 +30,18 @@ std::optional<std::int64_t> exact_integer(const Json& value) {
 }
 
 }  // namespace
+
+const Json* member_of(const Json& object, std::string_view key) {
+  if (!object.is_object()) return nullptr;
+  for (const auto& [name, value] : object.get_ref<const Json::object_t&>()) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+Json* member_of(Json& object, std::string_view key) {
+  return const_cast<Json*>(member_of(std::as_const(object), key));
+}
 
 Defects::Defects(const Document& document) : settled_(document.settled), issues_(document.issues) {
   for (const Issue& issue : issues_) places_.insert(issue.where);
@@ -186,7 +190,7 @@ ObjectReader::ObjectReader(const Node& node, Keys keys) : node_(node) {
 }
 
 std::optional<Node> ObjectReader::find(std::string_view key) const {
-  const Json* const value = find_member(node_.json(), key);
+  const Json* const value = member_of(node_.json(), key);
   if (value == nullptr) return std::nullopt;
   return node_.member(key, *value);
 }
@@ -204,7 +208,7 @@ std::optional<std::string> read_kind(const Node& node, const std::vector<std::st
     node.fail_expected(fmt::format("an object with the key \"kind\", one of {}", list_of(kinds)));
     return std::nullopt;
   }
-  const Json* const kind = find_member(node.json(), "kind");
+  const Json* const kind = member_of(node.json(), "kind");
   if (kind == nullptr) {
     node.defects().add(node.where() + "/kind",
                        fmt::format("is required: one of {}", list_of(kinds)));

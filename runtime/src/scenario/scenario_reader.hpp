@@ -49,6 +49,10 @@ class Defects {
   bool overflowed_ = false;
 };
 
+/// The member under `key`; null when the value is no object or has none.
+const Json* member_of(const Json& object, std::string_view key);
+Json* member_of(Json& object, std::string_view key);
+
 /// "the string \"abc\"", "an array of 3", …: a value as messages call it.
 std::string describe(const Json& value);
 /// "\"a\", \"b\", \"c\"".

@@ -27,9 +27,11 @@ std::optional<std::int64_t> whole_steps(double length_s, double step_s, double e
 
 /// "time".
 void read_time(const Node& node, RunSettings& settings);
+Json time_schema();
 
 /// "outputs", after "time", all but what names quantities.
 void read_outputs(const Node& node, RunSettings& settings);
+Json outputs_schema();
 /// The observed quantities of "outputs".
 void read_observables(const Node& node, Names& names, RunSettings& settings);
 

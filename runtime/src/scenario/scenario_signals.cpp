@@ -15,36 +15,15 @@
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "scenario/scenario_limits.hpp"
+#include "scenario/scenario_sources.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
-#include "scenario/template_schema.hpp"
+#include "scenario/signal_keys.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-/// The least and the most that an integer of a block may be.
-std::pair<std::int64_t, std::int64_t> integers_of(const BlockField& field) {
-  const double most = scenario_limits::kInteger;
-  return {static_cast<std::int64_t>(std::clamp(field.range.minimum, 0.0, most)),
-          static_cast<std::int64_t>(std::clamp(field.range.maximum, 0.0, most))};
-}
-
-constexpr std::int64_t kMostEvery = 1'000'000'000;
 constexpr int kMostMatrixRows = 1000;  // of a controller
-
-bool is_block_kind(const std::string& name) {
-  return std::ranges::find(block_kinds(), name, &BlockKind::name) != block_kinds().end();
-}
-
-std::vector<std::string> all_block_kinds() {
-  std::vector<std::string> names = {"sensor"};
-  for (const std::string& kind : signal_kinds()) {
-    if (!is_block_kind(kind)) names.push_back(kind);
-  }
-  for (const BlockKind& kind : block_kinds()) names.push_back(kind.name);
-  return names;
-}
 
 // Reads "signals" into a graph. What parts of it name is kept with the place in the file.
 class SignalReader {
@@ -58,10 +37,11 @@ class SignalReader {
         builder_(names.system()) {}
 
   void read(const Node& node) {
-    const ObjectReader object(node, {"every", "every_s", "blocks"});
-    if (const auto every_s = object.find("every_s")) read_period(*every_s);
-    if (const auto every = object.find("every")) every_ = read_every(*every);
-    const auto blocks = object.require("blocks");
+    SignalsKeys keys;
+    signals_keys().read(node, keys);
+    if (keys.every_s) read_period(*keys.every_s);
+    every_ = keys.every;
+    const auto& blocks = keys.blocks;
     if (!blocks || !blocks->is_array("an array of blocks")) return;
     for (std::size_t i = 0; i < blocks->size(); ++i) {
       const Node element = blocks->at(i);
@@ -116,10 +96,6 @@ class SignalReader {
         "every so many of them: give \"every\"");
   }
 
-  int read_every(const Node& node) {
-    return static_cast<int>(node.integer(1, kMostEvery).value_or(1));
-  }
-
   void add(const std::string& name, block::Handle block, std::vector<std::string> inputs, int every,
            BlockPlaces places, std::uint64_t digest = 0) {
     builder_.block(name, std::move(block), std::move(inputs), every, digest);
@@ -129,36 +105,32 @@ class SignalReader {
   void read_block(const Node& node) {
     if (!node.is_object("a block")) return;
     const auto kind = read_kind(node, all_block_kinds());
-    const ObjectReader object(node);
-    const auto name_node = object.require("name");
-    const auto name = name_node ? name_node->text() : std::nullopt;
-    int every = every_;
-    if (const auto own = object.find("every")) every = read_every(*own);
-    if (!kind || !name) return;
-    if (*kind == "sensor") return read_sensor(node, *name, every);
-    if (!is_block_kind(*kind)) {
-      const auto signal = read_signal(node, folder_, {"name", "every", "count"});
-      return add(*name, signal ? block::source(*signal) : nullptr, {}, every, {node.where(), {}});
-    }
-    read_made(node, *std::ranges::find(block_kinds(), *kind, &BlockKind::name), *name, every);
+    BlockKeys keys{.every = every_};
+    block_keys().read_values(ObjectReader(node), keys);
+    if (!kind || keys.name.empty()) return;
+    if (*kind == "sensor") return read_sensor(node, keys);
+    if (const BlockKind* const made = find_block_kind(*kind)) return read_made(node, *made, keys);
+    const auto signal = find_source_kind(*kind)->read(node, folder_, block_keys().names());
+    add(keys.name, signal ? block::source(*signal) : nullptr, {}, keys.every, {node.where(), {}});
   }
 
-  void read_sensor(const Node& node, const std::string& name, int every) {
-    const ObjectReader object(node, {"name", "kind", "every", "count", "of"});
-    const auto of = object.require("of");
-    const auto label = of ? of->text() : std::nullopt;
+  void read_sensor(const Node& node, const BlockKeys& block) {
+    SensorKeys keys;
     std::optional<Sensor> sensor;
-    if (label) sensor = sensor_of(*label, of->where());
+    if (sensor_keys().read(node, keys, block_keys().names())) {
+      if (const auto label = keys.of->text()) sensor = sensor_of(*label, keys.of->where());
+    }
     if (sensor) {
-      builder_.sensor(name, *sensor, every);
+      builder_.sensor(block.name, *sensor, block.every);
     } else {
-      builder_.block(name, nullptr, {}, every);
+      builder_.block(block.name, nullptr, {}, block.every);
     }
     places_.push_back({node.where(), {}});
   }
 
-  void read_made(const Node& node, const BlockKind& kind, const std::string& name, int every) {
-    std::vector<std::string_view> keys = {"name", "kind", "every", "count"};
+  void read_made(const Node& node, const BlockKind& kind, const BlockKeys& block) {
+    std::vector<std::string_view> keys = block_keys().names();
+    keys.emplace_back("kind");
     for (const BlockField& field : kind.fields) keys.push_back(field.name);
     const ObjectReader object(node, keys);
     BlockValues values;
@@ -173,7 +145,8 @@ class SignalReader {
     Digest digest;
     digest.add(kind.name);
     digest.add(values.digest());
-    add(name, std::move(made), std::move(inputs), every, std::move(places), digest.value());
+    add(block.name, std::move(made), std::move(inputs), block.every, std::move(places),
+        digest.value());
   }
 
   block::Handle make(const Node& node, const BlockKind& kind, const BlockValues& values,
@@ -431,53 +404,6 @@ class SignalReader {
   std::vector<std::string> actuator_places_;
 };
 
-Json field_schema(const BlockField& field) {
-  switch (field.kind) {
-    case BlockField::Kind::signal:
-      return reference("signal_name");
-    case BlockField::Kind::signals:
-      return list(reference("signal_name"), 1);
-    case BlockField::Kind::named_signals:
-      return {{"anyOf",
-               Json::array({map_of(reference("signal_name")), list(reference("signal_name"))})}};
-    case BlockField::Kind::text:
-      return text();
-    case BlockField::Kind::number:
-      return range_schema(field.range);
-    case BlockField::Kind::integer: {
-      const auto [least, most] = integers_of(field);
-      return integer(least, most);
-    }
-    case BlockField::Kind::boolean:
-      return boolean();
-    case BlockField::Kind::choice:
-      return with_default(choice(field.choices), field.choices.front());
-    case BlockField::Kind::numbers:
-      return list(number());
-    case BlockField::Kind::matrix:
-      return list(list(number()));
-    case BlockField::Kind::pairs:
-      break;
-  }
-  const Json pair = {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}};
-  return list(pair, 1);
-}
-
-Json block_field_schema(const BlockField& field) {
-  Json schema = field_schema(field);
-  if (schema.contains("$ref")) schema = {{"allOf", Json::array({schema})}};
-  schema = described(std::move(schema),
-                     field.unit.empty() ? field.summary : field.summary + " [" + field.unit + "]");
-  if (field.required || !std::isfinite(field.default_number)) return schema;
-  if (field.kind == BlockField::Kind::number || field.kind == BlockField::Kind::integer) {
-    return with_default(std::move(schema), plain(field.default_number));
-  }
-  if (field.kind == BlockField::Kind::boolean) {
-    return with_default(std::move(schema), field.default_number != 0.0);
-  }
-  return schema;
-}
-
 }  // namespace
 
 std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
@@ -514,54 +440,6 @@ std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInp
   for (const DrivenInput& input : inputs) reader.drive(input);
   reader.finish();
   return reader.take_names();
-}
-
-Json signals_schema() {
-  const Json name = described({{"type", "string"}, {"minLength", 1}}, "name of its signal");
-  const Json every = integer(1, kMostEvery);
-  const auto with_name = [&](Json properties) {
-    properties["name"] = name;
-    properties["every"] =
-        described(every, "sample it before every so many macro-steps; absent: as all blocks");
-    properties["count"] = count_schema();
-    return properties;
-  };
-  std::vector<std::pair<std::string, Json>> variants;
-  variants.emplace_back("sensor",
-                        variant("sensor",
-                                with_name({{"of", described(text(),
-                                                            "\"part.state\", \"part.storage\", "
-                                                            "\"part.port.effort\" or \".flow\"")}}),
-                                {"name", "of"}));
-  for (const SignalKindSchema& source : signal_kind_schemas()) {
-    if (is_block_kind(source.kind)) continue;
-    std::vector<std::string> keys = source.required;
-    keys.insert(keys.begin(), "name");
-    Json schema = variant(source.kind, with_name(source.properties), keys);
-    schema.update(source.rules);
-    variants.emplace_back(source.kind, std::move(schema));
-  }
-  for (const BlockKind& kind : block_kinds()) {
-    Json properties = Json::object();
-    std::vector<std::string> keys = {"name"};
-    for (const BlockField& field : kind.fields) {
-      properties[field.name] = block_field_schema(field);
-      if (field.required) keys.push_back(field.name);
-    }
-    variants.emplace_back(kind.name,
-                          described(variant(kind.name, with_name(properties), keys), kind.summary));
-  }
-  Json blocks = list(by_kind(variants));
-  allow_computed_values(blocks["items"]);
-  return object({{"every_s", described(positive(),
-                                       "time between samples [s], for steps that choose their "
-                                       "size")},
-                 {"every", with_default(described(every,
-                                                  "sample blocks before every so many "
-                                                  "macro-steps, unless they say otherwise"),
-                                        1)},
-                 {"blocks", std::move(blocks)}},
-                {"blocks"});
 }
 
 }  // namespace portwave::scenario_file

@@ -24,7 +24,4 @@ std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInp
 std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
                                         MethodKind method, Names& names, Defects& defects);
 
-/// Schema of "signals".
-Json signals_schema();
-
 }  // namespace portwave::scenario_file

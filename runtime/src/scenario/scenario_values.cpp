@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "scenario/key_table.hpp"
 #include "scenario/matrix_file.hpp"
 #include "scenario/scenario_limits.hpp"
 
@@ -17,18 +18,11 @@ constexpr std::array kDomains = {Domain::generic,    Domain::translation, Domain
                                  Domain::thermal};
 constexpr std::array kCausalities = {Causality::effort_in, Causality::flow_in};
 
-template <class Values>
-std::vector<std::string> names_of(const Values& values) {
-  std::vector<std::string> names;
-  names.reserve(values.size());
-  for (const auto value : values) names.emplace_back(to_string(value));
-  return names;
-}
-
-template <class Values>
-auto value_named(const Values& values, const std::string& name) {
-  return *std::find_if(values.begin(), values.end(),
-                       [&name](const auto value) { return to_string(value) == name; });
+template <class Value, std::size_t n>
+Form<Value> one_of(const std::array<Value, n>& values) {
+  std::vector<std::pair<std::string, Value>> words;
+  for (const Value value : values) words.emplace_back(to_string(value), value);
+  return form::choice(std::move(words));
 }
 
 // All elements of an array, each by `read`; nothing if one of them has a defect.
@@ -75,57 +69,95 @@ std::optional<MatrixEntry> read_entry(const Node& node) {
   return MatrixEntry{static_cast<int>(*i), static_cast<int>(*j), *v};
 }
 
+struct EntriesKeys {
+  MatrixEntries entries;
+};
+
+Form<MatrixEntries> matrix_entries() {
+  const Json index = {{"type", "integer"}, {"minimum", 0}};
+  Json entry = {{"type", "array"},
+                {"items", Json::array({index, index, number()})},
+                {"minItems", 3},
+                {"maxItems", 3}};
+  return {[](const Node& node) {
+            return read_list<MatrixEntry>(node, "an array of entries [row, column, value]",
+                                          read_entry);
+          },
+          list(std::move(entry))};
+}
+
+const KeyTable<EntriesKeys>& entries_keys() {
+  static const KeyTable<EntriesKeys> keys({{.name = "entries",
+                                            .value = to(&EntriesKeys::entries, matrix_entries()),
+                                            .required = true}});
+  return keys;
+}
+
 std::optional<MatrixEntries> read_entries(const Node& node) {
-  const ObjectReader object(node, {"entries"});
-  const std::optional<Node> entries = object.require("entries");
-  if (!entries) return std::nullopt;
-  return read_list<MatrixEntry>(*entries, "an array of entries [row, column, value]", read_entry);
+  EntriesKeys keys;
+  if (!entries_keys().read(node, keys)) return std::nullopt;
+  return std::move(keys.entries);
+}
+
+struct MatrixFileKeys {
+  std::string file, variable;
+};
+
+const KeyTable<MatrixFileKeys>& matrix_file_keys() {
+  static const KeyTable<MatrixFileKeys> keys(
+      {{.name = "file", .value = to(&MatrixFileKeys::file, form::text()), .required = true},
+       {.name = "variable",
+        .summary = "of a .mat file: which of its matrices",
+        .value = to(&MatrixFileKeys::variable, form::text())}});
+  return keys;
 }
 
 std::optional<ShapedMatrix> read_matrix_member(const Node& node,
                                                const std::filesystem::path& folder) {
-  const ObjectReader object(node, {"file", "variable"});
-  const std::optional<Node> file = object.require("file");
-  const std::optional<Node> variable = object.find("variable");
-  const auto name = file ? file->text() : std::nullopt;
-  const auto meant = variable ? variable->text() : std::string();
-  if (!name || !meant) return std::nullopt;
-  if (variable && !is_mat_file(*name)) {
+  MatrixFileKeys keys;
+  if (!matrix_file_keys().read(node, keys)) return std::nullopt;
+  const ObjectReader object(node);
+  const auto variable = object.find("variable");
+  if (variable && !is_mat_file(keys.file)) {
     variable->fail(fmt::format("is for .mat files, which hold several matrices; {} holds one",
-                               in_quotes(*name)));
+                               in_quotes(keys.file)));
     return std::nullopt;
   }
   std::vector<std::string> defects;
-  ShapedMatrix matrix = read_matrix_file(folder / *name, defects, *meant);
-  matrix.source = *name;
+  ShapedMatrix matrix = read_matrix_file(folder / keys.file, defects, keys.variable);
+  matrix.source = keys.file;
+  const auto file = object.find("file");
   for (const std::string& defect : defects) {
-    file->fail(fmt::format("the matrix {}{}", in_quotes(*name), defect));
+    file->fail(fmt::format("the matrix {}{}", in_quotes(keys.file), defect));
   }
   return defects.empty() ? std::optional(std::move(matrix)) : std::nullopt;
 }
 
-// A member that is read if it is there; its default otherwise.
-template <class T, class Read>
-std::optional<T> read_member(const ObjectReader& object, std::string_view key, T otherwise,
-                             Read read) {
-  const std::optional<Node> found = object.find(key);
-  return found ? read(*found) : std::optional<T>(std::move(otherwise));
+const KeyTable<Port>& port_keys() {
+  static const KeyTable<Port> keys(
+      {{.name = "name",
+        .summary = "name of the port",
+        .value = to(&Port::name, form::text()),
+        .required = true},
+       {.name = "domain",
+        .summary = "what effort and flow are; generic meets every domain",
+        .value = to(&Port::domain, one_of(kDomains)),
+        .otherwise = "generic"},
+       {.name = "causality",
+        .summary = "effort_in: the effort acts on the part; flow_in: the flow drives the part",
+        .value = to(&Port::causality, one_of(kCausalities)),
+        .required = true},
+       {.name = "dimension",
+        .summary = "number of components",
+        .value = to(&Port::dimension, form::integer(1, scenario_limits::kPortDimension)),
+        .otherwise = 1}});
+  return keys;
 }
 
 std::optional<Port> read_port(const Node& node) {
-  const ObjectReader object(node, {"name", "domain", "causality", "dimension"});
-  const std::optional<Node> name_node = object.require("name");
-  const std::optional<Node> causality_node = object.require("causality");
-  const auto name = name_node ? name_node->text() : std::nullopt;
-  const auto causality = causality_node ? causality_node->choice(causality_names()) : std::nullopt;
-  const auto domain = read_member<std::string>(
-      object, "domain", "generic", [](const Node& n) { return n.choice(domain_names()); });
-  const auto dimension = read_member<std::int64_t>(object, "dimension", 1, [](const Node& n) {
-    return n.integer(1, scenario_limits::kPortDimension);
-  });
-  if (!name || !causality || !domain || !dimension) return std::nullopt;
-  return Port{*name, value_named(kCausalities, *causality), value_named(kDomains, *domain),
-              static_cast<int>(*dimension)};
+  Port port;
+  if (!port_keys().read(node, port)) return std::nullopt;
+  return port;
 }
 
 std::optional<std::vector<Port>> read_ports(const Node& node) {
@@ -139,41 +171,56 @@ std::optional<std::vector<Port>> read_ports(const Node& node) {
   return std::nullopt;
 }
 
-// StateVariable and InputChannel: an object with a name and a unit, or the name alone.
+// Of StateVariable and InputChannel.
+template <class Named>
+const KeyTable<Named>& named_keys() {
+  static const KeyTable<Named> keys(
+      {{.name = "name", .value = to(&Named::name, form::text()), .required = true},
+       {.name = "unit", .value = to(&Named::unit, form::text())}});
+  return keys;
+}
+
+// An object with a name and a unit, or the name alone.
 template <class Named>
 std::optional<Named> read_named(const Node& node) {
   if (node.json().is_string()) return Named{*node.text(), ""};
   if (!node.is_object("a name or an object with \"name\" and \"unit\"")) return std::nullopt;
-  const ObjectReader object(node, {"name", "unit"});
-  const std::optional<Node> name_node = object.require("name");
-  const auto name = name_node ? name_node->text() : std::nullopt;
-  const auto unit =
-      read_member<std::string>(object, "unit", "", [](const Node& n) { return n.text(); });
-  if (!name || !unit) return std::nullopt;
-  return Named{*name, *unit};
+  Named named;
+  if (!named_keys<Named>().read(node, named)) return std::nullopt;
+  return named;
+}
+
+struct CountedStates {
+  std::int64_t count = 0;
+  std::string name, unit;
+};
+
+const KeyTable<CountedStates>& counted_states_keys() {
+  static const KeyTable<CountedStates> keys(
+      {{.name = "count",
+        .value = to(&CountedStates::count, form::integer(1, scenario_limits::kStates)),
+        .required = true},
+       {.name = "name", .value = to(&CountedStates::name, form::text()), .otherwise = "x"},
+       {.name = "unit", .value = to(&CountedStates::unit, form::text()), .otherwise = ""}});
+  return keys;
 }
 
 // {"count": 3, "name": "q", "unit": "m"}: q1, q2, q3.
 std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) {
-  const ObjectReader object(node, {"count", "name", "unit"});
-  const std::optional<Node> count_node = object.require("count");
-  std::optional<std::int64_t> count;
-  if (count_node) count = count_node->integer(1, scenario_limits::kStates);
-  const auto as_text = [](const Node& n) { return n.text(); };
-  const auto name = read_member<std::string>(object, "name", "x", as_text);
-  const auto unit = read_member<std::string>(object, "unit", "", as_text);
-  if (!count || !name || !unit) return std::nullopt;
+  CountedStates keys;
+  if (!counted_states_keys().read(node, keys)) return std::nullopt;
+  const auto& [count, name, unit] = keys;
   constexpr std::size_t kMostCharacters = std::size_t{1} << 27;  // of all names and units
-  if (name->size() + unit->size() > kMostCharacters / static_cast<std::size_t>(*count)) {
+  if (name.size() + unit.size() > kMostCharacters / static_cast<std::size_t>(count)) {
     node.fail(
         fmt::format("{} names that begin with {} characters, with units of {}, have more than "
                     "{} characters together",
-                    *count, name->size(), unit->size(), kMostCharacters));
+                    count, name.size(), unit.size(), kMostCharacters));
     return std::nullopt;
   }
   std::vector<StateVariable> states;
-  states.reserve(static_cast<std::size_t>(*count));
-  for (std::int64_t i = 1; i <= *count; ++i) states.push_back({*name + std::to_string(i), *unit});
+  states.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 1; i <= count; ++i) states.push_back({name + std::to_string(i), unit});
   return states;
 }
 
@@ -208,16 +255,6 @@ std::optional<ParameterValue> read_integer_parameter(const Node& node, const Par
 }
 
 }  // namespace
-
-const std::vector<std::string>& domain_names() {
-  static const std::vector<std::string> names = names_of(kDomains);
-  return names;
-}
-
-const std::vector<std::string>& causality_names() {
-  static const std::vector<std::string> names = names_of(kCausalities);
-  return names;
-}
 
 std::optional<std::vector<double>> read_numbers(const Node& node) {
   return read_list<double>(node, "an array of numbers", [](const Node& n) { return n.number(); });
@@ -299,5 +336,24 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
   }
   return std::nullopt;
 }
+
+Json matrix_schema() {
+  Json schema = {{"description",
+                  "rows, entries [row, column, value] counted from 0, or a file: Matrix Market "
+                  "(.mtx), SciPy (.npz), NumPy (.npy) or MATLAB (.mat)"}};
+  schema["anyOf"] =
+      Json::array({list(list(number())), entries_keys().schema(), matrix_file_keys().schema()});
+  return schema;
+}
+
+Json port_schema() { return port_keys().schema(); }
+
+Json named_schema() {
+  Json schema = {{"description", "a name, or a name and a unit"}};
+  schema["anyOf"] = Json::array({text(), named_keys<StateVariable>().schema()});
+  return schema;
+}
+
+Json counted_states_schema() { return counted_states_keys().schema(); }
 
 }  // namespace portwave::scenario_file

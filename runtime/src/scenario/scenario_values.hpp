@@ -31,19 +31,10 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
 std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info,
                                              const std::filesystem::path& folder);
 
-/// An external input that is a function of time; tables are read relative to `folder`. `also`: keys
-/// of the object that belong to others.
-std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder,
-                                  const std::vector<std::string_view>& also = {});
-/// The kinds of those, in the order of the documentation.
-const std::vector<std::string>& signal_kinds();
-
-/// The knots of a table file: two columns, time_s and value, and an optional header line.
-/// Each defect goes on after the name of the file: ", line 3: ...".
-std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::string>& defects);
-
-/// Names of all domains, in the order of the enumeration; and of both causalities.
-const std::vector<std::string>& domain_names();
-const std::vector<std::string>& causality_names();
+/// Schemas of these values: a matrix, a port, a state or input, states that are counted.
+Json matrix_schema();
+Json port_schema();
+Json named_schema();
+Json counted_states_schema();
 
 }  // namespace portwave::scenario_file

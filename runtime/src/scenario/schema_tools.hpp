@@ -43,13 +43,4 @@ Json by_kind(const std::vector<std::pair<std::string, Json>>& variants);
 /// The keys of one variant of by_kind, "kind" among them.
 Json variant(const std::string& kind, const Json& properties, std::vector<std::string> required);
 
-/// The keys of one kind of external input.
-struct SignalKindSchema {
-  std::string kind;
-  Json properties;
-  std::vector<std::string> required;
-  Json rules = Json::object();  ///< beside the keys
-};
-const std::vector<SignalKindSchema>& signal_kind_schemas();
-
 }  // namespace portwave::scenario_file

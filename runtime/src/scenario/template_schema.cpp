@@ -91,37 +91,27 @@ Json indices_schema() {
                    "and the last");
 }
 
-Json use_schema() {
-  Json schema =
-      object({{"name", described({{"type", "string"}, {"minLength", 1}},
-                                 "name; parts inside are called name/part")},
-              {"assembly", described(text(), "one of \"assemblies\"")},
-              {"parameters",
-               described({{"type", "object"}}, "those of the assembly; others keep its defaults")},
-              {"count", count_schema()}},
-             {"name", "assembly"});
-  allow_computed_values(schema);
-  return schema;
+const KeyTable<UseKeys>& use_keys() {
+  static const KeyTable<UseKeys> keys(
+      {{.name = "name",
+        .summary = "name; parts inside are called name/part",
+        .value = elsewhere<UseKeys>(form::name().schema),
+        .required = true},
+       {.name = "assembly",
+        .summary = "one of \"assemblies\"",
+        .value = elsewhere<UseKeys>(text()),
+        .required = true},
+       {.name = "parameters",
+        .summary = "those of the assembly; others keep its defaults",
+        .value = elsewhere<UseKeys>({{"type", "object"}})},
+       {.name = "count", .value = elsewhere<UseKeys>(count_schema())}});
+  return keys;
 }
 
 Json variables_schema(const std::string& description) {
   Json schema = {{"type", "object"}};
   schema["propertyNames"] = {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
   return described(std::move(schema), description);
-}
-
-Json assemblies_schema() {
-  Json port = {{"type", "string"}, {"pattern", "\\."}};
-  return described(
-      map_of(
-          object({{"description", text()},
-                  {"parameters", variables_schema("defaults by name; null: required")},
-                  {"subsystems", list(Json::object(), 1)},
-                  {"couplings", list(reference("coupling"))},
-                  {"ports", described(map_of(std::move(port)),
-                                      "ports of the assembly, each \"part.port\" of one inside")}},
-                 {"subsystems"})),
-      "groups of parts that are used many times");
 }
 
 void add_template_definitions(Json& definitions) {
@@ -134,7 +124,8 @@ void add_template_definitions(Json& definitions) {
   definitions["computed"] = std::move(computed);
   definitions["composed_text"] = described({{"type", "string"}, {"pattern", kBraces}},
                                            "a text with \"{...}\", such as cell_{i+1}");
-  definitions["use"] = use_schema();
+  definitions["use"] = use_keys().schema();
+  allow_computed_values(definitions["use"]);
   const auto entry = [](Json part) -> Json {
     return {{"if", {{"required", Json::array({"assembly"})}}},
             {"then", reference("use")},

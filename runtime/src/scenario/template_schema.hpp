@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "scenario/schema_tools.hpp"
+#include "scenario/key_table.hpp"
 
 /// Schema of what scenarios say once for many entries.
 namespace portwave::scenario_file {
@@ -15,11 +15,11 @@ void allow_computed_values(Json& schema);
 Json count_schema();
 /// Indices of a coupling, each with its first and last value.
 Json indices_schema();
-/// An assembly in use.
-Json use_schema();
+/// An entry of "subsystems" that uses an assembly. The expansion reads it.
+struct UseKeys {};
+const KeyTable<UseKeys>& use_keys();
 /// Parameters of a scenario or of an assembly.
 Json variables_schema(const std::string& description);
-Json assemblies_schema();
 /// The definitions that these refer to.
 void add_template_definitions(Json& definitions);
 
