@@ -1,25 +1,13 @@
 #pragma once
 
-#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <portwave/coupling/impedance/tuning.hpp>
 
 /// Predicted rates as `tune` and `study rate` write them.
 namespace portwave::cli {
-
-inline nlohmann::ordered_json finite_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
-
-inline nlohmann::ordered_json rate_json(const PredictedRate& rate) {
-  return {{"contraction", finite_or_null(rate.contraction)},
-          {"evaluations", rate.evaluations},
-          {"converges", rate.converges}};
-}
 
 /// "0.58"; "< 1e-10" where a single evaluation is enough, "inf" where it grows without bounds.
 inline std::string contraction_text(double contraction) {

@@ -1,57 +1,30 @@
 // portwave study budget
 
-#include "portwave/runtime/study/study.hpp"
-
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <ostream>
 #include <string_view>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
-#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/study/study_json.hpp>
 
 #include "commands.hpp"
 #include "report.hpp"
 #include "status_line.hpp"
+#include "study_results.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kBudgetFile = "study.json";
 constexpr const char* kBudgetTable = "budget.csv";
 
 std::string_view status_of(const BudgetRow& row) {
   return row.failure.empty() ? to_string(row.status) : "failed";
-}
-
-Json rows_json(const std::vector<BudgetRow>& rows) {
-  Json json = Json::array();
-  for (const BudgetRow& row : rows) {
-    json.push_back({{"method", std::string(to_string(row.method))},
-                    {"impedance", row.impedance},
-                    {"guard", row.guard},
-                    {"iterations", row.iterations},
-                    {"status", std::string(status_of(row))},
-                    {"rms", number(row.rms)},
-                    {"max", number(row.max)},
-                    {"final", number(row.final)},
-                    {"max_passivity_residual_J", number(row.max_passivity_residual_J)},
-                    {"max_augmented_residual_J", number(row.max_augmented_residual_J)},
-                    {"min_fne_margin", number(row.min_fne_margin)},
-                    {"min_nonexpansiveness_margin", number(row.min_nonexpansiveness_margin)},
-                    {"max_energy_ratio", number(row.max_energy_ratio)},
-                    {"guard_steps", row.guard_steps},
-                    {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)}});
-  }
-  return json;
 }
 
 /// Six significant digits, columns aligned to the right.
@@ -70,34 +43,6 @@ std::string rows_table(const std::vector<BudgetRow>& rows) {
                         row.guard ? "on" : "off", row.guard_steps, status_of(row));
   }
   return text;
-}
-
-/// For plotting: a header, then a line per row.
-std::string rows_csv(const std::vector<BudgetRow>& rows) {
-  std::string text =
-      "method,impedance,guard,iterations,rms,max,final,max_passivity_residual_J,"
-      "max_augmented_residual_J,min_fne_margin,min_nonexpansiveness_margin,max_energy_ratio,guard_"
-      "steps,status\n";
-  for (const BudgetRow& row : rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(row.method),
-                        row.impedance, row.guard ? "on" : "off", row.iterations, field(row.rms),
-                        field(row.max), field(row.final), field(row.max_passivity_residual_J),
-                        field(row.max_augmented_residual_J), field(row.min_fne_margin),
-                        field(row.min_nonexpansiveness_margin), field(row.max_energy_ratio),
-                        row.guard_steps, status_of(row));
-  }
-  return text;
-}
-
-std::vector<BudgetRow> rows_of(const Scenario& scenario, const StudyBudgetArguments& arguments,
-                               StatusLine& status) {
-  BudgetAxes axes = arguments.axes;
-  axes.impedances = impedance_kinds(scenario, arguments.impedances, arguments.scenario.file);
-  try {
-    return study_budget_axes(scenario, axes, arguments.threads, status.listener());
-  } catch (const ConfigError& error) {
-    throw ScenarioError(arguments.scenario.file, error.issues());
-  }
 }
 
 /// Says what failed, a line each.
@@ -125,29 +70,21 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
   expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
-  std::optional<OutputFolder> folder;
-  if (arguments.out) {
-    folder.emplace(*arguments.out,
-                   std::initializer_list<const char*>{kBudgetFile, kBudgetTable, kReportPage},
-                   scenario.recording.inputs);
-  }
+  StudyResults results(arguments.out, {kBudgetFile, kBudgetTable}, scenario);
   const ThreadAllowance allowance(arguments.threads);
-
-  const std::vector<BudgetRow> rows = rows_of(scenario, arguments, status);
+  BudgetAxes axes = arguments.axes;
+  axes.impedances = impedance_kinds(scenario, arguments.impedances, arguments.scenario.file);
+  const auto study = [&] {
+    return study_budget_axes(scenario, axes, arguments.threads, status.listener());
+  };
+  const std::vector<BudgetRow> rows = found_by(study, arguments.scenario.file);
   status.finish();
   allowance.tell(err);
-  const std::string json = rows_json(rows).dump(2) + "\n";
-  out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
+  const std::string json = study_json(rows);
+  out << (arguments.json ? json : rows_table(rows));  // before the files, which may fail
   report_failures(rows, err);
-  if (folder) {
-    write_file_atomically(folder->file(kBudgetFile), json);
-    write_file_atomically(folder->file(kBudgetTable), rows_csv(rows));
-    folder->keep();
-    err << fmt::format("written to {} and {}\n", folder->file(kBudgetFile).string(), kBudgetTable);
-    if (arguments.report) {
-      write_study_report(arguments.out, json, "budget", scenario.name, err);
-    }
-  }
+  results.write(json, study_csv(rows), err);
+  if (arguments.report) results.draw(json, "budget", err);
   return exit_code_of(rows);
 }
 

@@ -1,92 +1,28 @@
 // portwave study iteration
 
 #include <cstddef>
-#include <initializer_list>
 #include <ostream>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include <portwave/runtime/output/recorder.hpp>
-#include <portwave/runtime/study/iteration_study.hpp>
+#include <portwave/runtime/study/study_json.hpp>
 
 #include "commands.hpp"
 #include "report.hpp"
 #include "status_line.hpp"
+#include "study_results.hpp"
 #include "study_text.hpp"
 
 namespace portwave::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kIterationFile = "study.json";
 constexpr const char* kIterationTable = "iteration.csv";
 
 bool contracts(const IterationStudy& study) {
   return study.parameters.kind == IterationKind::lions_mercier;
-}
-
-/// What is known before the first iteration. Null for Jacobi and Gauss–Seidel.
-Json predicted_json(const IterationStudy& study) {
-  if (!contracts(study)) return nullptr;
-  const LionsMercierBounds& bounds = study.parameters.bounds;
-  return {{"rate", number(bounds.rate)},
-          {"optimal_rate", number(bounds.optimal_rate)},
-          {"optimal_lambda", number(bounds.optimal_lambda)},
-          {"norm_K", number(bounds.norm_K)},
-          {"norm_inverse", number(bounds.norm_inverse)},
-          {"rank_mu", bounds.rank_mu},
-          {"rank_alpha", bounds.rank_alpha},
-          {"rank_plain", bounds.rank_plain},
-          {"x_converges", bounds.x_converges()},
-          {"monotone", bounds.monotone}};
-}
-
-Json rows_json(const IterationWindow& window) {
-  Json rows = Json::array();
-  for (const IterationRow& row : window.rows) {
-    rows.push_back({{"iteration", row.iteration},
-                    {"x_error", row.x_error},
-                    {"x_relative", number(row.x_relative)},
-                    {"x_largest", row.x_largest},
-                    {"z_error", number(row.z_error)},
-                    {"z_weighted", number(row.z_weighted)},
-                    {"ratio", number(row.ratio)}});
-  }
-  return rows;
-}
-
-Json integer_or_null(std::optional<int> value) { return value ? Json(*value) : Json(nullptr); }
-
-Json study_json(const IterationStudy& study, const Scenario& scenario) {
-  const DynamicParameters& used = study.parameters;
-  const auto if_contracts = [&](auto value) { return contracts(study) ? Json(value) : Json(); };
-  Json windows = Json::array();
-  for (const IterationWindow& window : study.windows) {
-    windows.push_back({{"start_s", window.start_s},
-                       {"largest_rise", number(window.largest_rise)},
-                       {"beyond_single_precision", integer_or_null(window.beyond_single)},
-                       {"gives_up", integer_or_null(window.gives_up)},
-                       {"failure", window.failure.empty() ? Json(nullptr) : Json(window.failure)},
-                       {"rows", rows_json(window)}});
-  }
-  return {{"study", "iteration"},
-          {"scenario", scenario.name},
-          {"method", std::string(to_string(used.kind))},
-          {"integrator", std::string(to_string(used.integrator))},
-          {"metric", if_contracts(std::string(to_string(used.metric)))},
-          {"lambda", if_contracts(used.lambda)},
-          {"mu", if_contracts(used.mu)},
-          {"omega", if_contracts(used.omega)},
-          {"alpha", if_contracts(used.alpha)},
-          {"states", study.states},
-          {"step_s", study.step_s},
-          {"window_steps", study.window_steps},
-          {"predicted", predicted_json(study)},
-          {"windows", std::move(windows)}};
 }
 
 std::string head_text(const IterationStudy& study) {
@@ -151,30 +87,6 @@ std::string windows_text(const IterationStudy& study) {
   return text;
 }
 
-/// For plotting: a header, then a line per row.
-std::string rows_csv(const IterationStudy& study) {
-  std::string text = "window,iteration,x_error,x_relative,x_largest,z_error,z_weighted,ratio\n";
-  for (std::size_t i = 0; i < study.windows.size(); ++i) {
-    for (const IterationRow& row : study.windows[i].rows) {
-      text += fmt::format("{},{},{},{},{},{},{},{}\n", i, row.iteration, field(row.x_error),
-                          field(row.x_relative), field(row.x_largest), field(row.z_error),
-                          field(row.z_weighted), field(row.ratio));
-    }
-  }
-  return text;
-}
-
-IterationStudy study_of(const Scenario& scenario, const StudyIterationArguments& arguments,
-                        StatusLine& status) {
-  IterationOptions options = arguments.options;
-  options.iterations = arguments.iterations.value_or(iterations_of(scenario.options.method));
-  try {
-    return study_iteration(scenario, options, status.listener());
-  } catch (const ConfigError& error) {
-    throw ScenarioError(arguments.scenario.file, error.issues());
-  }
-}
-
 /// Says what failed, a line each. The exit code.
 int report_failures(const IterationStudy& study, std::ostream& err) {
   int exit_code = kOk;
@@ -192,28 +104,20 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
   expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
-  std::optional<OutputFolder> folder;
-  if (arguments.out) {
-    folder.emplace(*arguments.out,
-                   std::initializer_list<const char*>{kIterationFile, kIterationTable, kReportPage},
-                   scenario.recording.inputs);
-  }
-
-  const IterationStudy study = study_of(scenario, arguments, status);
+  StudyResults results(arguments.out, {kIterationFile, kIterationTable}, scenario);
+  IterationOptions options = arguments.options;
+  options.iterations = arguments.iterations.value_or(iterations_of(scenario.options.method));
+  const IterationStudy study =
+      found_by([&] { return study_iteration(scenario, options, status.listener()); },
+               arguments.scenario.file);
   status.finish();
-  const std::string json = study_json(study, scenario).dump(2) + "\n";
-  out << (arguments.json ? json : head_text(study) + rows_table(study) + windows_text(study));
+  const std::string json = study_json(study, scenario);
+  out << (arguments.json ? json
+                         : head_text(study) + rows_table(study) +
+                               windows_text(study));  // before the files, which may fail
   const int exit_code = report_failures(study, err);
-  if (folder) {
-    write_file_atomically(folder->file(kIterationFile), json);
-    write_file_atomically(folder->file(kIterationTable), rows_csv(study));
-    folder->keep();
-    err << fmt::format("written to {} and {}\n", folder->file(kIterationFile).string(),
-                       kIterationTable);
-    if (arguments.report) {
-      write_study_report(arguments.out, json, "iteration", scenario.name, err);
-    }
-  }
+  results.write(json, study_csv(study), err);
+  if (arguments.report) results.draw(json, "iteration", err);
   return exit_code;
 }
 

@@ -12,12 +12,12 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <portwave/runtime/generate/generate.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
+#include <portwave/runtime/study/study_json.hpp>
 #include <portwave/subsystems/base/instruction_set.hpp>
 
 #include "commands.hpp"
@@ -28,77 +28,8 @@
 namespace portwave::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string_view source_of(const ScalingRow& row) {
   return row.predicted ? "predicted" : "measured";
-}
-
-Json phases_json(const std::optional<StepTimes>& phases) {
-  if (!phases) return nullptr;
-  return {{"begin_s", number(phases->begin_s)},
-          {"iterate_s", number(phases->iterate_s)},
-          {"commit_s", number(phases->commit_s)}};
-}
-
-Json loss_json(const std::optional<ScalingLoss>& loss) {
-  if (!loss) return nullptr;
-  return {{"one_thread", number(loss->one_thread)},
-          {"waiting", number(loss->waiting)},
-          {"more_work", number(loss->more_work)},
-          {"imbalance", number(loss->imbalance)},
-          {"steps", loss->steps}};
-}
-
-Json row_json(const ScalingRow& row) {
-  return {{"source", std::string(source_of(row))},
-          {"size", row.size},
-          {"threads", row.threads},
-          {"step_s", number(row.step_s)},
-          {"spread", number(row.spread)},
-          {"fastest_s", number(row.fastest_s)},
-          {"slowest_s", number(row.slowest_s)},
-          {"speed_up", number(row.speed_up)},
-          {"efficiency", number(row.efficiency)},
-          {"predicted_step_s", number(row.predicted_step_s)},
-          {"phases", phases_json(row.phases)},
-          {"tasks", row.tasks},
-          {"imbalance", number(row.imbalance)},
-          {"execution", row.execution},
-          {"fell_back_to_serial", row.fell_back ? Json(*row.fell_back) : Json(nullptr)},
-          {"loss", loss_json(row.loss)}};
-}
-
-Json rows_json(const std::vector<ScalingRow>& rows) {
-  Json json = Json::array();
-  for (const ScalingRow& row : rows) json.push_back(row_json(row));
-  return json;
-}
-
-Json model_json(const ScalingModel& model) {
-  return {{"size", model.size},
-          {"serial_step_s", number(model.serial_step_s)},
-          {"serial_phases", phases_json(model.serial_phases)},
-          {"iterations", number(model.iterations)},
-          {"commit_tail_s", number(model.commit_tail_s)},
-          {"phase_ns", number(model.phase_ns)}};
-}
-
-Json study_json(const ScalingStudy& study, const ScalingOptions& options) {
-  Json models = Json::array();
-  for (const ScalingModel& model : study.models) models.push_back(model_json(model));
-  return {{"study", study.weak ? "weak scaling" : "strong scaling"},
-          {"scenario", study.name},
-          {"version", std::string(version())},
-          {"instruction_set", std::string(to_string(instruction_set()))},
-          {"cores", study.cores},
-          {"executor", std::string(to_string(options.executor))},
-          {"grain", to_string(options.grain)},
-          {"repetitions", study.repetitions},
-          {"steps_per_repetition", study.steps},
-          {"rows", rows_json(study.rows)},
-          {"predicted_curve", rows_json(study.curve)},
-          {"models", std::move(models)}};
 }
 
 std::string executor_cell(const ScalingRow& row) {
@@ -294,7 +225,7 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
   StatusLine status(err, stderr_is_terminal());
   const ScalingStudy result = study_of_threads(arguments, status);
   status.finish();
-  const std::string json = study_json(result, arguments.options).dump(2) + "\n";
+  const std::string json = study_json(result, arguments.options);
   out << (arguments.json ? json : study_table(result));  // before the file, which may fail
   if (folder) {
     write_file_atomically(folder->file(kScalingFile), json);

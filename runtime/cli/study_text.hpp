@@ -20,9 +20,4 @@ inline std::string cell(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{:#.6g}", *value) : "-";
 }
 
-/// For CSV: all digits.
-inline std::string field(std::optional<double> value) {
-  return value && std::isfinite(*value) ? fmt::format("{}", *value) : "";
-}
-
 }  // namespace portwave::cli

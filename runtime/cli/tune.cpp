@@ -1,69 +1,26 @@
 // portwave tune
 
-#include "portwave/runtime/study/tune.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <initializer_list>
 #include <ostream>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
+#include <portwave/runtime/study/study_json.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "rate_text.hpp"
 #include "status_line.hpp"
+#include "study_results.hpp"
 
 namespace portwave::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kTuneFile = "tune.json";
-
-Json choice_json(const MethodChoice& choice) {
-  return {{"method", std::string(to_string(choice.method.kind()))},
-          {"relaxation", choice.method.waves().relaxation},
-          {"impedance", impedance_rule(choice.method)},
-          {"acceleration", choice.method.waves().acceleration},
-          {"rate", rate_json(choice.rate)},
-          {"reason", choice.reason}};
-}
-
-Json rule_json(const RuleRates& rule) {
-  if (!rule.problem.empty()) return {{"impedance", rule.rule}, {"problem", rule.problem}};
-  Json json = {{"impedance", rule.rule}, {"problem", nullptr}};
-  for (const UpdateRate& own : rule.updates) {
-    json[std::string(own.update.rule()->name())] = rate_json(own.predicted);
-  }
-  json["averaged"] = rate_json(rule.averaged);
-  return json;
-}
-
-Json report_json(const Scenario& scenario, const TuningReport& report) {
-  Json rules = Json::array(), parts = Json::array(), ports = Json::array();
-  for (const RuleRates& rule : report.rules) rules.push_back(rule_json(rule));
-  for (const PartMargins& part : report.parts) {
-    parts.push_back({{"part", part.part},
-                     {"fne_margin", finite_or_null(part.firm)},
-                     {"nonexpansiveness_margin", finite_or_null(part.nonexpansive)}});
-  }
-  for (const PortTuning& port : report.ports) {
-    ports.push_back({{"port", port.port},
-                     {"impedance", finite_or_null(port.impedance)},
-                     {"match", finite_or_null(port.match)}});
-  }
-  return {{"scenario", scenario.name},         {"version", std::string(version())},
-          {"step_s", scenario.options.step_s}, {"choice", choice_json(report.choice)},
-          {"rules", std::move(rules)},         {"parts", std::move(parts)},
-          {"ports", std::move(ports)}};
-}
 
 /// Two cells of a column of `rules_text`. The first column is narrower.
 std::string cells(std::size_t column, std::string_view contraction, std::string_view evaluations) {
@@ -155,35 +112,20 @@ std::string report_text(const Scenario& scenario, const TuningReport& report, in
   return text + choice_text(report.choice);
 }
 
-TuningReport tuned(const Scenario& scenario, const TuneArguments& arguments, StatusLine& status) {
-  const ImpedanceKind rule =
-      impedance_kinds(scenario, {arguments.impedance}, arguments.scenario.file).front();
-  try {
-    return tune(scenario, rule, status.listener());
-  } catch (const ConfigError& error) {
-    throw ScenarioError(arguments.scenario.file, error.issues());
-  }
-}
-
 }  // namespace
 
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err) {
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
-  std::optional<OutputFolder> folder;
-  if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kTuneFile},
-                   scenario.recording.inputs);
-  }
-  const TuningReport report = tuned(scenario, arguments, status);
-  const std::string json = report_json(scenario, report).dump(2) + "\n";
+  StudyResults results(arguments.out, {kTuneFile}, scenario);
+  const ImpedanceKind rule =
+      impedance_kinds(scenario, {arguments.impedance}, arguments.scenario.file).front();
+  const TuningReport report =
+      found_by([&] { return tune(scenario, rule, status.listener()); }, arguments.scenario.file);
+  const std::string json = study_json(report, scenario);
   out << (arguments.json ? json : report_text(scenario, report, arguments.ports));
-  if (folder) {
-    write_file_atomically(folder->file(kTuneFile), json);
-    folder->keep();
-    status.finish();
-    err << fmt::format("written to {}\n", folder->file(kTuneFile).string());
-  }
+  status.finish();
+  results.write(json, "", err);
   return kOk;
 }
 
