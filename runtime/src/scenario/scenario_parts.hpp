@@ -13,7 +13,6 @@
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "scenario/scenario_names.hpp"
 #include "scenario/scenario_reader.hpp"
 
 namespace portwave::scenario_file {
