@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "scenario/assembly_list.hpp"
-#include "scenario/method_schema.hpp"
-#include "scenario/scenario_events.hpp"
-#include "scenario/scenario_plugins.hpp"
-#include "scenario/scenario_settings.hpp"
-#include "scenario/signal_keys.hpp"
-#include "scenario/template_schema.hpp"
+#include "scenario/files/plugin_list.hpp"
+#include "scenario/settings/events.hpp"
+#include "scenario/settings/method_schema.hpp"
+#include "scenario/settings/settings.hpp"
+#include "scenario/settings/signal_keys.hpp"
+#include "scenario/templates/assembly_list.hpp"
+#include "scenario/templates/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "scenario/key_table.hpp"
+#include "scenario/reader/key_table.hpp"
 
 namespace portwave::scenario_file {
 

@@ -9,13 +9,13 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/file_keys.hpp"
-#include "scenario/method_special_options.hpp"
-#include "scenario/scenario_limits.hpp"
-#include "scenario/scenario_parts.hpp"
-#include "scenario/signal_keys.hpp"
-#include "scenario/scenario_values.hpp"
-#include "scenario/schema_tools.hpp"
-#include "scenario/template_schema.hpp"
+#include "scenario/parts/system_draft.hpp"
+#include "scenario/parts/values.hpp"
+#include "scenario/reader/limits.hpp"
+#include "scenario/reader/schema_tools.hpp"
+#include "scenario/settings/method_special_options.hpp"
+#include "scenario/settings/signal_keys.hpp"
+#include "scenario/templates/template_schema.hpp"
 
 namespace portwave {
 namespace scenario_file {

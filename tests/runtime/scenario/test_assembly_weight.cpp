@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "scenario/assembly_weight.hpp"
-#include "scenario/scenario_assemblies.hpp"
-#include "scenario/scenario_templates.hpp"
+#include "scenario/templates/assembly_weight.hpp"
+#include "scenario/templates/expansion.hpp"
+#include "scenario/templates/template_filler.hpp"
 #include "support/scenario_fixtures.hpp"
 #include "support/text_file.hpp"
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "runtime/scenario/matrix_bytes.hpp"
-#include "scenario/matrix_file.hpp"
-#include "scenario/matrix_file_zip.hpp"
+#include "scenario/files/matrix_file.hpp"
+#include "scenario/files/matrix_file_zip.hpp"
 #include "support/scenario_fixtures.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"

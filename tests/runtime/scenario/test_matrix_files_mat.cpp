@@ -12,7 +12,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "runtime/scenario/matrix_bytes.hpp"
-#include "scenario/matrix_file.hpp"
+#include "scenario/files/matrix_file.hpp"
 #include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
@@ -23,7 +23,7 @@ namespace {
 using scenario_file::MatrixFileDefect;
 
 struct Found {
-  Eigen::MatrixXd M;   ///< unless it is large
+  Eigen::MatrixXd M;  ///< unless it is large
   int rows = 0;
   std::string defect;  ///< the first
 };
