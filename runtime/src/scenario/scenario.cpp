@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "output/input_file.hpp"
+#include "output/files/input_file.hpp"
 #include "scenario/file_keys.hpp"
 #include "scenario/files/plugin_list.hpp"
 #include "scenario/parts/coupling_notes.hpp"

@@ -28,7 +28,7 @@ ShapedMatrix parse_mat_hdf5(std::string_view, const std::string&, std::vector<st
 
 #include <hdf5_hl.h>
 
-#include "output/hdf5_handle.hpp"
+#include "output/files/hdf5_handle.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
 #include "scenario/reader/limits.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "output/input_file.hpp"
+#include "output/files/input_file.hpp"
 #include "scenario/reader/limits.hpp"
 
 namespace portwave::scenario_file {

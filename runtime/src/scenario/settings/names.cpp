@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "output/observable.hpp"
+#include "output/recording/observable.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"

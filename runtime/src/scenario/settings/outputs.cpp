@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "output/observable.hpp"
-#include "output/rank_recording.hpp"
+#include "output/recording/observable.hpp"
+#include "output/recording/rank_recording.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/key_table.hpp"

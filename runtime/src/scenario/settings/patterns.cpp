@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "output/observable.hpp"
+#include "output/recording/observable.hpp"
 
 namespace portwave::scenario_file {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "output/observable.hpp"
+#include "output/recording/observable.hpp"
 #include "portwave/runtime/scenario/block_kinds.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"

@@ -1,4 +1,4 @@
-#include "output/observed_row.hpp"
+#include "output/recording/observed_row.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "output/result_table.hpp"
+#include "output/recording/result_table.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "output/rank_recording.hpp"
+#include "output/recording/rank_recording.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "output/durable_file.hpp"
+#include "output/files/durable_file.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 

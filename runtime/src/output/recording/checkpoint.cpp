@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "output/durable_file.hpp"
+#include "output/files/durable_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/version.hpp"
 

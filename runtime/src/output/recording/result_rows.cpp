@@ -1,4 +1,4 @@
-#include "output/result_rows.hpp"
+#include "output/recording/result_rows.hpp"
 
 #include <algorithm>
 #include <iterator>

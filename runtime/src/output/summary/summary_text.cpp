@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "output/summary_facts.hpp"
+#include "output/summary/summary_facts.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 

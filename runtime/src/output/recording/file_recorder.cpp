@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "output/durable_file.hpp"
-#include "output/hdf5_file.hpp"
-#include "output/network_json.hpp"
-#include "output/pending_file.hpp"
-#include "output/rank_recording.hpp"
-#include "output/result_rows.hpp"
-#include "output/result_table.hpp"
-#include "output/row_writer.hpp"
+#include "output/files/durable_file.hpp"
+#include "output/files/pending_file.hpp"
+#include "output/files/row_writer.hpp"
+#include "output/recording/hdf5_file.hpp"
+#include "output/recording/rank_recording.hpp"
+#include "output/recording/result_rows.hpp"
+#include "output/recording/result_table.hpp"
+#include "output/summary/network_json.hpp"
 #include "portwave/runtime/output/checkpoint.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/subsystems/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "output/pending_file.hpp"
+#include "output/files/pending_file.hpp"
 
 #include <array>
 #include <atomic>

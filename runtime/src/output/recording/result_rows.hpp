@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "output/quantity_rows.hpp"
-#include "output/result_table.hpp"
-#include "output/row_writer.hpp"
+#include "output/files/row_writer.hpp"
+#include "output/recording/quantity_rows.hpp"
+#include "output/recording/result_table.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 
 namespace portwave {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "output/observed_row.hpp"
-#include "output/result_table.hpp"
-#include "output/row_writer.hpp"
+#include "output/files/row_writer.hpp"
+#include "output/recording/observed_row.hpp"
+#include "output/recording/result_table.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 
 namespace portwave {

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "output/summary_facts.hpp"
+#include "output/summary/summary_facts.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "output/row_writer.hpp"
+#include "output/files/row_writer.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // Reads what hdf5_file.cpp writes.
 
-#include "output/hdf5_file.hpp"
+#include "output/recording/hdf5_file.hpp"
 
 #ifdef PORTWAVE_HDF5
 
@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "output/hdf5_handle.hpp"
-#include "output/input_file.hpp"
+#include "output/files/hdf5_handle.hpp"
+#include "output/files/input_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "output/network_json.hpp"
+#include "output/summary/network_json.hpp"
 
 #include <utility>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "output/summary_facts.hpp"
+#include "output/summary/summary_facts.hpp"
 #include "signals/table_span.hpp"
 
 namespace portwave {

@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include "output/pending_file.hpp"
+#include "output/files/pending_file.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
 
 namespace portwave {

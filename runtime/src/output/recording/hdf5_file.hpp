@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "output/result_rows.hpp"
-#include "output/table_reader.hpp"
+#include "output/recording/result_rows.hpp"
+#include "output/recording/table_reader.hpp"
 
 namespace portwave {
 

@@ -1,4 +1,4 @@
-#include "output/hdf5_file.hpp"
+#include "output/recording/hdf5_file.hpp"
 
 #include <stdexcept>
 
@@ -47,8 +47,8 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path&, const
 
 #include <fmt/format.h>
 
-#include "output/durable_file.hpp"
-#include "output/hdf5_handle.hpp"
+#include "output/files/durable_file.hpp"
+#include "output/files/hdf5_handle.hpp"
 #include "portwave/subsystems/base/version.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "output/durable_file.hpp"
-#include "output/hdf5_file.hpp"
-#include "output/input_file.hpp"
+#include "output/files/durable_file.hpp"
+#include "output/files/input_file.hpp"
+#include "output/recording/hdf5_file.hpp"
 
 namespace portwave {
 namespace {

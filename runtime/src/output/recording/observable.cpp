@@ -1,6 +1,6 @@
 // Names of recorded quantities: from "part.state" and the like to places in a system.
 
-#include "output/observable.hpp"
+#include "output/recording/observable.hpp"
 
 #include <algorithm>
 #include <charconv>

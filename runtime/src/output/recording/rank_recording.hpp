@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "output/hdf5_file.hpp"
-#include "output/pending_file.hpp"
-#include "output/quantity_rows.hpp"
-#include "output/row_writer.hpp"
+#include "output/files/pending_file.hpp"
+#include "output/files/row_writer.hpp"
+#include "output/recording/hdf5_file.hpp"
+#include "output/recording/quantity_rows.hpp"
 #include "portwave/runtime/execution/followers.hpp"
 
 namespace portwave {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "output/pending_file.hpp"
+#include "output/files/pending_file.hpp"
 
 namespace portwave {
 

@@ -1,4 +1,4 @@
-#include "output/input_file.hpp"
+#include "output/files/input_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

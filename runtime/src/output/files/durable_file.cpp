@@ -1,4 +1,4 @@
-#include "output/durable_file.hpp"
+#include "output/files/durable_file.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

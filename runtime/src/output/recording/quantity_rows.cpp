@@ -1,4 +1,4 @@
-#include "output/quantity_rows.hpp"
+#include "output/recording/quantity_rows.hpp"
 
 #include <algorithm>
 
