@@ -12,10 +12,10 @@
 #include <portwave/subsystems/base/error.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 
-#include "generate.hpp"
 #include "help_examples.hpp"
-#include "shared_options.hpp"
+#include "line/shared_options.hpp"
 #include "verb_options.hpp"
+#include "verbs/generate.hpp"
 
 namespace portwave::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "help_examples.hpp"
-#include "shared_options.hpp"
+#include "line/shared_options.hpp"
 #include "verb_options.hpp"
 
 namespace portwave::cli {

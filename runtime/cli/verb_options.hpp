@@ -1,7 +1,7 @@
 #pragma once
 
-#include "commands.hpp"
-#include "verb.hpp"
+#include "line/commands.hpp"
+#include "line/verb.hpp"
 
 /// What each verb takes.
 namespace portwave::cli {
