@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,11 +24,31 @@ inline Json word_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+/// Null where a number is not finite, or where there is none.
+template <class T>
+Json value_json(const T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return number(value);
+  } else {
+    return value;
+  }
+}
+template <class T>
+Json value_json(const std::optional<T>& value) {
+  return value ? value_json(*value) : Json(nullptr);
+}
+
 template <class Row>
 struct Column {
   std::string_view name;
-  Json (*value)(const Row& row);
+  std::function<Json(const Row& row)> value;
   bool in_csv = true;  ///< sentences are not
+
+  template <class Value>
+  Column(std::string_view its_name, Value Row::*member)
+      : name(its_name), value([member](const Row& row) { return value_json(row.*member); }) {}
+  Column(std::string_view its_name, Json (*its_value)(const Row&), bool is_in_csv = true)
+      : name(its_name), value(its_value), in_csv(is_in_csv) {}
 };
 
 template <class Row>

@@ -29,21 +29,18 @@ const Columns<BudgetRow>& budget_columns() {
   using Row = BudgetRow;
   static const Columns<Row> columns = {
       {"method", [](const Row& row) -> Json { return std::string(to_string(row.method)); }},
-      {"impedance", [](const Row& row) -> Json { return row.impedance; }},
-      {"guard", [](const Row& row) -> Json { return row.guard; }},
-      {"iterations", [](const Row& row) -> Json { return row.iterations; }},
-      {"rms", [](const Row& row) { return number(row.rms); }},
-      {"max", [](const Row& row) { return number(row.max); }},
-      {"final", [](const Row& row) { return number(row.final); }},
-      {"max_passivity_residual_J",
-       [](const Row& row) { return number(row.max_passivity_residual_J); }},
-      {"max_augmented_residual_J",
-       [](const Row& row) { return number(row.max_augmented_residual_J); }},
-      {"min_fne_margin", [](const Row& row) { return number(row.min_fne_margin); }},
-      {"min_nonexpansiveness_margin",
-       [](const Row& row) { return number(row.min_nonexpansiveness_margin); }},
-      {"max_energy_ratio", [](const Row& row) { return number(row.max_energy_ratio); }},
-      {"guard_steps", [](const Row& row) -> Json { return row.guard_steps; }},
+      {"impedance", &Row::impedance},
+      {"guard", &Row::guard},
+      {"iterations", &Row::iterations},
+      {"rms", &Row::rms},
+      {"max", &Row::max},
+      {"final", &Row::final},
+      {"max_passivity_residual_J", &Row::max_passivity_residual_J},
+      {"max_augmented_residual_J", &Row::max_augmented_residual_J},
+      {"min_fne_margin", &Row::min_fne_margin},
+      {"min_nonexpansiveness_margin", &Row::min_nonexpansiveness_margin},
+      {"max_energy_ratio", &Row::max_energy_ratio},
+      {"guard_steps", &Row::guard_steps},
       {"status", status_json<Row>},
       failure_column<Row>()};
   return columns;
@@ -51,17 +48,16 @@ const Columns<BudgetRow>& budget_columns() {
 
 const Columns<DelayRow>& delay_columns() {
   using Row = DelayRow;
-  static const Columns<Row> columns = {
-      {"delay", [](const Row& row) -> Json { return row.delay; }},
-      {"iterations", [](const Row& row) -> Json { return row.iterations; }},
-      {"status", status_json<Row>},
-      {"rms", [](const Row& row) { return number(row.rms); }},
-      {"max", [](const Row& row) { return number(row.max); }},
-      {"final", [](const Row& row) { return number(row.final); }},
-      {"guard_steps", [](const Row& row) -> Json { return row.guard_steps; }},
-      {"withheld_J", [](const Row& row) { return number(row.withheld_J); }},
-      {"messages", [](const Row& row) -> Json { return row.messages; }},
-      failure_column<Row>()};
+  static const Columns<Row> columns = {{"delay", &Row::delay},
+                                       {"iterations", &Row::iterations},
+                                       {"status", status_json<Row>},
+                                       {"rms", &Row::rms},
+                                       {"max", &Row::max},
+                                       {"final", &Row::final},
+                                       {"guard_steps", &Row::guard_steps},
+                                       {"withheld_J", &Row::withheld_J},
+                                       {"messages", &Row::messages},
+                                       failure_column<Row>()};
   return columns;
 }
 
@@ -88,7 +84,7 @@ const Columns<RateRow>& rate_columns() {
   static const Columns<Row> columns = {
       {"method", [](const Row& row) -> Json { return std::string(row.update.rule()->name()); }},
       {"relaxation", [](const Row& row) -> Json { return row.update.relaxation(); }},
-      {"impedance", [](const Row& row) -> Json { return row.impedance; }},
+      {"impedance", &Row::impedance},
       {"problem", [](const Row& row) { return word_or_null(row.problem); }},
       {"predicted",
        [](const Row& row) {
@@ -101,14 +97,14 @@ const Columns<RateRow>& rate_columns() {
 const Columns<OrderRow>& order_columns() {
   using Row = OrderRow;
   static const Columns<Row> columns = {
-      {"method", [](const Row& row) -> Json { return row.method; }},
-      {"step_s", [](const Row& row) -> Json { return row.step_s; }},
-      {"steps", [](const Row& row) -> Json { return row.steps; }},
-      {"error", [](const Row& row) { return number(row.error); }},
-      {"order", [](const Row& row) { return number(row.order); }},
-      {"operations", [](const Row& row) { return number(row.operations); }},
-      {"operations_sparse", [](const Row& row) { return number(row.operations_sparse); }},
-      {"time_s", [](const Row& row) { return number(row.time_s); }},
+      {"method", &Row::method},
+      {"step_s", &Row::step_s},
+      {"steps", &Row::steps},
+      {"error", &Row::error},
+      {"order", &Row::order},
+      {"operations", &Row::operations},
+      {"operations_sparse", &Row::operations_sparse},
+      {"time_s", &Row::time_s},
       {"time_per_step_s",
        [](const Row& row) { return number(row.time_s / static_cast<double>(row.steps)); }},
       failure_column<Row>()};
@@ -118,42 +114,34 @@ const Columns<OrderRow>& order_columns() {
 const Columns<EqualErrorCost>& cost_columns() {
   using Row = EqualErrorCost;
   static const Columns<Row> columns = {
-      {"method", [](const Row& row) -> Json { return row.method; }},
-      {"baseline", [](const Row& row) -> Json { return row.baseline; }},
-      {"error", [](const Row& row) -> Json { return row.error; }},
-      {"extrapolated", [](const Row& row) -> Json { return row.extrapolated; }},
-      {"operations", [](const Row& row) { return number(row.operations); }},
-      {"time", [](const Row& row) { return number(row.time); }}};
+      {"method", &Row::method},         {"baseline", &Row::baseline},
+      {"error", &Row::error},           {"extrapolated", &Row::extrapolated},
+      {"operations", &Row::operations}, {"time", &Row::time}};
   return columns;
 }
 
 const Columns<ToleranceRow>& tolerance_columns() {
   using Row = ToleranceRow;
-  static const Columns<Row> columns = {
-      {"stages", [](const Row& row) -> Json { return row.stages; }},
-      {"tolerance", [](const Row& row) -> Json { return row.tolerance; }},
-      {"error", [](const Row& row) { return number(row.error); }},
-      {"steps", [](const Row& row) -> Json { return row.steps; }},
-      {"rejected", [](const Row& row) -> Json { return row.rejected; }},
-      {"missed", [](const Row& row) -> Json { return row.missed; }},
-      {"smallest_s", [](const Row& row) { return number(row.smallest_s); }},
-      {"largest_s", [](const Row& row) { return number(row.largest_s); }},
-      {"evaluations", [](const Row& row) -> Json { return row.evaluations; }},
-      {"time_s", [](const Row& row) { return number(row.time_s); }},
-      failure_column<Row>()};
+  static const Columns<Row> columns = {{"stages", &Row::stages},
+                                       {"tolerance", &Row::tolerance},
+                                       {"error", &Row::error},
+                                       {"steps", &Row::steps},
+                                       {"rejected", &Row::rejected},
+                                       {"missed", &Row::missed},
+                                       {"smallest_s", &Row::smallest_s},
+                                       {"largest_s", &Row::largest_s},
+                                       {"evaluations", &Row::evaluations},
+                                       {"time_s", &Row::time_s},
+                                       failure_column<Row>()};
   return columns;
 }
 
 const Columns<IterationRow>& iteration_columns() {
   using Row = IterationRow;
   static const Columns<Row> columns = {
-      {"iteration", [](const Row& row) -> Json { return row.iteration; }},
-      {"x_error", [](const Row& row) { return number(row.x_error); }},
-      {"x_relative", [](const Row& row) { return number(row.x_relative); }},
-      {"x_largest", [](const Row& row) { return number(row.x_largest); }},
-      {"z_error", [](const Row& row) { return number(row.z_error); }},
-      {"z_weighted", [](const Row& row) { return number(row.z_weighted); }},
-      {"ratio", [](const Row& row) { return number(row.ratio); }}};
+      {"iteration", &Row::iteration}, {"x_error", &Row::x_error}, {"x_relative", &Row::x_relative},
+      {"x_largest", &Row::x_largest}, {"z_error", &Row::z_error}, {"z_weighted", &Row::z_weighted},
+      {"ratio", &Row::ratio}};
   return columns;
 }
 
@@ -177,16 +165,13 @@ Json predicted_json(const IterationStudy& study) {
           {"monotone", bounds.monotone}};
 }
 
-Json integer_or_null(std::optional<int> value) { return value ? Json(*value) : Json(nullptr); }
-
 const Columns<IterationWindow>& window_columns() {
   using Row = IterationWindow;
   static const Columns<Row> columns = {
-      {"start_s", [](const Row& row) -> Json { return row.start_s; }},
-      {"largest_rise", [](const Row& row) { return number(row.largest_rise); }},
-      {"beyond_single_precision",
-       [](const Row& row) { return integer_or_null(row.beyond_single); }},
-      {"gives_up", [](const Row& row) { return integer_or_null(row.gives_up); }},
+      {"start_s", &Row::start_s},
+      {"largest_rise", &Row::largest_rise},
+      {"beyond_single_precision", &Row::beyond_single},
+      {"gives_up", &Row::gives_up},
       failure_column<Row>(),
       {"rows", [](const Row& row) { return rows_json(row.rows, iteration_columns()); }}};
   return columns;
@@ -212,21 +197,20 @@ const Columns<ScalingRow>& scaling_columns() {
   using Row = ScalingRow;
   static const Columns<Row> columns = {
       {"source", [](const Row& row) -> Json { return row.predicted ? "predicted" : "measured"; }},
-      {"size", [](const Row& row) -> Json { return row.size; }},
-      {"threads", [](const Row& row) -> Json { return row.threads; }},
-      {"step_s", [](const Row& row) { return number(row.step_s); }},
-      {"spread", [](const Row& row) { return number(row.spread); }},
-      {"fastest_s", [](const Row& row) { return number(row.fastest_s); }},
-      {"slowest_s", [](const Row& row) { return number(row.slowest_s); }},
-      {"speed_up", [](const Row& row) { return number(row.speed_up); }},
-      {"efficiency", [](const Row& row) { return number(row.efficiency); }},
-      {"predicted_step_s", [](const Row& row) { return number(row.predicted_step_s); }},
+      {"size", &Row::size},
+      {"threads", &Row::threads},
+      {"step_s", &Row::step_s},
+      {"spread", &Row::spread},
+      {"fastest_s", &Row::fastest_s},
+      {"slowest_s", &Row::slowest_s},
+      {"speed_up", &Row::speed_up},
+      {"efficiency", &Row::efficiency},
+      {"predicted_step_s", &Row::predicted_step_s},
       {"phases", [](const Row& row) { return phases_json(row.phases); }},
-      {"tasks", [](const Row& row) -> Json { return row.tasks; }},
-      {"imbalance", [](const Row& row) { return number(row.imbalance); }},
-      {"execution", [](const Row& row) -> Json { return row.execution; }},
-      {"fell_back_to_serial",
-       [](const Row& row) { return row.fell_back ? Json(*row.fell_back) : Json(nullptr); }},
+      {"tasks", &Row::tasks},
+      {"imbalance", &Row::imbalance},
+      {"execution", &Row::execution},
+      {"fell_back_to_serial", &Row::fell_back},
       {"loss", [](const Row& row) { return loss_json(row.loss); }}};
   return columns;
 }
@@ -234,30 +218,27 @@ const Columns<ScalingRow>& scaling_columns() {
 const Columns<ScalingModel>& model_columns() {
   using Row = ScalingModel;
   static const Columns<Row> columns = {
-      {"size", [](const Row& row) -> Json { return row.size; }},
-      {"serial_step_s", [](const Row& row) { return number(row.serial_step_s); }},
+      {"size", &Row::size},
+      {"serial_step_s", &Row::serial_step_s},
       {"serial_phases", [](const Row& row) { return phases_json(row.serial_phases); }},
-      {"iterations", [](const Row& row) { return number(row.iterations); }},
-      {"commit_tail_s", [](const Row& row) { return number(row.commit_tail_s); }},
-      {"phase_ns", [](const Row& row) { return number(row.phase_ns); }}};
+      {"iterations", &Row::iterations},
+      {"commit_tail_s", &Row::commit_tail_s},
+      {"phase_ns", &Row::phase_ns}};
   return columns;
 }
 
 const Columns<PartMargins>& margin_columns() {
   using Row = PartMargins;
-  static const Columns<Row> columns = {
-      {"part", [](const Row& row) -> Json { return row.part; }},
-      {"fne_margin", [](const Row& row) { return number(row.firm); }},
-      {"nonexpansiveness_margin", [](const Row& row) { return number(row.nonexpansive); }}};
+  static const Columns<Row> columns = {{"part", &Row::part},
+                                       {"fne_margin", &Row::firm},
+                                       {"nonexpansiveness_margin", &Row::nonexpansive}};
   return columns;
 }
 
 const Columns<PortTuning>& tuning_columns() {
   using Row = PortTuning;
   static const Columns<Row> columns = {
-      {"port", [](const Row& row) -> Json { return row.port; }},
-      {"impedance", [](const Row& row) { return number(row.impedance); }},
-      {"match", [](const Row& row) { return number(row.match); }}};
+      {"port", &Row::port}, {"impedance", &Row::impedance}, {"match", &Row::match}};
   return columns;
 }
 

@@ -75,26 +75,20 @@ constexpr const char* kPortPath = "^[^\\s.]+\\.[^\\s.]+$";
 Key<CouplingKeys> ports_key(std::size_t fewest, std::size_t most) {
   Json ports = list({{"type", "string"}, {"pattern", kPortPath}}, fewest);
   ports["maxItems"] = most;
-  return {.name = "ports",
-          .summary = "ports, each \"part.port\"",
-          .value = later(&CouplingKeys::ports, std::move(ports)),
-          .required = true};
+  return required_key("ports", "ports, each \"part.port\"",
+                      later(&CouplingKeys::ports, std::move(ports)));
 }
 
 /// The builder of systems judges the number.
 Key<CouplingKeys> factor_key(std::string_view name, std::string_view summary, Json schema) {
-  return {.name = name,
-          .summary = summary,
-          .value = to(&CouplingKeys::factor, form::number_judged_later(std::move(schema))),
-          .required = true};
+  return required_key(name, summary,
+                      to(&CouplingKeys::factor, form::number_judged_later(std::move(schema))));
 }
 
 Key<CouplingKeys> matrix_key(std::string_view name, std::string_view summary,
                              std::optional<Node> CouplingKeys::*member) {
-  return {.name = name,
-          .summary = summary,
-          .value = later(member, {{"allOf", Json::array({reference("matrix")})}}),
-          .required = true};
+  return required_key(name, summary,
+                      later(member, {{"allOf", Json::array({reference("matrix")})}}));
 }
 
 /// In the order of the documentation.
@@ -105,7 +99,7 @@ const std::vector<CouplingKind>& kinds() {
                               std::vector<Key<CouplingKeys>> own = {}) {
       std::vector<Key<CouplingKeys>> rows = {kind_key<CouplingKeys>(name), std::move(ports)};
       rows.insert(rows.end(), own.begin(), own.end());
-      rows.push_back({.name = "for", .value = elsewhere<CouplingKeys>(indices_schema())});
+      rows.push_back(optional_key("for", "", elsewhere<CouplingKeys>(indices_schema())));
       every.push_back({name, KeyTable<CouplingKeys>(std::move(rows)), make});
     };
     using Rows = std::vector<Key<CouplingKeys>>;

@@ -34,28 +34,18 @@ struct ExpressionKeys {
 
 template <class Keys>
 Key<Keys> offset_key(double Keys::*member) {
-  return {.name = "offset",
-          .summary = "added to it",
-          .value = to(member, form::number()),
-          .otherwise = 0};
+  return optional_key("offset", "added to it", to(member, form::number()), 0);
 }
 
 template <class Keys>
 Key<Keys> phase_key(double Keys::*member) {
-  return {.name = "phase_rad",
-          .summary = "phase at t = 0",
-          .unit = "rad",
-          .value = to(member, form::number()),
-          .otherwise = 0};
+  return optional_key("phase_rad", "phase at t = 0 [rad]", to(member, form::number()), 0);
 }
 
 const KeyTable<Signal::Sine>& sine_keys() {
   static const KeyTable<Signal::Sine> keys(
-      {{.name = "frequency_Hz",
-        .summary = "frequency",
-        .unit = "Hz",
-        .value = to(&Signal::Sine::frequency_Hz, form::number()),
-        .required = true},
+      {required_key("frequency_Hz", "frequency [Hz]",
+                    to(&Signal::Sine::frequency_Hz, form::number())),
        phase_key(&Signal::Sine::phase_rad)});
   return keys;
 }
@@ -168,29 +158,23 @@ SourceKind source(const std::string& name, std::vector<Key<Keys>> rows, Make<Key
 }
 
 SourceKind constant_kind() {
-  return source<ConstantKeys>("constant",
-                              {{.name = "value",
-                                .summary = "the value",
-                                .value = to(&ConstantKeys::value, form::number()),
-                                .required = true}},
-                              [](const Node&, ConstantKeys& keys, const std::filesystem::path&) {
-                                return std::optional(Signal::constant(keys.value));
-                              });
+  return source<ConstantKeys>(
+      "constant", {required_key("value", "the value", to(&ConstantKeys::value, form::number()))},
+      [](const Node&, ConstantKeys& keys, const std::filesystem::path&) {
+        return std::optional(Signal::constant(keys.value));
+      });
 }
 
 SourceKind sine_product_kind() {
   return source<SineProductKeys>(
       "sine_product",
-      {{.name = "amplitude",
-        .summary = "factor of the product",
-        .value = to(&SineProductKeys::amplitude, form::number()),
-        .required = true},
+      {required_key("amplitude", "factor of the product",
+                    to(&SineProductKeys::amplitude, form::number())),
        offset_key(&SineProductKeys::offset),
-       {.name = "sines",
-        .summary = "factors sin(2 pi f t + phase); one is the usual case",
-        .value = to(&SineProductKeys::sines,
-                    Form<std::vector<Signal::Sine>>{read_sines, list(sine_keys().schema(), 1)}),
-        .required = true}},
+       required_key(
+           "sines", "factors sin(2 pi f t + phase); one is the usual case",
+           to(&SineProductKeys::sines,
+              Form<std::vector<Signal::Sine>>{read_sines, list(sine_keys().schema(), 1)}))},
       [](const Node&, SineProductKeys& keys, const std::filesystem::path&) {
         return std::optional(
             Signal::sine_product(keys.amplitude, std::move(keys.sines), keys.offset));
@@ -201,12 +185,10 @@ SourceKind table_kind() {
   const Json knot = {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}};
   return source<TableKeys>(
       "table",
-      {{.name = "file",
-        .summary = "CSV file of two columns, time_s and value, beside this file",
-        .value = later(&TableKeys::file, text())},
-       {.name = "knots",
-        .summary = "[time_s, value] with increasing times",
-        .value = later(&TableKeys::knots, list(knot, 1))}},
+      {optional_key("file", "CSV file of two columns, time_s and value, beside this file",
+                    later(&TableKeys::file, text())),
+       optional_key("knots", "[time_s, value] with increasing times",
+                    later(&TableKeys::knots, list(knot, 1)))},
       [](const Node& node, TableKeys& keys,
          const std::filesystem::path& folder) -> std::optional<Signal> {
         if (keys.file.has_value() == keys.knots.has_value()) {
@@ -222,54 +204,31 @@ SourceKind table_kind() {
 
 SourceKind chirp_kind() {
   using Chirp = Signal::Chirp;
-  return source<Chirp>("chirp",
-                       {{.name = "amplitude",
-                         .summary = "of the sine",
-                         .value = to(&Chirp::amplitude, form::number()),
-                         .required = true},
-                        {.name = "from_Hz",
-                         .summary = "frequency at t = 0",
-                         .unit = "Hz",
-                         .value = to(&Chirp::from_Hz, form::number()),
-                         .required = true},
-                        {.name = "to_Hz",
-                         .summary = "frequency from duration_s on",
-                         .unit = "Hz",
-                         .value = to(&Chirp::to_Hz, form::number()),
-                         .required = true},
-                        {.name = "duration_s",
-                         .summary = "time in which the frequency changes",
-                         .unit = "s",
-                         .value = to(&Chirp::duration_s, form::number(NumberRange::positive())),
-                         .required = true},
-                        phase_key(&Chirp::phase_rad),
-                        offset_key(&Chirp::offset)},
-                       [](const Node&, Chirp& keys, const std::filesystem::path&) {
-                         return std::optional(Signal::chirp(keys));
-                       });
+  return source<Chirp>(
+      "chirp",
+      {required_key("amplitude", "of the sine", to(&Chirp::amplitude, form::number())),
+       required_key("from_Hz", "frequency at t = 0 [Hz]", to(&Chirp::from_Hz, form::number())),
+       required_key("to_Hz", "frequency from duration_s on [Hz]",
+                    to(&Chirp::to_Hz, form::number())),
+       required_key("duration_s", "time in which the frequency changes [s]",
+                    to(&Chirp::duration_s, form::number(NumberRange::positive()))),
+       phase_key(&Chirp::phase_rad), offset_key(&Chirp::offset)},
+      [](const Node&, Chirp& keys, const std::filesystem::path&) {
+        return std::optional(Signal::chirp(keys));
+      });
 }
 
 SourceKind noise_kind() {
   using Noise = Signal::Noise;
   return source<Noise>(
       "noise",
-      {{.name = "standard_deviation",
-        .summary = "of the values, which are Gaussian",
-        .value = to(&Noise::standard_deviation, form::number(NumberRange::non_negative())),
-        .required = true},
-       {.name = "interval_s",
-        .summary = "between independent values",
-        .unit = "s",
-        .value = to(&Noise::interval_s, form::number(NumberRange::positive())),
-        .required = true},
-       {.name = "seed",
-        .summary = "the same seed gives the same values",
-        .value = to(&Noise::seed, form::integer(0, scenario_limits::kInteger)),
-        .otherwise = 1},
-       {.name = "mean",
-        .summary = "of the values",
-        .value = to(&Noise::mean, form::number()),
-        .otherwise = 0}},
+      {required_key("standard_deviation", "of the values, which are Gaussian",
+                    to(&Noise::standard_deviation, form::number(NumberRange::non_negative()))),
+       required_key("interval_s", "between independent values [s]",
+                    to(&Noise::interval_s, form::number(NumberRange::positive()))),
+       optional_key("seed", "the same seed gives the same values",
+                    to(&Noise::seed, form::integer(0, scenario_limits::kInteger)), 1),
+       optional_key("mean", "of the values", to(&Noise::mean, form::number()), 0)},
       [](const Node&, Noise& keys, const std::filesystem::path&) {
         return std::optional(Signal::noise(keys));
       });
@@ -278,10 +237,8 @@ SourceKind noise_kind() {
 SourceKind expression_kind() {
   return source<ExpressionKeys>(
       "expression",
-      {{.name = "expression",
-        .summary = "in t [s], such as \"5*sin(2*pi*t)\"",
-        .value = later(&ExpressionKeys::expression, text()),
-        .required = true}},
+      {required_key("expression", "in t [s], such as \"5*sin(2*pi*t)\"",
+                    later(&ExpressionKeys::expression, text()))},
       [](const Node&, ExpressionKeys& keys, const std::filesystem::path&) -> std::optional<Signal> {
         const auto text = keys.expression->text();
         if (!text) return std::nullopt;

@@ -186,10 +186,8 @@ struct CutKeys {
 
 const KeyTable<CutKeys>& cut_keys() {
   static const KeyTable<CutKeys> keys(
-      {{.name = "parts",
-        .summary = "about equal pieces",
-        .value = to(&CutKeys::parts, form::integer(1, scenario_limits::kCutParts)),
-        .required = true}});
+      {required_key("parts", "about equal pieces",
+                    to(&CutKeys::parts, form::integer(1, scenario_limits::kCutParts)))});
   return keys;
 }
 
@@ -197,30 +195,21 @@ const KeyTable<PartKeys>& part_keys() {
   Form<std::string> name = form::name();
   name.schema = {{"type", "string"}, {"pattern", kPartName}};
   static const KeyTable<PartKeys> keys({
-      {.name = "name",
-       .summary = "name of the part",
-       .value = to(&PartKeys::name, std::move(name)),
-       .required = true},
-      {.name = "type", .value = later(&PartKeys::type, text()), .required = true},
-      {.name = "parameters", .value = later(&PartKeys::parameters, {{"type", "object"}})},
-      {.name = "initial_state",
-       .summary = "states by name, the others keep their defaults; or all in order",
-       .value = later(&PartKeys::initial_state, initial_state_schema())},
-      {.name = "inputs",
-       .summary = "external inputs by name; others are 0",
-       .value = later(&PartKeys::inputs, map_of(reference("signal")))},
-      {.name = "allow_active",
-       .summary = "the part may create energy",
-       .value = to(&PartKeys::allow_active, form::boolean()),
-       .otherwise = false},
-      {.name = "count", .value = elsewhere<PartKeys>(count_schema())},
-      {.name = "substeps",
-       .summary = "steps that the part takes within each step",
-       .value = to(&PartKeys::substeps, form::integer(1, kMostPartSubsteps)),
-       .otherwise = 1},
-      {.name = "cut",
-       .summary = "cuts a linear part into pieces that are stepped in parallel",
-       .value = later(&PartKeys::cut, cut_keys().schema())},
+      required_key("name", "name of the part", to(&PartKeys::name, std::move(name))),
+      required_key("type", "", later(&PartKeys::type, text())),
+      optional_key("parameters", "", later(&PartKeys::parameters, {{"type", "object"}})),
+      optional_key("initial_state",
+                   "states by name, the others keep their defaults; or all in order",
+                   later(&PartKeys::initial_state, initial_state_schema())),
+      optional_key("inputs", "external inputs by name; others are 0",
+                   later(&PartKeys::inputs, map_of(reference("signal")))),
+      optional_key("allow_active", "the part may create energy",
+                   to(&PartKeys::allow_active, form::boolean()), false),
+      optional_key("count", "", elsewhere<PartKeys>(count_schema())),
+      optional_key("substeps", "steps that the part takes within each step",
+                   to(&PartKeys::substeps, form::integer(1, kMostPartSubsteps)), 1),
+      optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
+                   later(&PartKeys::cut, cut_keys().schema())),
   });
   return keys;
 }
@@ -307,9 +296,7 @@ struct DrivenKeys {
 const KeyTable<DrivenKeys>& driven_keys() {
   static const KeyTable<DrivenKeys> keys(
       {kind_key<DrivenKeys>("signal"),
-       {.name = "signal",
-        .value = later(&DrivenKeys::signal, reference("signal_name")),
-        .required = true}});
+       required_key("signal", "", later(&DrivenKeys::signal, reference("signal_name")))});
   return keys;
 }
 
@@ -318,11 +305,9 @@ struct SettableKeys {
 };
 
 const KeyTable<SettableKeys>& settable_keys() {
-  static const KeyTable<SettableKeys> keys({kind_key<SettableKeys>("settable"),
-                                            {.name = "initial",
-                                             .summary = "until it is set",
-                                             .value = to(&SettableKeys::initial, form::number()),
-                                             .otherwise = 0}});
+  static const KeyTable<SettableKeys> keys(
+      {kind_key<SettableKeys>("settable"),
+       optional_key("initial", "until it is set", to(&SettableKeys::initial, form::number()), 0)});
   return keys;
 }
 

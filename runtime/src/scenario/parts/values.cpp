@@ -87,9 +87,8 @@ Form<MatrixEntries> matrix_entries() {
 }
 
 const KeyTable<EntriesKeys>& entries_keys() {
-  static const KeyTable<EntriesKeys> keys({{.name = "entries",
-                                            .value = to(&EntriesKeys::entries, matrix_entries()),
-                                            .required = true}});
+  static const KeyTable<EntriesKeys> keys(
+      {required_key("entries", "", to(&EntriesKeys::entries, matrix_entries()))});
   return keys;
 }
 
@@ -105,10 +104,9 @@ struct MatrixFileKeys {
 
 const KeyTable<MatrixFileKeys>& matrix_file_keys() {
   static const KeyTable<MatrixFileKeys> keys(
-      {{.name = "file", .value = to(&MatrixFileKeys::file, form::text()), .required = true},
-       {.name = "variable",
-        .summary = "of a .mat file: which of its matrices",
-        .value = to(&MatrixFileKeys::variable, form::text())}});
+      {required_key("file", "", to(&MatrixFileKeys::file, form::text())),
+       optional_key("variable", "of a .mat file: which of its matrices",
+                    to(&MatrixFileKeys::variable, form::text()))});
   return keys;
 }
 
@@ -135,22 +133,14 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
 
 const KeyTable<Port>& port_keys() {
   static const KeyTable<Port> keys(
-      {{.name = "name",
-        .summary = "name of the port",
-        .value = to(&Port::name, form::text()),
-        .required = true},
-       {.name = "domain",
-        .summary = "what effort and flow are; generic meets every domain",
-        .value = to(&Port::domain, one_of(kDomains)),
-        .otherwise = "generic"},
-       {.name = "causality",
-        .summary = "effort_in: the effort acts on the part; flow_in: the flow drives the part",
-        .value = to(&Port::causality, one_of(kCausalities)),
-        .required = true},
-       {.name = "dimension",
-        .summary = "number of components",
-        .value = to(&Port::dimension, form::integer(1, scenario_limits::kPortDimension)),
-        .otherwise = 1}});
+      {required_key("name", "name of the port", to(&Port::name, form::text())),
+       optional_key("domain", "what effort and flow are; generic meets every domain",
+                    to(&Port::domain, one_of(kDomains)), "generic"),
+       required_key("causality",
+                    "effort_in: the effort acts on the part; flow_in: the flow drives the part",
+                    to(&Port::causality, one_of(kCausalities))),
+       optional_key("dimension", "number of components",
+                    to(&Port::dimension, form::integer(1, scenario_limits::kPortDimension)), 1)});
   return keys;
 }
 
@@ -174,9 +164,8 @@ std::optional<std::vector<Port>> read_ports(const Node& node) {
 // Of StateVariable and InputChannel.
 template <class Named>
 const KeyTable<Named>& named_keys() {
-  static const KeyTable<Named> keys(
-      {{.name = "name", .value = to(&Named::name, form::text()), .required = true},
-       {.name = "unit", .value = to(&Named::unit, form::text())}});
+  static const KeyTable<Named> keys({required_key("name", "", to(&Named::name, form::text())),
+                                     optional_key("unit", "", to(&Named::unit, form::text()))});
   return keys;
 }
 
@@ -197,11 +186,10 @@ struct CountedStates {
 
 const KeyTable<CountedStates>& counted_states_keys() {
   static const KeyTable<CountedStates> keys(
-      {{.name = "count",
-        .value = to(&CountedStates::count, form::integer(1, scenario_limits::kStates)),
-        .required = true},
-       {.name = "name", .value = to(&CountedStates::name, form::text()), .otherwise = "x"},
-       {.name = "unit", .value = to(&CountedStates::unit, form::text()), .otherwise = ""}});
+      {required_key("count", "",
+                    to(&CountedStates::count, form::integer(1, scenario_limits::kStates))),
+       optional_key("name", "", to(&CountedStates::name, form::text()), "x"),
+       optional_key("unit", "", to(&CountedStates::unit, form::text()), "")});
   return keys;
 }
 
@@ -275,11 +263,8 @@ std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::
   return as_value(read_rows(node));
 }
 
-std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
-                                                 const std::filesystem::path& folder) {
-  const auto matrix = read_matrix(node, folder);
-  if (!matrix) return std::nullopt;
-  if (const auto* rows = std::get_if<MatrixRows>(&*matrix)) {
+Eigen::MatrixXd dense_matrix(const MatrixValue& matrix, int size) {
+  if (const auto* const rows = std::get_if<MatrixRows>(&matrix)) {
     const auto columns = rows->empty() ? Eigen::Index{0} : std::ssize(rows->front());
     Eigen::MatrixXd dense(std::ssize(*rows), columns);
     for (Eigen::Index i = 0; i < dense.rows(); ++i) {
@@ -288,6 +273,20 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
     }
     return dense;
   }
+  const auto* const shaped = std::get_if<ShapedMatrix>(&matrix);
+  Eigen::MatrixXd dense = shaped != nullptr ? Eigen::MatrixXd::Zero(shaped->rows, shaped->columns)
+                                            : Eigen::MatrixXd::Zero(size, size);
+  for (const MatrixEntry& entry :
+       shaped != nullptr ? shaped->entries : std::get<MatrixEntries>(matrix)) {
+    dense(entry.row, entry.column) += entry.value;
+  }
+  return dense;
+}
+
+std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
+                                                 const std::filesystem::path& folder) {
+  const auto matrix = read_matrix(node, folder);
+  if (!matrix) return std::nullopt;
   const auto* const shaped = std::get_if<ShapedMatrix>(&*matrix);
   if (shaped != nullptr &&
       std::max(shaped->rows, shaped->columns) > std::max(size, scenario_limits::kCouplingPorts)) {
@@ -295,20 +294,17 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
                           size, shaped->rows, shaped->columns));
     return std::nullopt;
   }
-  Eigen::MatrixXd dense = shaped != nullptr ? Eigen::MatrixXd::Zero(shaped->rows, shaped->columns)
-                                            : Eigen::MatrixXd::Zero(size, size);
-  for (const MatrixEntry& entry :
-       shaped != nullptr ? shaped->entries : std::get<MatrixEntries>(*matrix)) {
-    if (entry.row >= dense.rows() || entry.column >= dense.cols()) {
+  if (const auto* const entries = std::get_if<MatrixEntries>(&*matrix)) {
+    for (const MatrixEntry& entry : *entries) {
+      if (entry.row < size && entry.column < size) continue;
       node.fail(
           fmt::format("entry ({},{}) lies outside the {}×{} matrix, one row and column per "
                       "scalar port from 0",
                       entry.row, entry.column, size, size));
       return std::nullopt;
     }
-    dense(entry.row, entry.column) += entry.value;
   }
-  return dense;
+  return dense_matrix(*matrix, size);
 }
 
 std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info,

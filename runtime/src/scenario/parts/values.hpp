@@ -21,7 +21,9 @@ std::optional<std::vector<double>> read_numbers(const Node& node);
 /// {"file": "K.npz"}, relative to `folder`.
 using MatrixValue = std::variant<MatrixRows, MatrixEntries, ShapedMatrix>;
 std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::path& folder);
-/// The same as a dense size × size matrix. Notes entries outside it; other shapes by rows and from
+/// Dense; one that is given by entries is size × size, and holds them.
+Eigen::MatrixXd dense_matrix(const MatrixValue& matrix, int size = 0);
+/// A dense size × size matrix. Notes entries outside it; other shapes by rows and from
 /// files pass.
 std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
                                                  const std::filesystem::path& folder);

@@ -2,13 +2,6 @@
 
 namespace portwave::scenario_file {
 
-std::string key_description(std::string_view summary, std::string_view unit,
-                            std::string_view note) {
-  std::string text(summary);
-  if (!unit.empty()) text += " [" + std::string(unit) + "]";
-  return text + std::string(note);
-}
-
 namespace form {
 
 Form<double> number(const NumberRange& range) {

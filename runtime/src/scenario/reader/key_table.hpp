@@ -99,33 +99,41 @@ KeyValue<Target> elsewhere(Json schema) {
   return {std::move(schema), [](const Node&, Target&) { return true; }};
 }
 
-/// "length of the run [s], at most a day"
-std::string key_description(std::string_view summary, std::string_view unit, std::string_view note);
-
 template <class Target>
 struct Key {
   std::string_view name = "";
-  std::string_view summary = "";  ///< one line; empty where the name says all
-  std::string_view unit = "";
-  std::string_view note = "";  ///< goes on after the summary and its unit, with its own comma
+  std::string text = "";  ///< one line, with the unit in brackets; empty where the name says all
   KeyValue<Target> value = {};
   bool required = false;
   Json otherwise = nullptr;  ///< what stands for an absent key; null: nothing
+
+  template <class Derived>
+  requires std::derived_from<Derived, Target>
+  operator Key<Derived>() const { return {name, text, value, required, otherwise}; }
+
+  Json schema() const {
+    Json schema = value.schema;
+    if (!text.empty()) schema = described(std::move(schema), text);
+    if (!otherwise.is_null()) schema = with_default(std::move(schema), otherwise);
+    return schema;
+  }
 };
 
-/// The schema of a key, with what it says of it and its default.
 template <class Target>
-Json schema_of(const Key<Target>& key, const std::string& description) {
-  Json schema = key.value.schema;
-  if (!description.empty()) schema = described(std::move(schema), description);
-  if (!key.otherwise.is_null()) schema = with_default(std::move(schema), key.otherwise);
-  return schema;
+Key<Target> required_key(std::string_view name, std::string text, KeyValue<Target> value) {
+  return {name, std::move(text), std::move(value), true};
+}
+
+template <class Target>
+Key<Target> optional_key(std::string_view name, std::string text, KeyValue<Target> value,
+                         Json otherwise = nullptr) {
+  return {name, std::move(text), std::move(value), false, std::move(otherwise)};
 }
 
 /// The key that tells kinds of an object apart, in the table of one of them.
 template <class Target>
 Key<Target> kind_key(const std::string& kind) {
-  return {.name = "kind", .value = elsewhere<Target>({{"const", kind}}), .required = true};
+  return required_key("kind", "", elsewhere<Target>({{"const", kind}}));
 }
 
 template <class Target>
@@ -172,8 +180,7 @@ class KeyTable {
     Json properties = Json::object();
     std::vector<std::string> required;
     for (const Key<Target>& key : keys_) {
-      properties[std::string(key.name)] =
-          schema_of(key, key_description(key.summary, key.unit, key.note));
+      properties[std::string(key.name)] = key.schema();
       if (key.required) required.emplace_back(key.name);
     }
     Json schema = object(std::move(properties), required);

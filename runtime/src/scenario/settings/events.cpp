@@ -21,29 +21,19 @@ struct EventKeys : Watch {
 
 const KeyTable<EventKeys>& event_keys() {
   static const KeyTable<EventKeys> keys({
-      {.name = "name",
-       .summary = "name of the event; absent: as \"of\"",
-       .value = to(&Watch::name, form::name())},
-      {.name = "of",
-       .summary = "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
-                  "\".flow\", or a signal",
-       .value = later(&EventKeys::watched, text()),
-       .required = true},
-      {.name = "level",
-       .summary = "an event where it passes this",
-       .value = to(&Watch::level, form::number()),
-       .otherwise = 0},
-      {.name = "direction",
-       .summary = "of the passage",
-       .value = to(&Watch::direction,
-                   form::choice<Watch::Direction>({{"both", Watch::Direction::both},
-                                                   {"rising", Watch::Direction::rising},
-                                                   {"falling", Watch::Direction::falling}})),
-       .otherwise = "both"},
-      {.name = "end_run",
-       .summary = "the run ends there",
-       .value = to(&Watch::ends_run, form::boolean()),
-       .otherwise = false},
+      optional_key("name", "name of the event; absent: as \"of\"", to(&Watch::name, form::name())),
+      required_key("of",
+                   "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
+                   "\".flow\", or a signal",
+                   later(&EventKeys::watched, text())),
+      optional_key("level", "an event where it passes this", to(&Watch::level, form::number()), 0),
+      optional_key("direction", "of the passage",
+                   to(&Watch::direction,
+                      form::choice<Watch::Direction>({{"both", Watch::Direction::both},
+                                                      {"rising", Watch::Direction::rising},
+                                                      {"falling", Watch::Direction::falling}})),
+                   "both"),
+      optional_key("end_run", "the run ends there", to(&Watch::ends_run, form::boolean()), false),
   });
   return keys;
 }

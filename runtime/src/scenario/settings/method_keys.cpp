@@ -113,9 +113,9 @@ class OptionKey {
   Key<CouplingMethod> made() const {
     Key<CouplingMethod> own = std::visit(*this, option_.value);
     own.name = option_.key;
-    own.summary = option_.summary;
-    own.unit = option_.unit;
-    own.note = option_.note;
+    own.text = option_.summary;
+    if (!option_.unit.empty()) own.text += fmt::format(" [{}]", option_.unit);
+    own.text += option_.note;
     return own;
   }
 

@@ -42,10 +42,9 @@ Json method_properties() {
       const OptionInfo& option = family->options[i];
       const std::string key(option.key);
       const bool is_shared = properties.contains(key);
-      const std::string description = prefix_of(*family, option, is_shared) +
-                                      key_description(option.summary, option.unit, option.note);
+      const std::string description = prefix_of(*family, option, is_shared) + keys[i].text;
       if (!is_shared) {
-        properties[key] = schema_of(keys[i], description);
+        properties[key] = described(keys[i].schema(), description);
         summaries.emplace_back(option.key, option.summary);
         continue;
       }

@@ -117,25 +117,21 @@ const std::vector<ImpedanceForm>& impedance_forms() {
       rows.insert(rows.begin(), kind_key<ImpedanceKeys>(name));
       forms.push_back({name, kind, KeyTable<ImpedanceKeys>(std::move(rows))});
     };
-    const Key<ImpedanceKeys> value = {
-        .name = "value",
-        .summary = "effort per flow, at every port that is not listed",
-        .value = to(&ImpedanceKeys::value, form::number(NumberRange::positive())),
-        .required = true};
+    const Key<ImpedanceKeys> value =
+        required_key("value", "effort per flow, at every port that is not listed",
+                     to(&ImpedanceKeys::value, form::number(NumberRange::positive())));
     add("uniform", ImpedanceKind::given, {value});
     add("per_port", ImpedanceKind::given,
-        {value,
-         {.name = "ports",
-          .summary = "by \"part.port\": a number, or one per component",
-          .value = later(&ImpedanceKeys::ports, by_port(positive()))}});
+        {value, optional_key("ports", "by \"part.port\": a number, or one per component",
+                             later(&ImpedanceKeys::ports, by_port(positive())))});
     for (const ImpedanceKind kind : kTunedImpedances) {
       // The method's check judges the factor.
       add(std::string(to_string(kind)), kind,
-          {{.name = "retune_factor",
-            .summary = "set them anew when the state has put one off by more than this factor; 0: "
-                       "never",
-            .value = later(&ImpedanceKeys::retune_factor, factor_schema()),
-            .otherwise = plain(WaveCoupling().retune_factor)}});
+          {optional_key(
+              "retune_factor",
+              "set them anew when the state has put one off by more than this factor; 0: never",
+              later(&ImpedanceKeys::retune_factor, factor_schema()),
+              plain(WaveCoupling().retune_factor))});
     }
     return forms;
   }();

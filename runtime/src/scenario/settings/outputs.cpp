@@ -57,38 +57,30 @@ Json labels_schema() {
 
 const KeyTable<OutputKeys>& output_keys() {
   static const KeyTable<OutputKeys> keys({
-      {.name = "observe",
-       .summary = "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, .incident, "
-                  ".outgoing; absent: every state",
-       .value = later(&OutputKeys::observe, labels_schema())},
-      {.name = "every",
-       .summary = "record every so many steps",
-       .value = to(&RecordingOptions::every, form::integer(1, scenario_limits::kRecordEvery)),
-       .otherwise = 1},
-      {.name = "every_s",
-       .summary = "record every so many seconds: a whole number of steps or, where steps choose "
-                  "their size, between them too",
-       .value = later(&OutputKeys::grid, positive())},
-      {.name = "envelope",
-       .summary = "also the smallest and the largest value of each quantity since the row before",
-       .value = to(&RecordingOptions::envelope, form::boolean()),
-       .otherwise = false},
-      {.name = "last_s",
-       .summary = "keep the last so many seconds of the run only",
-       .value = to(&RecordingOptions::last_s, form::number(NumberRange::positive()))},
-      {.name = "energies",
-       .summary = "also what each part and each junction does with energy",
-       .value = to(&RecordingOptions::energies, form::boolean()),
-       .otherwise = false},
-      {.name = "format",
-       .summary = "texts, one file results.h5, or the summary alone",
-       .value = to(&RecordingOptions::format, result_format()),
-       .otherwise = "csv"},
-      {.name = "per_rank",
-       .summary = "with \"hdf5\" on several ranks: each writes a file with its parts, and "
-                  "results.h5 refers to these",
-       .value = to(&RecordingOptions::per_rank, form::boolean()),
-       .otherwise = false},
+      optional_key("observe",
+                   "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, .incident, "
+                   ".outgoing; absent: every state",
+                   later(&OutputKeys::observe, labels_schema())),
+      optional_key("every", "record every so many steps",
+                   to(&RecordingOptions::every, form::integer(1, scenario_limits::kRecordEvery)),
+                   1),
+      optional_key("every_s",
+                   "record every so many seconds: a whole number of steps or, where steps choose "
+                   "their size, between them too",
+                   later(&OutputKeys::grid, positive())),
+      optional_key("envelope",
+                   "also the smallest and the largest value of each quantity since the row before",
+                   to(&RecordingOptions::envelope, form::boolean()), false),
+      optional_key("last_s", "keep the last so many seconds of the run only",
+                   to(&RecordingOptions::last_s, form::number(NumberRange::positive()))),
+      optional_key("energies", "also what each part and each junction does with energy",
+                   to(&RecordingOptions::energies, form::boolean()), false),
+      optional_key("format", "texts, one file results.h5, or the summary alone",
+                   to(&RecordingOptions::format, result_format()), "csv"),
+      optional_key("per_rank",
+                   "with \"hdf5\" on several ranks: each writes a file with its parts, and "
+                   "results.h5 refers to these",
+                   to(&RecordingOptions::per_rank, form::boolean()), false),
   });
   return keys;
 }

@@ -15,18 +15,12 @@ constexpr std::int64_t kMostEvery = 1'000'000'000;
 /// `blocks`: the schema of all of them, which follows from the kinds that there are now.
 KeyTable<SignalsKeys> keys_with(Json blocks) {
   return KeyTable<SignalsKeys>(
-      {{.name = "every_s",
-        .summary = "time between samples",
-        .unit = "s",
-        .note = ", for steps that choose their size",
-        .value = later(&SignalsKeys::every_s, positive())},
-       {.name = "every",
-        .summary = "sample blocks before every so many macro-steps, unless they say otherwise",
-        .value = to(&SignalsKeys::every, form::integer(1, kMostEvery)),
-        .otherwise = 1},
-       {.name = "blocks",
-        .value = later(&SignalsKeys::blocks, std::move(blocks)),
-        .required = true}});
+      {optional_key("every_s", "time between samples [s], for steps that choose their size",
+                    later(&SignalsKeys::every_s, positive())),
+       optional_key("every",
+                    "sample blocks before every so many macro-steps, unless they say otherwise",
+                    to(&SignalsKeys::every, form::integer(1, kMostEvery)), 1),
+       required_key("blocks", "", later(&SignalsKeys::blocks, std::move(blocks)))});
 }
 
 Json field_schema(const BlockField& field) {
@@ -104,14 +98,10 @@ const KeyTable<SignalsKeys>& signals_keys() {
 
 const KeyTable<BlockKeys>& block_keys() {
   static const KeyTable<BlockKeys> keys({
-      {.name = "name",
-       .summary = "name of its signal",
-       .value = to(&BlockKeys::name, form::name()),
-       .required = true},
-      {.name = "every",
-       .summary = "sample it before every so many macro-steps; absent: as all blocks",
-       .value = to(&BlockKeys::every, form::integer(1, kMostEvery))},
-      {.name = "count", .value = elsewhere<BlockKeys>(count_schema())},
+      required_key("name", "name of its signal", to(&BlockKeys::name, form::name())),
+      optional_key("every", "sample it before every so many macro-steps; absent: as all blocks",
+                   to(&BlockKeys::every, form::integer(1, kMostEvery))),
+      optional_key("count", "", elsewhere<BlockKeys>(count_schema())),
   });
   return keys;
 }
@@ -119,10 +109,8 @@ const KeyTable<BlockKeys>& block_keys() {
 const KeyTable<SensorKeys>& sensor_keys() {
   static const KeyTable<SensorKeys> keys(
       {kind_key<SensorKeys>("sensor"),
-       {.name = "of",
-        .summary = "\"part.state\", \"part.storage\", \"part.port.effort\" or \".flow\"",
-        .value = later(&SensorKeys::of, text()),
-        .required = true}});
+       required_key("of", "\"part.state\", \"part.storage\", \"part.port.effort\" or \".flow\"",
+                    later(&SensorKeys::of, text()))});
   return keys;
 }
 

@@ -231,35 +231,17 @@ class SignalReader {
   std::optional<Eigen::MatrixXd> read_controller_matrix(const Node& node) const {
     const auto matrix = read_matrix(node, folder_);
     if (!matrix) return std::nullopt;
-    if (const auto* const shaped = std::get_if<ShapedMatrix>(&*matrix)) {
-      if (std::max(shaped->rows, shaped->columns) > kMostMatrixRows) {
-        node.fail(fmt::format("must have at most {} rows and columns, got {}×{}", kMostMatrixRows,
-                              shaped->rows, shaped->columns));
-        return std::nullopt;
-      }
-      Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(shaped->rows, shaped->columns);
-      for (const MatrixEntry& entry : shaped->entries) {
-        dense(entry.row, entry.column) += entry.value;
-      }
-      return dense;
+    const auto* const shaped = std::get_if<ShapedMatrix>(&*matrix);
+    if (shaped != nullptr && std::max(shaped->rows, shaped->columns) > kMostMatrixRows) {
+      node.fail(fmt::format("must have at most {} rows and columns, got {}×{}", kMostMatrixRows,
+                            shaped->rows, shaped->columns));
+      return std::nullopt;
     }
-    const auto* const rows = std::get_if<MatrixRows>(&*matrix);
-    if (rows == nullptr) {
+    if (std::holds_alternative<MatrixEntries>(*matrix)) {
       node.fail("must be given by rows or by a file");
       return std::nullopt;
     }
-    const auto columns = rows->empty() ? Eigen::Index{0} : std::ssize(rows->front());
-    Eigen::MatrixXd dense(std::ssize(*rows), columns);
-    for (std::size_t i = 0; i < rows->size(); ++i) {
-      const std::vector<double>& row = (*rows)[i];
-      if (std::ssize(row) != columns) {
-        node.fail(fmt::format("row {} has {} numbers, but row 0 has {}", i, row.size(), columns));
-        return std::nullopt;
-      }
-      dense.row(static_cast<Eigen::Index>(i)) =
-          Eigen::Map<const Eigen::RowVectorXd>(row.data(), columns);
-    }
-    return dense;
+    return dense_matrix(*matrix);
   }
 
   bool read_inputs(const Node& node, std::vector<std::string>& inputs, BlockPlaces& places) {

@@ -39,17 +39,14 @@ Json ports_schema() { return map_of({{"type", "string"}, {"pattern", "\\."}}); }
 
 const KeyTable<AssemblyKeys>& assembly_keys() {
   static const KeyTable<AssemblyKeys> keys({
-      {.name = "description", .value = to(&AssemblyKeys::description, form::text())},
-      {.name = "parameters",
-       .value =
-           later(&AssemblyKeys::parameters, variables_schema("defaults by name; null: required"))},
-      {.name = "subsystems",
-       .value = later(&AssemblyKeys::subsystems, list(Json::object(), 1)),
-       .required = true},
-      {.name = "couplings", .value = later(&AssemblyKeys::couplings, list(reference("coupling")))},
-      {.name = "ports",
-       .summary = "ports of the assembly, each \"part.port\" of one inside",
-       .value = later(&AssemblyKeys::ports, ports_schema())},
+      optional_key("description", "", to(&AssemblyKeys::description, form::text())),
+      optional_key(
+          "parameters", "",
+          later(&AssemblyKeys::parameters, variables_schema("defaults by name; null: required"))),
+      required_key("subsystems", "", later(&AssemblyKeys::subsystems, list(Json::object(), 1))),
+      optional_key("couplings", "", later(&AssemblyKeys::couplings, list(reference("coupling")))),
+      optional_key("ports", "ports of the assembly, each \"part.port\" of one inside",
+                   later(&AssemblyKeys::ports, ports_schema())),
   });
   return keys;
 }

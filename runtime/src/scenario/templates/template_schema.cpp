@@ -93,18 +93,12 @@ Json indices_schema() {
 
 const KeyTable<UseKeys>& use_keys() {
   static const KeyTable<UseKeys> keys(
-      {{.name = "name",
-        .summary = "name; parts inside are called name/part",
-        .value = elsewhere<UseKeys>(form::name().schema),
-        .required = true},
-       {.name = "assembly",
-        .summary = "one of \"assemblies\"",
-        .value = elsewhere<UseKeys>(text()),
-        .required = true},
-       {.name = "parameters",
-        .summary = "those of the assembly; others keep its defaults",
-        .value = elsewhere<UseKeys>({{"type", "object"}})},
-       {.name = "count", .value = elsewhere<UseKeys>(count_schema())}});
+      {required_key("name", "name; parts inside are called name/part",
+                    elsewhere<UseKeys>(form::name().schema)),
+       required_key("assembly", "one of \"assemblies\"", elsewhere<UseKeys>(text())),
+       optional_key("parameters", "those of the assembly; others keep its defaults",
+                    elsewhere<UseKeys>({{"type", "object"}})),
+       optional_key("count", "", elsewhere<UseKeys>(count_schema()))});
   return keys;
 }
 
