@@ -17,10 +17,10 @@
 
 #include <fmt/format.h>
 
-#include "execution/slice_sums.hpp"
-#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "ranks/slice_sums.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/settings/patterns.hpp"
 #include "scenario/templates/slice_templates.hpp"

@@ -14,7 +14,7 @@
 #include "output/files/row_writer.hpp"
 #include "output/recording/hdf5_file.hpp"
 #include "output/recording/quantity_rows.hpp"
-#include "portwave/runtime/execution/followers.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 
 namespace portwave {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/text.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/node.hpp"
 #include "scenario/reader/schema_tools.hpp"
