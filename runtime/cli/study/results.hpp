@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/subsystems/base/error.hpp>
