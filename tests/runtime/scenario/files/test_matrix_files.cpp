@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "runtime/scenario/matrix_bytes.hpp"
+#include "runtime/scenario/files/matrix_bytes.hpp"
 #include "scenario/files/matrix_file.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
 #include "support/scenario_fixtures.hpp"

@@ -11,7 +11,7 @@
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
-#include "runtime/scenario/matrix_bytes.hpp"
+#include "runtime/scenario/files/matrix_bytes.hpp"
 #include "scenario/files/matrix_file.hpp"
 #include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
