@@ -10,7 +10,7 @@
 
 #include "line/commands.hpp"
 #include "live/status_line.hpp"
-#include "study/rate_text.hpp"
+#include "study/cells.hpp"
 #include "study/results.hpp"
 #include "verbs/report.hpp"
 

@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "scenario/files/plugin_list.hpp"
-#include "scenario/settings/events.hpp"
-#include "scenario/settings/method_schema.hpp"
 #include "scenario/settings/settings.hpp"
 #include "scenario/settings/signal_keys.hpp"
 #include "scenario/templates/assembly_list.hpp"

@@ -1,7 +1,5 @@
 // What a scenario may mean, but probably does not.
 
-#include "scenario/parts/coupling_notes.hpp"
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/parts/system_draft.hpp"
 
 namespace portwave::scenario_file {
 namespace {

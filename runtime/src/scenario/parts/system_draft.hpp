@@ -12,6 +12,7 @@
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
+#include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/reader/node.hpp"
 
@@ -97,5 +98,9 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
 Json part_schema();
 Json input_schema();
 Json coupling_schema();
+
+/// What is allowed, but probably not meant: shafts that are joined so that they turn against each
+/// other. `where` is as in errors.
+Issues notes_of(const SystemDraft& draft);
 
 }  // namespace portwave::scenario_file

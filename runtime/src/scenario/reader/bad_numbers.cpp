@@ -1,5 +1,3 @@
-#include "scenario/reader/bad_numbers.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/reader/document.hpp"
 #include "scenario/reader/limits.hpp"
 
 namespace portwave::scenario_file {

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "scenario/reader/bad_numbers.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/reader/text.hpp"
 

@@ -35,4 +35,14 @@ std::string escape_key(std::string_view key);
 /// Orders issues by their place in the document.
 void sort_by_place(Issues& issues, const Json& root);
 
+/// A value that is no JSON number but was meant as one.
+struct BadNumber {
+  std::size_t end = 0;  ///< of the empty string that stands in for it
+  std::string problem;
+};
+
+/// Puts "" in the place of every bad number, so that one pass of the parser gets beyond them all;
+/// the text keeps its length and lines. Of more than can be listed, only the first are named.
+std::vector<BadNumber> blank_bad_numbers(std::string& text);
+
 }  // namespace portwave::scenario_file

@@ -24,10 +24,9 @@ Json with_default(Json schema, Json value) {
 Json text() { return {{"type", "string"}}; }
 Json boolean() { return {{"type", "boolean"}}; }
 Json number() { return {{"type", "number"}}; }
-Json more_than(int limit) { return {{"type", "number"}, {"exclusiveMinimum", limit}}; }
-Json positive() { return more_than(0); }
+Json positive() { return range_schema(NumberRange::positive()); }
 Json not_zero() { return {{"type", "number"}, {"not", {{"const", 0}}}}; }
-Json non_negative() { return {{"type", "number"}, {"minimum", 0}}; }
+Json non_negative() { return range_schema(NumberRange::non_negative()); }
 
 Json integer(std::int64_t minimum, std::int64_t maximum) {
   return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}};
@@ -81,13 +80,6 @@ Json by_kind(const std::vector<std::pair<std::string, Json>>& variants) {
           {"required", Json::array({"kind"})},
           {"properties", {{"kind", choice(kinds)}}},
           {"allOf", std::move(conditions)}};
-}
-
-Json variant(const std::string& kind, const Json& properties, std::vector<std::string> required) {
-  Json all = {{"kind", {{"const", kind}}}};
-  all.update(properties);
-  required.insert(required.begin(), "kind");
-  return object(std::move(all), required);
 }
 
 }  // namespace portwave::scenario_file

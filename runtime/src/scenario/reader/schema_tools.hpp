@@ -23,7 +23,6 @@ Json with_default(Json schema, Json value);
 Json text();
 Json boolean();
 Json number();
-Json more_than(int limit);
 Json positive();
 Json not_zero();
 Json non_negative();
@@ -38,9 +37,6 @@ Json object(Json properties, const std::vector<std::string>& required);
 Json map_of(Json values);
 
 Json when_key_is(const std::string& key, const std::string& value, Json then);
-/// An object that "kind" tells apart; each variant lists its own keys.
+/// An object that "kind" tells apart; each variant is the schema of one kind, "kind" among its keys.
 Json by_kind(const std::vector<std::pair<std::string, Json>>& variants);
-/// The keys of one variant of by_kind, "kind" among them.
-Json variant(const std::string& kind, const Json& properties, std::vector<std::string> required);
-
 }  // namespace portwave::scenario_file

@@ -1,5 +1,3 @@
-#include "scenario/settings/events.hpp"
-
 #include <map>
 #include <optional>
 #include <string>
@@ -10,7 +8,7 @@
 
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/key_table.hpp"
-#include "scenario/settings/signals.hpp"
+#include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {
 namespace {

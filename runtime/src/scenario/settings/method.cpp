@@ -1,5 +1,3 @@
-#include "scenario/settings/method.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/method_special_options.hpp"
+#include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {
 namespace {

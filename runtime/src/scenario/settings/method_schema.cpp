@@ -1,5 +1,3 @@
-#include "scenario/settings/method_schema.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 #include "scenario/reader/schema_tools.hpp"
 #include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/method_special_options.hpp"
+#include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {
 namespace {

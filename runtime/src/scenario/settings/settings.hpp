@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "portwave/coupling/method/method.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/node.hpp"
 #include "scenario/settings/names.hpp"
 
@@ -34,5 +37,34 @@ void read_outputs(const Node& node, RunSettings& settings);
 Json outputs_schema();
 /// The observed quantities of "outputs".
 void read_observables(const Node& node, Names& names, RunSettings& settings);
+
+/// "signals", and the inputs of parts that signals drive: builds options.signals. `node`: null
+/// without that section. Returns the names of the blocks, sound or not.
+std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
+                                   const std::filesystem::path& folder, Names& names,
+                                   StepperOptions& options, Defects& defects);
+
+/// What the label of a quantity measures. Nothing where it measures nothing, which is noted at
+/// `where`, or where what it names is missing.
+std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
+                                        MethodKind method, Names& names, Defects& defects);
+
+/// "events", after "signals": what is watched.
+void read_events(const Node& node, Names& names, RunSettings& settings);
+
+/// Schema of "events".
+Json events_schema();
+
+/// "method", all but what names ports or subsystems. Its keys are those of the tables of the
+/// methods (method_table.hpp); those with a shape of their own are in method_special_options.cpp.
+void read_method(const Node& node, CouplingMethod& method);
+/// What nobody says: as many stages as suit the tolerance of steps that choose their size, and a tolerance of
+/// the coupling that suits the stages of steps of one size.
+void prefer_what_suits_steps(const Node& node, StepperOptions& options);
+/// The impedances, initial waves and fast subsystems of "method".
+void read_method_names(const Node& node, Names& names, CouplingMethod& method);
+
+/// The schema of "method", from the tables of the methods.
+Json method_schema();
 
 }  // namespace portwave::scenario_file

@@ -1,5 +1,3 @@
-#include "scenario/settings/signals.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +16,7 @@
 #include "scenario/parts/sources.hpp"
 #include "scenario/parts/values.hpp"
 #include "scenario/reader/text.hpp"
+#include "scenario/settings/settings.hpp"
 #include "scenario/settings/signal_keys.hpp"
 
 namespace portwave::scenario_file {
