@@ -193,7 +193,7 @@ def study_budget(
     impedances: Sequence[str],
     guards: Sequence[bool],
     threads: int,
-) -> list[dict[str, Any]]: ...
+) -> str: ...
 
 def study_rate(
     text: str,
@@ -201,7 +201,7 @@ def study_rate(
     overrides: Sequence[tuple[str, str]],
     steps: int,
     limit: int,
-) -> list[dict[str, Any]]: ...
+) -> str: ...
 
 def study_order(
     text: str,
@@ -211,7 +211,7 @@ def study_order(
     methods: Sequence[str] | None,
     repeat: int,
     threads: int,
-) -> dict[str, Any]: ...
+) -> str: ...
 
 def study_tolerance(
     text: str,
@@ -221,7 +221,7 @@ def study_tolerance(
     stages: Sequence[int],
     repeat: int,
     threads: int,
-) -> dict[str, Any]: ...
+) -> str: ...
 
 def study_iteration(
     text: str,
@@ -230,7 +230,7 @@ def study_iteration(
     iterations: int,
     windows: int,
     start_error: tuple[float, float] | None,
-) -> dict[str, Any]: ...
+) -> str: ...
 
 def study_scaling(
     text: str,
@@ -240,11 +240,11 @@ def study_scaling(
     repetitions: int,
     steps: int,
     cores: int,
-) -> dict[str, Any]: ...
+) -> str: ...
 
 def tune(
     text: str,
     folder: str,
     overrides: Sequence[tuple[str, str]],
     rule: str,
-) -> dict[str, Any]: ...
+) -> str: ...

@@ -12,6 +12,7 @@ Examples
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -213,6 +214,16 @@ def _given(
     return given
 
 
+def _read(text: str) -> Tuple[List[Row], Row]:
+    """Return the rows of a study and the facts that hold for all of them, from its JSON."""
+    out = json.loads(text)
+    rows, facts = (out, {}) if isinstance(out, list) else (out.pop("rows", []), out)
+    for row in rows:
+        if "failure" in row:
+            row["failure"] = row["failure"] or ""
+    return rows, facts
+
+
 def budget(
     system: Given,
     budgets: Sequence[int] = (0, 3, 8, 20, 35, 50),
@@ -254,7 +265,7 @@ def budget(
     ConfigError
         The system or an option has defects.
     """
-    rows = _portwave.study_budget(
+    out = _portwave.study_budget(
         *_given(system, overrides),
         _wholes(budgets, "`budgets`"),
         list(methods),
@@ -263,7 +274,7 @@ def budget(
         whole(threads, "`threads`"),
     )
     return Table(
-        rows, {}, x="iterations", y=["rms"], by=["method", "impedance", "guard"], log="y"
+        *_read(out), x="iterations", y=["rms"], by=["method", "impedance", "guard"], log="y"
     )
 
 
@@ -313,7 +324,7 @@ def order(
         whole(repeat, "`repeat`"),
         whole(threads, "`threads`"),
     )
-    return Table(out.pop("rows"), out, x="step_s", y=["error"], by=["method"])
+    return Table(*_read(out), x="step_s", y=["error"], by=["method"])
 
 
 def rate(
@@ -348,7 +359,22 @@ def rate(
     ConfigError
         The system or an option has defects.
     """
-    rows = _portwave.study_rate(*_given(system, overrides), whole(steps, "`steps`"), whole(limit, "`limit`"))
+    found, _ = _read(
+        _portwave.study_rate(*_given(system, overrides), whole(steps, "`steps`"), whole(limit, "`limit`"))
+    )
+    rows = [
+        {name: row[name] for name in ("impedance", "method", "relaxation")}
+        | {
+            "predicted": (row["predicted"] or {}).get("contraction"),
+            "observed": row["observed"]["contraction"],
+            "worst": row["observed"]["worst_contraction"],
+            "predicted_evaluations": (row["predicted"] or {}).get("evaluations"),
+            "observed_evaluations": row["observed"]["max_evaluations"],
+            "not_converged": row["observed"]["not_converged"],
+            "failure": row["problem"] or "",
+        }
+        for row in found
+    ]
     return Table(
         rows, {}, x="impedance", y=["predicted", "observed"], by=["method"], log="y"
     )
@@ -394,7 +420,11 @@ def iterations(
     out = _portwave.study_iteration(
         *_given(system, overrides), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
     )
-    return Table(out.pop("rows"), out, x="iteration", y=["x_relative"], by=["start_s"], log="y")
+    _, facts = _read(out)
+    found = facts.pop("windows")
+    rows = [{"start_s": window["start_s"], **row} for window in found for row in window["rows"]]
+    facts["failures"] = [(one["start_s"], one["failure"]) for one in found if one["failure"]]
+    return Table(rows, facts, x="iteration", y=["x_relative"], by=["start_s"], log="y")
 
 
 def tolerance(
@@ -442,7 +472,7 @@ def tolerance(
         whole(repeat, "`repeat`"),
         whole(threads, "`threads`"),
     )
-    return Table(out.pop("rows"), out, x="tolerance", y=["error"], by=["stages"])
+    return Table(*_read(out), x="tolerance", y=["error"], by=["stages"])
 
 
 def scaling(
@@ -476,8 +506,8 @@ def scaling(
     -------
     Table
         Columns: ``threads``, ``predicted``, ``step_s`` [s] (median), ``spread``, ``speed_up``,
-        ``efficiency``, ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``. Facts:
-        ``cores``, ``repetitions``, ``steps``.
+        ``efficiency``, ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``, and those
+        of ``portwave study scaling``. Facts: ``cores``, ``repetitions``, ``steps_per_repetition``.
 
     Raises
     ------
@@ -491,7 +521,9 @@ def scaling(
         whole(steps, "`steps`"),
         whole(cores, "`cores`"),
     )
-    return Table(out.pop("rows"), out, x="threads", y=["speed_up"], log="")
+    rows, facts = _read(out)
+    rows = [{**row, "predicted": row["source"] == "predicted"} for row in rows]
+    return Table(rows, facts, x="threads", y=["speed_up"], log="")
 
 
 def tune(
@@ -524,7 +556,15 @@ def tune(
     ConfigError
         The system or an option has defects.
     """
-    out = _portwave.tune(*_given(system, overrides), impedances)
+    _, facts = _read(_portwave.tune(*_given(system, overrides), impedances))
+    unknown = {"contraction": None, "evaluations": 0, "converges": False}
+    rows: List[Row] = []
+    for rule in facts.pop("rules"):
+        failure = rule.pop("problem") or ""
+        name = rule.pop("impedance")
+        for method, found in (rule or {"": unknown}).items():
+            rows.append({"impedance": name, "method": method, **found, "failure": failure})
+    facts.update(facts.pop("choice"))
     return Table(
-        out.pop("rows"), out, x="impedance", y=["contraction"], by=["method"], log="y"
+        rows, facts, x="impedance", y=["contraction"], by=["method"], log="y"
     )
