@@ -2,8 +2,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/portwave.hpp>
 
 // Loads a plugin and runs its scenario: host <plugin> <scenario>.
 int main(int argc, char** argv) {
