@@ -80,15 +80,14 @@ Key<CouplingKeys> ports_key(std::size_t fewest, std::size_t most) {
 }
 
 /// The builder of systems judges the number.
-Key<CouplingKeys> factor_key(std::string_view name, std::string_view summary, Json schema) {
-  return required_key(name, summary,
+Key<CouplingKeys> factor_key(std::string_view name, const std::string& text, Json schema) {
+  return required_key(name, text,
                       to(&CouplingKeys::factor, form::number_judged_later(std::move(schema))));
 }
 
-Key<CouplingKeys> matrix_key(std::string_view name, std::string_view summary,
+Key<CouplingKeys> matrix_key(std::string_view name, const std::string& text,
                              std::optional<Node> CouplingKeys::*member) {
-  return required_key(name, summary,
-                      later(member, {{"allOf", Json::array({reference("matrix")})}}));
+  return required_key(name, text, later(member, {{"allOf", Json::array({reference("matrix")})}}));
 }
 
 /// In the order of the documentation.
