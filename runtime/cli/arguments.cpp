@@ -143,11 +143,10 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
           })
       ->default_str("auto");
   static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
-                                            ExecutorKind::async, ExecutorKind::graph,
-                                            ExecutorKind::barrier};
+                                            ExecutorKind::async, ExecutorKind::graph};
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
-  verb.choice("--executor", names, "Who runs the tasks; graph and barrier are there for comparison",
+  verb.choice("--executor", names, "Who runs the tasks; graph is a plain flow graph of oneTBB",
               [&executor](std::size_t i) { executor = kKinds[i]; }, {{"waves", "async"}})
       ->default_str("auto");
 }
@@ -392,7 +391,8 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
 }
 
 void add_study_delay(Verb& group, StudyDelayArguments& study) {
-  Verb verb = group.add("delay", "Error of an asynchronous exchange, by how late waves are");
+  Verb verb =
+      group.add("delay", "Error of an asynchronous exchange (experimental), by how late waves are");
   add_scenario(verb, study.scenario);
   verb.integers("--delays", "D,D,...",
                 "Evaluations that waves of other ranks are late, one run each",

@@ -104,8 +104,8 @@ void expect_same_on_threads(Network network) {
     network.options.method.waves().iterations = iterations;
     const Left alone = run(network, ExecutorKind::serial, 1);
     uses += alone.guard.uses;
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier,
-                                        ExecutorKind::graph, ExecutorKind::automatic}) {
+    for (const ExecutorKind executor :
+         {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
       for (const int threads : {2, 4}) {
         const Left shared = run(network, executor, threads);
         EXPECT_EQ(shared.numbers, alone.numbers) << network.name << ", " << to_string(executor)
@@ -240,7 +240,6 @@ std::size_t threads_that_ask(ExecutorKind executor, int threads) {
 TEST(SharedGuard, IsSharedWithOtherThreads) {
   const FourThreads available;
   EXPECT_GE(threads_that_ask(ExecutorKind::async, 2), 2U);
-  EXPECT_GE(threads_that_ask(ExecutorKind::barrier, 2), 2U);
 }
 
 TEST(SharedGuard, IsNotSharedByTheSerialExecutor) {
@@ -257,7 +256,7 @@ TEST(ExecutorForEach, RunsEveryIndexOnceAndReturnsWhenAllAreDone) {
   const Partition whole = whole_island_groups(waves, costs);
   const std::unique_ptr<Executor> executors[] = {
       make_serial_executor(waves, whole), make_async_executor(waves, cut, 4),
-      make_barrier_executor(waves, cut, 4), make_graph_executor(waves, cut, 4),
+      make_graph_executor(waves, cut, 4),
       make_automatic_executor(make_serial_executor(waves, whole),
                               make_async_executor(waves, cut, 4))};
   for (int n = 0; n < 300; ++n) {

@@ -99,8 +99,7 @@ enum class ExecutorKind {
   automatic,  ///< serial where a step is too small for threads, else whichever is faster lately
   serial,     ///< the calling thread
   async,      ///< tasks claimed by workers that never wait for one another
-  graph,      ///< a plain tbb::flow::graph, for comparison
-  barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
+  graph,      ///< a plain tbb::flow::graph: one node per task
   waves [[deprecated("it is now called async")]] = async,
 };
 
@@ -194,7 +193,7 @@ struct StepperOptions {
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   /// Whose workers help, as many as `threads` and the arena say at most; null: its own. Not of
-  /// `graph` and `barrier`, which are for comparison.
+  /// `graph`.
   std::shared_ptr<Arena> arena = {};
   /// Processes that step the system together, this one being one of them; null: this one alone. Results
   /// do not depend on them. Needs `automatic` or `serial`, no `time`, and the same options everywhere.
@@ -384,7 +383,7 @@ class Stepper {
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
-  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph", "barrier"; and
+  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph"; and
   /// why, if it was not asked for.
   const std::string& execution() const;
 
