@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "execution/fork_join.hpp"
-#include "execution/layered_executor.hpp"
+#include "parallel/fork_join.hpp"
+#include "parallel/layered_executor.hpp"
 
 namespace portwave::bench {
 

@@ -10,7 +10,7 @@
 #include "peers/chain.hpp"
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 
 namespace portwave::bench {

@@ -16,7 +16,7 @@
 #include "peers/chain.hpp"
 #include "peers/quasi_newton_coupling.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "precision_reference.hpp"

@@ -12,9 +12,9 @@
 
 #include "chain_system.hpp"
 #include "portwave.h"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "report.hpp"
 
 namespace {

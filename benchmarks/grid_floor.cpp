@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "peers/grid_loop.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "report.hpp"

@@ -16,7 +16,7 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "report.hpp"

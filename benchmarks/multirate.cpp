@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "report.hpp"

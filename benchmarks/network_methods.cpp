@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/state_space/collocation.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/coupling/network/collocation.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "report.hpp"

@@ -15,7 +15,7 @@
 #include "peers/grid_loop.hpp"
 #include "peers/ode.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "precision_reference.hpp"

@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "chain_system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "report.hpp"
 
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 

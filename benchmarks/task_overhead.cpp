@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "barrier_executor.hpp"
-#include "execution/executor.hpp"
+#include "parallel/executor.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/aligned.hpp"

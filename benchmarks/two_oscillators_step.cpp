@@ -12,7 +12,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 
 namespace {

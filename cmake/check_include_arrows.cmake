@@ -12,9 +12,9 @@ set(forbidden_in_coupling
   "portwave/runtime|${only_in_runtime}|(${no_threads_no_files})[>\"]")
 
 set(inner_subsystems
-  base matrices core batches linear descriptor nonlinear stages catalogue conformance)
-set(inner_coupling method system waves energy impedance state_space reference)
-set(inner_runtime signals execution ensemble output scenario study generate cli)
+  base matrices core linear descriptor nonlinear stages catalogue conformance)
+set(inner_coupling method system waves energy impedance network reference)
+set(inner_runtime signals parallel ranks step ensemble output scenario study generate cli)
 
 set(files_checked 0)
 set(violations 0)

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/signals/signal_graph.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 int main() {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 

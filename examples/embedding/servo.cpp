@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <exception>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 int main(int argc, char** argv) try {
   const char* file = argc > 1 ? argv[1] : "examples/embedding/servo.json";

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 int main() {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/conformance/conformance.hpp>
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>

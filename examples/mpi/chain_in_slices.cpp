@@ -26,8 +26,9 @@
 #include <vector>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/execution/slice_builder.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
 namespace {
@@ -163,7 +164,7 @@ void run(const Chain& chain, std::int64_t steps) {
     energy = stepper->energy();
     stepper.reset();  // which lets the others go on
   } else {
-    stepper->follow(at_the_end);
+    RankedStepper(*stepper).follow(at_the_end);
   }
   std::uint64_t sum = 0;
   double most = 0.0;

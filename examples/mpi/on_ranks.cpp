@@ -6,8 +6,9 @@
 #include <exception>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
     options.ranks = portwave::mpi_ranks();
     portwave::Stepper stepper(scenario.system, options);
     if (options.ranks->rank() != 0) {
-      stepper.follow();
+      RankedStepper(stepper).follow();
       return 0;
     }
     stepper.run(100);

@@ -24,11 +24,11 @@
 #include "callbacks.hpp"
 #include "ensemble.hpp"
 #include "names.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "study.hpp"
 
 using namespace nb::literals;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <portwave/runtime/execution/ranks.hpp>
+#include <portwave/runtime/ranks/ranks.hpp>
 
 namespace portwave::cli {
 

@@ -15,10 +15,11 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/execution/followers.hpp>
-#include <portwave/runtime/execution/slice_builder.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
+#include <portwave/runtime/ranks/followers.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
 
@@ -264,10 +265,9 @@ struct LiveView {
              StatusLine& status, std::ostream& err) {
     if (!arguments.live && !arguments.serve) return;
     const bool is_chosen = stepper.step_sizes() != nullptr;
-    const double end_s =
-        is_chosen ? scenario.end_s
-                  : stepper.start_s() +
-                        static_cast<double>(scenario.steps) * scenario.options.step_s;
+    const double end_s = is_chosen ? scenario.end_s
+                                   : stepper.start_s() + static_cast<double>(scenario.steps) *
+                                                             scenario.options.step_s;
     if (arguments.serve) {
       page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
       server.emplace(*arguments.serve, *page);
@@ -359,7 +359,7 @@ void follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Sce
   };
   Recording recording(recorders_for(scenario, arguments, nullptr));
   recording.begin(stepper);
-  stepper.follow(recording);
+  RankedStepper(stepper).follow(recording);
   RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
                                  recording.clock().times());
   summary.completed = stepper.step_index() == scenario.steps;
@@ -382,7 +382,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   if (!is_first_rank()) {
     return follow([&] {
       if (arguments.slices) return follow_in_slices(stepper, arguments, scenario, options);
-      stepper.follow(*make_recording_follower(scenario.recording));
+      RankedStepper(stepper).follow(*make_recording_follower(scenario.recording));
     });
   }
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 #include <oneapi/tbb/global_control.h>
 
-#include <portwave/runtime/execution/arena.hpp>
+#include <portwave/runtime/parallel/arena.hpp>
 
 namespace portwave::cli {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "portwave/runtime/execution/ranks.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
 
 namespace portwave {
 

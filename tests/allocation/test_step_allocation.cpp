@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/descriptor_parts.hpp"
 #include "support/guard_of.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <portwave/coupling/system/system.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 

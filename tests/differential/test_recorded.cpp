@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "differential/families.hpp"
 #include "differential/judge.hpp"

@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"

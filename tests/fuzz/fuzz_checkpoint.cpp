@@ -9,9 +9,9 @@
 #include <vector>
 #include <zlib.h>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/checkpoint.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "fuzz/fuzz_target.hpp"
 #include "support/made_up_bytes.hpp"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 #include <vector>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/checkpoint.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/base/state_archive.hpp>
 
 #include "fuzz/fuzz_target.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "fuzz/fuzz_target.hpp"
 

@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 // Loads a plugin and runs its scenario: host <plugin> <scenario>.
 int main(int argc, char** argv) {

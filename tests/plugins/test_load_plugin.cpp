@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/plugins.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "examples/plugin/solenoid.hpp"
 #include "plugins/plugin_files.hpp"

@@ -12,7 +12,8 @@
 
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "repeatability/networks.hpp"
 
 namespace portwave::repeatability {
@@ -44,9 +45,14 @@ void count(const Stepper& stepper, Record& out) {
   const IterationStatistics& own = stepper.iterations();
   out.rescues = own.rescues;
   out.rejected_trials = own.rejected_trials;
-  out.counts = {number(stepper.step_index()), stepper.time_s(),         number(own.total),
-                number(own.max),              number(own.rescues),      number(own.rejected_trials),
-                number(own.linearisations),   number(own.not_converged)};
+  out.counts = {number(stepper.step_index()),
+                stepper.time_s(),
+                number(own.total),
+                number(own.max),
+                number(own.rescues),
+                number(own.rejected_trials),
+                number(own.linearisations),
+                number(own.not_converged)};
   for (const std::int64_t reason : own.reasons) out.counts.push_back(number(reason));
   const auto add = [&](std::initializer_list<double> more) {
     out.counts.insert(out.counts.end(), more);
@@ -126,7 +132,7 @@ Record run_on_ranks(const Case& of, const Way& way, const StepperOptions& option
     StepperOptions own = options;
     own.ranks = ranks;
     Stepper stepper(*of.system, own);
-    if (ranks->rank() != 0) return stepper.follow();
+    if (ranks->rank() != 0) return RankedStepper(stepper).follow();
     out = steps_of(stepper, of, way.look_every);
   };
   run_thread_ranks(way.ranks, body, {.lateness = {}, .seed = way.jitter});
@@ -170,11 +176,11 @@ void choose_method(Random& random, const Traits& traits, Case& out) {
   m.guard = random.chance(0.6);
   if (random.chance(0.5)) m.tank.initial_J = random.chance(0.5) ? 0.0 : 1.0;
   if (m.iterations > 0 && random.chance(0.2)) m.start = InnerStart::extrapolated;
-  out.what = fmt::format(
-      "{}, K {}, tolerance {:g}{}, memory {}, rescue after {}, {} stages{}{}", to_string(m.kind),
-      m.iterations, m.tolerance, m.tolerance_per_part ? " per part" : "", m.acceleration,
-      m.rescue_after, m.stages, m.guard ? ", guard" : "",
-      m.start == InnerStart::extrapolated ? ", extrapolated" : "");
+  out.what = fmt::format("{}, K {}, tolerance {:g}{}, memory {}, rescue after {}, {} stages{}{}",
+                         to_string(m.kind), m.iterations, m.tolerance,
+                         m.tolerance_per_part ? " per part" : "", m.acceleration, m.rescue_after,
+                         m.stages, m.guard ? ", guard" : "",
+                         m.start == InnerStart::extrapolated ? ", extrapolated" : "");
 }
 
 /// One that couples without waves.
@@ -199,9 +205,9 @@ void choose_network_method(Random& random, Case& out) {
     dynamic->window_steps = random.integer(1, 5);
   }
   out.options.step_s = std::min(out.options.step_s, 5e-3);
-  out.what = fmt::format("{}, h {:.2e} s, {} parts, {} islands", name_of(method),
-                         out.options.step_s, out.system->parts().size(),
-                         out.system->island_count());
+  out.what =
+      fmt::format("{}, h {:.2e} s, {} parts, {} islands", name_of(method), out.options.step_s,
+                  out.system->parts().size(), out.system->island_count());
 }
 
 }  // namespace
@@ -277,10 +283,10 @@ std::string difference(const Record& expected, const Record& found) {
   if (const auto n = first(expected.counts, found.counts, same_bits); n >= 0) {
     const auto at = static_cast<std::size_t>(n);
     const bool is_there = at < expected.counts.size() && at < found.counts.size();
-    return fmt::format("another count number {}{}", n,
-                       is_there ? fmt::format(": {:.17g} and {:.17g}", expected.counts[at],
-                                              found.counts[at])
-                                : "");
+    return fmt::format(
+        "another count number {}{}", n,
+        is_there ? fmt::format(": {:.17g} and {:.17g}", expected.counts[at], found.counts[at])
+                 : "");
   }
   return {};
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::repeatability {
 
@@ -16,11 +16,12 @@ struct Case {
   std::string family;
   std::uint64_t seed = 0;
   std::shared_ptr<const System> system;
-  StepperOptions options = {.start = Start::as_given, .method = WaveCoupling{}};  ///< states are drawn at random
-  int steps = 0;       ///< at most, attempts that fail included
-  double end_s = 0.0;  ///< of steps that choose their size
-  bool sets_inputs = false;  ///< settable inputs are set now and then
-  std::string what;    ///< the method in a few words
+  StepperOptions options = {.start = Start::as_given,
+                            .method = WaveCoupling{}};  ///< states are drawn at random
+  int steps = 0;                                        ///< at most, attempts that fail included
+  double end_s = 0.0;                                   ///< of steps that choose their size
+  bool sets_inputs = false;                             ///< settable inputs are set now and then
+  std::string what;                                     ///< the method in a few words
 };
 
 /// Random: a network, a method, a budget, stages, the guard, steps of one size, at most `most_steps`, or
@@ -31,8 +32,8 @@ struct Way {
   ExecutorKind executor = ExecutorKind::serial;
   int threads = 1;
   Grain grain = {};
-  int ranks = 1;         ///< threads of this process
-  unsigned jitter = 0;   ///< of their messages
+  int ranks = 1;        ///< threads of this process
+  unsigned jitter = 0;  ///< of their messages
   /// Steps between two looks at states and waves, and from a look on everything is looked at.
   int look_every = 1;
 };

@@ -18,8 +18,9 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -280,7 +281,7 @@ TEST_F(FailedSteps, LeaveNothingBehind) {
       StepperOptions own = options;
       own.ranks = ranks;
       Stepper stepper(of_rank, own);
-      if (ranks->rank() != 0) return stepper.follow();
+      if (ranks->rank() != 0) return RankedStepper(stepper).follow();
       found = run(stepper, traps, calls);
     });
     EXPECT_TRUE(expected == found) << method.name << ", ranks";

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 namespace portwave::soak {
 

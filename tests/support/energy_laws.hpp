@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::testing {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::testing {
 

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/runtime/execution/snapshot.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
 
 /// Snapshots that somebody has made up: their checksums are right, so that what is in them is read.
 namespace portwave::testing {
 
 using Bytes = std::vector<std::byte>;
 
-/// The bytes of a snapshot in pieces (runtime/src/execution/snapshot.cpp).
+/// The bytes of a snapshot in pieces (runtime/src/step/snapshot.cpp).
 class SnapshotBytes {
  public:
   explicit SnapshotBytes(const Snapshot& snapshot) : SnapshotBytes(snapshot.to_bytes()) {}

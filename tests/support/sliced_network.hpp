@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
 
 namespace portwave::testing {
 

@@ -11,8 +11,9 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/execution/slice_builder.hpp>
-#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
+#include <portwave/runtime/ranks/slice_builder.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
@@ -250,7 +251,7 @@ inline History run_in_slices(const SlicedNetwork& network, const StepperOptions&
         StepperOptions shared = options;
         shared.ranks = own;
         Stepper stepper(system, shared);
-        if (r > 0) return stepper.follow(recorders[r]);
+        if (r > 0) return RankedStepper(stepper).follow(recorders[r]);
         for (int n = 0; n < steps; ++n) recorders[0].stepped(stepper, stepper.step());
       },
       seed);

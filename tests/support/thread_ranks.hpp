@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
 
 namespace portwave::testing {
 

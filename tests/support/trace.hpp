@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::testing {
 

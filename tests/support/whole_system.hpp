@@ -2,7 +2,7 @@
 
 #include <Eigen/Dense>
 
-#include <portwave/coupling/state_space/condensed.hpp>
+#include <portwave/coupling/network/condensed.hpp>
 
 namespace portwave::testing {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <tuple>
 
-#include "execution/async_schedule.hpp"
-#include "execution/channel.hpp"
+#include "parallel/async_schedule.hpp"
+#include "parallel/channel.hpp"
 
 namespace portwave::weak_memory {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "execution/channel.hpp"
+#include "parallel/channel.hpp"
 #include "scenarios.hpp"
 
 namespace portwave::weak_memory {

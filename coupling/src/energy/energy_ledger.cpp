@@ -1,16 +1,14 @@
 #include "portwave/coupling/energy/energy_ledger.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
-#include <limits>
 #include <utility>
 
 #include "energy/account_limits.hpp"
+#include "energy/island_accounts.hpp"
 #include "energy/ledger_totals.hpp"
-#include "energy/step_rounding.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -21,20 +19,11 @@ constexpr int kWorthSumming = 16;
 
 }  // namespace
 
-EnergyLedger::~EnergyLedger() = default;
-
 /// What there is at the start, by entry: H, ½|b|², |H|, and 1 for active parts.
 class EnergyLedger::Start final : public IslandSums {
  public:
-  struct OfIsland {
-    double stored = 0.0, waves = 0.0, size = 0.0;
-    bool is_active = false;
-  };
-
   Start(const PartOrderReduction& parts, std::array<std::span<double>, 4> columns)
-      : parts_(parts),
-        columns_(columns),
-        islands_(static_cast<std::size_t>(parts.island_count())) {}
+      : parts_(parts), columns_(columns), islands_(at(parts.island_count())) {}
   int sums() const override { return 3; }
   int maxima() const override { return 1; }
   std::span<const std::span<double>> terms() override { return columns_; }
@@ -45,12 +34,11 @@ class EnergyLedger::Start final : public IslandSums {
     const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
     values[3] = 0.0;
     for (int i = 0; i < count; ++i) {
-      const int entry = index == nullptr ? shift + i : index[i];
-      values[3] = std::max(values[3], columns_[3][static_cast<std::size_t>(entry)]);
+      values[3] = std::max(values[3], columns_[3][at(index == nullptr ? shift + i : index[i])]);
     }
   }
   void take(int island, const double* values) override {
-    islands_[static_cast<std::size_t>(island)] = {values[0], values[1], values[2], values[3] > 0.0};
+    islands_[at(island)] = {values[0], values[1], values[2], !(values[3] > 0.0)};
   }
   /// Where this process has all parts.
   void find() {
@@ -59,56 +47,103 @@ class EnergyLedger::Start final : public IslandSums {
       for (std::size_t i = 0; i < 3; ++i) values[i] = parts_.sum(island, columns_[i].data());
       values[3] = 0.0;
       for (const int entry : parts_.entries_of(island)) {
-        values[3] = std::max(values[3], columns_[3][static_cast<std::size_t>(entry)]);
+        values[3] = std::max(values[3], columns_[3][at(entry)]);
       }
       take(island, values);
     }
   }
-  const std::vector<OfIsland>& islands() const { return islands_; }
+  const std::vector<IslandAccounts::Start>& islands() const { return islands_; }
 
  private:
   const PartOrderReduction& parts_;
   std::array<std::span<double>, 4> columns_;
-  std::vector<OfIsland> islands_;
+  std::vector<IslandAccounts::Start> islands_;
 };
 
+EnergyLedger::~EnergyLedger() = default;
+
 EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
-                           const TankOptions& tank, bool guarded, SlicesTogether* slices)
+                           const LedgerOptions& options)
     : waves_(waves),
-      slices_(slices),
+      slices_(options.slices),
+      replicas_(options.replicas),
+      cap_(options.tank.cap_J),
       kernels_(&ledger_kernels()),
-      memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
+      memory_({{kColumns, at(waves.entry_count())}}),
       parts_(waves.reduction()),
-      cap_(tank.cap_J),
-      guarded_(guarded),
-      sent_(static_cast<std::size_t>(parts_.island_count()), 0.0),
-      tolerated_(sent_.size(), 0.0),
-      by_chunk_(static_cast<std::size_t>(parts_.chunk_count())),
+      accepted_(at(parts_.island_count())),
+      by_chunk_(at(parts_.chunk_count())),
       is_summed_(by_chunk_.size(), 0),
-      mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
-      by_island_(mismatch_.size()),
-      is_known_(mismatch_.size(), 0),
-      sums_of_parts_(waves.system(), parts_, slices != nullptr ? mismatch_.size() : 1, slices),
-      max_residual_(-std::numeric_limits<double>::infinity()),
-      worst_ratio_(-std::numeric_limits<double>::infinity()) {
-  for (std::span<double>& c : columns_) {
-    c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
+      is_known_(accepted_.size(), 0),
+      kept_(replicas_ ? accepted_.size() : 0) {
+  for (std::span<double>& c : columns_) c = memory_.take(at(waves.entry_count()));
+  terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
+            columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
+  accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded, options.slices,
+                                               column(kTolerance), [this] { need_states(); });
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    const auto [first, last] = parts_.chunks_of(island);
+    island_of_chunk_.insert(island_of_chunk_.end(), at(last - first), island);
   }
-  if (slices_ != nullptr && guarded_) state_roundings_.resize(mismatch_.size());
-  name_terms();
-  rounding_ = std::make_unique<StepRounding>(waves);
+  for (int part = 0; part < parts_.part_count(); ++part) {
+    if (!waves.batch(waves.slot(part).batch).capabilities.knows_energy) metered_.push_back(part);
+  }
+  if (replicas_) find_regular_entries();
+  begin(record, b);
+}
+
+/// Where entries of the parts of an island lie at equal distances from those of the island before, and
+/// all of them are one chunk.
+void EnergyLedger::find_regular_entries() {
+  const std::span<const int> first = parts_.entries_of(0);
+  if (first.size() > PartOrderReduction::kChunk) return;
+  first_.assign(first.begin(), first.end());
+  step_.assign(first.size(), 1);
+  for (int island = 1; island < parts_.island_count(); ++island) {
+    const std::span<const int> own = parts_.entries_of(island);
+    for (std::size_t p = 0; p < first_.size(); ++p) {
+      if (island == 1) step_[p] = own[p] - first_[p];
+      if (own[p] == first_[p] + island * step_[p]) continue;
+      first_.clear();
+      return;
+    }
+  }
+}
+
+void EnergyLedger::begin(const double* record, const double* b) {
+  steps_ = 0;
+  found_at_ = -1;
+  max_residual_ = -std::numeric_limits<double>::infinity();
+  std::ranges::fill(accepted_, -std::numeric_limits<double>::infinity());
+  for (std::unique_ptr<Kept>& kept : kept_) kept.reset();
+  begin_accounts(record, b);
+  tallied_ = {};
+  totals_ = {};
+  run_ = RunSums();
+  totals_.initial_J = accounts_->sum_of_starts();
+  totals_.final_J = totals_.max_J = totals_.initial_J;
+  stored_ = CompensatedSum(totals_.initial_J);
+  metered_J_ = CompensatedSum();
+  totals_.tank_J = totals_.initial_tank_J = tank_sum();
+  // Without energy at the start there is no ratio.
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  per_initial_energy_ = initial_energy() > 0.0 ? 1.0 / initial_energy() : kNone;
+  totals_.max_energy_ratio =
+      initial_energy() > 0.0 ? -std::numeric_limits<double>::infinity() : kNone;
+  update_energy_ratio();
+}
+
+void EnergyLedger::begin_accounts(const double* record, const double* b) {
   Start start(parts_, {columns_[kStorageBefore], columns_[kMismatch], columns_[kTolerance],
                        columns_[kResidual]});
   for (int i = 0; i < parts_.part_count(); ++i) {
-    const PartSlot& slot = waves.slot(i);
-    const StepBatch& batch = *waves.batch(slot.batch).batch;
-    const Part& part = waves.system().parts()[static_cast<std::size_t>(i)];
-    if (part.port_hamiltonian() != nullptr) {
-      column(kStorageBefore)[slot.entry] = rounding_->storage(i, record);
-    }
+    const PartSlot& slot = waves_.slot(i);
+    const StepBatch& batch = *waves_.batch(slot.batch).batch;
+    const Part& part = waves_.system().parts()[at(i)];
+    column(kStorageBefore)[slot.entry] =
+        part.port_hamiltonian() != nullptr ? accounts_->storage(i, record) : 0.0;
     column(kTolerance)[slot.entry] = std::abs(column(kStorageBefore)[slot.entry]);
     column(kResidual)[slot.entry] = part.component->is_active() ? 1.0 : 0.0;
-    if (!waves.batch(slot.batch).capabilities.knows_energy) metered_.push_back(i);
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
       const double wave = b[slot.wave + j * slot.stride];
@@ -119,34 +154,13 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   slices_ == nullptr ? start.find() : slices_->share(start);
   std::ranges::fill(columns_[kTolerance], 0.0);
   std::ranges::fill(columns_[kResidual], 0.0);
-  for (const Start::OfIsland& own : start.islands()) {
-    Account account;
-    account.start = own.stored;
-    const double initial =
-        tank.initial_J.value_or(own.waves) + tank.initial_fraction * std::max(account.start, 0.0);
-    account.tank = std::min(initial, cap_);
-    account.size = account.tank + own.size;
-    account.passive = !own.is_active;
-    tank_.emplace_back(account.tank);
-    by_island_[accounts_.size()].change = account.start;
-    accounts_.push_back(account);
+  for (int island = 0; island < accounts_->count(); ++island) {
+    accounts_->begin(island, start.islands()[at(island)]);
   }
-  totals_.initial_J = sum_of_islands(&LedgerTotals::change);
-  totals_.final_J = totals_.max_J = totals_.initial_J;
-  stored_ = CompensatedSum(totals_.initial_J);
-  std::ranges::fill(by_island_, LedgerTotals{});
-  totals_.tank_J = totals_.initial_tank_J = tank_sum();
-  // Without energy at the start there is no ratio.
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  per_initial_energy_ = initial_energy() > 0.0 ? 1.0 / initial_energy() : kNone;
-  totals_.max_energy_ratio =
-      initial_energy() > 0.0 ? -std::numeric_limits<double>::infinity() : kNone;
-  update_energy_ratio();
 }
 
-void EnergyLedger::name_terms() {
-  terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
-            columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
+void EnergyLedger::share_with(const ForEach* for_each, int threads) {
+  accounts_->share_with(for_each, threads);
 }
 
 void EnergyLedger::need_entries() const {
@@ -164,6 +178,8 @@ EnergyColumns EnergyLedger::columns() {
   return {column(kChange), column(kSupply), column(kDissipated)};
 }
 
+// Lanes are examined.
+
 void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const double* b) {
   const BatchSlot& slot = waves_.batch(batch);
   const int entry = slot.entry;
@@ -180,12 +196,11 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
                   column(kTolerance) + entry,
                   column(kMismatch) + entry};
   const bool is_metered = !slot.capabilities.knows_energy;
-  if (is_metered || lanes.last - lanes.first < kWorthSumming) {
+  if (is_metered || replicas_ || lanes.last - lanes.first < kWorthSumming) {
     kernels_->account(task);
     if (is_metered) meter(entry + lanes.first, entry + lanes.last);
     return;
   }
-  const double accepted = std::min(worst_ratio_, 1.0);
   const auto account_until = [&](int last) {
     task.last = last;
     if (task.first < last) kernels_->account(task);
@@ -196,8 +211,8 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
     account_until(shift - entry);
     task.first = shift - entry;
     task.last = task.first + count;
-    by_chunk_[static_cast<std::size_t>(chunk)] = kernels_->account_chunk(task, accepted);
-    is_summed_[static_cast<std::size_t>(chunk)] = 1;
+    by_chunk_[at(chunk)] = kernels_->account_chunk(task, accepted_of_chunk(chunk));
+    is_summed_[at(chunk)] = 1;
     task.first = task.last;
   });
   account_until(lanes.last);
@@ -205,8 +220,10 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
 
 bool EnergyLedger::prepare_island(int island) {
   const std::span<const int> parts = parts_.parts_of(island);
-  if (slices_ != nullptr || fetch_entries_ || parts.size() > SmallIslandTask::kMostParts)
+  if (replicas_ || slices_ != nullptr || fetch_entries_ ||
+      parts.size() > SmallIslandTask::kMostParts) {
     return false;
+  }
   std::vector<PartPorts> own;
   for (const int part : parts) {
     const PartSlot& slot = waves_.slot(part);
@@ -214,8 +231,8 @@ bool EnergyLedger::prepare_island(int island) {
     if (!batch.capabilities.knows_energy) return false;
     own.push_back({slot.entry, batch.batch->wave_size(), slot.wave, slot.stride});
   }
-  small_.resize(mismatch_.size());
-  small_[static_cast<std::size_t>(island)] = std::move(own);
+  small_.resize(is_known_.size());
+  small_[at(island)] = std::move(own);
   return true;
 }
 
@@ -224,13 +241,14 @@ void EnergyLedger::forget_examined() {
   std::ranges::fill(is_summed_, 0);
 }
 
+/// A small island is one chunk.
 void EnergyLedger::examine_island(int island, const double* a, const double* b) {
-  const auto i = static_cast<std::size_t>(island);
-  kernels_->account_island({small_[i].data(), static_cast<int>(small_[i].size()), a, b, columns(),
+  const std::vector<PartPorts>& own = small_[at(island)];
+  kernels_->account_island({own.data(), static_cast<int>(own.size()), a, b, columns(),
                             column(kStorageBefore), column(kStorage), column(kResidual),
-                            column(kTolerance), column(kMismatch), std::min(worst_ratio_, 1.0)},
-                           &by_island_[i]);
-  is_known_[i] = 1;
+                            column(kTolerance), column(kMismatch), accepted_[at(island)]},
+                           &by_chunk_[at(parts_.chunks_of(island).first)]);
+  is_known_[at(island)] = 1;
 }
 
 /// The energy of parts that do not know it is what went through their ports.
@@ -251,15 +269,22 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
   return close(step);
 }
 
+// The step is summed up.
+
 bool EnergyLedger::tally(const CommittedStep& step) {
   if (!is_taken_) sum_islands();
-  is_taken_ = false;
-  sum_up();
-  if (is_beyond_ && step.record != nullptr && refine(step)) {
-    slices_ == nullptr ? sum_islands() : slices_->share(*this);
-    is_taken_ = false;
-    sum_up();
+  std::ranges::fill(is_summed_, 0);
+  if (accounts_->is_any_beyond() && step.record != nullptr) {
+    const bool is_any = refine(step);
+    if (slices_ != nullptr && slices_->any(is_any)) slices_->share(*this);
   }
+  is_taken_ = false;
+  if (!replicas_) tallied_ = accounts_->sum_of_step();
+  return is_finite();
+}
+
+bool EnergyLedger::is_finite() const {
+  if (replicas_) return accounts_->first_non_finite() < 0;
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
          std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
@@ -267,455 +292,102 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
   need_states();
-  const bool is_any = parts_.fold_all(false, [&](bool& any, int part) {
-    const int entry = waves_.slot(part).entry;
-    const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
-    if (defect <= column(kTolerance)[entry]) return;
-    const std::optional<double> exact = rounding_->change(part, step);
-    if (!exact) return;
-    const double change = *exact;
-    column(kResidual)[entry] += change - column(kChange)[entry];
-    column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
-    column(kChange)[entry] = change;
-    any = true;
-  });
-  return slices_ == nullptr ? is_any : slices_->any(is_any);
+  bool is_any = false;
+  for (int island = 0; island < accounts_->count(); ++island) {
+    if (accounts_->excess(island) <= 0.0 || !accounts_->is_open(island)) continue;
+    const bool is_own = parts_.fold(island, false, [&](bool& any, int part) {
+      const int entry = waves_.slot(part).entry;
+      const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
+      if (defect <= column(kTolerance)[entry]) return;
+      const std::optional<double> exact = accounts_->exact_change(part, step);
+      if (!exact) return;
+      const double change = *exact;
+      column(kResidual)[entry] += change - column(kChange)[entry];
+      column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
+      column(kChange)[entry] = change;
+      any = true;
+    });
+    if (is_own && slices_ == nullptr) sum_island(island);
+    is_any = is_any || is_own;
+  }
+  return is_any;
+}
+
+double EnergyLedger::accepted_of_chunk(int chunk) const {
+  return accepted_[at(island_of_chunk_[at(chunk)])];
 }
 
 void EnergyLedger::find_totals(int chunk, LedgerTotals& out) const {
   portwave::find_totals(parts_, chunk, *kernels_,
                         {column(kChange), column(kSupply), column(kDissipated), column(kMismatch),
-                         column(kResidual), column(kTolerance), std::min(worst_ratio_, 1.0)},
+                         column(kResidual), column(kTolerance), accepted_of_chunk(chunk)},
                         out);
 }
 
 void EnergyLedger::form(int chunk, double* values) const {
-  const auto c = static_cast<std::size_t>(chunk);
-  LedgerTotals own = by_chunk_[c];
-  if (is_summed_[c] == 0) find_totals(chunk, own);
+  LedgerTotals own = by_chunk_[at(chunk)];
+  if (is_summed_[at(chunk)] == 0) find_totals(chunk, own);
   std::ranges::copy(std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance,
                                own.largest_residual, own.largest_excess},
                     values);
 }
 
 void EnergyLedger::take(int island, const double* values) {
-  const auto i = static_cast<std::size_t>(island);
-  by_island_[i] = {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
-  mismatch_[i] = values[3];
+  accounts_->set_sums(
+      island, {values[0], values[1], values[2], values[3], values[4], values[5], values[6]});
   is_taken_ = true;
   has_entries_ = false;
 }
 
-/// From the entries, island by island, where that was not done as they were examined.
+/// From the entries, where that was not done as they were examined.
 void EnergyLedger::sum_islands() {
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    const auto i = static_cast<std::size_t>(island);
-    if (is_known_[i] != 0) {
-      is_known_[i] = 0;
-      mismatch_[i] = by_island_[i].mismatch;
-      continue;
-    }
-    const auto [first, last] = parts_.chunks_of(island);
-    if (last - first == 1 && is_summed_[static_cast<std::size_t>(first)] == 0) {
-      find_totals(first, by_island_[i]);
-    } else {
-      for (int chunk = first; chunk < last; ++chunk) {
-        const auto c = static_cast<std::size_t>(chunk);
-        if (is_summed_[c] == 0) find_totals(chunk, by_chunk_[c]);
-      }
-      by_island_[i] = PartOrderReduction::tree<LedgerTotals>(
-          first, last, [this](int chunk) { return by_chunk_[static_cast<std::size_t>(chunk)]; },
-          added);
-    }
-    mismatch_[i] = by_island_[i].mismatch;
+  if (!first_.empty()) {
+    IslandSumsTask task{
+        .at = {accounts_->count(), static_cast<int>(first_.size()), first_.data(), step_.data()},
+        .columns = {column(kChange), column(kSupply), column(kDissipated), column(kMismatch),
+                    column(kResidual), column(kTolerance), 0.0},
+        .accepted = accepted_.data()};
+    accounts_->direct(task);
+    return kernels_->island_sums(task);
   }
+  for (int island = 0; island < accounts_->count(); ++island) sum_island(island);
 }
 
-/// In eight interleaved sums, as over parts.
-double EnergyLedger::sum_of_islands(double LedgerTotals::*what) const {
-  double p[8] = {};
-  for (std::size_t i = 0; i < by_island_.size(); ++i) p[i % 8] += by_island_[i].*what;
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
-
-/// From the islands.
-void EnergyLedger::sum_up() {
-  for (char& is_summed : is_summed_) is_summed = 0;
-  tallied_ = {};
-  const LedgerTotals& first = by_island_.front();
-  is_beyond_ = !(first.largest_excess <= 0.0);
-  tallied_.max_passivity_residual_J = first.largest_residual;
-  if (by_island_.size() == 1) {
-    tallied_.changed_J = first.change;
-    tallied_.supplied_J = first.supply;
-    tallied_.dissipated_J = first.dissipated;
-    tallied_.mismatch_J = first.mismatch;
-    return;
+void EnergyLedger::sum_island(int island) {
+  const auto [first, last] = parts_.chunks_of(island);
+  if (std::exchange(is_known_[at(island)], 0) != 0) {
+    return accounts_->set_sums(island, by_chunk_[at(first)]);
   }
-  tallied_.changed_J = sum_of_islands(&LedgerTotals::change);
-  tallied_.supplied_J = sum_of_islands(&LedgerTotals::supply);
-  tallied_.dissipated_J = sum_of_islands(&LedgerTotals::dissipated);
-  tallied_.mismatch_J = sum_of_islands(&LedgerTotals::mismatch);
-  for (const LedgerTotals& island : by_island_) {
-    tallied_.max_passivity_residual_J =
-        larger_or_nan(tallied_.max_passivity_residual_J, island.largest_residual);
-    is_beyond_ = is_beyond_ || !(island.largest_excess <= 0.0);
+  for (int chunk = first; chunk < last; ++chunk) {
+    if (is_summed_[at(chunk)] == 0) find_totals(chunk, by_chunk_[at(chunk)]);
   }
-}
-
-/// What rounding may leave in the account of an island in this step, as far as waves and energies
-/// say.
-double EnergyLedger::rounding_of_step(int island) const {
-  return rounding_of_terms(by_island_[static_cast<std::size_t>(island)].tolerance);
-}
-
-double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
-  need_states();
-  return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
-}
-
-/// Of each of `islands`, found for all of them at once.
-void EnergyLedger::find_state_roundings(std::span<const int> islands,
-                                        const CommittedStep& step) const {
-  need_states();
-  // Where nothing cancels, what states round off is within what is allowed already.
-  constexpr double kUsual = 1000.0 * kEpsilon;
-  const bool is_many =
-      islands.size() > 1 || std::ssize(parts_.parts_of(islands.front())) >= kWorthSumming;
-  // Parts of small islands lie beside those of other islands.
-  StepRounding::Beside beside;
-  StepRounding::Beside* const used = is_many ? &beside : nullptr;
-  sums_of_parts_.find_in_order(islands, [&](ExtendedSums::Terms& sums, int part) {
-    const double tolerance = column(kTolerance)[waves_.slot(part).entry];
-    const double own = rounding_->of_states(part, step, tolerance, used);
-    // Of a chunk in double precision, as accounts keep it.
-    if (own > kUsual * (kTermsPerTolerance * tolerance)) {
-      sums[0] = static_cast<double>(sums[0]) + own;
-    }
-    sums[1] = static_cast<double>(sums[1]) + own;
-  });
-}
-
-EnergyLedger::StateRoundings EnergyLedger::found_roundings(std::size_t i) const {
-  const ExtendedSums::Terms& sums = sums_of_parts_.of(i);
-  return {static_cast<double>(sums[0]), static_cast<double>(sums[1])};
-}
-
-EnergyLedger::StateRoundings EnergyLedger::state_roundings(int island,
-                                                           const CommittedStep& step) const {
-  if (slices_ != nullptr) return state_roundings_[static_cast<std::size_t>(island)];
-  find_state_roundings(std::span(&island, 1), step);
-  return found_roundings(0);
-}
-
-/// What an island's tank may be below zero by, but for what its states round off.
-double EnergyLedger::allowance_of_tank(int island) const {
-  return accounts_[static_cast<std::size_t>(island)].rounding() + rounding_of_step(island);
-}
-
-bool EnergyLedger::is_short(int island, double allowed) const {
-  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
-  return mismatch_[static_cast<std::size_t>(island)] < 0.0 && prospect(island) < -allowed;
-}
-
-void EnergyLedger::prepare(const CommittedStep& step) const {
-  if (slices_ == nullptr) return;
-  std::vector<int> asked;
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    if (is_short(island, allowance_of_tank(island))) asked.push_back(island);
-  }
-  prepare_state_roundings(asked, step);
-}
-
-/// No less than state_roundings(…).beyond_usual.
-double EnergyLedger::bound_of_states(int island, const CommittedStep& step) const {
-  std::atomic<bool> is_unknown = false;  // of one part: the others need not be looked at
-  sums_of_parts_.find_chunks(std::span(&island, 1),
-                             [&](ExtendedSums::Terms& sum, std::span<const int> parts) {
-                               const bool ends = is_unknown.load(std::memory_order_relaxed);
-                               const double own = ends ? std::numeric_limits<double>::infinity()
-                                                       : rounding_->bound_of_states(parts, step);
-                               if (std::isinf(own))
-                                 is_unknown.store(true, std::memory_order_relaxed);
-                               sum[0] = own;
-                             });
-  return static_cast<double>(sums_of_parts_.of(0)[0]);
-}
-
-bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
-  if (is_too_loud(island, step)) return true;
-  if (!is_short(island, 0.0)) return false;
-  if (!is_short(island, accounts_[static_cast<std::size_t>(island)].rounding())) return false;
-  const double allowed = allowance_of_tank(island);
-  if (!is_short(island, allowed)) return false;
-  if (slices_ == nullptr) {
-    need_states();
-    if (is_short(island, allowed + bound_of_states(island, step))) return true;
-  }
-  return is_short(island, allowed + state_roundings(island, step).beyond_usual);
-}
-
-/// With slices: for those who ask for them later.
-void EnergyLedger::prepare_state_roundings(std::span<const int> islands,
-                                           const CommittedStep& step) const {
-  if (islands.empty()) return;
-  find_state_roundings(islands, step);
-  for (std::size_t k = 0; k < islands.size(); ++k) {
-    state_roundings_[static_cast<std::size_t>(islands[k])] = found_roundings(k);
-  }
-}
-
-double EnergyLedger::energies(int island) const {
-  const auto i = static_cast<std::size_t>(island);
-  return measure_of(island, accounts_[i]) + std::abs(by_island_[i].supply);
-}
-
-double EnergyLedger::supplied(int island) const {
-  return std::abs(by_island_[static_cast<std::size_t>(island)].supply);
-}
-
-double EnergyLedger::measure_of(int island, const Account& account) const {
-  return account.size + account.moved + sent_[static_cast<std::size_t>(island)];
-}
-
-/// What the sources of an island send by themselves, if it is more than has been seen so far.
-void EnergyLedger::look_at_sources(int island, const CommittedStep& step) const {
-  if (step.record == nullptr) return;
-  need_states();
-  const double sent = static_cast<double>(
-      sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
-        sum[0] += rounding_->sent_by_itself(part, step.record);
-      })[0]);
-  double& most = sent_[static_cast<std::size_t>(island)];
-  most = std::max(most, sent);
-}
-
-bool EnergyLedger::is_too_loud(int island, const CommittedStep& step) const {
-  if (!guarded_ || !accounts_[static_cast<std::size_t>(island)].passive) return false;
-  const double rounding = rounding_of_step(island);
-  if (rounding <= kPayable * energies(island)) return false;
-  look_at_sources(island, step);
-  return rounding > kPayable * energies(island);
-}
-
-bool EnergyLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
-  const auto i = static_cast<std::size_t>(island);
-  const Account& account = accounts_[i];
-  // H⁺ ≤ H₀ + T₀ + supply without it: what the interface took was lost in parts.
-  const double gained = account.gained.value() + (by_island_[i].change - by_island_[i].supply);
-  if (gained <= account.tank) return true;
-  const double taken = account.tolerated + deficit_J;
-  if (taken <= kTolerable * energies(island)) return true;
-  look_at_sources(island, step);
-  return taken <= kTolerable * energies(island);
-}
-
-void EnergyLedger::revalue(int part, double more_J) {
-  column(kStorageBefore)[waves_.slot(part).entry] += more_J;
-  stored_.add(more_J);
-  revalued_J_ += more_J;
-  run_.supplied.add(more_J);
-  totals_.supplied_J = run_.supplied.value();
-  totals_.final_J = stored_.value();
-  totals_.max_J = std::max(totals_.max_J, totals_.final_J);
-  Account& account = accounts_[static_cast<std::size_t>(waves_.system().island_of_part(part))];
-  account.size += std::abs(more_J);
-  account.supplied += more_J;
-}
-
-StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J,
-                               std::span<const ToleratedDeficit> tolerated) {
-  StepLedger ledger = tallied_;
-  ledger.alpha = alpha;
-  ledger.withheld_J = withheld_J;
-  for (const ToleratedDeficit& own : tolerated) {
-    const auto i = static_cast<std::size_t>(own.island);
-    tolerated_[i] = own.energy_J;
-    accounts_[i].tolerated += own.energy_J;
-    ledger.tolerated_J += own.energy_J;
-  }
-  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
-  if (is_beyond_) judge_passivity(step);
-  if (!metered_.empty()) take_metered();
-  stored_.add(ledger.changed_J);
-  ledger.stored_J = stored_.value();
-  totals_.rounding_J = 0.0;
-  unjudged_count_ = 0;
-  if (slices_ != nullptr && guarded_) prepare_judgement(step);
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    judge_island(island, step);
-    totals_.rounding_J += accounts_[static_cast<std::size_t>(island)].rounding();
-  }
-  for (std::size_t i = 0; i < tank_.size(); ++i) {
-    tank_[i].add(mismatch_[i]);
-    if (tolerated_[i] != 0.0) tank_[i].add(std::exchange(tolerated_[i], 0.0));
-    const double full = tank_[i].value();
-    if (full <= cap_) continue;
-    run_.given_up.add(full - cap_);
-    tank_[i] = CompensatedSum(cap_);
-  }
-  std::swap(columns_[kStorage], columns_[kStorageBefore]);
-  ledger.tank_J = tank_sum();
-  totals_.final_J = ledger.stored_J;
-  totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
-  run_.supplied.add(ledger.supplied_J);
-  run_.dissipated.add(ledger.dissipated_J);
-  run_.mismatch.add(ledger.mismatch_J);
-  totals_.supplied_J = run_.supplied.value();
-  totals_.dissipated_J = run_.dissipated.value();
-  totals_.mismatch_J = run_.mismatch.value();
-  totals_.given_up_J = run_.given_up.value();
-  totals_.tolerated_J += ledger.tolerated_J;
-  totals_.tank_J = ledger.tank_J;
-  update_energy_ratio();
-  ++steps_;
-  ledger.changed_J += revalued_J_;
-  ledger.supplied_J += revalued_J_;
-  revalued_J_ = 0.0;
-  return ledger;
-}
-
-/// The step in the account of an island.
-void EnergyLedger::take_step(int island, Account& account) const {
-  const LedgerTotals& own = by_island_[static_cast<std::size_t>(island)];
-  account.gained.add(own.change - own.supply);
-  account.supplied += own.supply;
-  account.moved += std::abs(own.supply);
-  account.by_waves += rounding_of_step(island);
-}
-
-/// H + T − (H₀ + T₀ + supply + what was tolerated).
-double EnergyLedger::excess_of(int island, const Account& account) const {
-  return account.gained.value() + (prospect(island) - account.tank) - account.tolerated;
-}
-
-double EnergyLedger::allowance_of(const Account& account) {
-  return kOfTheStart * account.size + account.rounding();
-}
-
-/// Whether a law does not hold unless states have rounded off that much.
-bool EnergyLedger::is_out(int island, const Account& account) const {
-  return is_short(island, account.rounding()) || excess_of(island, account) > allowance_of(account);
-}
-
-/// With slices: what the judgement of islands asks for.
-void EnergyLedger::prepare_judgement(const CommittedStep& step) const {
-  std::vector<int> asked;
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    Account account = accounts_[static_cast<std::size_t>(island)];
-    take_step(island, account);
-    if (is_out(island, account)) asked.push_back(island);
-  }
-  prepare_state_roundings(asked, step);
-}
-
-/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what
-/// rounding may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
-void EnergyLedger::judge_island(int island, const CommittedStep& step) {
-  const auto i = static_cast<std::size_t>(island);
-  Account& account = accounts_[i];
-  take_step(island, account);
-  if (guarded_) {
-    if (is_out(island, account)) account.by_states += state_roundings(island, step).all;
-    if (!broken_law_) {
-      if (is_short(island, account.rounding())) {
-        broken_law_ = {BrokenLaw::Law::tank, island, steps_};
-      } else if (!(excess_of(island, account) <= allowance_of(account))) {
-        broken_law_ = {BrokenLaw::Law::balance, island, steps_};
-      }
-    }
-  }
-  see_rounding(island, account, step);
-  see_growth(island, account);
-}
-
-/// Whether the account is known well enough to judge by it.
-void EnergyLedger::see_rounding(int island, Account& account, const CommittedStep& step) {
-  const auto is_known = [&] {
-    return account.rounding() <= kKnown * measure_of(island, account) + kUnderflow_J;
-  };
-  // What sources send is looked at now and then, for as long as that is all there is.
-  if (!is_known() && account.rounding() > 2.0 * account.looked_at) {
-    account.looked_at = account.rounding();
-    look_at_sources(island, step);
-  }
-  if (!is_known()) ++unjudged_count_;
-}
-
-void EnergyLedger::see_growth(int island, const Account& account) {
-  const double beyond = account.gained.value() - account.tank - account.tolerated;
-  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing,
-  // where there was energy at the start that they could be measured by.
-  double by_waves = 2.0 * account.by_waves;
-  if (account.size > 0.0) {
-    by_waves = std::min(by_waves, kKnown * measure_of(island, account) + kUnderflow_J);
-  }
-  if (!(beyond > kOfTheStart * account.size + by_waves + 2.0 * account.by_states)) return;
-  if (growth_ && beyond <= growth_->beyond_J) return;
-  const double start = account.start + account.tank;
-  growth_ = EnergyGrowth{
-      .island = island,
-      .step = steps_,
-      .beyond_J = beyond,
-      .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
-}
-
-void EnergyLedger::take_metered() {
-  need_entries();
-  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
-  totals_.metered_J = metered_J_.value();
-}
-
-void EnergyLedger::judge_passivity(const CommittedStep& step) {
-  need_entries();
-  struct Worst {
-    double measure = -std::numeric_limits<double>::infinity();
-    std::int64_t part = -1;
-    bool is_nan = false;
-    bool is_violated = false;  ///< by this part or another
-
-    void take(const Worst& other) {
-      is_violated = is_violated || other.is_violated;
-      if (is_nan || !(other.measure > measure || other.is_nan)) return;
-      measure = other.measure;
-      part = other.part;
-      is_nan = other.is_nan;
-    }
-  };
-  Worst worst = parts_.fold_all(Worst{}, [&](Worst& so_far, int part) {
-    if (so_far.is_nan) return;
-    const int entry = waves_.slot(part).entry;
-    const double own = column(kResidual)[entry];
-    // What does not balance counts for where it is worst; only energy from nowhere is a violation.
-    const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
-    double limit = std::max(column(kTolerance)[entry], kUnderflow_J);
-    if (defect > limit) limit += state_rounding(part, step);
-    so_far.take({defect / limit, part, std::isnan(own), own > limit || std::isnan(own)});
-  });
-  if (slices_ != nullptr) {
-    if (worst.part >= 0) worst.part = slices_->number_of(static_cast<int>(worst.part));
-    Worst of_all;
-    for (const Worst& other : slices_->gathered(worst)) of_all.take(other);
-    worst = of_all;
-  }
-  violated_ = violated_ || worst.is_violated;
-  if (worst.measure <= worst_ratio_) return;
-  worst_ratio_ = worst.measure;
-  worst_step_ = steps_;
-  worst_part_ = static_cast<int>(worst.part);
+  if (last - first == 1) return accounts_->set_sums(island, by_chunk_[at(first)]);
+  accounts_->set_sums(island,
+                      PartOrderReduction::tree<LedgerTotals>(
+                          first, last, [this](int chunk) { return by_chunk_[at(chunk)]; }, added));
 }
 
 int EnergyLedger::first_non_finite() const {
   need_entries();
-  const int spoiled = parts_.first_part([this](int part) {
+  const auto is_spoiled = [this](int part) {
     const int entry = waves_.slot(part).entry;
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
            !std::isfinite(column(kMismatch)[entry]) || !std::isfinite(column(kDissipated)[entry]);
-  });
+  };
   const auto stored = [this](int part) { return column(kStorage)[waves_.slot(part).entry]; };
-  const int largest = parts_.fold_all(-1, [&](int& so_far, int part) {
+  const auto take_larger = [&](int& so_far, int part) {
     if (so_far < 0 || stored(part) > stored(so_far)) so_far = part;
-  });
+  };
+  if (replicas_) {
+    const std::span<const int> parts = parts_.parts_of(accounts_->first_non_finite());
+    const auto spoiled = std::ranges::find_if(parts, is_spoiled);
+    if (spoiled != parts.end()) return *spoiled;
+    int largest = -1;
+    for (const int part : parts) take_larger(largest, part);
+    return largest;
+  }
+  const int spoiled = parts_.first_part(is_spoiled);
+  const int largest = parts_.fold_all(-1, take_larger);
   if (slices_ == nullptr) return spoiled >= 0 ? spoiled : largest;
   struct Found {
     std::int64_t spoiled, largest;
@@ -735,27 +407,148 @@ int EnergyLedger::first_non_finite() const {
   return static_cast<int>(first.spoiled >= 0 ? first.spoiled : first.largest);
 }
 
-std::size_t EnergyLedger::bytes() const {
-  return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
-         mismatch_.capacity() * (sizeof(double) + sizeof(LedgerTotals)) +
-         by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
-         accounts_.capacity() * sizeof(Account) + is_known_.capacity() +
-         (sent_.capacity() + tolerated_.capacity()) * sizeof(double) +
-         small_.capacity() * sizeof(small_.front()) + rounding_->bytes() + sums_of_parts_.bytes() +
-         state_roundings_.capacity() * sizeof(StateRoundings);
+// What the guard asks.
+
+bool EnergyLedger::may_overdraw() const { return accounts_->may_overdraw(); }
+void EnergyLedger::prepare(const CommittedStep& step) const { accounts_->prepare(step); }
+bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
+  return accounts_->overdraws(island, step);
+}
+bool EnergyLedger::is_too_loud(int island, const CommittedStep& step) const {
+  return accounts_->is_too_loud(island, step);
+}
+bool EnergyLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
+  return accounts_->takes(island, deficit_J, step);
+}
+double EnergyLedger::energies(int island) const { return accounts_->energies(island); }
+double EnergyLedger::stored(int island) const { return std::abs(accounts_->stored(island)); }
+double EnergyLedger::supplied(int island) const { return std::abs(accounts_->supply(island)); }
+double EnergyLedger::mismatch(int island) const { return accounts_->mismatch(island); }
+double EnergyLedger::prospect(int island) const { return accounts_->prospect(island); }
+double EnergyLedger::tank(int island) const { return accounts_->tank(island); }
+
+// The step is final.
+
+StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J,
+                               std::span<const ToleratedDeficit> tolerated) {
+  StepLedger ledger = tallied_;
+  ledger.alpha = alpha;
+  ledger.withheld_J = withheld_J;
+  for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
+  const bool is_part_news = accounts_->is_any_beyond() && judge_passivity(step);
+  const bool is_news = accounts_->close(step, steps_, tolerated);
+  if (!metered_.empty()) take_metered();
+  std::swap(columns_[kStorage], columns_[kStorageBefore]);
+  if (!replicas_) add_up(ledger);
+  if (is_part_news || is_news) found_at_ = steps_;
+  ++steps_;
+  return ledger;
 }
 
-void EnergyLedger::archive(StateArchive& archive) {
-  if (archive.reads()) has_entries_ = true;
-  archive.array(columns_[kStorageBefore]);
-  archive.array(tank_);
-  archive.array(sent_);
-  archive.array(mismatch_);
-  archive.array(accounts_);
-  archive.values(unjudged_count_, tallied_, is_beyond_, stored_, metered_J_, totals_, run_,
-                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
-                 revalued_J_, violated_, broken_law_, growth_);
+/// The sums of the step in those of the run.
+void EnergyLedger::add_up(StepLedger& ledger) {
+  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
+  stored_.add(ledger.changed_J);
+  run_.supplied.add(ledger.supplied_J);
+  run_.dissipated.add(ledger.dissipated_J);
+  run_.mismatch.add(ledger.mismatch_J);
+  ledger.stored_J = stored_.value();
+  ledger.tank_J = tank_sum();
+  totals_.final_J = ledger.stored_J;
+  totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
+  totals_.supplied_J = run_.supplied.value();
+  totals_.dissipated_J = run_.dissipated.value();
+  totals_.mismatch_J = run_.mismatch.value();
+  totals_.tolerated_J += ledger.tolerated_J;
+  totals_.tank_J = ledger.tank_J;
+  totals_.rounding_J = totals_.given_up_J = 0.0;
+  for (int island = 0; island < accounts_->count(); ++island) {
+    totals_.rounding_J += accounts_->rounding(island);
+    totals_.given_up_J += accounts_->given_up(island);
+  }
+  update_energy_ratio();
+  ledger.changed_J += revalued_J_;
+  ledger.supplied_J += revalued_J_;
+  revalued_J_ = 0.0;
 }
+
+void EnergyLedger::take_metered() {
+  need_entries();
+  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
+  totals_.metered_J = metered_J_.value();
+}
+
+/// Of islands with a part that balances worse than any so far, or than is tolerated.
+bool EnergyLedger::judge_passivity(const CommittedStep& step) {
+  need_entries();
+  bool is_news = false;
+  for (int island = 0; island < accounts_->count(); ++island) {
+    if (accounts_->excess(island) <= 0.0 || !accounts_->is_open(island)) continue;
+    is_news = judge_passivity(island, step) || is_news;
+  }
+  return is_news;
+}
+
+bool EnergyLedger::judge_passivity(int island, const CommittedStep& step) {
+  struct Worst {
+    double measure = -std::numeric_limits<double>::infinity();
+    std::int64_t part = -1;
+    bool is_nan = false;
+    bool is_violated = false;  ///< by this part or another
+
+    void take(const Worst& other) {
+      is_violated = is_violated || other.is_violated;
+      if (is_nan || !(other.measure > measure || other.is_nan)) return;
+      measure = other.measure;
+      part = other.part;
+      is_nan = other.is_nan;
+    }
+  };
+  Worst worst = parts_.fold(island, Worst{}, [&](Worst& so_far, int part) {
+    if (so_far.is_nan) return;
+    const int entry = waves_.slot(part).entry;
+    const double own = column(kResidual)[entry];
+    // What does not balance counts for where it is worst; only energy from nowhere is a violation.
+    const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
+    double limit = std::max(column(kTolerance)[entry], kUnderflow_J);
+    if (defect > limit) limit += accounts_->state_rounding(part, step);
+    so_far.take({defect / limit, part, std::isnan(own), own > limit || std::isnan(own)});
+  });
+  if (slices_ != nullptr) {
+    if (worst.part >= 0) worst.part = slices_->number_of(static_cast<int>(worst.part));
+    Worst of_all;
+    for (const Worst& other : slices_->gathered(worst)) of_all.take(other);
+    worst = of_all;
+  }
+  LawFinding& finding = accounts_->finding(island);
+  const bool is_first = worst.is_violated && !finding.is_part_active;
+  finding.is_part_active = finding.is_part_active || worst.is_violated;
+  if (worst.measure <= finding.worst_ratio) return is_first;
+  finding.worst_ratio = worst.measure;
+  finding.worst_step = steps_;
+  finding.worst_part = worst.part;
+  accepted_[at(island)] = std::min(worst.measure, 1.0);
+  return true;
+}
+
+void EnergyLedger::revalue(int part, double more_J) {
+  column(kStorageBefore)[waves_.slot(part).entry] += more_J;
+  stored_.add(more_J);
+  revalued_J_ += more_J;
+  run_.supplied.add(more_J);
+  totals_.supplied_J = run_.supplied.value();
+  totals_.final_J = stored_.value();
+  totals_.max_J = std::max(totals_.max_J, totals_.final_J);
+  accounts_->revalue(waves_.system().island_of_part(part), more_J);
+}
+
+void EnergyLedger::close_island(int island) {
+  if (!accounts_->is_open(island)) return;
+  kept_[at(island)] = std::make_unique<Kept>(Kept{totals(island), certificate(island)});
+  accounts_->close_island(island);
+}
+
+// What is known.
 
 double EnergyLedger::storage(int part) const {
   return column(kStorageBefore)[waves_.slot(part).entry];
@@ -770,18 +563,92 @@ PartEnergies EnergyLedger::part_energies(int part) const {
           .dissipated_J = column(kDissipated)[entry]};
 }
 
+EnergyTotals EnergyLedger::totals(int island) const {
+  if (!accounts_->is_open(island)) return kept_[at(island)]->totals;
+  return accounts_->totals(island);
+}
+
+const LawFinding& EnergyLedger::finding(int island) const { return accounts_->finding(island); }
+
+LawFinding EnergyLedger::finding() const {
+  LawFinding out = finding(0);
+  for (int island = 1; island < accounts_->count(); ++island) {
+    const LawFinding& own = finding(island);
+    out.is_part_active = out.is_part_active || own.is_part_active;
+    const bool is_as_bad = own.worst_ratio == out.worst_ratio;
+    const bool is_earlier = own.worst_step < out.worst_step ||
+                            (own.worst_step == out.worst_step && own.worst_part < out.worst_part);
+    if (own.worst_ratio > out.worst_ratio || (is_as_bad && is_earlier)) {
+      out.worst_ratio = own.worst_ratio;
+      out.worst_part = own.worst_part;
+      out.worst_step = own.worst_step;
+    }
+    if (own.broken_law && (!out.broken_law || own.broken_law->step < out.broken_law->step)) {
+      out.broken_law = own.broken_law;
+    }
+    const auto is_larger = [](const EnergyGrowth& a, const EnergyGrowth& b) {
+      return a.beyond_J > b.beyond_J || (a.beyond_J == b.beyond_J && a.step < b.step);
+    };
+    if (own.growth && (!out.growth || is_larger(*own.growth, *out.growth))) out.growth = own.growth;
+  }
+  return out;
+}
+
+Certificate EnergyLedger::certificate(int island) const {
+  if (!accounts_->is_open(island)) return kept_[at(island)]->certificate;
+  const LawFinding& finding = accounts_->finding(island);
+  Certificate out;
+  const bool is_judged = accounts_->is_judged(island);
+  if (finding.growth || !is_judged) out.status = CertificateStatus::conditional;
+  if (finding.is_part_active || finding.broken_law) out.status = CertificateStatus::violated;
+  out.uncomputable_islands = is_judged ? 0 : 1;
+  out.max_passivity_residual_J = accounts_->max_residual(island);
+  out.is_part_active = finding.is_part_active;
+  if (finding.worst_part >= 0) {
+    out.worst_passivity_part =
+        static_cast<int>(finding.worst_part) - parts_.parts_of(island).front();
+  }
+  out.worst_passivity_step = finding.worst_step;
+  out.broken_law = finding.broken_law;
+  out.growth = finding.growth;
+  if (out.broken_law) out.broken_law->island = 0;
+  if (out.growth) out.growth->island = 0;
+  return out;
+}
+
+int EnergyLedger::unjudged_islands() const { return accounts_->unjudged(); }
+
 double EnergyLedger::tank_sum() const {
   double sum = 0.0;
-  for (const CompensatedSum& tank : tank_) sum += tank.value();
+  for (int island = 0; island < accounts_->count(); ++island) sum += tank(island);
   return sum;
 }
 
 void EnergyLedger::update_energy_ratio() {
   double reserve = 0.0;
-  for (const CompensatedSum& tank : tank_) reserve += std::max(tank.value(), 0.0);
+  for (int island = 0; island < accounts_->count(); ++island) {
+    reserve += std::max(tank(island), 0.0);
+  }
   totals_.max_energy_ratio =
       std::max(totals_.max_energy_ratio,
                (totals_.final_J + reserve - totals_.supplied_J) * per_initial_energy_);
+}
+
+std::size_t EnergyLedger::bytes() const {
+  return memory_.bytes() + accounts_->bytes() +
+         by_chunk_.capacity() * (sizeof(LedgerTotals) + 1 + sizeof(int)) +
+         is_known_.capacity() * (1 + sizeof(double)) +
+         small_.capacity() * sizeof(std::vector<PartPorts>) + 2 * first_.capacity() * sizeof(int) +
+         kept_.capacity() * sizeof(void*);
+}
+
+void EnergyLedger::archive(StateArchive& archive) {
+  if (archive.reads()) has_entries_ = true;
+  archive.array(columns_[kStorageBefore]);
+  archive.array(accepted_);
+  accounts_->archive(archive);
+  archive.values(tallied_, stored_, metered_J_, totals_, run_, per_initial_energy_, steps_,
+                 found_at_, max_residual_, revalued_J_);
 }
 
 }  // namespace portwave

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "portwave/coupling/energy/guarded_accounts.hpp"
+#include "portwave/coupling/energy/committed_step.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 
 namespace portwave {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "portwave.h"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 struct portwave_snapshot {
   portwave::Snapshot snapshot;

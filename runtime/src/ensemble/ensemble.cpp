@@ -18,20 +18,20 @@
 
 #include "ensemble/lane_chunk.hpp"
 #include "ensemble/solo_chunk.hpp"
-#include "execution/activity.hpp"
-#include "execution/arena_impl.hpp"
-#include "execution/expect_number.hpp"
-#include "execution/staged_run.hpp"
-#include "execution/stepper_options.hpp"
-#include "execution/tuner.hpp"
-#include "execution/wave_start.hpp"
+#include "parallel/activity.hpp"
+#include "parallel/arena_impl.hpp"
+#include "parallel/expect_number.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
-#include "portwave/runtime/execution/arena.hpp"
+#include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "step/staged_run.hpp"
+#include "step/stepper_options.hpp"
+#include "step/tuner.hpp"
+#include "step/wave_start.hpp"
 
 namespace portwave {
 namespace {

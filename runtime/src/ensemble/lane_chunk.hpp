@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "ensemble/chunk.hpp"
-#include "execution/executor.hpp"
-#include "execution/extrapolated_start.hpp"
-#include "execution/island_watch.hpp"
-#include "execution/staged_run.hpp"
-#include "portwave/coupling/energy/guard.hpp"
-#include "portwave/coupling/energy/island_ledger.hpp"
-#include "portwave/coupling/system/step_clock.hpp"
-#include "portwave/subsystems/base/staggered.hpp"
+#include "parallel/executor.hpp"
+#include "step/macro_step.hpp"
+#include "step/staged_run.hpp"
 
 namespace portwave {
 
@@ -22,9 +17,9 @@ namespace portwave {
 /// island group, and the macro-step of wave coupling for all of them at once. What is decided in it
 /// is decided island by island, so that a replica has the bits that it has alone.
 ///
-/// A replica that fails is taken out, and the step is taken anew without it. Its lanes cannot be
+/// A replica that fails is taken out, and the step is begun again without it. Its lanes cannot be
 /// left out: they are set to rest before every step, and what becomes of them is ignored.
-class LaneChunk final : public Chunk {
+class LaneChunk final : public Chunk, private MacroStep::Failures {
  public:
   /// `system`: `replicas` alike systems of one island each, gathered. `options`: of the gathered
   /// system, the method resolved and impedances given by port and stage.
@@ -45,28 +40,16 @@ class LaneChunk final : public Chunk {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   const WaveCoupling& method() const { return run_.options().method.waves(); }
   int replica_of(int part) const { return part / parts_; }
-  InnerUpdate update() const;
   bool is_checked() const;
-  StepArrays arrays(std::span<double> record, std::span<double> next, std::span<double> b,
-                    std::span<double> b_next, std::span<double> a);
-  StepArrays arrays() { return arrays(record_, next_, b_, b_next_, a_next_); }
-  CommittedStep committed() const {
-    return {record_.data(), next_.data(), a_next_.data(), b_next_.data()};
-  }
-
   void check_states(const double* states);
   void check_joints(const double* states);
-  void prepare_interface();
   bool attempt();
-  bool freeze();
   void rest();
-  bool fail_at(const StepResult& result);
-  bool recommit(PhaseStatus& failure);
-  bool is_finite();
-  bool keep_within_tanks();
-  void accept();
+  void note_guard();
   void count();
-  void fail(int part, int iteration, StepFault fault, const std::string& detail);
+  // As MacroStep::Failures.
+  void failed(const PhaseStatus& status, int iteration) override;
+  bool is_out(int part) const override { return ignored_[at(part)] != 0; }
   void take_out(int replica, std::string text);
 
   System system_;
@@ -74,30 +57,13 @@ class LaneChunk final : public Chunk {
   int replicas_;
   int parts_;  // of a replica
   WaveDiscretisation waves_;
-  StaggeredMemory memory_;
-  std::span<double> record_, next_;
-  std::span<double> b_, b_next_;
-  std::span<double> a_, a_next_;
-  std::span<double> u_, b_trial_;
-  AlignedVector input_, start_;
-  std::vector<double> settings_;
-  std::vector<IslandOutcome> outcomes_;
-  std::unique_ptr<IslandLedger> ledger_;
-  InterfaceResidual residual_;
-  std::unique_ptr<PassivityGuard> guard_;
-  std::unique_ptr<Acceleration> acceleration_;
-  std::unique_ptr<InterfaceSolver> interface_;
-  std::unique_ptr<ExtrapolatedStart> extrapolated_;
-  IslandWatch watch_;
+  Together together_;
+  MacroStep step_;
   std::unique_ptr<Executor> executor_;
-  StepClock clock_;
-  bool revocable_ = false;  // the interface solver is in a step that has not been accepted
-  bool stale_ = false;      // the record has seen port solves of a step that failed
-  bool has_tolerance_ = false;
 
   int alive_ = 0;
   std::vector<ReplicaStatus> statuses_;
-  std::vector<double> met_gap_J_;  // for the guard, by replica; empty without a tolerance
+  std::vector<double> met_gap_J_;        // for the guard, by replica; empty without a tolerance
   std::vector<MissedTolerance> missed_;  // with a tolerance
   struct Resting {
     int part;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -38,8 +39,8 @@ namespace {
 int rank_of(const Stepper& stepper, const ScalarChannel& channel) {
   const bool is_of_part =
       channel.kind == ScalarChannel::Kind::state || channel.kind == ScalarChannel::Kind::storage;
-  return stepper.rank_of_part(is_of_part ? channel.part
-                                         : stepper.system().scalar_ports()[at(channel.index)].part);
+  return RankedStepper(stepper).rank_of_part(
+      is_of_part ? channel.part : stepper.system().scalar_ports()[at(channel.index)].part);
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ int rank_of(const Stepper& stepper, const Observable& observable) {
 
 ObservedRow::ObservedRow(const Stepper& stepper, std::span<const Observable> observables)
     : observables_(observables.begin(), observables.end()), values_(observables.size()) {
-  if (stepper.ranks() == nullptr) return;
-  const int own_rank = stepper.ranks()->rank();
+  if (RankedStepper(stepper).ranks() == nullptr) return;
+  const int own_rank = RankedStepper(stepper).ranks()->rank();
   for (const Observable& one : observables_) {
     for (const ScalarChannel& own : channels_of(one)) {
       is_own_ = is_own_ && rank_of(stepper, own) == own_rank;
@@ -65,19 +66,19 @@ ObservedRow::ObservedRow(const Stepper& stepper, std::span<const Observable> obs
     ends_.push_back(channels_.size());
   }
   numbers_.resize(channels_.size());
-  if (!is_own_) set_ = stepper.prepare_channels(channels_);
+  if (!is_own_) set_ = RankedStepper(stepper).prepare_channels(channels_);
 }
 
 std::span<const double> ObservedRow::read(const Stepper& stepper) {
-  if (stepper.ranks() == nullptr) {
+  if (RankedStepper(stepper).ranks() == nullptr) {
     std::ranges::transform(observables_, values_.begin(),
                            [&](const Observable& one) { return observe(stepper, one); });
     return values_;
   }
   if (is_own_) {
-    stepper.read_own(channels_, numbers_);
+    RankedStepper(stepper).read_own(channels_, numbers_);
   } else {
-    stepper.read_channels(set_, numbers_);
+    RankedStepper(stepper).read_channels(set_, numbers_);
   }
   std::size_t next = 0;
   for (std::size_t i = 0; i < observables_.size(); ++i) {

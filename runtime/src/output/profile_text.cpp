@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "portwave/runtime/execution/profile.hpp"
+#include "portwave/runtime/parallel/profile.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {

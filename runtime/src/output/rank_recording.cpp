@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "output/durable_file.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
@@ -184,7 +185,7 @@ void RankRecording::tell(const Stepper& stepper, Call call, const std::string& t
     archive_rows(writer);
   }
   writer.finish();
-  if (stepper.ranks() != nullptr) stepper.tell_followers(bytes);
+  if (RankedStepper(stepper).ranks() != nullptr) RankedStepper(stepper).tell_followers(bytes);
   StateArchive reader = StateArchive::reader(bytes);
   act(stepper, reader);
 }
@@ -207,7 +208,7 @@ void RankRecording::told(const Stepper& stepper, std::span<const std::byte> mess
 // All of them.
 
 void RankRecording::act(const Stepper& stepper, StateArchive& message) {
-  Ranks* const ranks = stepper.ranks();
+  Ranks* const ranks = RankedStepper(stepper).ranks();
   Call call{};
   std::string text;
   message.value(call);
@@ -331,7 +332,7 @@ void RankRecording::open(const Stepper& stepper, bool is_initial) {
 
 /// All rows so far are on the disk, and all ranks have as many; rank 0 knows what rows to come need.
 void RankRecording::gather_extremes(const Stepper& stepper) {
-  Ranks* const ranks = stepper.ranks();
+  Ranks* const ranks = RankedStepper(stepper).ranks();
   do_together(ranks, [&] {
     if (!writer_) return std::string();
     writer_->drain();

@@ -14,7 +14,7 @@
 #include "output/pending_file.hpp"
 #include "output/quantity_rows.hpp"
 #include "output/row_writer.hpp"
-#include "portwave/runtime/execution/followers.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 
 namespace portwave {
 

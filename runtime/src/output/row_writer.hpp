@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "execution/process_stamp.hpp"
+#include "parallel/process_stamp.hpp"
 
 namespace portwave {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "execution/fast_parts.hpp"
+#include "parallel/fast_parts.hpp"
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/schema_tools.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_text.hpp"

@@ -9,8 +9,8 @@
 
 #include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/ranks.hpp"
 #include "portwave/runtime/output/progress.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/scenario_names.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "scenario/scenario_names.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_reader.hpp"

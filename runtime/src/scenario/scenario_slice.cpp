@@ -17,10 +17,10 @@
 
 #include <fmt/format.h>
 
-#include "execution/slice_sums.hpp"
-#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "ranks/slice_sums.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_patterns.hpp"
 #include "scenario/slice_templates.hpp"

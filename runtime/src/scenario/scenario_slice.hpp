@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/ranks.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_parts.hpp"

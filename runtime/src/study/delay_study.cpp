@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/method/method_table.hpp"
-#include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "study/deviation.hpp"
 #include "study/stepped_scenario.hpp"
@@ -106,7 +107,7 @@ DelayRow delay_row(const Scenario& scenario, const Samples& reference, const Del
         stepping.ranks = own;
         Stepper stepper(scenario.system, stepping);
         if (own->rank() != 0) {
-          stepper.follow();
+          RankedStepper(stepper).follow();
           return;
         }
         try {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/study.hpp"
 
 namespace portwave {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/state_space/collocation.hpp"
-#include "portwave/coupling/state_space/condensed.hpp"
+#include "portwave/coupling/network/collocation.hpp"
+#include "portwave/coupling/network/condensed.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "study/stepped_scenario.hpp"

@@ -9,12 +9,12 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "execution/parallel_for_each.hpp"
-#include "portwave/coupling/state_space/collocation.hpp"
-#include "portwave/coupling/state_space/dynamic_iteration.hpp"
-#include "portwave/coupling/state_space/splitting.hpp"
-#include "portwave/runtime/execution/arena.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "parallel/parallel_for_each.hpp"
+#include "portwave/coupling/network/collocation.hpp"
+#include "portwave/coupling/network/dynamic_iteration.hpp"
+#include "portwave/coupling/network/splitting.hpp"
+#include "portwave/runtime/parallel/arena.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {

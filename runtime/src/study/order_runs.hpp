@@ -7,7 +7,7 @@
 
 #include <Eigen/Core>
 
-#include "portwave/coupling/state_space/condensed.hpp"
+#include "portwave/coupling/network/condensed.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave {

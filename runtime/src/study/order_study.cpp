@@ -12,7 +12,7 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
-#include "portwave/coupling/state_space/collocation.hpp"
+#include "portwave/coupling/network/collocation.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "scenario/scenario_settings.hpp"
 #include "study/matrix_exponential.hpp"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -81,7 +82,7 @@ void RankEntrants::follow() {
     world_->broadcast(std::as_writable_bytes(std::span(&number, 1)));
     if (number == kEnd) return;
     if (auto& subject = entrants_[at(number)].subject; subject != nullptr) {
-      subject->stepper().follow();
+      RankedStepper(subject->stepper()).follow();
     }
   }
 }
@@ -99,7 +100,7 @@ void RankEntrants::with(std::size_t i, const std::function<void(Subject&)>& act)
     explicit Turn(Stepper& led) : stepper(led) {}
     ~Turn() {
       try {
-        stepper.release_followers();
+        RankedStepper(stepper).release_followers();
       } catch (const RankError&) {  // then nobody waits for it
       }
     }

@@ -12,13 +12,13 @@
 #include <set>
 #include <utility>
 
-#include "execution/island_iteration.hpp"
-#include "execution/rank_shares.hpp"
-#include "execution/runner.hpp"
-#include "execution/shared_sums.hpp"
-#include "execution/task_graph.hpp"
+#include "parallel/island_iteration.hpp"
+#include "parallel/task_graph.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "ranks/rank_shares.hpp"
+#include "ranks/shared_sums.hpp"
+#include "step/runner.hpp"
 #include "study/scaling_model.hpp"
 
 namespace portwave {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "portwave/runtime/execution/partition.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/rank_model.hpp"
 #include "portwave/runtime/study/rank_plan.hpp"
 #include "study/stepped_scenario.hpp"

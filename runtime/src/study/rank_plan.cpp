@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "execution/stepper_options.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "step/stepper_options.hpp"
 #include "study/rank_layout.hpp"
 #include "study/rank_notes.hpp"
 

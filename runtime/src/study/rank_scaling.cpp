@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "execution/stepper_options.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "step/stepper_options.hpp"
 #include "study/rank_entrants.hpp"
 #include "study/rank_predictor.hpp"
 #include "study/scaling_subject.hpp"

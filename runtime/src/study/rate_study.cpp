@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
-#include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "step/stepper_options.hpp"
 #include "study/stepped_scenario.hpp"
 
 namespace portwave {

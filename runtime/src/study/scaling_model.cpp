@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "execution/stepper_options.hpp"
-#include "execution/task_graph.hpp"
+#include "parallel/task_graph.hpp"
+#include "step/stepper_options.hpp"
 
 namespace portwave {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/study/scaling.hpp"
 #include "study/stepped_scenario.hpp"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/runtime/execution/arena.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
 

@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "execution/staged_run.hpp"
-#include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/staged_system.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "step/staged_run.hpp"
+#include "step/stepper_options.hpp"
 
 namespace portwave {
 

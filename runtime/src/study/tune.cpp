@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "execution/stepper_options.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "step/stepper_options.hpp"
 #include "study/stepped_scenario.hpp"
 
 namespace portwave {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "batches/lane_coefficients.hpp"
+#include "core/lane_coefficients.hpp"
 #include "kernels/duffing_kernels.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"

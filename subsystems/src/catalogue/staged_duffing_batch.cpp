@@ -9,8 +9,8 @@
 #include <Eigen/Core>
 
 #include "base/quadruple.hpp"
-#include "batches/lane_coefficients.hpp"
 #include "catalogue/duffing_batch.hpp"
+#include "core/lane_coefficients.hpp"
 #include "kernels/staged_duffing_kernels.hpp"
 #include "linear/plain_lu.hpp"
 #include "nonlinear/discrete_gradients.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batches/closed_step.hpp"
+#include "core/closed_step.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {

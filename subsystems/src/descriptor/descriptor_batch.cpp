@@ -8,9 +8,9 @@
 
 #include <Eigen/Core>
 
-#include "batches/affine_batch.hpp"
-#include "batches/step_rounding.hpp"
+#include "core/affine_batch.hpp"
 #include "core/port_closure.hpp"
+#include "core/step_rounding.hpp"
 #include "descriptor/closed_descriptor_step.hpp"
 #include "matrices/refined_solves.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"

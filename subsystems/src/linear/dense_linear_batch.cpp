@@ -13,8 +13,8 @@
 #include <Eigen/Dense>
 
 #include "base/workspace.hpp"
-#include "batches/lane_coefficients.hpp"
-#include "batches/lane_values.hpp"
+#include "core/lane_coefficients.hpp"
+#include "core/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "linear/dense_step_maps.hpp"
 #include "linear/energy_pattern.hpp"

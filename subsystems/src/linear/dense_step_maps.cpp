@@ -8,7 +8,7 @@
 
 #include <Eigen/Core>
 
-#include "batches/closed_step.hpp"
+#include "core/closed_step.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
 #include "portwave/subsystems/base/error.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/quadruple.hpp"
-#include "batches/affine_batch.hpp"
+#include "core/affine_batch.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
 

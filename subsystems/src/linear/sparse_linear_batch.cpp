@@ -5,8 +5,8 @@
 
 #include <Eigen/Dense>
 
-#include "batches/affine_batch.hpp"
-#include "batches/step_rounding.hpp"
+#include "core/affine_batch.hpp"
+#include "core/step_rounding.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 #include "matrices/refined_solves.hpp"

@@ -4,12 +4,12 @@
 
 #include <Eigen/Core>
 
-#include "batches/affine_batch.hpp"
+#include "core/affine_batch.hpp"
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
-#include "portwave/subsystems/matrices/sparse_rank.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 

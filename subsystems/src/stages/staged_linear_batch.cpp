@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "batches/affine_batch.hpp"
-#include "batches/step_rounding.hpp"
+#include "core/affine_batch.hpp"
+#include "core/step_rounding.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"

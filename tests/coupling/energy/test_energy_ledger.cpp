@@ -71,7 +71,7 @@ BookRun book_run(const System& system, double h, double gamma, int steps,
     record.swap(next);
   }
   run.totals = ledger.totals();
-  run.violated = ledger.violated();
+  run.violated = ledger.finding().is_violated();
   return run;
 }
 

@@ -115,7 +115,7 @@ class HandStep {
         a_(static_cast<std::size_t>(waves_.wave_size()), 0.0),
         b_(a_.size(), 0.0),
         start_(a_.size(), 0.0),
-        ledger_(waves_, record_.data(), start_.data(), tank, true),
+        ledger_(waves_, record_.data(), start_.data(), {.tank = tank, .guarded = true}),
         guard_(waves_) {}
 
   double& incident(int port) { return a_[static_cast<std::size_t>(waves_.wave_of_port(port))]; }
@@ -652,7 +652,7 @@ TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   EXPECT_EQ(step.guard().statistics().steps, 1);
   EXPECT_EQ(step.guard().statistics().trials, 1);
   EXPECT_EQ(step.guard().statistics().min_alpha, step.guard().alpha());
-  EXPECT_FALSE(step.account().violated());
+  EXPECT_FALSE(step.account().finding().is_violated());
 }
 
 // A closed form that is off by a little would be repaired, not believed; a ledger that is not

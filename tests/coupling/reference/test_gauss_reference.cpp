@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/network/condensed.hpp"
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
-#include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "support/linear_networks.hpp"

@@ -14,10 +14,10 @@
 
 #include "http_request.hpp"
 #include "live_server.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/report/live.hpp"
 #include "portwave/runtime/report/report.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "support/http_visitor.hpp"
 #include "support/oscillator_pair.hpp"
 

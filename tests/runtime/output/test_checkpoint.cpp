@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/checkpoint.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/version.hpp"
 #include "support/oscillator_pair.hpp"
 #include "support/temporary_folder.hpp"

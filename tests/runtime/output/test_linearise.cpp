@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <portwave/coupling/network/condensed.hpp>
+#include <portwave/coupling/network/linearisation.hpp>
 #include <portwave/coupling/reference/gauss_reference.hpp>
-#include <portwave/coupling/state_space/condensed.hpp>
-#include <portwave/coupling/state_space/linearisation.hpp>
 #include <portwave/coupling/system/gathered_system.hpp>
 #include <portwave/runtime/output/linearise.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>

@@ -14,6 +14,7 @@
 
 #include <portwave/runtime/output/checkpoint.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
+#include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/subsystems/base/error.hpp>
 #include <portwave/subsystems/base/state_archive.hpp>
 
@@ -99,7 +100,7 @@ void record(int ranks, const System& system, const StepperOptions& options,
         shared.ranks = own;
         Stepper stepper(system, shared);
         if (own->rank() == 0) return act(stepper);
-        stepper.follow(*make_recording_follower(recording));
+        RankedStepper(stepper).follow(*make_recording_follower(recording));
       },
       seed);
 }
@@ -257,7 +258,7 @@ TEST_F(FilePerRank, GoesOnWithOtherRanks) {
       options.ranks = own;
       Stepper stepper(system, options);
       if (own->rank() == 0) return act(stepper);
-      stepper.follow(*make_recording_follower(recording));
+      RankedStepper(stepper).follow(*make_recording_follower(recording));
     });
     done += 10;
   }
@@ -310,7 +311,8 @@ TEST_F(FilePerRank, IsRefusedWhereThereIsNone) {
       if (own->rank() != 0) {
         RecordingOptions other = per_rank(system);
         other.every = 2;
-        return records ? stepper.follow(*make_recording_follower(other)) : stepper.follow();
+        return records ? RankedStepper(stepper).follow(*make_recording_follower(other))
+                       : RankedStepper(stepper).follow();
       }
       FileRecorder recorder(folder / "out", per_rank(system));
       std::string what;
@@ -329,7 +331,8 @@ TEST_F(FilePerRank, IsRefusedWhereThereIsNone) {
     StepperOptions options = options_of();
     options.ranks = own;
     Stepper stepper(system, options);
-    if (own->rank() != 0) return stepper.follow(*make_recording_follower(per_rank(system)));
+    if (own->rank() != 0)
+      return RankedStepper(stepper).follow(*make_recording_follower(per_rank(system)));
     FileRecorder recorder(folder / "out", per_rank(system));
     recorder.record_initial(stepper);
     stepper.step();

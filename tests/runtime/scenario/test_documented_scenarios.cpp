@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
 
 #include "support/scenario_fixtures.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/coupling/network/collocation.hpp>
 #include <portwave/coupling/reference/monolithic.hpp>
-#include <portwave/coupling/state_space/collocation.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "support/source_folder.hpp"

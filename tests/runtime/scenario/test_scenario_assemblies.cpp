@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "support/schema_checker.hpp"
 #include "support/source_folder.hpp"
 #include "support/text_file.hpp"

@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "portwave/coupling/system/cut_name.hpp"
-#include "portwave/runtime/execution/snapshot.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "support/large_structures.hpp"
 #include "support/schema_checker.hpp"
 

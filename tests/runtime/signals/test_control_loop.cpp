@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 
 namespace portwave {

@@ -16,6 +16,15 @@ class CompensatedSum {
   }
   double value() const { return sum_ + lost_; }
 
+  /// A sum that goes on where another one, `lost` being what its additions have lost, has ended.
+  static CompensatedSum resumed(double sum, double lost) {
+    CompensatedSum out(sum);
+    out.lost_ = lost;
+    return out;
+  }
+  double sum() const { return sum_; }
+  double lost() const { return lost_; }
+
  private:
   double sum_;
   double lost_ = 0.0;

@@ -1,16 +1,8 @@
 #pragma once
 
-#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/coupling/energy/committed_step.hpp"
 
 namespace portwave {
-
-/// What a step has committed: records in the layout of the discretisation, and waves.
-struct CommittedStep {
-  const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
-  const double* next = nullptr;    ///< xⁿ⁺¹
-  const double* a = nullptr;
-  const double* b = nullptr;
-};
 
 /// What the passivity guard asks of a ledger, island by island, once a step is tallied.
 class GuardedAccounts {

@@ -11,7 +11,7 @@
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 // Of the library itself, hence not shown.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/snapshot.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/state_space/linearisation.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/coupling/network/linearisation.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

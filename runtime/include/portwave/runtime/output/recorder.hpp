@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

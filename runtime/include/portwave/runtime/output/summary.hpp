@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

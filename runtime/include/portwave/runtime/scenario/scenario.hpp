@@ -10,11 +10,11 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/plugins.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/execution/ranks.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/study/rank_model.hpp"
 #include "portwave/subsystems/base/export.hpp"

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <portwave/runtime/execution/ranks.hpp>
+#include <portwave/runtime/ranks/ranks.hpp>
 
 namespace PORTWAVE_EXPORT portwave {
 

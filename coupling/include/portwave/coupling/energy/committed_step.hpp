@@ -1,0 +1,13 @@
+#pragma once
+
+namespace portwave {
+
+/// What a step has committed: records in the layout of the discretisation, and waves.
+struct CommittedStep {
+  const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
+  const double* next = nullptr;    ///< xⁿ⁺¹
+  const double* a = nullptr;
+  const double* b = nullptr;
+};
+
+}  // namespace portwave

@@ -1,0 +1,215 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "energy/step_rounding.hpp"
+#include "kernels/ledger_kernels.hpp"
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/committed_step.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/waves/extended_sums.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// The energy accounts of the islands of a system, and the laws that they are judged by: the only place
+/// where energy is judged. Numbers are kept by island, side by side, so that one pass judges all islands;
+/// what is remarkable in one is then looked at by itself.
+///
+/// With H the stored energy, T the tank, and all sums since the start, of an island
+///   T ≥ 0  and  H + T ≤ H₀ + T₀ + supply + tolerated   (guarded),
+///   H ≤ H₀ + T₀ + supply + tolerated                    (growth),
+/// each up to what rounding may have left in the account. Where that is more than a millionth of all energy
+/// there, the island is not judged.
+///
+/// Nothing is allocated after construction.
+class IslandAccounts {
+ public:
+  /// `tolerance`: of passivity residuals, by entry [J]; read whenever states are looked at. `need_states`:
+  /// called before records are read.
+  IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank, bool guarded,
+                 SlicesTogether* slices, const double* tolerance,
+                 std::function<void()> need_states);
+
+  int count() const { return islands_; }
+  bool is_guarded() const { return guarded_; }
+
+  struct Start {
+    double stored_J = 0.0, waves_J = 0.0, size_J = 0.0;  ///< H₀, ½|b⁰|², Σ|Hᵢ|
+    bool is_passive = true;                              ///< no part is active
+  };
+  /// A run begins.
+  void begin(int island, const Start& start);
+
+  // The sums of a step, before it is judged.
+  void set_sums(int island, const LedgerTotals& sums);
+  /// Where LedgerKernels::island_sums is to write them.
+  void direct(IslandSumsTask& task);
+  double change(int island) const { return at(kChange, island); }
+  double supply(int island) const { return at(kSupply, island); }
+  double mismatch(int island) const { return at(kMismatch, island); }
+  double excess(int island) const { return at(kLargestExcess, island); }
+  /// The first open island whose sums are not finite; −1: none.
+  int first_non_finite() const;
+  /// Over all islands, in eight interleaved sums, as over parts.
+  StepLedger sum_of_step() const;
+  /// H₀ of all islands.
+  double sum_of_starts() const { return total(kStart); }
+  bool is_any_beyond() const;
+
+  // What the guard asks of a step (EnergyLedger).
+  bool may_overdraw() const;
+  void prepare(const CommittedStep& step) const;
+  bool overdraws(int island, const CommittedStep& step) const;
+  bool is_too_loud(int island, const CommittedStep& step) const;
+  bool takes(int island, double deficit_J, const CommittedStep& step) const;
+  double energies(int island) const;
+  double stored(int island) const { return sum_at(kStored, island); }
+  double tank(int island) const { return sum_at(kTank, island); }
+  /// T as it will be.
+  double prospect(int island) const;
+
+  /// Judges the step with this number, then adds it to the accounts. True where something was found that was
+  /// not known before.
+  bool close(const CommittedStep& step, std::int64_t number,
+             std::span<const ToleratedDeficit> tolerated);
+  /// More is stored in a part than before the last step, and was put in.
+  void revalue(int island, double more_J);
+
+  /// r of a part may be so much, where states are looked at, beyond its tolerance [J].
+  double state_rounding(int part, const CommittedStep& step) const;
+  /// H⁺ − H of a part in a precision in which nothing cancels; empty where that is not known.
+  std::optional<double> exact_change(int part, const CommittedStep& step) const {
+    return rounding_.change(part, step);
+  }
+  double storage(int part, const double* record) const { return rounding_.storage(part, record); }
+
+  /// An island has no part in what follows; its account stays as it is.
+  void close_island(int island) { closed_[static_cast<std::size_t>(island)] = 1; }
+  bool is_open(int island) const { return closed_[static_cast<std::size_t>(island)] == 0; }
+
+  LawFinding& finding(int island) { return findings_[static_cast<std::size_t>(island)]; }
+  const LawFinding& finding(int island) const {
+    return findings_[static_cast<std::size_t>(island)];
+  }
+  bool is_judged(int island) const;
+  int unjudged() const { return unjudged_; }
+  EnergyTotals totals(int island) const;
+  double rounding(int island) const { return at(kRounding, island) + at(kByStates, island); }
+  double given_up(int island) const { return sum_at(kGivenUp, island); }
+  double max_residual(int island) const { return at(kMaxResidual, island); }
+
+  void share_with(const ForEach* for_each, int threads) {
+    sums_of_parts_.share_with(for_each, threads);
+  }
+  std::size_t bytes() const;
+  void archive(StateArchive& archive);
+
+ private:
+  /// A sum of two columns is a CompensatedSum: what it is, and what additions have lost.
+  enum Column {
+    // Of the step.
+    kChange,
+    kSupply,
+    kDissipated,
+    kMismatch,
+    kTolerance,
+    kLargestResidual,
+    kLargestExcess,
+    kToleratedOfStep,
+    kRemarkable,
+    // Of the start.
+    kStart,
+    kTankAtStart,
+    kSize,  // Σ|Hᵢ| + T₀
+    kPerInitialEnergy,
+    // Of the run.
+    kGained,  // Σ (H⁺ − H − supply)
+    kGainedLost,
+    kTank,
+    kTankLost,
+    kStored,
+    kStoredLost,
+    kSupplied,
+    kSuppliedLost,
+    kDissipatedInAll,
+    kDissipatedLost,
+    kMismatched,
+    kMismatchedLost,
+    kGivenUp,
+    kGivenUpLost,
+    kMoved,     // Σ |supply|
+    kRounding,  // what rounding may have left in these sums, by energies and waves,
+    kByStates,  // and, where that was looked at, by states
+    kLookedAt,  // what it was when sources were looked at
+    kTolerated,
+    kMaxResidual,
+    kMaxStored,
+    kMaxRatio,
+    // The most that sources were seen to send by themselves, ½|S(0)|². Looked at where waves are large
+    // beside what else there is, as on parts that are held.
+    kSent,
+    kColumns
+  };
+  double* column(Column c) const { return columns_.data() + c * islands_; }
+  double& at(Column c, int island) const { return column(c)[island]; }
+  double sum_at(Column c, int island) const { return at(c, island) + column(c)[islands_ + island]; }
+  SumColumns sum_columns(Column c) const { return {column(c), column(c) + islands_}; }
+  double total(Column c) const;
+
+  /// What states round off on an island in a step [J].
+  struct StateRoundings {
+    double beyond_usual = 0.0;  ///< of parts in which terms cancel
+    double all = 0.0;
+  };
+  void find_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
+  StateRoundings found_roundings(std::size_t i) const;
+  StateRoundings state_roundings(int island, const CommittedStep& step) const;
+  void prepare_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
+  double bound_of_states(int island, const CommittedStep& step) const;
+  void look_at_sources(int island, const CommittedStep& step) const;
+
+  double rounding_of_step(int island) const;
+  double allowance_of_tank(int island) const { return rounding(island) + rounding_of_step(island); }
+  bool is_short(int island, double allowed) const;
+  double measure_of(int island) const;
+  double excess_of_balance(int island) const;
+  double allowance_of_balance(int island) const;
+  bool is_out(int island) const;
+  bool judge(int island, const CommittedStep& step, std::int64_t number);
+  void see_rounding(int island, const CommittedStep& step);
+  bool see_growth(int island, std::int64_t number);
+  IslandAccountsTask task() const;
+
+  const WaveDiscretisation& waves_;
+  const PartOrderReduction& parts_;
+  const LedgerKernels* kernels_;
+  SlicesTogether* slices_;
+  const double* tolerance_;
+  std::function<void()> need_states_;
+  TankOptions options_;
+  bool guarded_;
+  int islands_;
+  int unjudged_ = 0;
+  mutable AlignedVector columns_;
+  IslandAccountsTask task_;
+  std::vector<char> passive_, closed_;
+  std::vector<LawFinding> findings_;
+  StepRounding rounding_;
+  mutable ExtendedSums sums_of_parts_;
+  mutable std::vector<StateRoundings> prepared_;  // of slices, by island, of the step
+};
+
+}  // namespace portwave

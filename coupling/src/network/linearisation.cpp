@@ -1,0 +1,881 @@
+#include "portwave/coupling/network/linearisation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include <Eigen/LU>
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
+
+namespace portwave {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Triplet = Eigen::Triplet<double>;
+using Triplets = std::vector<Triplet>;
+
+SparseMatrix matrix(Eigen::Index rows, Eigen::Index columns, const Triplets& entries) {
+  SparseMatrix out(rows, columns);
+  out.setFromTriplets(entries.begin(), entries.end());
+  out.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
+  return out;
+}
+
+/// ẋ = Ag + Bu, y = Cg + Du.
+struct Realisation {
+  SparseMatrix A, B, C, D;
+
+  explicit Realisation(const Structure& s)
+      : A(s.J - s.R), B(s.G - s.P), C((s.G + s.P).transpose()), D(s.S + s.N) {}
+};
+
+/// A part in place: its states are [state, state + n) of all, its scalar ports [port, port + p).
+struct Block {
+  const Part* placed;
+  const Subsystem* part;
+  int number, state, port, n, p;
+  std::vector<bool> effort_in;
+  VectorXd x;
+  VectorXd external;  ///< one per external input
+  VectorXd g;
+  LinearForm form;
+  Realisation at_x;
+
+  Block(const Part& placed_part, int part_number, int first_state, int first_port,
+        const double* own)
+      : placed(&placed_part),
+        part(placed_part.port_hamiltonian()),
+        number(part_number),
+        state(first_state),
+        port(first_port),
+        n(part->signature().state_size()),
+        p(part->signature().wave_size()),
+        x(Eigen::Map<const VectorXd>(own, n)),
+        external(VectorXd::Zero(part->signature().input_size())),
+        g(n),
+        form(part->linear_form()),
+        at_x(realisation(x)) {
+    for (const Port& each : part->signature().ports) {
+      effort_in.insert(effort_in.end(), at(each.dimension), each.causality == Causality::effort_in);
+    }
+    part->gradient(x.data(), g.data());
+  }
+
+  Realisation realisation(const VectorXd& state_there) const {
+    if (part->constant_structure()) return Realisation(part->structure());
+    Structure structure = part->structure();
+    part->structure_at(state_there.data(), structure);
+    return Realisation(structure);
+  }
+
+  /// ∂z/∂x, n×n.
+  SparseMatrix hessian() const {
+    if (form.Q != nullptr) return *form.Q;
+    Triplets entries;
+    if (part->hessian(x.data(), entries)) return matrix(n, n, entries);
+    entries.clear();
+    const std::vector<double> typical = part->typical_state();
+    VectorXd ahead(n), back(n), moved = x;
+    for (int c = 0; c < n; ++c) {
+      const double reach = difference_step(typical[at(c)], x[c]);
+      moved[c] = x[c] + reach;
+      const double above = moved[c];
+      part->gradient(moved.data(), ahead.data());
+      moved[c] = x[c] - reach;
+      const double width = above - moved[c];
+      part->gradient(moved.data(), back.data());
+      moved[c] = x[c];
+      for (int r = 0; r < n; ++r) entries.emplace_back(r, c, (ahead[r] - back[r]) / width);
+    }
+    return matrix(n, n, entries);
+  }
+};
+
+class NotFound : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Columns that equations tie to one another, and those equations.
+struct Cluster {
+  std::vector<int> rows, columns;
+};
+
+/// The connected components of a pattern; rows without entries are components of their own.
+std::vector<Cluster> clusters_of(const SparseMatrix& G) {
+  std::vector<int> parent(at(static_cast<int>(G.rows() + G.cols())));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&parent](int i) {
+    while (parent[at(i)] != i) i = parent[at(i)] = parent[at(parent[at(i)])];
+    return i;
+  };
+  const auto rows = static_cast<int>(G.rows());
+  for (int j = 0; j < G.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(G, j); it; ++it) {
+      parent[at(root(static_cast<int>(it.row())))] = root(rows + j);
+    }
+  }
+  std::vector<int> number(parent.size(), -1);
+  std::vector<Cluster> out;
+  for (int i = 0; i < static_cast<int>(parent.size()); ++i) {
+    int& own = number[at(root(i))];
+    if (own < 0) {
+      own = static_cast<int>(out.size());
+      out.emplace_back();
+    }
+    (i < rows ? out[at(own)].rows : out[at(own)].columns).push_back(i < rows ? i : i - rows);
+  }
+  return out;
+}
+
+/// A matrix G, decomposed cluster by cluster.
+class Elimination {
+ public:
+  explicit Elimination(const SparseMatrix& G) : G_(G), clusters_(clusters_of(G)) {
+    place_.resize(at(static_cast<int>(std::max(G.rows(), G.cols()))));
+    for (const Cluster& cluster : clusters_) decompose(cluster);
+    kernel = matrix(G.cols(), kernel_size_, kernel_entries_);
+    left_kernel = matrix(G.rows(), left_size_, left_entries_);
+  }
+
+  /// False: some cluster is too large to be decomposed where it is singular.
+  bool is_decomposed() const { return is_decomposed_; }
+  bool is_regular() const { return is_decomposed_ && kernel_size_ == 0 && left_size_ == 0; }
+  /// G · kernel = 0, left_kernelᵀ · G = 0, by columns.
+  SparseMatrix kernel, left_kernel;
+
+  /// −G⁻¹ M; where G is singular a solution for those combinations of columns for which there is one.
+  /// Empty where numbers overflow. Precondition: is_decomposed.
+  std::optional<SparseMatrix> solve(const SparseMatrix& M) const {
+    const SparseMatrix by_row = SparseMatrix(M.transpose());
+    Triplets entries;
+    for (std::size_t k = 0; k < clusters_.size(); ++k) {
+      const Cluster& cluster = clusters_[k];
+      std::vector<int> wanted;  // columns of M that this cluster sees
+      for (const int row : cluster.rows) {
+        for (SparseMatrix::InnerIterator it(by_row, row); it; ++it) {
+          wanted.push_back(static_cast<int>(it.row()));
+        }
+      }
+      std::ranges::sort(wanted);
+      wanted.erase(std::unique(wanted.begin(), wanted.end()),
+                   wanted.end());  // not ranges::unique: Clang 14
+      const auto rows = static_cast<Eigen::Index>(cluster.rows.size());
+      const auto columns = static_cast<Eigen::Index>(cluster.columns.size());
+      if (rows == 0 || columns == 0) continue;
+      MatrixXd right = MatrixXd::Zero(rows, static_cast<Eigen::Index>(wanted.size()));
+      for (Eigen::Index r = 0; r < rows; ++r) {
+        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it;
+             ++it) {
+          const auto column =
+              std::ranges::lower_bound(wanted, static_cast<int>(it.row())) - wanted.begin();
+          right(r, column) -= it.value();
+        }
+      }
+      if (!solve(solvers_[k], right)) return std::nullopt;
+      for (Eigen::Index j = 0; j < right.cols(); ++j) {
+        for (Eigen::Index i = 0; i < columns; ++i) {
+          entries.emplace_back(cluster.columns[at(static_cast<int>(i))],
+                               wanted[at(static_cast<int>(j))], right(i, j));
+        }
+      }
+    }
+    return matrix(G_.cols(), M.cols(), entries);
+  }
+
+ private:
+  struct Solver {
+    VectorXd rows, columns;  // scales
+    std::optional<Eigen::FullPivLU<MatrixXd>> dense;
+    std::optional<SparseLu> sparse;
+  };
+
+  static bool solve(const Solver& own, MatrixXd& right) {
+    right = own.rows.asDiagonal() * right;
+    right = own.dense ? own.dense->solve(right).eval() : own.sparse->solve(right).eval();
+    right = own.columns.asDiagonal() * right;
+    return right.allFinite();
+  }
+
+  /// Rows and columns are scaled to entries near 1 first: efforts and flows have units.
+  void decompose(const Cluster& cluster) {
+    Solver& own = solvers_.emplace_back();
+    const int rows = static_cast<int>(cluster.rows.size());
+    const int columns = static_cast<int>(cluster.columns.size());
+    for (int i = 0; rows == 0 && i < columns; ++i) {
+      kernel_entries_.emplace_back(cluster.columns[at(i)], kernel_size_++, 1.0);
+    }
+    for (int i = 0; columns == 0 && i < rows; ++i) {
+      left_entries_.emplace_back(cluster.rows[at(i)], left_size_++, 1.0);
+    }
+    if (rows == 0 || columns == 0) return;
+    for (int i = 0; i < rows; ++i) place_[at(cluster.rows[at(i)])] = i;
+    Triplets entries;
+    for (int j = 0; j < columns; ++j) {
+      for (SparseMatrix::InnerIterator it(G_, cluster.columns[at(j)]); it; ++it) {
+        entries.emplace_back(place_[at(static_cast<int>(it.row()))], j, it.value());
+      }
+    }
+    own.rows = VectorXd::Ones(rows);
+    own.columns = VectorXd::Ones(columns);
+    for (int sweep = 0; sweep < 4; ++sweep) {
+      VectorXd row = VectorXd::Zero(rows), column = VectorXd::Zero(columns);
+      for (const Triplet& entry : entries) {
+        const double scaled =
+            std::abs(own.rows[entry.row()] * entry.value() * own.columns[entry.col()]);
+        row[entry.row()] = std::max(row[entry.row()], scaled);
+        column[entry.col()] = std::max(column[entry.col()], scaled);
+      }
+      const auto factor = [](double size_of) {
+        return size_of > 0.0 ? 1.0 / std::sqrt(size_of) : 1.0;
+      };
+      own.rows = own.rows.cwiseProduct(row.unaryExpr(factor));
+      own.columns = own.columns.cwiseProduct(column.unaryExpr(factor));
+    }
+    for (Triplet& entry : entries) {
+      entry = {entry.row(), entry.col(),
+               own.rows[entry.row()] * entry.value() * own.columns[entry.col()]};
+    }
+    constexpr int kLargestDense = 300;
+    if (std::max(rows, columns) > kLargestDense) {
+      if (rows != columns) {
+        is_decomposed_ = false;
+        return;
+      }
+      SparseMatrix scaled(rows, columns);
+      scaled.setFromTriplets(entries.begin(), entries.end());
+      own.sparse.emplace();
+      own.sparse->analyse(scaled);
+      if (!own.sparse->factorise(scaled)) is_decomposed_ = false;
+      return;
+    }
+    MatrixXd scaled = MatrixXd::Zero(rows, columns);
+    for (const Triplet& entry : entries) scaled(entry.row(), entry.col()) += entry.value();
+    own.dense.emplace(scaled);
+    own.dense->setThreshold(kRank);
+    if (rows == columns && own.dense->isInvertible()) return;
+    Eigen::FullPivLU<MatrixXd> left(scaled.transpose());
+    left.setThreshold(kRank);
+    if (left.rank() != own.dense->rank()) {
+      is_decomposed_ = false;
+      return;
+    }
+    // Where there is none, kernel() gives a column of zeros.
+    if (own.dense->dimensionOfKernel() > 0) {
+      const MatrixXd own_kernel = own.columns.asDiagonal() * own.dense->kernel();
+      for (Eigen::Index k = 0; k < own_kernel.cols(); ++k, ++kernel_size_) {
+        for (int i = 0; i < columns; ++i) {
+          kernel_entries_.emplace_back(cluster.columns[at(i)], kernel_size_, own_kernel(i, k));
+        }
+      }
+    }
+    if (left.dimensionOfKernel() > 0) {
+      const MatrixXd own_kernel = own.rows.asDiagonal() * left.kernel();
+      for (Eigen::Index k = 0; k < own_kernel.cols(); ++k, ++left_size_) {
+        for (int i = 0; i < rows; ++i) {
+          left_entries_.emplace_back(cluster.rows[at(i)], left_size_, own_kernel(i, k));
+        }
+      }
+    }
+  }
+
+  static constexpr double kRank = 1e-12;
+
+  const SparseMatrix& G_;
+  std::vector<Cluster> clusters_;
+  std::vector<Solver> solvers_;
+  std::vector<int> place_;
+  Triplets kernel_entries_, left_entries_;
+  int kernel_size_ = 0, left_size_ = 0;
+  bool is_decomposed_ = true;
+};
+
+/// Without what is round-off beside the sum of the terms it was made of.
+SparseMatrix without_rounding(const SparseMatrix& value, const SparseMatrix& terms) {
+  Triplets entries;
+  for (int j = 0; j < value.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(value, j); it; ++it) {
+      if (std::abs(it.value()) > 1e-11 * terms.coeff(it.row(), j)) {
+        entries.emplace_back(static_cast<int>(it.row()), j, it.value());
+      }
+    }
+  }
+  return matrix(value.rows(), value.cols(), entries);
+}
+
+SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
+  return without_rounding(a * b, a.cwiseAbs() * b.cwiseAbs());
+}
+
+/// The equations
+///   E ẋ = f(x, w, u),   0 = c(x, w, u),
+/// w being the efforts of all scalar ports and then the flows. The algebraic ones are the outputs of
+/// the parts, one per scalar port, and the rows of the junctions, as many again.
+class Equations {
+ public:
+  /// `moves`: inputs change while ties between states are kept.
+  explicit Equations(const System& system, const OperatingPoint& point, bool moves = false)
+      : system_(system) {
+    settings_ = point.input.empty() ? system.initial_settings() : point.input;
+    int states = 0;
+    for (const Part& part : system.parts()) {
+      states += part.component->signature().state_size();
+    }
+    ports_ = static_cast<int>(system.scalar_ports().size());
+    check(point, states);
+    std::vector<double> x = point.state;
+    if (x.empty()) {
+      for (const Part& part : system.parts()) {
+        x.insert(x.end(), part.initial_state.begin(), part.initial_state.end());
+      }
+    }
+    int state = 0;
+    for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+      const Part& part = system.parts()[at(i)];
+      blocks_.emplace_back(part, i, state, system.first_scalar_port(i), x.data() + state);
+      state += blocks_.back().n;
+      Block& own = blocks_.back();
+      for (Eigen::Index j = 0; j < own.external.size(); ++j) {
+        const auto channel = static_cast<std::size_t>(j);
+        if (!part.input_is_driven[channel]) continue;
+        own.external[j] = part.inputs[channel].at(point.time_s, settings_);
+      }
+    }
+    states_ = state;
+    w_ = VectorXd::Zero(2 * ports_);
+    for (int j = 0; j < ports_ && !point.effort.empty(); ++j) w_[j] = point.effort[at(j)];
+    for (int j = 0; j < ports_ && !point.flow.empty(); ++j) w_[ports_ + j] = point.flow[at(j)];
+    if (moves) find_input_rate(point.time_s);
+    find_waves();
+  }
+
+  /// Empty where something is left open.
+  std::optional<PortValues> values() {
+    if (!is_determined_ || has_descriptor()) return std::nullopt;
+    constexpr double kAtOdds = 1e-9;
+    const VectorXd left = residual().tail(2 * ports_).cwiseAbs();
+    const VectorXd terms = algebraic_jacobian().cwiseAbs() * w_.cwiseAbs();
+    // What inputs move by in so short a time is no violation of a tie.
+    const double moved =
+        input_rate_.size() == 0 ? 0.0 : kShort_s * input_rate_.cwiseAbs().maxCoeff();
+    if (!w_.allFinite() || !(left.array() <= kAtOdds * terms.array() + moved).all()) {
+      return std::nullopt;
+    }
+    return PortValues{{w_.begin(), w_.begin() + ports_}, {w_.begin() + ports_, w_.end()}};
+  }
+
+  Linearisation at_this_point(const std::vector<LinearOutput>& outputs) {
+    const Jacobians own = differentiate();
+    std::optional<Response> response = respond(own, Elimination(own.cw));
+    Linearisation out;
+    out.input =
+        Eigen::Map<const VectorXd>(settings_.data(), static_cast<Eigen::Index>(settings_.size()));
+    if (response) {
+      const SparseMatrix& T = response->recover;
+      const SparseMatrix A = T.cols() == states_
+                                 ? SparseMatrix(own.fx + own.fw * response->x)
+                                 : clean_product(own.fx, T) + clean_product(own.fw, response->x);
+      const SparseMatrix keep = selection(response->kept);
+      out.E = keep * mass() * T;
+      out.A = keep * A;
+      out.B = keep * (own.fu + own.fw * response->u);
+      out.state = keep * x();
+      out.rate = keep * residual().head(states_);
+      out.recover = T;
+    } else {
+      extend(own, out);
+    }
+    name(out, response ? &response->kept : nullptr);
+    out.is_explicit = response && !has_descriptor();
+    observe(outputs, response, out);
+    return out;
+  }
+
+ private:
+  /// How efforts and flows follow: δw = x δξ + u δu, ξ being the states that are kept, and all states
+  /// recover · ξ.
+  struct Response {
+    SparseMatrix x, u, recover;
+    std::vector<int> kept;
+  };
+
+  SparseMatrix selection(const std::vector<int>& kept) const {
+    Triplets entries;
+    for (int i = 0; i < static_cast<int>(kept.size()); ++i)
+      entries.emplace_back(i, kept[at(i)], 1.0);
+    return matrix(static_cast<Eigen::Index>(kept.size()), states_, entries);
+  }
+  bool has_descriptor() const {
+    return std::ranges::any_of(blocks_, [](const Block& block) { return block.form.E != nullptr; });
+  }
+  struct Jacobians {
+    SparseMatrix fx, fw, fu, cx, cw, cu;
+  };
+
+  void check(const OperatingPoint& point, int states) const {
+    Issues issues;
+    const auto expect = [&](const char* where, const std::vector<double>& values, int wanted,
+                            const char* what) {
+      if (!values.empty() && static_cast<int>(values.size()) != wanted) {
+        issues.push_back({where, fmt::format("must have {} numbers, {}, and has {}", wanted, what,
+                                             values.size())});
+      } else if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
+        issues.push_back({where, "must be finite"});
+      }
+    };
+    expect("/state", point.state, states, "one per state of each part");
+    expect("/input", point.input, static_cast<int>(system_.settable_inputs().size()),
+           "one per settable input");
+    expect("/effort", point.effort, ports_, "one per scalar port");
+    expect("/flow", point.flow, ports_, "one per scalar port");
+    if (!std::isfinite(point.time_s)) issues.push_back({"/time_s", "must be finite"});
+    for (std::size_t i = 0; i < system_.parts().size(); ++i) {
+      if (system_.parts()[i].port_hamiltonian() != nullptr) continue;
+      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(system_.parts()[i])});
+    }
+    throw_if_any(std::move(issues));
+    const double* own = point.state.data();
+    for (std::size_t i = 0; i < system_.parts().size() && !point.state.empty(); ++i) {
+      const Component& component = *system_.parts()[i].component;
+      for (Issue& issue : component.check_initial_state(own)) {
+        issues.push_back(
+            {"/state", fmt::format("of part \"{}\": {}", system_.parts()[i].name, issue.what)});
+      }
+      own += component.signature().state_size();
+    }
+    throw_if_any(std::move(issues));
+  }
+
+  int input_at(const Block& b, int j) const {
+    return b.effort_in[at(j)] ? b.port + j : ports_ + b.port + j;
+  }
+  int output_at(const Block& b, int j) const {
+    return b.effort_in[at(j)] ? ports_ + b.port + j : b.port + j;
+  }
+  VectorXd inputs(const Block& b) const {
+    VectorXd u(b.p + b.external.size());
+    for (int j = 0; j < b.p; ++j) u[j] = w_[input_at(b, j)];
+    u.tail(b.external.size()) = b.external;
+    return u;
+  }
+  VectorXd x() const {
+    VectorXd out(states_);
+    for (const Block& b : blocks_) out.segment(b.state, b.n) = b.x;
+    return out;
+  }
+
+  /// (f, c) at this point.
+  VectorXd residual() const {
+    VectorXd out = VectorXd::Zero(states_ + 2 * ports_);
+    for (const Block& b : blocks_) {
+      const VectorXd u = inputs(b);
+      out.segment(b.state, b.n) = b.at_x.A * b.g + b.at_x.B * u;
+      const VectorXd y = b.at_x.C * b.g + b.at_x.D * u;
+      for (int j = 0; j < b.p; ++j) {
+        double own = y[j];
+        if (b.part->has_port_laws()) own += b.part->port_law(j, u[j]).value;
+        out[states_ + b.port + j] = w_[output_at(b, j)] - own;
+      }
+    }
+    int row = states_ + ports_;
+    for (const Junction& junction : system_.junctions()) {
+      const DiracStructure& d = junction.dirac;
+      for (int i = 0; i < d.size(); ++i, ++row) {
+        for (int j = 0; j < d.size(); ++j) {
+          const int port = junction.waves[at(j)];
+          out[row] += d.E(i, j) * w_[port] + d.F(i, j) * w_[ports_ + port];
+        }
+      }
+    }
+    return out;
+  }
+
+  /// ∂c/∂w.
+  SparseMatrix algebraic_jacobian() const {
+    Triplets entries;
+    for (const Block& b : blocks_) {
+      for (int j = 0; j < b.p; ++j) {
+        entries.emplace_back(b.port + j, output_at(b, j), 1.0);
+        for (SparseMatrix::InnerIterator it(b.at_x.D, j); it; ++it) {
+          if (it.row() >= b.p) continue;
+          entries.emplace_back(b.port + static_cast<int>(it.row()), input_at(b, j), -it.value());
+        }
+        if (!b.part->has_port_laws()) continue;
+        const double slope = b.part->port_law(j, w_[input_at(b, j)]).slope;
+        entries.emplace_back(b.port + j, input_at(b, j), -slope);
+      }
+    }
+    int row = ports_;
+    for (const Junction& junction : system_.junctions()) {
+      const DiracStructure& d = junction.dirac;
+      for (int i = 0; i < d.size(); ++i, ++row) {
+        for (int j = 0; j < d.size(); ++j) {
+          const int port = junction.waves[at(j)];
+          entries.emplace_back(row, port, d.E(i, j));
+          entries.emplace_back(row, ports_ + port, d.F(i, j));
+        }
+      }
+    }
+    return matrix(2 * ports_, 2 * ports_, entries);
+  }
+
+  /// Empty: there is no form in the states alone.
+  ///
+  /// Where ∂c/∂w is singular, with N from the left and V from the right, Nᵀ∂c/∂x δx = 0 ties states
+  /// to one another, and that it stays so determines what V leaves open of w:
+  ///   K (∂f/∂x δx + ∂f/∂w δw + ∂f/∂u δu) = 0,   K = Nᵀ∂c/∂x.
+  std::optional<Response> respond(const Jacobians& own, const Elimination& G) const {
+    if (!G.is_decomposed()) return std::nullopt;
+    Response out;
+    std::optional<SparseMatrix> of_x = G.solve(own.cx), of_u = G.solve(own.cu);
+    if (!of_x || !of_u) return std::nullopt;
+    out.x = *std::move(of_x);
+    out.u = *std::move(of_u);
+    if (G.is_regular()) {
+      out.kept.resize(at(states_));
+      std::iota(out.kept.begin(), out.kept.end(), 0);
+      out.recover = selection(out.kept);
+      return out;
+    }
+    if (has_descriptor()) return std::nullopt;
+    const SparseMatrix Nt = SparseMatrix(G.left_kernel.transpose());
+    const SparseMatrix K = clean_product(Nt, own.cx);
+    if (clean_product(Nt, own.cu).nonZeros() > 0) return std::nullopt;  // u̇ would count
+    const SparseMatrix M = clean_product(K, SparseMatrix(own.fw * G.kernel));
+    const Elimination open(M);
+    if (!open.is_regular()) return std::nullopt;
+    const auto z_of_x = open.solve(K * SparseMatrix(own.fx + own.fw * out.x));
+    const auto z_of_u = open.solve(K * SparseMatrix(own.fu + own.fw * out.u));
+    if (!z_of_x || !z_of_u || !tie(K, out)) return std::nullopt;
+    out.x = clean_product(SparseMatrix(out.x + G.kernel * *z_of_x), out.recover);
+    out.u = out.u + G.kernel * *z_of_u;
+    return out;
+  }
+
+  /// Finds which states follow from which by K δx = 0.
+  bool tie(const SparseMatrix& K, Response& out) const {
+    std::vector<char> follows(at(states_), 0);
+    Triplets recover;
+    for (const Cluster& cluster : clusters_of(K)) {
+      if (cluster.rows.empty()) continue;
+      const auto rows = static_cast<Eigen::Index>(cluster.rows.size());
+      const auto columns = static_cast<Eigen::Index>(cluster.columns.size());
+      if (rows > columns || rows > 2000) return false;
+      MatrixXd own = MatrixXd::Zero(rows, columns);
+      const SparseMatrix by_row = SparseMatrix(K.transpose());
+      for (Eigen::Index r = 0; r < rows; ++r) {
+        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it;
+             ++it) {
+          const auto c = std::ranges::lower_bound(cluster.columns, static_cast<int>(it.row())) -
+                         cluster.columns.begin();
+          own(r, c) = it.value();
+        }
+        own.row(r) /= own.row(r).cwiseAbs().maxCoeff();
+      }
+      Eigen::FullPivLU<MatrixXd> lu(own);
+      lu.setThreshold(1e-12);
+      if (lu.rank() != rows) return false;
+      const Eigen::VectorXi order = lu.permutationQ().indices();
+      MatrixXd tied(rows, rows), free(rows, columns - rows);
+      for (Eigen::Index c = 0; c < columns; ++c) {
+        (c < rows ? tied.col(c) : free.col(c - rows)) = own.col(order[c]);
+      }
+      const MatrixXd follow = -tied.fullPivLu().solve(free);
+      for (Eigen::Index r = 0; r < rows; ++r) {
+        const int state = cluster.columns[at(order[r])];
+        follows[at(state)] = 1;
+        for (Eigen::Index c = 0; c < free.cols(); ++c) {
+          recover.emplace_back(state, cluster.columns[at(order[rows + c])], follow(r, c));
+        }
+      }
+    }
+    for (int i = 0; i < states_; ++i) {
+      if (follows[at(i)] != 0) continue;
+      recover.emplace_back(i, i, 1.0);
+      out.kept.push_back(i);
+    }
+    out.recover = matrix(states_, states_, recover) * SparseMatrix(selection(out.kept).transpose());
+    return true;
+  }
+
+  /// w with c(x, w, u) = 0, by Newton's method, halving steps that do not help. Where that leaves
+  /// something open, what keeps states that are tied together together; else what was given.
+  void find_waves() {
+    const bool has_laws =
+        std::ranges::any_of(blocks_, [](const Block& b) { return b.part->has_port_laws(); });
+    const VectorXd given = w_;
+    constexpr int kMostSteps = 100;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const SparseMatrix G = algebraic_jacobian();
+      const Elimination elimination(G);
+      const VectorXd c = residual().tail(2 * ports_);
+      const std::optional<SparseMatrix> change =
+          elimination.is_decomposed() ? elimination.solve(c.sparseView(0.0, 0.0)) : std::nullopt;
+      if (!change) {
+        w_ = given;
+        return;
+      }
+      const VectorXd full = VectorXd(change->col(0));
+      const VectorXd start = w_;
+      const double scale = start.cwiseAbs().maxCoeff() + full.cwiseAbs().maxCoeff();
+      w_ = start + full;
+      is_determined_ = elimination.is_regular() || keep_together(elimination);
+      if (!has_laws || !elimination.is_regular()) {
+        if (step == 1) return;  // the second one refines
+        continue;
+      }
+      const double before = c.norm();
+      double share = 1.0;
+      while (share > 1e-6 && !(residual().tail(2 * ports_).norm() <= before)) {
+        share *= 0.5;
+        w_ = start + share * full;
+      }
+      if (share * full.cwiseAbs().maxCoeff() <= 1e-14 * scale) return;
+      if (share <= 1e-6) {  // no step helps: this is round-off, or no solution
+        w_ = start;
+        if (full.cwiseAbs().maxCoeff() <= 1e-9 * scale) return;
+        break;
+      }
+    }
+    throw NotFound("the efforts and flows at this point were not found");
+  }
+
+  /// Adds to w what of ∂c/∂w's kernel makes K f = 0.
+  bool keep_together(const Elimination& G) {
+    const Jacobians own = differentiate();
+    const SparseMatrix Nt = SparseMatrix(G.left_kernel.transpose());
+    const SparseMatrix K = clean_product(Nt, own.cx);
+    const SparseMatrix M = clean_product(K, SparseMatrix(own.fw * G.kernel));
+    const Elimination open(M);
+    if (!open.is_regular()) return false;
+    VectorXd apart = K * residual().head(states_);
+    if (input_rate_.size() > 0) apart += Nt * input_rate_;
+    const auto z = open.solve(apart.sparseView(0.0, 0.0));
+    if (z) w_ += G.kernel * VectorXd(z->col(0));
+    return z.has_value();
+  }
+
+  /// ∂c/∂t through the inputs, by a forward difference. They act on outputs linearly.
+  void find_input_rate(double time_s) {
+    constexpr double kRounding = 1e-15;
+    const double later_s = time_s + std::max(kShort_s, kRounding / kShort_s * std::abs(time_s));
+    input_rate_ = VectorXd::Zero(2 * ports_);
+    for (const Block& b : blocks_) {
+      VectorXd rate = VectorXd::Zero(b.p + b.external.size());
+      for (Eigen::Index j = 0; j < b.external.size(); ++j) {
+        const auto channel = static_cast<std::size_t>(j);
+        if (!b.placed->input_is_driven[channel]) continue;
+        const double later = b.placed->inputs[channel].at(later_s, settings_);
+        rate[b.p + j] = (later - b.external[j]) / (later_s - time_s);
+      }
+      input_rate_.segment(b.port, b.p) = -(b.at_x.D * rate).head(b.p);
+    }
+  }
+
+  Jacobians differentiate() const {
+    Triplets fx, fw, fu, cx, cu;
+    for (const Block& b : blocks_) {
+      const SparseMatrix H = b.hessian();
+      append(b.at_x.A * H, b.state, b.state, fx);
+      append(SparseMatrix(-(b.at_x.C * H)).topRows(b.p), b.port, b.state, cx);
+      if (!b.part->constant_structure()) add_structure_slope(b, fx, cx);
+      for (int j = 0; j < b.p; ++j) {
+        for (SparseMatrix::InnerIterator it(b.at_x.B, j); it; ++it) {
+          fw.emplace_back(b.state + static_cast<int>(it.row()), input_at(b, j), it.value());
+        }
+      }
+      for (int j = 0; j < static_cast<int>(b.external.size()); ++j) {
+        const int slot = b.placed->input_is_driven[at(j)] ? b.placed->inputs[at(j)].slot() : -1;
+        if (slot < 0) continue;
+        for (SparseMatrix::InnerIterator it(b.at_x.B, b.p + j); it; ++it) {
+          fu.emplace_back(b.state + static_cast<int>(it.row()), slot, it.value());
+        }
+        for (SparseMatrix::InnerIterator it(b.at_x.D, b.p + j); it; ++it) {
+          if (it.row() < b.p) {
+            cu.emplace_back(b.port + static_cast<int>(it.row()), slot, -it.value());
+          }
+        }
+      }
+    }
+    const auto inputs = static_cast<Eigen::Index>(settings_.size());
+    return {matrix(states_, states_, fx), matrix(states_, 2 * ports_, fw),
+            matrix(states_, inputs, fu),  matrix(2 * ports_, states_, cx),
+            algebraic_jacobian(),         matrix(2 * ports_, inputs, cu)};
+  }
+
+  static void append(const SparseMatrix& M, int row, int column, Triplets& entries) {
+    for (int j = 0; j < M.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+        entries.emplace_back(row + static_cast<int>(it.row()), column + j, it.value());
+      }
+    }
+  }
+
+  /// What comes through a structure that depends on the state, by central differences.
+  void add_structure_slope(const Block& b, Triplets& fx, Triplets& cx) const {
+    const VectorXd u = inputs(b);
+    const std::vector<double> typical = b.part->typical_state();
+    VectorXd moved = b.x;
+    for (int c = 0; c < b.n; ++c) {
+      const double reach = difference_step(typical[at(c)], b.x[c]);
+      moved[c] = b.x[c] + reach;
+      const double above = moved[c];
+      const Realisation ahead = b.realisation(moved);
+      moved[c] = b.x[c] - reach;
+      const double width = above - moved[c];
+      const Realisation back = b.realisation(moved);
+      moved[c] = b.x[c];
+      const VectorXd rate = (ahead.A * b.g + ahead.B * u - back.A * b.g - back.B * u) / width;
+      const VectorXd y = (ahead.C * b.g + ahead.D * u - back.C * b.g - back.D * u) / width;
+      for (int i = 0; i < b.n; ++i) fx.emplace_back(b.state + i, b.state + c, rate[i]);
+      for (int j = 0; j < b.p; ++j) cx.emplace_back(b.port + j, b.state + c, -y[j]);
+    }
+  }
+
+  /// diag(Eᵢ) of the parts.
+  SparseMatrix mass() const {
+    Triplets entries;
+    for (const Block& b : blocks_) {
+      if (b.form.E != nullptr) {
+        append(*b.form.E, b.state, b.state, entries);
+        continue;
+      }
+      for (int i = 0; i < b.n; ++i) entries.emplace_back(b.state + i, b.state + i, 1.0);
+    }
+    return matrix(states_, states_, entries);
+  }
+
+  /// With efforts and flows as further variables.
+  void extend(const Jacobians& own, Linearisation& out) const {
+    const int size = states_ + 2 * ports_;
+    Triplets E, A, B;
+    append(mass(), 0, 0, E);
+    append(own.fx, 0, 0, A);
+    append(own.fw, 0, states_, A);
+    append(own.cx, states_, 0, A);
+    append(own.cw, states_, states_, A);
+    append(own.fu, 0, 0, B);
+    append(own.cu, states_, 0, B);
+    out.E = matrix(size, size, E);
+    out.A = matrix(size, size, A);
+    out.B = matrix(size, static_cast<Eigen::Index>(settings_.size()), B);
+    out.state.resize(size);
+    out.state << x(), w_;
+    out.rate = residual();
+    out.recover = matrix(states_, size, [this] {
+      Triplets entries;
+      for (int i = 0; i < states_; ++i) entries.emplace_back(i, i, 1.0);
+      return entries;
+    }());
+  }
+
+  /// `kept`: null: all states, and efforts and flows.
+  void name(Linearisation& out, const std::vector<int>* kept) const {
+    std::vector<std::string> all;
+    for (const Block& b : blocks_) {
+      for (const StateVariable& state : b.part->signature().states) {
+        all.push_back(b.placed->name + "." + state.name);
+      }
+    }
+    for (int i = 0; kept != nullptr && i < static_cast<int>(kept->size()); ++i) {
+      out.state_names.push_back(all[at((*kept)[at(i)])]);
+    }
+    if (kept == nullptr) out.state_names = std::move(all);
+    for (int i = 0; kept == nullptr && i < 2 * ports_; ++i) {
+      out.state_names.push_back(system_.port_label(i % ports_) +
+                                (i < ports_ ? ".effort" : ".flow"));
+    }
+    for (const System::SettableInput& input : system_.settable_inputs()) {
+      out.input_names.push_back(system_.input_label(input));
+    }
+  }
+
+  void observe(const std::vector<LinearOutput>& outputs, const std::optional<Response>& response,
+               Linearisation& out) const {
+    Triplets C, D;
+    SparseMatrix of_states = SparseMatrix(out.recover.transpose());
+    SparseMatrix x_by_row, u_by_row;
+    if (response) {
+      x_by_row = response->x.transpose();
+      u_by_row = response->u.transpose();
+    }
+    const auto append_row = [](const SparseMatrix& by_row, int from, int row, Triplets& entries) {
+      for (SparseMatrix::InnerIterator it(by_row, from); it; ++it) {
+        entries.emplace_back(row, static_cast<int>(it.row()), it.value());
+      }
+    };
+    const VectorXd states = x();
+    out.output.resize(static_cast<Eigen::Index>(outputs.size()));
+    Issues issues;
+    for (int i = 0; i < static_cast<int>(outputs.size()); ++i) {
+      const LinearOutput& wanted = outputs[at(i)];
+      const bool is_state = wanted.kind == LinearOutput::Kind::state;
+      const int most = is_state ? states_ : ports_;
+      if (wanted.index < 0 || wanted.index >= most) {
+        issues.push_back({fmt::format("/outputs/{}", i),
+                          fmt::format("there is no {} {}: there are {}",
+                                      is_state ? "state" : "scalar port", wanted.index, most)});
+        continue;
+      }
+      if (is_state) {
+        append_row(of_states, wanted.index, i, C);
+        out.output[i] = states[wanted.index];
+        continue;
+      }
+      const int wave =
+          wanted.kind == LinearOutput::Kind::effort ? wanted.index : ports_ + wanted.index;
+      out.output[i] = w_[wave];
+      if (!response) {
+        C.emplace_back(i, states_ + wave, 1.0);
+        continue;
+      }
+      append_row(x_by_row, wave, i, C);
+      append_row(u_by_row, wave, i, D);
+    }
+    throw_if_any(std::move(issues));
+    out.C = matrix(out.output.size(), out.A.cols(), C);
+    out.D = matrix(out.output.size(), out.B.cols(), D);
+  }
+
+  static constexpr double kShort_s = 1e-8;
+
+  const System& system_;
+  std::vector<double> settings_;
+  std::vector<Block> blocks_;
+  int states_ = 0;
+  int ports_ = 0;
+  VectorXd w_;
+  VectorXd input_rate_;  ///< of c; empty: inputs are held
+  bool is_determined_ = false;
+};
+
+}  // namespace
+
+Linearisation linearised(const System& system, const OperatingPoint& at,
+                         const std::vector<LinearOutput>& outputs) {
+  return Equations(system, at).at_this_point(outputs);
+}
+
+std::optional<PortValues> port_values(const System& system, const OperatingPoint& at) {
+  const auto is_known = [](const Part& part) { return part.port_hamiltonian() != nullptr; };
+  if (!std::ranges::all_of(system.parts(), is_known)) return std::nullopt;
+  try {
+    return Equations(system, at, /*moves=*/true).values();
+  } catch (const ConfigError&) {  // a state outside of what a part is defined for
+    return std::nullopt;
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace portwave

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "parallel/clock.hpp"
+#include "parallel/step_trace.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
+#include "portwave/runtime/parallel/profile.hpp"
+
+namespace portwave {
+
+/// Looks at some steps of a run, and sums up.
+class StepProfiler {
+ public:
+  /// `workers`: threads whose tasks are followed; 0: none are.
+  StepProfiler(ProfileOptions options, int workers);
+
+  StepTrace* trace() { return trace_.get(); }
+
+  /// A step, or another attempt at it, goes into its inner iteration.
+  void begin(std::int64_t step);
+  struct Times {
+    Clock::time_point start, ready, inner_end, end;
+  };
+  void end(std::int64_t step, const Times& times, int iterations);
+
+  /// `waves`: null without. `costs`: by batch, null where they are not known.
+  Profile profile(const WaveDiscretisation* waves, const LaneCosts* costs, const Partition* tasks,
+                  const Partition* serial) const;
+
+ private:
+  bool is_sampled(std::int64_t step) const { return step % every_ == 0; }
+  void take_tasks(std::int64_t step, const Times& times);
+  void keep(const ProfileEvent& event);
+  /// Every second of the steps that are looked at is forgotten in the trace, and not looked at again.
+  void thin();
+
+  ProfileOptions options_;
+  std::unique_ptr<StepTrace> trace_;
+  std::int64_t every_ = 1;
+  Profile sums_;
+  std::map<int, ProfileTask> tasks_;
+  std::int64_t origin_ns_ = 0;
+  bool has_origin_ = false, is_after_step_ = false;
+  Clock::time_point last_end_{};
+  double other_s_ = 0.0;
+  std::int64_t others_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
+
+namespace portwave {
+
+/// Which rank steps a part, by part; 0 where every rank does.
+std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition& partition,
+                                std::span<const int> ranks_of_tasks);
+
+/// Channels of which rank 0 is sent the numbers, by the ranks whose they are, and nothing else.
+class ChannelGather {
+ public:
+  using Read = std::function<double(const ScalarChannel&)>;
+
+  /// `ranks`: of the channels, one each. All ranks call it, with the same.
+  ChannelGather(std::vector<ScalarChannel> channels, std::span<const int> ranks_of_channels,
+                Ranks& ranks);
+
+  std::span<const ScalarChannel> channels() const { return channels_; }
+  /// On rank 0 fills `values`, in the order of the channels; elsewhere sends. All ranks call it. `read`
+  /// gives what this rank has itself.
+  void gather(const Read& read, std::span<double> values);
+
+ private:
+  std::vector<ScalarChannel> channels_;
+  std::vector<std::vector<int>> of_rank_;  // channels, in order
+  int rank_;
+  std::vector<int> senders_;  // on rank 0: of each neighbour; elsewhere rank 0 is the only one
+  std::unique_ptr<NeighbourMessages> messages_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "portwave/coupling/waves/island_sums.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/ranks/ranks.hpp"
+#include "ranks/shared_sums.hpp"
+
+namespace portwave {
+
+/// What the ranks that have slices of a system find together.
+class SliceSums final : public SlicesTogether {
+ public:
+  SliceSums(const WaveDiscretisation& waves, std::shared_ptr<Ranks> ranks);
+
+  void share(IslandSums& sums) override;
+  std::vector<std::byte> gather(std::span<const std::byte> own) override;
+  std::int64_t number_of(int part) const override {
+    return slice_.numbers[static_cast<std::size_t>(part)];
+  }
+
+  /// Of the part with that number in the whole, whoever has it. All ranks call it.
+  std::string name_of(std::int64_t number);
+  /// What the run is to name is this part, by `use`, below kNamed: its name is asked for where it is
+  /// another one than before. All ranks call it.
+  void keep_name(int use, std::int64_t number);
+  static constexpr std::size_t kNamed = 2;
+  /// Of a part whose name was kept.
+  std::string kept_name(std::int64_t number) const;
+
+  /// Where `check` refuses to start on one rank, all refuse. All ranks call it.
+  /// Errors: the ConfigError of `check`; SliceDefects where that of another rank tells more.
+  void check_together(const std::function<void()>& check);
+
+ private:
+  struct NamedPart {
+    std::int64_t number = -1;
+    std::string name;
+  };
+
+  const WaveDiscretisation& waves_;
+  const SystemSlice& slice_;
+  std::shared_ptr<Ranks> ranks_;
+  std::map<std::pair<int, int>, SharedSums> sums_;  // by how many sums and maxima
+  std::array<NamedPart, kNamed> named_;             // by use
+};
+
+/// Puts what ranks give, as many bytes as they like, one after another; `own` of this one.
+std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,
+                                    std::vector<std::size_t>* sizes = nullptr);
+
+}  // namespace portwave

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "portwave/runtime/step/events.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+struct StepperOptions;
+}  // namespace portwave
+
+namespace portwave {
+
+class StateArchive;
+class StepEngine;
+
+/// All that is watched: what the options name, then what the parts do of themselves.
+std::vector<Watch> watches_of(const System& system, const StepperOptions& options);
+
+/// Sees after every step what has passed its level. Does not allocate after construction.
+class EventWatch {
+ public:
+  using Reader = std::function<double(const Watch&)>;
+
+  EventWatch(std::vector<Watch> watches, Reader reader, const System& system);
+
+  std::span<const Watch> watches() const { return watches_; }
+  /// After the step from `start_s` to `end_s`.
+  void look(StepEngine& engine, double start_s, double end_s);
+  /// Of the last step, in order of time.
+  std::span<const Event> events() const { return events_; }
+  std::span<const EventCount> counts() const { return counts_; }
+  std::size_t bytes() const;
+  void archive(StateArchive& archive);
+
+ private:
+  double time_of(const Watch& watch, double before, double after, int side, StepEngine& engine,
+                 double start_s, double end_s);
+
+  std::vector<Watch> watches_;
+  Reader reader_;
+  std::vector<double> values_;  // less the level
+  std::vector<int> sides_;      // the last one that was not 0; 0: none yet
+  std::vector<Event> events_;
+  std::vector<EventCount> counts_;
+  std::vector<double> state_;  // scratch
+};
+
+/// The side of a level that a value less that level is on.
+inline int side_of(double value) { return value > 0.0 ? 1 : value < 0.0 ? -1 : 0; }
+inline bool is_side(int side) { return side >= -1 && side <= 1; }
+
+}  // namespace portwave

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "step/staged_run.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// Outgoing waves to start an inner iteration from: what effort and flow of every port would be if
+/// they went on as in the last step, by the polynomial through their values at its stages. With one
+/// stage there is one value per step, and the line goes through those of two steps.
+///
+/// It changes where an iteration starts, and nothing of what it converges to. Allocates at
+/// construction only.
+class ExtrapolatedStart {
+ public:
+  /// `waves` are those of the system that `run` steps; both must outlive it.
+  ExtrapolatedStart(const WaveDiscretisation& waves, const StagedRun& run);
+
+  /// A step of `step_s` has committed these waves.
+  void observe(const double* a, const double* b, double step_s);
+  /// Earlier steps say nothing of the next one.
+  void forget() { known_steps_ = 0; }
+  /// b to start the next step from, whose size and impedances are those of `waves`. False, and
+  /// nothing is written, where too few steps are known.
+  bool form(double* b) const;
+
+  std::size_t bytes() const;
+  void archive(StateArchive& archive);
+
+ private:
+  int needed_steps() const { return stages_ == 1 ? 2 : 1; }
+
+  const WaveDiscretisation& waves_;
+  int stages_;
+  std::vector<int> wave_;       // by scalar port and stage
+  std::vector<double> weight_;  // √bᵢ
+  struct Step {
+    AlignedVector effort, flow;  // by scalar port and stage, of the system as it was given
+    double step_s = 0.0;
+  };
+  Step last_, before_;
+  int known_steps_ = 0;
+};
+
+}  // namespace portwave

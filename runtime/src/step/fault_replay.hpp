@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "parallel/island_iteration.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
+
+namespace portwave {
+
+/// What a step failed at: iteration −1 is before the first.
+struct FoundFault {
+  int iteration = -1;
+  PhaseStatus failure;
+};
+
+/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given
+/// it: the iteration is run again from b, looking at every wave, for the first part and iteration
+/// that made one. Empty where none did before.
+///
+/// `record`: that of the step, which is frozen again (with `input`, if any is driven).
+/// `noticed_at`: an iteration or TaskOutcome::kCommit. `outcomes`: of the islands in the step that
+/// failed. Allocates.
+std::optional<FoundFault> find_non_finite(const WaveDiscretisation& waves,
+                                          const InnerUpdate& update, double* record,
+                                          const double* input, std::span<const double> b,
+                                          int noticed_at, std::span<const IslandOutcome> outcomes);
+
+}  // namespace portwave

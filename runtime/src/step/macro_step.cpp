@@ -1,0 +1,301 @@
+#include "step/macro_step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "parallel/clock.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "step/fault_replay.hpp"
+#include "step/wave_start.hpp"
+
+namespace portwave {
+
+// The step.
+
+/// Accepting a step has frozen the record but for external inputs. After a failed step all of it is frozen
+/// again, since solvers keep warm starts there.
+bool MacroStep::freeze(double time_s) {
+  revocable_ = false;
+  if (!is_driven_ && !stale_) return true;
+  const double* driven = nullptr;
+  PhaseStatus failure;
+  if (waves_.driven()) {
+    waves_.sample_inputs(time_s, input_.data(), failure, settings_);
+    driven = input_.data();
+  }
+  failure = together_.merged(std::move(failure));
+  if (!failure.ok()) return fail(failure, -1);
+  failure = together_.freeze(waves_, now_.record.data(), driven, /*driven_only=*/!stale_);
+  if (!failure.ok()) return fail(failure, -1);
+  stale_ = false;
+  return true;
+}
+
+/// Runs the inner iteration and commits into the next state.
+bool MacroStep::iterate() {
+  begin_iteration();
+  revocable_ = true;
+  result_ = executor_->run(arrays(), plan_, outcomes_);
+  if (result_.failed_at < 0) {
+    together_.note_committed();
+    return true;
+  }
+  const bool at_commit = result_.failed_at == TaskOutcome::kCommit;
+  if (result_.failure.fault == StepFault::not_finite && is_repeatable_ &&
+      together_.slices() == nullptr) {
+    // Whoever notices a NaN may have been given it.
+    together_.note_written();
+    together_.fetch();
+    stale_ = true;
+    const auto found = find_non_finite(waves_, update_, now_.record.data(),
+                                       waves_.driven() ? input_.data() : nullptr, start(),
+                                       result_.failed_at, outcomes_);
+    if (found && !failures_.is_out(found->failure.part)) {
+      return fail(found->failure, found->iteration);
+    }
+  }
+  return fail(result_.failure, at_commit ? plan_.rule.budget : result_.failed_at);
+}
+
+/// Sums up what was committed, and commits again what would overdraw a tank.
+bool MacroStep::guard() {
+  if (!keeps_ledger_) return true;
+  if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
+  if (!guard_) return true;
+  for (std::size_t i = 0; i < met_gap_J_.size(); ++i) {
+    met_gap_J_[i] = outcomes_[i].converged ? outcomes_[i].gap.energy_J : PassivityGuard::kMissed;
+  }
+  if (!ledger_.may_overdraw()) {
+    guard_->forget();
+    return true;
+  }
+  if (!guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_)) return true;
+  return commit_within_tanks();
+}
+
+/// With the nearest waves that there is energy for, until the guard is content.
+bool MacroStep::commit_within_tanks() {
+  do {
+    guard_->propose(next_.a.data());
+    for (;;) {
+      StepPlan again;
+      again.recommit = guard_->searching();
+      const StepResult result = executor_->run(arrays(), again, outcomes_);
+      if (result.failed_at < 0) break;
+      const int island = guard_->island_of(std::max(result.failure.part, 0));
+      if (!guard_->reject(island)) return fail_at_commit(result.failure);
+      guard_->propose(next_.a.data());
+    }
+    together_.note_committed();
+    together_.fetch_next();
+    if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
+  } while (!guard_->review(ledger_, committed()));
+  return true;
+}
+
+StepLedger MacroStep::close() {
+  if (!keeps_ledger_) return {};
+  if (!guard_) return ledger_.close(committed());
+  const StepLedger energy =
+      ledger_.close(committed(), guard_->alpha(), guard_->withheld_J(), guard_->tolerated());
+  guard_->count(clock_.steps());
+  return energy;
+}
+
+/// Of a size that was chosen, which ends at a time of its own, or of all others.
+void MacroStep::accept(double end_s, double step_s, bool by_size) {
+  revocable_ = false;
+  std::swap(now_, next_);
+  together_.note_accepted();
+  if (by_size) {
+    clock_.advance_to(end_s, step_s);
+  } else {
+    clock_.advance(step_s);
+  }
+  if (extrapolated_) extrapolated_->observe(now_.a.data(), now_.b.data(), step_s);
+}
+
+void MacroStep::go_on() {
+  std::swap(now_, next_);
+  together_.note_accepted();
+  goes_on_ = true;
+}
+
+void MacroStep::restored() {
+  together_.note_restored();
+  stale_ = true;
+  goes_on_ = false;
+}
+
+void MacroStep::read_back() {
+  together_.note_restored();
+  goes_on_ = false;
+}
+
+StepReport MacroStep::report() const {
+  StepReport report;
+  if (plan_.is_unwatched()) {  // so that nothing else is known of it
+    report.iterations = outcomes_.empty() ? 0 : plan_.rule.budget;
+    return report;
+  }
+  bool converged = !outcomes_.empty(), by_energy = false;
+  for (const IslandOutcome& outcome : outcomes_) {
+    report.iterations = std::max(report.iterations, outcome.iterations);
+    if (!(report.residual >= outcome.gap.residual)) report.residual = outcome.gap.residual;
+    report.gap_J += outcome.gap.energy_J;
+    converged = converged && outcome.converged;
+    by_energy = by_energy || outcome.by_energy;
+    report.rescues += outcome.rescued ? 1 : 0;
+    report.rejected_trials += outcome.rejected_trials;
+  }
+  if (interface_ && !without_solves_) {
+    report.linearisations = interface_->current().linearisation_evaluations();
+  }
+  report.converged = converged;
+  if (converged) {
+    report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
+  } else if (result_.out_of_time) {
+    report.reason = StopReason::deadline;
+  }
+  return report;
+}
+
+// Within a step.
+
+void MacroStep::begin_iteration() {
+  if (extrapolated_ &&
+      (goes_on_ || plan_.rule.budget == 0 || !extrapolated_->form(start_.data()))) {
+    std::ranges::copy(now_.b, start_.begin());
+  }
+  if (acceleration_) acceleration_->begin();
+  if (interface_) begin_interface();
+}
+
+/// Where a deadline leaves no time for solves the step is one of plain waves, and as fast as theirs. Where other
+/// islands have an update of their own that stays, and those that would solve are averaged.
+void MacroStep::begin_interface() {
+  interface_->current().begin();
+  if (plan_.deadline == nullptr || method_.kind != WaveUpdate::interface) return;
+  without_solves_ = plan_.deadline->affords(Clock::now()) == DeadlineScheduler::Solve::none;
+  plan_.rule.interface = !without_solves_;
+  plan_.rule.update =
+      without_solves_ ? InnerUpdate{update_rule_of(WaveUpdate::douglas_rachford), 1.0} : update_;
+}
+
+bool MacroStep::fail(const PhaseStatus& status, int iteration) {
+  stale_ = true;
+  if (interface_ && std::exchange(revocable_, false)) interface_->current().revoke();
+  failures_.failed(status, iteration);
+  return false;
+}
+
+PhaseStatus MacroStep::energy_overflow() const {
+  return {ledger_.first_non_finite(), StepFault::not_finite, "its energy overflows"};
+}
+
+// Setting up.
+
+MacroStep::MacroStep(WaveDiscretisation& waves, const WaveCoupling& method,
+                     std::vector<double> settings, const LedgerOptions& ledger, double start_s,
+                     Failures& failures, Together& together)
+    : waves_(waves),
+      method_(method),
+      failures_(failures),
+      together_(together),
+      memory_({{2, waves.record_size()}, {6, at(waves.wave_size())}}),
+      now_{memory_.take(waves.initial_record()), memory_.take(at(waves.wave_size())),
+           memory_.take(initial_waves(waves, method))},
+      next_{memory_.take(now_.record.size()), memory_.take(now_.a.size()),
+            memory_.take(now_.b.size())},
+      u_(memory_.take(now_.b.size())),
+      b_trial_(memory_.take(now_.b.size())),
+      input_(waves.input_size(), 0.0),
+      settings_(std::move(settings)),
+      outcomes_(at(waves.system().island_count())),
+      ledger_(waves, now_.record.data(), now_.b.data(), ledger),
+      residual_(waves),
+      clock_(start_s),
+      is_driven_(together.any(waves.driven())),
+      is_repeatable_(unrepeatable_parts(waves).empty()) {}
+
+void MacroStep::prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
+                        bool keeps_ledger) {
+  method_ = method;
+  const bool interface = method.kind == WaveUpdate::interface;
+  if (interface) {
+    method_.relaxation = 1.0;
+    method_.acceleration = 0;
+  }
+  const WaveCoupling& m = method_;
+  update_ = inner_update_of(m);
+  has_tolerance_ = has_tolerance;
+  keeps_ledger_ = keeps_ledger;
+  if (m.guard) guard_.emplace(waves_, together_.slices());
+  if (m.guard && has_tolerance_) met_gap_J_.resize(outcomes_.size());
+  if (m.start == InnerStart::extrapolated) {
+    extrapolated_.emplace(waves_, run);
+    start_.assign(now_.b.begin(), now_.b.end());
+  }
+  if (m.acceleration > 0) acceleration_.emplace(waves_, m.acceleration);
+  if (InterfaceSolvers::are_needed(m)) interface_.emplace(waves_, m);
+  plan_.rule = {.budget = m.iterations,
+                .update = update_,
+                .tolerance = m.tolerance,
+                .energy_tolerance_J = m.energy_tolerance_J,
+                .tolerance_per_part = m.tolerance_per_part,
+                .accelerated = acceleration_.has_value(),
+                .interface = interface || !m.interface_islands.empty(),
+                .rescue_after = m.rescue_after};
+}
+
+void MacroStep::rewind(const WaveCoupling& method, double start_s) {
+  std::ranges::fill(outcomes_, IslandOutcome{});
+  for (const std::span<double> own : {now_.record, next_.record, now_.a, next_.a}) {
+    std::ranges::fill(own, 0.0);
+  }
+  std::ranges::copy(initial_waves(waves_, method), now_.b.begin());
+  clock_ = StepClock(start_s);
+  if (extrapolated_) extrapolated_->forget();
+  if (interface_) interface_.emplace(waves_, method_);
+  revocable_ = goes_on_ = false;
+  stale_ = true;
+}
+
+void MacroStep::bind(Executor& executor) {
+  executor_ = &executor;
+  arrays_[0] = arrays_between(now_, next_);
+  arrays_[1] = arrays_between(next_, now_);
+  for (const StepArrays& arrays : arrays_) executor.bind(arrays);
+}
+
+StepArrays MacroStep::arrays_between(const WaveState& from, const WaveState& to) {
+  return {.record = from.record.data(),
+          .next = to.record.data(),
+          .b = extrapolated_ ? start_.data() : from.b.data(),
+          .b_next = to.b.data(),
+          .u = u_.data(),
+          .b_trial = b_trial_.data(),
+          .a = to.a.data(),
+          .ledger = keeps_ledger_ ? &ledger_ : nullptr,
+          .columns = keeps_ledger_ ? ledger_.columns() : EnergyColumns{},
+          .residual = &residual_,
+          .acceleration = acceleration_ ? &*acceleration_ : nullptr,
+          .interface = interface_ ? &interface_->current() : nullptr};
+}
+
+/// The solver of the interface equation is that of the step size, and in no use where no solve fits.
+const StepArrays& MacroStep::arrays() {
+  StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
+  if (interface_) own.interface = without_solves_ ? nullptr : &interface_->current();
+  return own;
+}
+
+std::size_t MacroStep::bytes() const {
+  const std::size_t wave = now_.b.size() * sizeof(double);
+  return ledger_.bytes() + residual_.bytes() + (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
+         (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
+         (interface_ ? interface_->current().bytes() : 0) + 6 * wave +
+         outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double);
+}
+
+}  // namespace portwave

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "parallel/executor.hpp"
+#include "parallel/together.hpp"
+#include "parallel/wave_state.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/coupling/energy/guard.hpp"
+#include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/coupling/waves/anderson.hpp"
+#include "portwave/subsystems/base/staggered.hpp"
+#include "step/extrapolated_start.hpp"
+#include "step/interface_solvers.hpp"
+
+namespace portwave {
+
+/// The macro-step of wave coupling, and what it works on. In order:
+///
+///   freeze    samples external inputs and prepares every part for the step,
+///   iterate   runs the inner iteration and commits what it has found,
+///   guard     commits again, with other waves, what no energy pays for,
+///   close     makes the step final in the energy ledger,
+///   accept    makes what was committed the current state.
+///
+/// Until `accept` the current state stands, whatever fails. A single run, the replicas of an ensemble, the
+/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ in
+/// what becomes of an island that fails (`Failures`).
+class MacroStep {
+ public:
+  class Failures {
+   public:
+    /// A part, or an island for the sake of that part, has failed. Iteration −1 is before the first, and K
+    /// the commit. Either throws or takes the island out; the step is then to be begun again.
+    virtual void failed(const PhaseStatus& status, int iteration) = 0;
+    /// The part is in an island that was taken out.
+    virtual bool is_out([[maybe_unused]] int part) const { return false; }
+
+   protected:
+    ~Failures() = default;
+  };
+
+  /// States are the initial ones of the system, and waves `method.initial_waves`. All must outlive it.
+  MacroStep(WaveDiscretisation& waves, const WaveCoupling& method, std::vector<double> settings,
+            const LedgerOptions& ledger, double start_s, Failures& failures, Together& together);
+
+  /// Sets up the inner iteration of `method`, which is resolved, and the guard. `run`: what is stepped.
+  void prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
+               bool keeps_ledger);
+  /// From now on `executor` runs the tasks. To be called again when step maps or junctions have changed.
+  void bind(Executor& executor);
+  /// Another run begins: times, waves and accounts are those of a start. `set_states` writes the states into
+  /// the record that it is given.
+  template <class SetStates>
+  void begin(const WaveCoupling& method, double start_s, const SetStates& set_states) {
+    rewind(method, start_s);
+    set_states(now_.record.data());
+    ledger_.begin(now_.record.data(), now_.b.data());
+  }
+
+  // The step. False where an island was taken out.
+  bool freeze(double time_s);
+  bool iterate();
+  bool guard();
+  StepLedger close();
+  void accept(double end_s, double step_s, bool by_size);
+  /// Goes on from what was committed although the step is not closed; until the state is restored.
+  void go_on();
+  /// The current state was written: what was gone on from stands no more.
+  void restored();
+  /// All of it was read from an archive, which says whether the record is frozen.
+  void read_back();
+  /// Of the step that was committed; `out_of_time`: its deadline has ended the iteration.
+  StepReport report() const;
+
+  // What it works on.
+  WaveDiscretisation& waves() { return waves_; }
+  WaveState& now() { return now_; }
+  const WaveState& now() const { return now_; }
+  WaveState& next() { return next_; }
+  const WaveState& next() const { return next_; }
+  std::span<double> inner() { return u_; }  ///< u, of no use between steps
+  std::vector<double>& settings() { return settings_; }
+  const std::vector<double>& settings() const { return settings_; }
+  AlignedVector& input() { return input_; }
+  StepClock& clock() { return clock_; }
+  const StepClock& clock() const { return clock_; }
+  EnergyLedger& ledger() { return ledger_; }
+  const EnergyLedger& ledger() const { return ledger_; }
+  bool keeps_ledger() const { return keeps_ledger_; }
+  std::optional<PassivityGuard>& passivity_guard() { return guard_; }
+  const std::optional<PassivityGuard>& passivity_guard() const { return guard_; }
+  std::optional<InterfaceSolvers>& interface() { return interface_; }
+  std::optional<ExtrapolatedStart>& extrapolated() { return extrapolated_; }
+  bool is_accelerated() const { return acceleration_.has_value(); }
+  const InterfaceResidual& residual() const { return residual_; }
+  std::vector<IslandOutcome>& outcomes() { return outcomes_; }
+  std::span<const IslandOutcome> outcomes() const { return outcomes_; }
+  StepPlan& plan() { return plan_; }
+  const InnerUpdate& update() const { return update_; }
+  bool has_tolerance() const { return has_tolerance_; }
+  bool is_driven() const { return is_driven_; }
+  bool is_repeatable() const { return is_repeatable_; }
+  bool& stale() { return stale_; }
+  /// When the inner iteration of the last step ended, if plan().timed.
+  DeadlineScheduler::Time inner_end() const { return result_.inner_end; }
+  /// bⁿ as the iteration has started from it.
+  std::span<const double> start() const {
+    return extrapolated_ ? std::span<const double>(start_) : now_.b;
+  }
+  /// Some island takes the interface update in this step.
+  bool is_any_engaged() const { return interface_ && interface_->is_any_engaged(); }
+  /// What the step has written, before it is accepted.
+  CommittedStep committed() const {
+    return {now_.record.data(), next_.record.data(), next_.a.data(), next_.b.data()};
+  }
+  std::size_t bytes() const;
+
+ private:
+  void rewind(const WaveCoupling& method, double start_s);
+  void begin_iteration();
+  void begin_interface();
+  bool fail(const PhaseStatus& status, int iteration);
+  bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }
+  PhaseStatus energy_overflow() const;
+  bool commit_within_tanks();
+  const StepArrays& arrays();
+  StepArrays arrays_between(const WaveState& from, const WaveState& to);
+
+  WaveDiscretisation& waves_;
+  WaveCoupling method_;
+  Failures& failures_;
+  Together& together_;
+  StaggeredMemory memory_;
+  WaveState now_, next_;
+  std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
+  AlignedVector input_, start_;
+  std::vector<double> settings_;  // of settable inputs
+  std::vector<IslandOutcome> outcomes_;
+  std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
+  EnergyLedger ledger_;
+  InterfaceResidual residual_;
+  std::optional<PassivityGuard> guard_;
+  std::optional<Acceleration> acceleration_;
+  std::optional<InterfaceSolvers> interface_;  // where an island may take the interface update
+  std::optional<ExtrapolatedStart> extrapolated_;
+  Executor* executor_ = nullptr;
+  StepArrays arrays_[2];  // from each of the two to the other
+  InnerUpdate update_;
+  StepPlan plan_;
+  StepResult result_;
+  StepClock clock_;
+  bool has_tolerance_ = false;
+  bool keeps_ledger_ = false;
+  bool is_driven_ = false;       // some part here or, of slices, elsewhere
+  bool is_repeatable_ = true;    // so are all parts
+  bool stale_ = false;           // the record has seen port solves of a step that failed
+  bool goes_on_ = false;         // from a step that was not closed
+  bool without_solves_ = false;  // no solve of an interface equation fits the deadline of this step
+  bool revocable_ = false;       // the interface solver is in a step that was not accepted
+};
+
+}  // namespace portwave

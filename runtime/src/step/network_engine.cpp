@@ -1,0 +1,322 @@
+// Steps by a method without waves, on the condensed system.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <Eigen/Core>
+#include <Eigen/SparseCore>
+#include <fmt/format.h>
+
+#include "parallel/clock.hpp"
+#include "parallel/faster_of_two.hpp"
+#include "parallel/pace.hpp"
+#include "parallel/parallel_for_each.hpp"
+#include "parallel/step_profiler.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/network/condensed.hpp"
+#include "portwave/coupling/network/dynamic_iteration.hpp"
+#include "portwave/coupling/network/network_method.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+#include "step/run_certificate.hpp"
+#include "step/start_ports.hpp"
+#include "step/step_engine.hpp"
+
+namespace portwave {
+namespace {
+
+class NetworkEngine final : public StepEngine {
+ public:
+  NetworkEngine(const System& system, const StepperOptions& given)
+      : StepEngine(given.step_s),
+        options_(given),
+        condensed_(system, given.start_s),
+        has_active_(condensed_.has_active()),
+        method_(make_network_method(condensed_, given.step_s, given.method,
+                                    given.certify != Certify::none)),
+        runner_(make_block_runner(given.executor, given.threads, given.arena, method_->tasks(),
+                                  method_->shared_cost_ns())),
+        mean_(at(condensed_.size()), 0.0),
+        z_(mean_),
+        effort_(system.scalar_ports().size(), 0.0),
+        flow_(effort_.size(), 0.0),
+        start_ports_(given),
+        pace_(given.time.pace, given.interrupted) {
+    choice_.method = given.method;
+    choice_.reason = method_->description();
+    method_->set_interrupted(given.interrupted);
+    refuse_non_finite_start();
+    open_ledger();
+    if (given.profile) profiler_.emplace(*given.profile, 0);
+    if (given.time.pace > 0.0) {
+      late_.emplace(std::numeric_limits<double>::infinity(), 0.0, 1e-9 * method_->shared_cost_ns());
+    }
+  }
+
+  void component_changed(int /*part*/, double /*more_J*/) override {
+    throw std::logic_error("the method couples without waves: parts stay as they are");
+  }
+  void component_restored(int /*part*/) override {}
+
+  const StepClock& clock() const override { return method_->clock(); }
+  const System& system() const override { return condensed_.system(); }
+  int threads() const override { return runner_.threads; }
+  int tasks() const override { return runner_.tasks; }
+  const std::string& execution() const override { return runner_.description; }
+
+  std::span<const double> state(int part) override {
+    const int index = condensed_.block_of_part(part);
+    if (index < 0) return {};
+    const CondensedBlock& block = condensed_.blocks()[at(index)];
+    return method_->state().subspan(at(block.first), at(block.size));
+  }
+  EffortFlow effort_flow(int scalar_port) override {
+    if (clock().steps() == 0) return start_ports_.of(scalar_port, *this);
+    if (ports_step_ != clock().steps()) find_ports();
+    return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
+  }
+  double storage(int part) override {
+    const int block = condensed_.block_of_part(part);
+    return block < 0 ? 0.0 : method_->storage(block);
+  }
+
+  const MethodChoice& method() const override { return choice_; }
+  std::string remarks() const override { return method_->remarks(); }
+
+  bool keeps_ledger() const override { return options_.certify != Certify::none; }
+  const EnergyTotals& energy() const override { return totals_; }
+  const Certificate& certificate() const override { return certificate_; }
+  const IterationStatistics& iterations() const override { return statistics_; }
+  std::optional<DeadlineScheduler::Statistics> deadline() const override {
+    if (!late_) return std::nullopt;
+    return late_->statistics();
+  }
+  std::size_t overhead_bytes() const override {
+    return method_->bytes() +
+           (mean_.capacity() + z_.capacity() + effort_.capacity() + flow_.capacity()) *
+               sizeof(double);
+  }
+
+  StepReport step(double step_s) override {
+    if (step_s != this->step_s()) {
+      throw std::logic_error("the method couples without waves: all steps are of one size");
+    }
+    const bool timed = options_.timed || profiler_ || late_.has_value();
+    Clock::time_point start{}, ready{}, stepped{};
+    if (timed) start = await_turn(step_s);
+    if (timed) ready = Clock::now();
+    const NetworkStep done = run();
+    if (timed) stepped = Clock::now();
+    StepReport report;
+    report.iterations = done.iterations;
+    report.residual = done.residual;
+    report.converged = has_tolerance() && done.converged;
+    if (report.converged) {
+      report.reason = StopReason::tolerance;
+    } else if (done.stalled) {
+      report.reason = StopReason::stalled;
+    }
+    report.begins_window = begins_window_;
+    begins_window_ = done.ends_window;
+    if (keeps_ledger()) {
+      report.energy = done.energy;
+      report.energy.changed_J = done.energy.stored_J - totals_.final_J;
+      account(done);
+    }
+    count(report, has_tolerance(), statistics_);
+    if (timed) {
+      const Clock::time_point end = Clock::now();
+      report.times = {seconds(ready - start), seconds(stepped - ready), seconds(end - stepped)};
+      if (late_) report.slack_s = late_->finish(0, start, end);
+      if (profiler_) {
+        profiler_->end(clock().steps() - 1, {start, ready, stepped, end}, report.iterations);
+      }
+    }
+    return report;
+  }
+
+  Profile profile() override {
+    if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
+    return profiler_->profile(nullptr, nullptr, nullptr, nullptr);
+  }
+  void archive(StateArchive& archive) override {
+    method_->archive(archive);
+    archive.values(begins_window_, totals_, run_, worst_ratio_);
+    archive_findings(archive, system(), certificate_);
+    portwave::archive(archive, statistics_);
+    if (!archive.reads()) return;
+    ports_step_ = -1;
+    start_ports_.forget();
+    pace_.begin_anew();
+  }
+
+ private:
+  bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
+
+  void refuse_non_finite_start() const {
+    Issues issues;
+    for (int i = 0; i < static_cast<int>(condensed_.blocks().size()); ++i) {
+      if (std::isfinite(method_->storage(i))) continue;
+      issues.push_back(
+          {fmt::format("/subsystems/{}/initial_state", condensed_.blocks()[at(i)].part),
+           "the stored energy of this state is not finite"});
+    }
+    throw_if_any(std::move(issues));
+  }
+
+  Clock::time_point await_turn(double step_s) {
+    const Clock::time_point now = pace_.await(clock().time_s());
+    if (late_) {
+      late_->set_deadline(pace_.left_s(clock().time_s() + step_s, now));
+      late_->begin(now);
+    }
+    return now;
+  }
+
+  /// The step itself.
+  NetworkStep run() {
+    try {
+      if (!runner_.chooses) {
+        return method_->step(runner_.parallel ? *runner_.parallel : *runner_.serial);
+      }
+      const bool is_parallel = faster_.used() == FasterOfTwo::kParallel;
+      const auto start = Clock::now();
+      const NetworkStep done = method_->step(is_parallel ? *runner_.parallel : *runner_.serial);
+      window_s_ += seconds(Clock::now() - start);
+      judge_speed(done);
+      return done;
+    } catch (const NetworkFault& fault) {
+      fail(fault);
+    }
+  }
+
+  /// A window is computed in its first step: whole windows are compared, per iteration.
+  void judge_speed(const NetworkStep& done) {
+    if (!done.ends_window) return;
+    faster_.add(window_s_, 1.0 + done.iterations);
+    window_s_ = 0.0;
+  }
+
+  [[noreturn]] void fail(const NetworkFault& fault) const {
+    const bool iterates = is_iteration() && fault.iteration() >= 0;
+    throw StepError(fault.part() < 0 ? std::string() : system().name_of_part(fault.part()),
+                    clock().steps(), fault.iteration(),
+                    iterates ? iterations_of(options_.method) : StepError::kNoIterations,
+                    fault.fault(), fault.what());
+  }
+
+  /// Mean effort and flow of the step from xⁿ to xⁿ⁺¹, from z̄ = Q(xⁿ + xⁿ⁺¹)/2.
+  void find_ports() {
+    const std::span<const double> before = method_->previous_state(), after = method_->state();
+    for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] = 0.5 * (before[i] + after[i]);
+    for (const CondensedBlock& block : condensed_.blocks()) {
+      Eigen::Map<Eigen::VectorXd>(z_.data() + block.first, block.size).noalias() =
+          block.Q * Eigen::Map<const Eigen::VectorXd>(mean_.data() + block.first, block.size);
+    }
+    condensed_.ports(z_.data(), effort_, flow_);
+    ports_step_ = clock().steps();
+  }
+
+  void open_ledger() {
+    double stored = 0.0;
+    for (int i = 0; i < static_cast<int>(condensed_.blocks().size()); ++i) {
+      stored += method_->storage(i);
+    }
+    totals_.initial_J = totals_.final_J = totals_.max_J = stored;
+    totals_.max_energy_ratio = stored > 0.0 ? 1.0 : std::numeric_limits<double>::quiet_NaN();
+    certificate_.max_passivity_residual_J = -std::numeric_limits<double>::infinity();
+  }
+
+  void account(const NetworkStep& done) {
+    const StepLedger& energy = done.energy;
+    totals_.final_J = energy.stored_J;
+    totals_.max_J = std::max(totals_.max_J, energy.stored_J);
+    run_.supplied.add(energy.supplied_J);
+    run_.dissipated.add(energy.dissipated_J);
+    run_.mismatch.add(energy.mismatch_J);
+    totals_.supplied_J = run_.supplied.value();
+    totals_.dissipated_J = run_.dissipated.value();
+    totals_.mismatch_J = run_.mismatch.value();
+    if (totals_.initial_J > 0.0) {
+      totals_.max_energy_ratio = std::max(
+          totals_.max_energy_ratio, (totals_.final_J - totals_.supplied_J) / totals_.initial_J);
+    }
+    certify(done);
+  }
+
+  /// ΔH − supply that a step may have. What a converged window leaves of the coupling errors is of
+  /// the size of the tolerance; an active part has no such excuse.
+  double allowed_J(const NetworkStep& done) const {
+    constexpr double kPerTolerance = 10.0;
+    // Energies of denormal numbers have no relative precision left.
+    const double round_off_J =
+        std::max(passivity_tolerance(done.energy_scale_J), std::numeric_limits<double>::min());
+    if (!has_tolerance() || !done.converged || has_active_) return round_off_J;
+    return std::max(round_off_J,
+                    kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
+  }
+
+  /// Splitting never creates energy; what is left of the error of a dynamic iteration may.
+  void certify(const NetworkStep& done) {
+    const double residual_J = done.energy.max_passivity_residual_J;
+    const double tolerance_J = allowed_J(done);
+    certificate_.max_passivity_residual_J =
+        std::max(certificate_.max_passivity_residual_J, residual_J);
+    const double ratio = residual_J / std::max(tolerance_J, std::numeric_limits<double>::min());
+    if (ratio > worst_ratio_) {
+      worst_ratio_ = ratio;
+      certificate_.worst_passivity_step = clock().steps() - 1;  // the method has counted it
+    }
+    if (residual_J <= tolerance_J) return;
+    if (is_iteration() && !has_active_) {
+      ++certificate_.steps_with_excess;
+      if (certificate_.status == CertificateStatus::holds) {
+        certificate_.status = CertificateStatus::conditional;
+      }
+    } else {
+      certificate_.status = CertificateStatus::violated;
+      certificate_.is_part_active = true;
+    }
+  }
+
+  StepperOptions options_;
+  CondensedSystem condensed_;
+  bool has_active_;
+  std::unique_ptr<NetworkMethod> method_;
+  BlockRunner runner_;
+  FasterOfTwo faster_;
+  double window_s_ = 0.0;
+  MethodChoice choice_;
+  // Of the last step, computed when it is asked for.
+  std::vector<double> mean_, z_;
+  std::vector<double> effort_, flow_;
+  std::int64_t ports_step_ = 0;
+  StartPorts start_ports_;
+  Pace pace_;
+  std::optional<StepProfiler> profiler_;
+  std::optional<DeadlineScheduler> late_;  ///< with a pace: says how late steps were
+  bool begins_window_ = true;              ///< the next step does
+  IterationStatistics statistics_;
+  EnergyTotals totals_;
+  struct {
+    CompensatedSum supplied, dissipated, mismatch;
+  } run_;  ///< what its sums are the values of
+  Certificate certificate_;
+  double worst_ratio_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::unique_ptr<StepEngine> make_network_engine(const System& system,
+                                                const StepperOptions& options) {
+  return std::make_unique<NetworkEngine>(system, options);
+}
+
+}  // namespace portwave

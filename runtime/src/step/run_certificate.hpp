@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "parallel/island_iteration.hpp"
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// What a run has found so far; what is so from the start is not among it.
+void archive_findings(StateArchive& archive, const System& system, Certificate& certificate);
+
+/// The certificate of a run with waves, put together step by step: what the ledger finds, which
+/// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
+class RunCertificate {
+ public:
+  /// `full`: as with Certify::full. `unrepeatable`: the parts whose steps do not repeat.
+  RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
+                 const EnergyLedger& ledger, bool full, std::span<const int> unrepeatable);
+
+  const Certificate& value() const { return certificate_; }
+  void archive(StateArchive& archive) { archive_findings(archive, waves_.system(), certificate_); }
+
+  /// A step begins, from outgoing waves b.
+  void begin(std::span<const double> b) {
+    if (certifier_) waves_.interconnection().exchange(b.data(), u_start_.data());
+  }
+  /// With Certify::full: step `index`, which `record` was frozen for, is in the ledger as `energy`.
+  void examine(double* record, std::int64_t index, std::span<const IslandOutcome> outcomes,
+               const StepLedger& energy, bool accelerated);
+  /// What the ledger has found so far.
+  void take(const EnergyLedger& ledger) {
+    certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
+    if (ledger.found_at() == ledger.steps() - 1) take_findings(ledger);
+  }
+  /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most
+  /// of the gap.
+  void note_miss(std::int64_t index, const StepReport& report, InterfaceResidual::Share share);
+
+ private:
+  void take_findings(const EnergyLedger& ledger);
+  void condition();
+
+  const WaveDiscretisation& waves_;
+  Certificate certificate_;
+  // With Certify::full only.
+  std::optional<StepCertifier> certifier_;
+  AlignedVector u_start_;
+  std::vector<int> iterations_by_island_;
+};
+
+}  // namespace portwave

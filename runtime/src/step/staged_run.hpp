@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave {
+
+/// What wave coupling steps with: the system and the options as they were given, or, with more than
+/// one stage or with substeps, the staged system with impedances and initial waves for each stage.
+class StagedRun {
+ public:
+  /// `system` must outlive it. Errors: ConfigError of staged_system.
+  StagedRun(const System& system, const StepperOptions& options);
+
+  const System& given() const { return *given_; }
+  const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
+  const StepperOptions& options() const { return options_; }
+
+  /// The staged system, given away. Precondition: more than one stage, or substeps.
+  System take_stepped() { return std::move(*staged_); }
+
+  /// A part of the given system has become another one.
+  void component_changed(int part);
+
+  int stages() const { return stages_; }
+  /// Of the stepped system: a scalar port of the given one at a stage.
+  int port(int scalar_port, int stage) const;
+  /// √bᵢ: what the variables of a stage are times those of the part.
+  double weight(int stage) const;
+  /// Values by scalar port of the given system, at every stage; those that are by port of the
+  /// stepped one stay as they are.
+  std::vector<double> at_all_stages(std::span<const double> by_port) const;
+
+ private:
+  const System* given_;
+  StepperOptions options_;
+  int stages_ = 1;
+  std::unique_ptr<System> staged_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/system/state_constraints.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave {
+
+class StateArchive;
+class StepEngine;
+
+/// Looks whether states are at odds with what rigid joints ask of them (StateConstraints): at the start,
+/// where a source that enters a constraint jumps, and after a part or the state has been changed from
+/// outside. Refuses them, or notes that they were stepped as they are (Start).
+class StartCheck {
+ public:
+  /// Null where nothing is tied, and no state can change that.
+  static std::unique_ptr<StartCheck> made(StepEngine& engine, const StepperOptions& options);
+
+  StartCheck(StepEngine& engine, const StepperOptions& options, StateConstraints constraints);
+
+  /// At the start. Errors: ConfigError.
+  void begin();
+  /// Before a step of `step_s`, or of steps that choose their size, before one of up to so much. Returns a
+  /// time at which it is to end at the latest: where a source jumps.
+  /// Errors: StepError, where the states are at odds or the step leads over a jump.
+  double before_step(double step_s);
+  /// A part is about to become another one, or is that now.
+  void part_changes(int part);
+  void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
+  /// What was noted so far, of a run that goes on here.
+  void take_notes(const StartsAtOdds& notes) { notes_ = notes; }
+
+  const StateConstraints& constraints() const { return constraints_; }
+  const StartsAtOdds& notes() const { return notes_; }
+  void archive(StateArchive& archive);
+
+ private:
+  /// A source in a constraint.
+  struct Source {
+    int part = 0, channel = 0;
+    double amplitude = 0.0;  ///< as far as it is known
+    double held = 0.0;       ///< of a settable one: when it was looked at last
+    bool is_settable = false, is_controlled = false, may_jump = false;
+    // Of one that a signal drives: its last change, which is a jump unless its neighbours are alike.
+    double change = 0.0, change_before = 0.0;
+    std::int64_t changed_in = 0, interval = 0;  ///< in steps, or samples
+  };
+  /// What jumps in a constraint, and what it comes to.
+  struct SourceJump {
+    int source;
+    double time_s, before, after;
+  };
+
+  StateInstant now(double time_s) const;
+  double value(int part, int channel, double time_s) const;
+  double value(const Source& source, double time_s) const {
+    return value(source.part, source.channel, time_s);
+  }
+  void begin_sources();
+  void refresh();
+  void look(double share);
+  void look_at_change();
+  void look_at_held();
+  std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
+  void tell_jump(const SourceJump& jump);
+  bool counts(const StateConstraints::Odds& odds) const;
+  bool is_without_domain(const StateConstraints::Odds& odds) const;
+  std::string text(const StateConstraints::Odds& odds, const StateInstant& at) const;
+  void refuse_or_note(const StateConstraints::Odds& odds, const StateInstant& at,
+                      const std::string& before);
+  double tolerated_share() const;
+  double largest_energy_J() const;
+
+  StepEngine& engine_;
+  const StepperOptions options_;
+  StateConstraints constraints_;
+  std::vector<Source> sources_;  // as those of the constraints
+  bool is_due_ = false;          // the state came from outside, or is that of other parts
+  std::vector<double> left_;     // by constraint: what steps had left of it before
+  bool has_changed_ = false;     // the constraints have, with a part
+  bool has_settable_ = false, has_jumping_ = false;
+  std::int64_t noted_in_ = -1;  // step
+  StartsAtOdds notes_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// What the steps of a stepper follow from, beside where they stand: the system, with the parameters of
+/// its parts, its inputs and the laws of its couplings, and the options that steps depend on. Two
+/// steppers whose identities are equal go on alike from one snapshot.
+///
+/// It is kept as numbers that stand for these; what they are called is known to whoever has the system.
+/// Not in it: where a run starts (initial states and waves, the first energy of tanks, what blocks of a
+/// signal graph start with), as a snapshot brings its own; threads and the like, on which no result
+/// depends; and what callbacks do, as nobody can look into them.
+class StepIdentity {
+ public:
+  StepIdentity() = default;
+  /// `given`: the options of the stepper. `resolved`: the method in use.
+  StepIdentity(const System& system, const StepperOptions& given, const CouplingMethod& resolved);
+  /// Of the options alone.
+  StepIdentity(const StepperOptions& given, const CouplingMethod& resolved);
+
+  friend bool operator==(const StepIdentity&, const StepIdentity&) = default;
+  std::uint64_t digest() const;
+  /// What differs in another one, part by part and option by option, the first few by name. This one is
+  /// that of the arguments. Empty where they are equal.
+  std::string difference(const StepIdentity& other, const System& system,
+                         const StepperOptions& given, const CouplingMethod& resolved) const;
+  /// Errors, reading: StateArchive::Mismatch.
+  void archive(StateArchive& archive);
+
+ private:
+  std::vector<std::uint64_t> parameters_of(std::size_t part) const;
+  void add_parts(const System& system);
+  void add_junctions(const System& system);
+
+  std::vector<std::uint64_t> options_;
+  std::vector<std::uint64_t> shapes_;  // by part: its name, type, states, ports, inputs
+  // Parameters, by part: one of some sets, each of which begins somewhere in `values_`. Sets are in the
+  // order of the parts that have them first, and no two are equal.
+  std::vector<std::uint32_t> set_of_part_;
+  std::vector<std::uint64_t> set_begin_;
+  std::vector<std::uint64_t> values_;
+  std::vector<std::uint64_t> inputs_;                          // of all parts, channel by channel
+  std::vector<std::uint64_t> junction_ports_, junction_laws_;  // by junction
+};
+
+}  // namespace portwave

@@ -1,0 +1,670 @@
+#include "portwave/runtime/step/stepper.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "parallel/expect_number.hpp"
+#include "portwave/coupling/system/exchange.hpp"
+#include "portwave/runtime/parallel/arena.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+#include "ranks/rank_together.hpp"
+#include "signals/signal_run.hpp"
+#include "step/event_watch.hpp"
+#include "step/rank_agreement.hpp"
+#include "step/start_check.hpp"
+#include "step/step_engine.hpp"
+#include "step/stepper_options.hpp"
+
+namespace portwave {
+namespace {
+
+bool is_shared(const StepperOptions& options) {
+  return options.ranks != nullptr && options.ranks->size() > 1;
+}
+
+std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
+  checked(system, options);
+  StepperOptions chosen = options;
+  if (options.arena == nullptr) chosen.threads = threads_allowed(options.threads);
+  if (is_shared(options)) expect_same_inputs(system, chosen);
+  if (!options.method.couples_by_waves()) return make_network_engine(system, chosen);
+  if (options.method.waves().stages == 0) {
+    chosen.method.waves().stages = chosen_stages(system, options);
+  }
+  return make_wave_engine(system, chosen);
+}
+
+}  // namespace
+
+void StepEngine::state_at(int part, double /*time_s*/, std::span<double> state) {
+  std::ranges::copy(this->state(part), state.begin());
+}
+
+EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
+  return effort_flow(scalar_port);
+}
+
+/// Of the histogram what is not 0.
+void archive(StateArchive& archive, IterationStatistics& statistics) {
+  IterationStatistics& s = statistics;
+  const auto end = [&s] {
+    return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
+  };
+  if (archive.reads()) std::ranges::fill(s.histogram, 0);
+  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
+                 s.rescues, s.not_converged);
+  constexpr const char* kWhat = "the number of steps or iterations so far";
+  archive.expect_counts({s.steps, s.windows, s.total, s.max, s.rejected_trials, s.linearisations,
+                         s.rescues, s.not_converged},
+                        kWhat);
+  archive.array(std::span(s.histogram.begin(), end()));
+  for (const std::int64_t count : s.reasons) archive.expect_counts({count}, kWhat);
+  for (auto count = s.histogram.begin(); count != end(); ++count) {
+    archive.expect_counts({*count}, kWhat);
+  }
+}
+
+void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
+  ++statistics.steps;
+  if (!report.begins_window) return;
+  ++statistics.windows;
+  statistics.total += report.iterations;
+  statistics.max = std::max(statistics.max, report.iterations);
+  ++statistics.histogram[static_cast<std::size_t>(
+      std::min(report.iterations, IterationStatistics::kHistogram - 1))];
+  ++statistics.reasons[static_cast<std::size_t>(report.reason)];
+  if (has_tolerance && !report.converged) ++statistics.not_converged;
+}
+
+namespace {
+
+/// Reads sensors off an engine, which stays where it is when its stepper is moved.
+SignalRun::Reader reader_of(StepEngine& engine) {
+  return [&engine](const Sensor& sensor) -> double {
+    switch (sensor.kind) {
+      case Sensor::Kind::state:
+        return engine.state(sensor.part)[at(sensor.index)];
+      case Sensor::Kind::effort:
+        return engine.effort_flow(sensor.index).effort;
+      case Sensor::Kind::flow:
+        return engine.effort_flow(sensor.index).flow;
+      case Sensor::Kind::storage:
+        break;
+    }
+    double stored = engine.storage(sensor.part);
+    for (int i = 1; i <= sensor.index; ++i) stored += engine.storage(sensor.part + i);
+    return stored;
+  };
+}
+
+}  // namespace
+
+double read(StepEngine& engine, const ScalarChannel& channel) {
+  switch (channel.kind) {
+    case ScalarChannel::Kind::state:
+      return engine.state(channel.part)[at(channel.index)];
+    case ScalarChannel::Kind::effort:
+      return engine.effort_flow(channel.index).effort;
+    case ScalarChannel::Kind::flow:
+      return engine.effort_flow(channel.index).flow;
+    case ScalarChannel::Kind::incident:
+      return engine.waves()->incident(channel.index);
+    case ScalarChannel::Kind::outgoing:
+      return engine.waves()->outgoing(channel.index);
+    case ScalarChannel::Kind::storage:
+      break;
+  }
+  return engine.storage(channel.part);
+}
+
+namespace {
+
+/// The multiple of a period at a time or, but for rounding, before it.
+std::int64_t multiple_before(double time_s, double period_s) {
+  constexpr double kMost = 9e15;
+  const double ratio = time_s / period_s;
+  const double rounding = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * std::abs(ratio);
+  return static_cast<std::int64_t>(std::clamp(std::floor(ratio + rounding), -kMost, kMost));
+}
+
+bool has_defect_anywhere(Ranks& ranks, bool here) {
+  const std::vector<char> all = gather_values(ranks, static_cast<char>(here ? 1 : 0));
+  return std::ranges::any_of(all, [](char own) { return own != 0; });
+}
+
+/// Whether what a part gives at its ports depends on what it is given there in another way.
+bool have_other_feedthrough(const Component& a, const Component& b) {
+  const Subsystem *const x = a.port_hamiltonian(), *const y = b.port_hamiltonian();
+  if (x == nullptr || y == nullptr) return false;
+  const auto differ = [](const SparseMatrix& M, const SparseMatrix& N) {
+    return SparseMatrix(M - N).squaredNorm() != 0.0;
+  };
+  return x->has_port_laws() || !x->constant_structure() || x->linear_form().E != nullptr ||
+         differ(x->structure().S, y->structure().S) || differ(x->structure().N, y->structure().N);
+}
+
+/// Of slices every rank looks at its own, and the others hear of it.
+std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptions& options) {
+  auto check = StartCheck::made(engine, options);
+  const bool is_slice = engine.system().slice() != nullptr && is_shared(options);
+  std::exception_ptr defect;
+  try {
+    if (check != nullptr) check->begin();
+  } catch (const ConfigError&) {
+    defect = std::current_exception();
+  }
+  const bool has_defect = defect != nullptr;
+  const bool anywhere = is_slice && has_defect_anywhere(*options.ranks, has_defect);
+  if (has_defect) std::rethrow_exception(defect);
+  if (anywhere) throw SliceDefects("the slice of another rank has defects");
+  return check;
+}
+
+void expect_finite_time(double time_s) {
+  if (std::isfinite(time_s)) return;
+  throw std::invalid_argument(
+      fmt::format("the time to step to must be finite, got {} s: a run would never come to it",
+                  shown_number(time_s)));
+}
+
+void expect_part(const System& system, int part) {
+  expect_number("part", part, system.parts().size());
+}
+
+void expect_scalar_port(const System& system, int port) {
+  expect_number("scalar port", port, system.scalar_ports().size());
+}
+
+void expect_to_end(const StepEngine* engine) noexcept {
+  if (engine != nullptr) engine->activity().expect_to_end("a stepper");
+}
+
+void refuse_non_finite(double value) {
+  if (std::isfinite(value)) return;
+  throw std::invalid_argument(fmt::format("an input must be finite, got {}", shown_number(value)));
+}
+
+}  // namespace
+
+Stepper::Stepper(const System& system, const StepperOptions& options)
+    : engine_(make_engine(system, options)), options_(options) {
+  for (const Part& part : system.parts()) {
+    gradient_.resize(std::max(gradient_.size(), part.initial_state.size()));
+  }
+  if (options.signals != nullptr) {
+    signals_every_s_ = options.sizes ? options.signals_every_s : 0.0;
+    const double period_s = options.sizes ? options.signals_every_s : options.step_s;
+    signals_ = std::make_unique<SignalRun>(
+        options.signals, period_s, multiple_before(options.start_s, period_s), reader_of(*engine_));
+    sample_if_possible();
+  }
+  if (std::vector<Watch> watches = watches_of(system, options); !watches.empty()) {
+    const SignalRun* const signals = signals_.get();
+    events_ = std::make_unique<EventWatch>(
+        std::move(watches),
+        [read = reader_of(*engine_), signals](const Watch& watch) {
+          return watch.signal >= 0 ? signals->values()[at(watch.signal)] : read(watch.of);
+        },
+        system);
+  }
+  start_check_ = checked_start(*engine_, options);
+  if (!is_shared(options)) return;
+  expect_same_stepper(*this, *options.ranks);
+  engine_->ranks()->lead();
+}
+
+Stepper::Stepper(System&& system, const StepperOptions& options)
+    : Stepper(std::make_unique<System>(std::move(system)), options) {}
+Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)
+    : Stepper(std::as_const(*system), options) {
+  own_system_ = std::move(system);
+}
+Stepper::~Stepper() {
+  if (engine_ != nullptr) engine_->activity().expect_to_end("a stepper");
+}
+Stepper::Stepper(Stepper&&) noexcept = default;
+Stepper& Stepper::operator=(Stepper&&) noexcept = default;
+
+Stepper::Engine::Engine(std::unique_ptr<StepEngine> made) : unique_ptr(std::move(made)) {}
+Stepper::Engine::~Engine() = default;
+Stepper::Engine::Engine(Engine&& other) noexcept
+    : unique_ptr((expect_to_end(other.get()), std::move(other))) {}
+Stepper::Engine& Stepper::Engine::operator=(Engine&& other) noexcept {
+  expect_to_end(get());
+  expect_to_end(other.get());
+  unique_ptr::operator=(std::move(other));
+  return *this;
+}
+
+StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinity()); }
+
+StepReport Stepper::step_to(double limit_s) {
+  Acting acting(engine_->activity(), Activity::Kind::step);
+  if (signals_ == nullptr && events_ == nullptr && observers_.empty() && start_check_ == nullptr) {
+    const StepReport report = engine_->step_towards(limit_s);
+    look();
+    return report;
+  }
+  const double start_s = time_s();
+  if (signals_ != nullptr) {
+    sample_signals();
+    limit_s = std::min(limit_s, next_sample_s());
+  }
+  if (start_check_ != nullptr) {
+    const double most_s = std::min(options_.step_s, limit_s - start_s);
+    limit_s = std::min(limit_s, start_check_->before_step(most_s));
+  }
+  const StepReport report = engine_->step_towards(limit_s);
+  look();
+  if (signals_ != nullptr) sample_if_possible();
+  if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  if (!observers_.empty()) {
+    acting.be(Activity::Kind::told);
+    tell(report);
+  }
+  return report;
+}
+
+StepReport Stepper::step(double step_s) {
+  if (!(step_s > 0.0) || !std::isfinite(step_s)) {
+    throw std::invalid_argument(
+        fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
+  }
+  Acting acting(engine_->activity(), Activity::Kind::step);
+  if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");
+  if (signals_ != nullptr) {
+    throw std::logic_error("controllers are sampled every step: all must be of one size");
+  }
+  const double start_s = time_s();
+  if (start_check_ != nullptr) start_check_->before_step(step_s);
+  const StepReport report = engine_->step(step_s);
+  look();
+  if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  if (!observers_.empty()) {
+    acting.be(Activity::Kind::told);
+    tell(report);
+  }
+  return report;
+}
+
+/// The energy of what a part did since the start (CouplingLooks::moved_J).
+double Stepper::motion_of(int part) {
+  const Part& own = system().parts()[at(part)];
+  const Subsystem* const physics = own.port_hamiltonian();
+  if (physics == nullptr) return std::abs(engine_->storage(part));
+  const std::vector<double>& start = own.initial_state;
+  const double change_J = engine_->storage(part) - physics->storage(start.data());
+  if (physics->linear_form().E != nullptr) return std::abs(change_J);
+  const std::span<const double> x = engine_->state(part);
+  physics->gradient(start.data(), gradient_.data());
+  double along_J = 0.0;
+  for (std::size_t i = 0; i < start.size(); ++i) along_J += gradient_[i] * (x[i] - start[i]);
+  const double bent_J = change_J - along_J;
+  return std::max(std::abs(change_J), std::isfinite(bent_J) ? std::abs(bent_J) : 0.0);
+}
+
+void Stepper::look() noexcept {
+  if (!std::has_single_bit(static_cast<std::uint64_t>(step_index()))) return;
+  if (waves() == nullptr) return;
+  try {
+    ++looks_.count;
+    if (const auto residual = engine_->coupling_residual()) {
+      looks_.residual = std::max(looks_.residual, *residual);
+    }
+    if (!keeps_ledger() || system().slice() != nullptr) return;
+    double moved_J = 0.0;
+    for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
+      moved_J += motion_of(i);
+    }
+    looks_.moved_J = std::max(looks_.moved_J, moved_J);
+  } catch (...) {  // the step stands: what a part throws here it throws in the next one, too
+  }
+}
+
+void Stepper::tell(const StepReport& report) const {
+  for (const auto& observer : observers_) observer(*this, report);
+}
+
+void Stepper::on_step(std::function<void(const Stepper&, const StepReport&)> observer) {
+  engine_->activity().expect_none();
+  observers_.push_back(std::move(observer));
+}
+
+void Stepper::clear_observers() {
+  engine_->activity().expect_none();
+  observers_.clear();
+}
+
+/// Infinite where samples do not limit the size of steps.
+double Stepper::next_sample_s() const {
+  if (signals_every_s_ == 0.0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(signals_->multiple(sampled_ + 1)) * signals_every_s_;
+}
+
+void Stepper::sample_signals() {
+  std::int64_t sample = step_index();
+  if (signals_every_s_ > 0.0) {
+    if (sampled_ >= 0 && time_s() < next_sample_s()) return;
+    sample = sampled_ + 1;
+  }
+  if (sampled_ == sample) return;
+  if (const SampleFault fault = signals_->sample(sample, time_s()); !fault.ok()) {
+    throw StepError::of_signal(signals_->graph().nodes()[at(fault.node)].name, step_index(),
+                               fault.threw ? StepFault::threw : StepFault::not_finite,
+                               fault.detail);
+  }
+  sampled_ = sample;
+  if (signals_->actuate(engine_->settings())) engine_->settings_changed();
+}
+
+void Stepper::sample_if_possible() {
+  try {
+    sample_signals();
+  } catch (const StepError&) {
+    // The step that was made stands. The next one samples anew, and fails.
+  }
+}
+
+std::span<const double> Stepper::signals() const {
+  return signals_ == nullptr ? std::span<const double>() : signals_->values();
+}
+
+std::span<const Watch> Stepper::watches() const {
+  return events_ == nullptr ? std::span<const Watch>() : events_->watches();
+}
+
+std::span<const Event> Stepper::events() const {
+  return events_ == nullptr ? std::span<const Event>() : events_->events();
+}
+
+std::span<const EventCount> Stepper::event_counts() const {
+  return events_ == nullptr ? std::span<const EventCount>() : events_->counts();
+}
+
+InputSlot Stepper::find_input(std::string_view path) const {
+  const auto inputs = system().settable_inputs();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    names.push_back(system().input_label(inputs[i]));
+    if (names.back() == path) return {static_cast<int>(i)};
+  }
+  std::string what = fmt::format("no settable input is named \"{}\".", path);
+  if (names.empty()) what += " The system has none";
+  throw std::out_of_range(what + NameSearch(std::move(names)).did_you_mean(path));
+}
+
+std::span<double> Stepper::settings() const {
+  const std::span<double> settings = engine_->settings();
+  if (settings.empty() && !system().settable_inputs().empty()) {
+    throw std::logic_error("the method couples without waves: inputs are functions of time only");
+  }
+  return settings;
+}
+
+void Stepper::set_input(InputSlot input, double value) {
+  const std::span<double> held = settings();
+  if (input.slot < 0 || at(input.slot) >= held.size()) {
+    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
+                                        held.size(), input.slot));
+  }
+  refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
+  if (held[at(input.slot)] == value) return;
+  held[at(input.slot)] = value;
+  engine_->settings_changed();
+}
+
+double Stepper::input(InputSlot input) const {
+  const std::span<double> held = settings();
+  if (input.slot < 0 || at(input.slot) >= held.size()) {
+    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
+                                        held.size(), input.slot));
+  }
+  return held[at(input.slot)];
+}
+
+void Stepper::set_inputs(std::span<const double> values) {
+  const std::span<double> held = settings();
+  if (values.size() != held.size()) {
+    throw std::out_of_range(fmt::format(
+        "the system has {} settable inputs, and {} values are given", held.size(), values.size()));
+  }
+  for (const double value : values) refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
+  if (std::ranges::equal(values, held)) return;
+  std::ranges::copy(values, held.begin());
+  engine_->settings_changed();
+}
+
+double& Stepper::setting(int part, int channel) const {
+  const int slot = system().find_setting(part, channel);
+  if (slot < 0) {
+    throw std::out_of_range(
+        fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
+  }
+  return settings()[at(slot)];
+}
+
+void Stepper::set_input(int part, int channel, double value) {
+  double& held = setting(part, channel);
+  refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
+  if (held == value) return;
+  held = value;
+  engine_->settings_changed();
+}
+
+double Stepper::input(int part, int channel) const { return setting(part, channel); }
+
+void Stepper::set_component(int part, std::shared_ptr<const Component> component) {
+  const auto parts = system().parts();
+  if (part < 0 || at(part) >= parts.size()) {
+    throw std::out_of_range(fmt::format("there is no part {} of {}", part, parts.size()));
+  }
+  if (own_system_ == nullptr) {
+    throw std::logic_error(
+        "the system is somebody else's: a stepper exchanges parts of a system that it has taken "
+        "over, as in Stepper(std::move(system), options)");
+  }
+  const Acting acting(engine_->activity(), Activity::Kind::change);
+  const std::shared_ptr<const Component> present = parts[at(part)].component;
+  std::string defect = component == nullptr ? "there is none" : std::string();
+  if (defect.empty()) defect = exchange_defect(*present, *component);
+  if (defect.empty() && component->port_hamiltonian() == nullptr) {
+    defect = "it is opaque, and the account of its energy would not close";
+  }
+  if (defect.empty()) {
+    const Issues issues = component->check_initial_state(state(part).data());
+    if (!issues.empty()) defect = "it cannot be in this state: " + issues.front().what;
+  }
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(fmt::format(
+        "the component cannot take the place of part \"{}\": {}", parts[at(part)].name, why));
+  };
+  if (!defect.empty()) refuse(defect);
+  const double* const x = state(part).data();
+  const double more_J =
+      component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
+  if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
+  if (start_check_ != nullptr) start_check_->part_changes(part);
+  exchange_component(*own_system_, part, component);
+  try {
+    engine_->component_changed(part, more_J);
+  } catch (const std::exception& error) {
+    exchange_component(*own_system_, part, present);
+    engine_->component_restored(part);
+    if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) refuse(error.what());
+    throw;
+  }
+  identity_.reset();
+  const StartsAtOdds notes = starts_at_odds();
+  if (start_check_ == nullptr || have_other_feedthrough(*present, *component)) {
+    start_check_ = StartCheck::made(*engine_, options_);
+  }
+  if (start_check_ == nullptr) return;
+  start_check_->take_notes(notes);
+  start_check_->part_has_changed(part);
+}
+
+StepReport Stepper::step_towards(double limit_s) {
+  if (step_sizes() == nullptr) {
+    throw std::logic_error("all steps are of one size: none can be made to end at a given time");
+  }
+  expect_finite_time(limit_s);
+  if (!(limit_s > time_s())) {
+    throw std::out_of_range(
+        fmt::format("a step towards {:g} s was asked for at {:g} s", limit_s, time_s()));
+  }
+  return step_to(limit_s);
+}
+
+std::optional<StepReport> Stepper::step_if_before(double end_s) {
+  expect_finite_time(end_s);
+  const double most_s = static_cast<double>(StateArchive::kMostSteps) * options_.step_s;
+  if (end_s - time_s() > most_s) {
+    throw std::invalid_argument(
+        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, which no run comes to", end_s,
+                    options_.step_s));
+  }
+  if (step_sizes() != nullptr) {
+    if (!(time_s() < end_s)) return std::nullopt;
+    return step_towards(end_s);
+  }
+  const double left = end_s - time_s();
+  const double rounding_s =
+      4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(end_s), std::abs(time_s()));
+  const double same_s = std::max(1e-9 * options_.step_s, rounding_s);
+  if (!(left > same_s)) return std::nullopt;
+  return left >= options_.step_s - same_s ? step() : step(left);
+}
+
+void Stepper::run_until(double end_s) {
+  while (step_if_before(end_s)) {
+  }
+}
+
+namespace {
+
+void check_within_last_step(const StepEngine& engine, double time_s) {
+  if (engine.step_sizes() == nullptr) {
+    throw std::logic_error("all steps are of one size: there are states at their ends only");
+  }
+  const StepClock& clock = engine.clock();
+  const double end_s = clock.time_s();
+  if (!(time_s >= end_s - clock.last_step_s() * (1.0 + 1e-9) && time_s <= end_s)) {
+    throw std::out_of_range(
+        fmt::format("{:g} s is not within the last step, which led to {:g} s", time_s, end_s));
+  }
+}
+
+}  // namespace
+
+void Stepper::state_at(int part, double time_s, std::span<double> state) const {
+  check_within_last_step(*engine_, time_s);
+  expect_part(system(), part);
+  expect_room(at(system().parts()[at(part)].component->signature().state_size()), state.size());
+  engine_->state_at(part, time_s, state);
+}
+
+EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
+  check_within_last_step(*engine_, time_s);
+  expect_scalar_port(system(), scalar_port);
+  return engine_->port_at(scalar_port, time_s);
+}
+
+void Stepper::run(std::int64_t steps) {
+  if (steps < 0 || steps > StateArchive::kMostSteps) {
+    throw std::invalid_argument(
+        fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
+  }
+  for (std::int64_t i = 0; i < steps; ++i) step();
+}
+
+const System& Stepper::system() const { return engine_->system(); }
+std::int64_t Stepper::step_index() const { return engine_->clock().steps(); }
+double Stepper::time_s() const { return engine_->clock().time_s(); }
+int Stepper::threads() const { return engine_->threads(); }
+int Stepper::tasks() const { return engine_->tasks(); }
+const std::string& Stepper::execution() const { return engine_->execution(); }
+
+std::span<const double> Stepper::state(int part) const {
+  expect_part(system(), part);
+  return engine_->state(part);
+}
+
+std::span<const double> Stepper::state(std::string_view part) const {
+  const int index = system().find_part(part);
+  if (index >= 0) return state(index);
+  if (const CutName* const cut = system().find_cut(part)) return state_of_cut(*cut);
+  std::vector<std::string> names;
+  for (const Part& own : system().parts()) names.push_back(own.name);
+  for (const CutName& cut : system().cuts()) names.push_back(cut.name);
+  throw std::out_of_range(fmt::format("no part is named {}.{}", in_quotes(part),
+                                      NameSearch(std::move(names)).did_you_mean(part)));
+}
+
+std::span<const double> Stepper::state_of_cut(const CutName& cut) const {
+  std::vector<double>& whole = whole_states_[cut.name];
+  whole.clear();
+  for (const CutName::State& own : cut.states) {
+    whole.push_back(state(cut.first_part + own.piece)[at(own.index)]);
+  }
+  return whole;
+}
+
+double Stepper::effort(int scalar_port) const {
+  expect_scalar_port(system(), scalar_port);
+  return engine_->effort_flow(scalar_port).effort;
+}
+double Stepper::flow(int scalar_port) const {
+  expect_scalar_port(system(), scalar_port);
+  return engine_->effort_flow(scalar_port).flow;
+}
+double Stepper::storage(int part) const {
+  expect_part(system(), part);
+  return engine_->storage(part);
+}
+
+const WaveView* Stepper::waves() const { return engine_->waves(); }
+WaveView* Stepper::waves() { return engine_->waves(); }
+const MethodChoice& Stepper::method() const { return engine_->method(); }
+std::string Stepper::remarks() const { return engine_->remarks(); }
+
+const StartsAtOdds& Stepper::starts_at_odds() const {
+  static const StartsAtOdds none;
+  return start_check_ == nullptr ? none : start_check_->notes();
+}
+
+bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
+const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
+const Certificate& Stepper::certificate() const { return engine_->certificate(); }
+std::string Stepper::name_of_part(int number) const { return engine_->name_of_part(number); }
+const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
+const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_sizes(); }
+std::optional<Resolution> Stepper::resolution() const { return engine_->resolution(); }
+std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
+  return engine_->deadline();
+}
+Profile Stepper::profile() const {
+  const Acting acting(engine_->activity(), Activity::Kind::step);
+  return engine_->profile();
+}
+
+std::size_t Stepper::overhead_bytes() const {
+  return engine_->overhead_bytes() + (events_ == nullptr ? 0 : events_->bytes());
+}
+
+}  // namespace portwave

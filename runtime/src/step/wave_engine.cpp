@@ -1,0 +1,313 @@
+#include "step/wave_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "step/wave_start.hpp"
+
+namespace portwave {
+namespace {
+
+/// " q = 1 m, p = 2 kg m/s", of what has a name.
+std::string text_of_values(std::span<const double> values, auto name_and_unit) {
+  constexpr std::size_t kMost = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(values.size(), kMost); ++i) {
+    const auto& [name, unit] = name_and_unit(i);
+    text += fmt::format("{}{} = {:.6g}{}{}", i == 0 ? " " : ", ", name, values[i],
+                        unit.empty() ? "" : " ", unit);
+  }
+  return values.size() > kMost ? text + ", …" : text;
+}
+
+/// Where a solve failed, in a few words.
+std::string text_of_failed(const FailedSolve& solve, const Signature& signature) {
+  std::string text;
+  if (std::isfinite(solve.residual)) {
+    text = fmt::format("{:.2g} of the terms of its equations are left", solve.residual);
+  }
+  if (!solve.state.empty()) {
+    text += text.empty() ? "from" : ", from";
+    text += text_of_values(solve.state, [&](std::size_t i) {
+      return std::pair(signature.states[i].name, signature.states[i].unit);
+    });
+  }
+  if (solve.inputs.empty() || solve.inputs.size() != signature.inputs.size()) return text;
+  return text + (text.empty() ? "with" : ", with") +
+         text_of_values(solve.inputs, [&](std::size_t i) {
+           return std::pair(signature.inputs[i].name, signature.inputs[i].unit);
+         });
+}
+
+}  // namespace
+
+StepReport WaveEngine::step(double step_s) {
+  const Together::Order order(*together_, Together::Order::Kind::step, step_s);
+  if (step_s != waves_.step_s()) use(step_s);
+  retune();  // not on the step's time
+  Moments moments;
+  if (is_timed()) moments.start = await_turn(step_s);
+
+  step_.freeze(step_.clock().time_s());
+  iterate(moments);
+  guard_step();
+  StepReport report = step_.report();
+  book(report, step_.clock().time_s() + step_s, step_s);
+
+  if (is_timed()) note_times(report, moments);
+  return report;
+}
+
+StepReport WaveEngine::step_towards(double limit_s) {
+  if (!sizes_) return step(StepEngine::step_s());
+  const Together::Order order(*together_, Together::Order::Kind::step_towards, limit_s);
+  return sizes_->step(limit_s);
+}
+
+/// The inner iteration, and the commit into the next state.
+void WaveEngine::iterate(Moments& moments) {
+  if (is_timed()) {
+    moments.ready = Clock::now();
+    if (profiler_) profiler_->begin(step_.clock().steps());
+  }
+  if (looks_at_all()) together_->fetch();
+  StepPlan& plan = step_.plan();
+  plan.timed = is_timed();
+  if (sizes_) {
+    plan.rule.tolerance = AdaptiveSteps::kResidualTolerance;
+    plan.rule.energy_tolerance_J =
+        std::max(options_.method.waves().energy_tolerance_J, sizes_->gap_tolerance_J());
+  }
+  step_.iterate();
+  certificate_->begin(step_.start());
+  moments.inner_end = step_.inner_end();
+}
+
+/// Within what tanks have.
+void WaveEngine::guard_step() {
+  step_.guard();
+  if (looks_at_all()) together_->fetch_next();
+}
+
+/// The step has happened: a step of `step_s` that leads to `end_s`.
+void WaveEngine::book(StepReport& report, double end_s, double step_s) {
+  const StepClock& clock = step_.clock();
+  report.step_s = step_s;
+  report.energy = step_.close();
+  if (watch_ && step_.keeps_ledger()) watch_->note_energy(clock.steps(), report.energy);
+  if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {
+    watch_->look_closely(clock.steps());
+  }
+  const bool watched = is_watched() && together_->is_first();
+  if (watched) {
+    watch_->look(clock.steps(), record(), incident(), next());
+  }
+  step_.accept(end_s, step_s, sizes_.has_value());
+  states_.forget();
+  if (watched && together_->is_alone()) {
+    watch_->look_at_ports(step_.now().a.data(), step_.now().b.data(), port_waves_, port_weights_);
+  }
+  if (step_.keeps_ledger()) {
+    if (options_.certify == Certify::full) {
+      certificate_->examine(step_.next().record.data(),  // what was the record of the step
+                            clock.steps() - 1, step_.outcomes(), report.energy,
+                            step_.is_accelerated() || step_.is_any_engaged());
+    }
+    certificate_->take(step_.ledger());
+  }
+  count_iterations(report);
+}
+
+/// What the inner iteration took, for the accounts of the run and for the choices to come.
+void WaveEngine::count_iterations(const StepReport& report) {
+  const std::int64_t steps = step_.clock().steps();
+  count(report, step_.has_tolerance(), statistics_);
+  if (step_.has_tolerance() && !report.converged) {
+    // What is left of islands that met their tolerance is that of whichever evaluation their task came to.
+    const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
+    certificate_->note_miss(
+        steps - 1, report, together_->largest_share(waves_.system(), step_.residual(), is_missing));
+  }
+  together_->keep_name(0, certificate().worst_passivity_part);
+  together_->keep_name(1, certificate().missed.part);
+  tuner().observe(steps, report.iterations, report.converged, report.rescues > 0);
+  statistics_.rejected_trials += report.rejected_trials;
+  statistics_.linearisations += report.linearisations;
+  statistics_.rescues += report.rescues;
+  if (auto& interface = step_.interface()) {
+    interface->watch(step_.outcomes(), report.rescues > 0, steps);
+  }
+}
+
+void WaveEngine::note_times(StepReport& report, const Moments& moments) {
+  const Clock::time_point end = Clock::now();
+  report.times = {seconds(moments.ready - moments.start),
+                  seconds(moments.inner_end - moments.ready), seconds(end - moments.inner_end)};
+  if (profiler_) {
+    profiler_->end(step_.clock().steps() - 1,
+                   {moments.start, moments.ready, moments.inner_end, end}, report.iterations);
+  }
+  if (scheduler_) {
+    const bool has_guarded = guarded() && !guarded()->uses().empty();
+    report.slack_s = scheduler_->finish(report.iterations, moments.inner_end, end, !has_guarded,
+                                        report.converged || !step_.has_tolerance());
+  }
+}
+
+/// Where impedances follow the state: sets them anew if they are off.
+void WaveEngine::retune() {
+  if (!tuner().follows_state()) return;
+  const auto state_of = [this](int part) { return state(part); };
+  try {
+    const auto tuned = tuner().retuned(step_.clock().steps(), state_of);
+    if (!tuned) return;
+    scatter_anew(*tuned);
+    tuner().accept(*tuned);
+  } catch (const std::exception&) {  // those in force are as good as before
+    ++tuning_.failures;
+    tuner().refuse(step_.clock().steps());
+  }
+}
+
+/// Waits until the step is due, if there is a pace, and sets its deadline.
+Clock::time_point WaveEngine::await_turn(double step_s) {
+  if (!scheduler_) return Clock::now();
+  const Clock::time_point now = pace_.await(step_.clock().time_s());
+  const double deadline = options_.time.deadline_s > 0.0 ? options_.time.deadline_s
+                                                         : std::numeric_limits<double>::infinity();
+  scheduler_->set_deadline(std::min(deadline, pace_.left_s(step_.clock().time_s() + step_s, now)));
+  scheduler_->begin(now);
+  return now;
+}
+
+void WaveEngine::failed(const PhaseStatus& status, int iteration) {
+  const System& system = waves_.system();
+  const int part = std::max(status.part, 0);
+  StepError error(together_->name_of(system, part), step_.clock().steps(), iteration,
+                  options_.method.waves().iterations, status.fault, status.detail);
+  FailedSolve solve = failed_solve(status);
+  if (together_->slices() == nullptr) {
+    std::string text = text_of_failed(solve, system.parts()[at(part)].component->signature());
+    error.with(std::move(solve), std::move(text));
+  }
+  throw error;
+}
+
+/// What the record of this process has of it.
+FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
+  if (!together_->is_alone() || status.part < 0) return {};
+  const PartSlot& slot = waves_.slot(status.part);
+  const BatchSlot& batch = waves_.batches()[at(slot.batch)];
+  FailedSolve out;
+  try {
+    if (status.fault != StepFault::threw) {  // what threw is not asked again
+      out = batch.batch->failed_solve(slot.lane, step_.now().record.data() + batch.record);
+    }
+    const Component& component = *waves_.system().parts()[at(status.part)].component;
+    if (component.stages() > 1 && component.substeps() == 1) {  // √bᵢ times what they are
+      const GaussStages& rule = gauss_stages(component.stages());
+      const std::size_t each = out.inputs.size() / at(rule.count);
+      for (std::size_t i = 0; i < out.inputs.size(); ++i) {
+        out.inputs[i] /= std::sqrt(rule.b[i / each]);
+      }
+    }
+    if (out.state.empty()) {
+      out.state.resize(at(batch.batch->state_size()));
+      waves_.get_state(status.part, step_.now().record.data(), out.state.data());
+    }
+  } catch (const std::exception&) {  // of a callback: nothing is known
+  }
+  return out;
+}
+
+// Steps that choose their size try steps, and take them back.
+
+void WaveEngine::use(double step_s) {
+  if (step_s == waves_.step_s()) return;
+  if (together_->slices() != nullptr) {
+    throw ConfigError("/time/step_s", "a system in slices takes steps of one size");
+  }
+  together_->fetch();
+  const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
+  const double old_step_s = waves_.step_s();
+  levels_.switch_to(step_s, waves_);
+  WaveState& now = step_.now();
+  if (step_.clock().steps() > 0) rescatter(waves_, old, old_step_s, now.a, now.b);
+  if (auto& interface = step_.interface()) interface->change(old_step_s, levels_);
+  rebind();
+}
+
+StepReport WaveEngine::attempt(double time_s) {
+  Moments moments;
+  step_.freeze(time_s);
+  iterate(moments);
+  together_->fetch_next();
+  return step_.report();
+}
+
+StepReport WaveEngine::attempt_to_book(double time_s) {
+  retune();
+  attempted_ = {};
+  if (is_timed()) attempted_.start = Clock::now();
+  step_.freeze(time_s);
+  iterate(attempted_);
+  guard_step();
+  return step_.report();
+}
+
+void WaveEngine::book(StepReport& report, double end_s) {
+  book(report, end_s, waves_.step_s());
+  if (is_timed()) note_times(report, attempted_);
+}
+
+void WaveEngine::go_on() { step_.go_on(); }
+
+void WaveEngine::save() {
+  together_->fetch();
+  const WaveState& now = step_.now();
+  saved_.record.assign(now.record.begin(), now.record.end());
+  saved_.a.assign(now.a.begin(), now.a.end());
+  saved_.b.assign(now.b.begin(), now.b.end());
+  saved_.impedance.assign(waves_.impedance().begin(), waves_.impedance().end());
+  saved_.step_s = waves_.step_s();
+}
+
+void WaveEngine::restore() {
+  WaveState& now = step_.now();
+  std::ranges::copy(saved_.record, now.record.begin());
+  std::ranges::copy(saved_.a, now.a.begin());
+  std::ranges::copy(saved_.b, now.b.begin());
+  if (step_.clock().steps() > 0) {
+    rescatter(waves_, saved_.impedance, saved_.step_s, now.a, now.b);
+  }
+  step_.restored();
+}
+
+// Several ranks.
+
+void WaveEngine::follow(const Hooks& hooks) {
+  if (ranks_ == nullptr) return;
+  hooks_ = &hooks;
+  ranks_->follow(hooks.told);
+}
+
+void WaveEngine::carry_out(Together::Order::Kind kind, double value) {
+  if (kind == Together::Order::Kind::settings_changed) return settings_changed();
+  try {
+    const StepReport report =
+        kind == Together::Order::Kind::step ? step(value) : step_towards(value);
+    if (hooks_->stepped) hooks_->stepped(report);
+  } catch (const StepError&) {  // rank 0 tells of it
+  } catch (const ConfigError&) {
+  }
+}
+
+}  // namespace portwave

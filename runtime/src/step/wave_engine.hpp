@@ -1,0 +1,231 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parallel/clock.hpp"
+#include "parallel/pace.hpp"
+#include "parallel/state_view.hpp"
+#include "parallel/step_profiler.hpp"
+#include "ranks/rank_together.hpp"
+#include "step/adaptive_steps.hpp"
+#include "step/input_changes.hpp"
+#include "step/macro_step.hpp"
+#include "step/resolution_watch.hpp"
+#include "step/run_certificate.hpp"
+#include "step/runner.hpp"
+#include "step/staged_run.hpp"
+#include "step/start_ports.hpp"
+#include "step/step_engine.hpp"
+#include "step/step_levels.hpp"
+
+namespace portwave {
+
+/// Steps with wave coupling: a MacroStep, and what a run has beside it. That is the choice of the method,
+/// steps that choose their size, deadlines, the certificate, the watch over what steps resolve, and other
+/// ranks.
+///
+/// How the engine is put together is in wave_engine_setup.cpp, and what is asked and changed between steps in
+/// wave_engine_access.cpp.
+class WaveEngine final : public StepEngine,
+                         public WaveView,
+                         public RankedEngine,
+                         private MacroStep::Failures,
+                         private StepTrials {
+ public:
+  WaveEngine(const System& system, const StepperOptions& given);
+
+  StepReport step(double step_s) override;
+  StepReport step_towards(double limit_s) override;
+
+  // Several ranks.
+  RankTogether* ranks() override { return ranks_; }
+  void follow(const Hooks& hooks) override;
+  void carry_out(Together::Order::Kind kind, double value) override;
+  double read(const ScalarChannel& channel) override { return portwave::read(*this, channel); }
+
+  // What it steps, and how.
+  const StepClock& clock() const override { return step_.clock(); }
+  const System& system() const override { return run_.given(); }
+  int threads() const override { return runner_.executor->threads(); }
+  int tasks() const override { return runner_.executor->tasks(); }
+  const std::string& execution() const override { return runner_.description; }
+  const MethodChoice& method() const override { return tuner().choice(); }
+  WaveView* waves() override { return this; }
+
+  // What was committed.
+  std::span<const double> state(int part) override;
+  std::span<const double> first_state(int part) override {
+    return states_.of(part, step_.now().record.data());
+  }
+  EffortFlow effort_flow(int scalar_port) override;
+  double storage(int part) override;
+  void state_at(int part, double time_s, std::span<double> state) override;
+  EffortFlow port_at(int scalar_port, double time_s) override;
+
+  // What may change between two steps.
+  std::span<double> settings() override { return step_.settings(); }
+  void settings_changed() override;
+  void component_changed(int part, double more_J) override;
+  void component_restored(int part) override {
+    start_ports_.forget();
+    run_.component_changed(part);
+  }
+
+  // Accounts.
+  bool keeps_ledger() const override { return step_.keeps_ledger(); }
+  const EnergyTotals& energy() const override { return step_.ledger().totals(); }
+  const Certificate& certificate() const override { return certificate_->value(); }
+  std::string name_of_part(int number) const override {
+    return together_->kept_name(system(), number);
+  }
+  const IterationStatistics& iterations() const override { return statistics_; }
+  std::optional<double> coupling_residual() override;
+  std::optional<DeadlineScheduler::Statistics> deadline() const override;
+  const StepSizeStatistics* step_sizes() const override {
+    return sizes_ ? &sizes_->statistics() : nullptr;
+  }
+  std::optional<Resolution> resolution() const override {
+    if (!watch_) return std::nullopt;
+    return watch_->value();
+  }
+  std::size_t overhead_bytes() const override;
+  Profile profile() override;
+  void archive(StateArchive& archive) override;
+
+  // As a WaveView.
+  int stages() const override { return run_.stages(); }
+  WavePair waves_at(int scalar_port, int stage) const override;
+  void set_iterations(int iterations) override;
+  void set_impedance(std::span<const double> by_port) override;
+  void tune_anew() override;
+  double impedance(int scalar_port, int stage) const override;
+  bool follows_state() const override { return tuner().follows_state(); }
+  const TuningStatistics& tuning() const override { return tuning_; }
+  std::span<const GuardUse> guard_uses() const override {
+    return guarded() ? guarded()->uses() : std::span<const GuardUse>{};
+  }
+  const GuardStatistics* guard() const override {
+    return guarded() ? &guarded()->statistics() : nullptr;
+  }
+  PartEnergies energies_of(int part) const override;
+  double tank(int island) const override;
+  int iterations_of_island(int island) const override;
+
+ private:
+  /// When a step was where.
+  struct Moments {
+    Clock::time_point start{}, ready{}, inner_end{};
+  };
+
+  // The step (wave_engine.cpp).
+  void iterate(Moments& moments);
+  void guard_step();
+  void book(StepReport& report, double end_s, double step_s);
+  void count_iterations(const StepReport& report);
+  void note_times(StepReport& report, const Moments& moments);
+  void retune();
+  Clock::time_point await_turn(double step_s);
+
+  // As MacroStep::Failures.
+  [[noreturn]] void failed(const PhaseStatus& status, int iteration) override;
+  FailedSolve failed_solve(const PhaseStatus& status) const;
+
+  // As StepTrials: steps that choose their size (wave_engine.cpp).
+  void use(double step_s) override;
+  StepReport attempt(double time_s) override;
+  StepReport attempt_to_book(double time_s) override;
+  void book(StepReport& report, double end_s) override;
+  void go_on() override;
+  void save() override;
+  void restore() override;
+  double time_s() const override { return step_.clock().time_s(); }
+  std::int64_t step_index() const override { return step_.clock().steps(); }
+  const double* record() const override { return step_.now().record.data(); }
+  const double* next() const override { return step_.next().record.data(); }
+  const double* incident() const override { return step_.next().a.data(); }
+
+  // Setting up (wave_engine_setup.cpp).
+  void begin_watching();
+  void resolve_method();
+  void make_executor();
+  void rehearse_solves();
+  void plan_step();
+
+  // Between steps (wave_engine_access.cpp).
+  void archive_levels(StateArchive& archive);
+  void expect_sound(const StateArchive& archive) const;
+  bool has_impedance(std::span<const double> by_port) const;
+  void scatter_anew(std::span<const double> by_port);
+  void impedances_changed();
+  void take_over_maps();
+  void rebind();
+  void refuse_with_ranks() const;
+  void expect_own(int part) const;
+  /// Errors: std::out_of_range.
+  void expect_port_and_stage(int scalar_port, int stage) const;
+  double share_of_step(double time_s) const;
+  EffortFlow at_stage(int scalar_port, int stage) const;
+  int part_of_port(int scalar_port) const {
+    return system().scalar_ports()[static_cast<std::size_t>(scalar_port)].part;
+  }
+  std::size_t offset_of(int scalar_port, int stage) const {
+    return static_cast<std::size_t>(waves_.wave_of_port(run_.port(scalar_port, stage)));
+  }
+
+  Tuner& tuner() { return levels_.tuner(); }
+  const Tuner& tuner() const { return levels_.tuner(); }
+  bool is_timed() const { return options_.timed || scheduler_.has_value(); }
+
+  const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
+  /// Every step looks at the states or waves of all parts.
+  bool looks_at_all() const {
+    return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
+  }
+  /// Whether the step is looked at for motion that it does not resolve. All ranks find the same.
+  bool is_watched() const {
+    if (!watch_) return false;
+    const std::int64_t step = step_.clock().steps();
+    return together_->is_alone() ? watch_->wants(step) : ResolutionWatch::wants_always(step);
+  }
+
+  std::unique_ptr<Together> together_;
+  RankTogether* ranks_;  // the same, of several ranks; null: alone
+  StagedRun run_;
+  StepperOptions options_;  // with the method as it was resolved
+  StepLevels levels_;
+  WaveDiscretisation waves_;
+  MacroStep step_;
+  TuningStatistics tuning_;
+  LaneCosts costs_;
+  std::optional<StepProfiler> profiler_;  // before the runner, whose executor writes to it
+  Runner runner_;
+  std::optional<DeadlineScheduler> scheduler_;  // with a time budget
+  Pace pace_;
+  std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
+  std::optional<ResolutionWatch> watch_;  // but in slices
+  std::optional<InputChanges> changes_;   // for it, where steps are of one size
+  std::vector<int> port_waves_;           // for it: by port of the system and stage
+  std::vector<double> port_weights_;      // of stages
+  Moments attempted_;
+  bool has_extrapolated_start_ = false;
+  /// A state to come back to.
+  struct {
+    AlignedVector record, a, b;
+    std::vector<double> impedance;
+    double step_s = 0.0;
+  } saved_;
+  std::vector<double> left_;  // impedances by wave, of before a change
+  IterationStatistics statistics_;
+  std::optional<RunCertificate> certificate_;
+  StateView states_;
+  StartPorts start_ports_;
+  const Hooks* hooks_ = nullptr;  // while this rank follows
+};
+
+}  // namespace portwave

@@ -1,0 +1,395 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "parallel/expect_number.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+#include "step/wave_engine.hpp"
+#include "step/wave_start.hpp"
+
+namespace portwave {
+namespace {
+
+/// Evaluations of S in a step, where it was not made for more: longer than anybody waits.
+constexpr int kMostIterations = 10'000'000;
+
+}  // namespace
+
+// What was committed.
+
+std::span<const double> WaveEngine::state(int part) {
+  expect_own(part);
+  together_->fetch();
+  return states_.of(part, step_.now().record.data());
+}
+
+EffortFlow WaveEngine::effort_flow(int scalar_port) {
+  expect_own(part_of_port(scalar_port));
+  if (step_.clock().steps() == 0) return start_ports_.of(scalar_port, *this);
+  together_->fetch();
+  if (run_.stages() == 1) return at_stage(scalar_port, 0);
+  EffortFlow mean{0.0, 0.0};
+  for (int i = 0; i < run_.stages(); ++i) {
+    const EffortFlow own = at_stage(scalar_port, i);
+    mean.effort += run_.weight(i) * own.effort;
+    mean.flow += run_.weight(i) * own.flow;
+  }
+  return mean;
+}
+
+/// Effort and flow of a port of the stepped system.
+EffortFlow WaveEngine::at_stage(int scalar_port, int stage) const {
+  return WaveTransform(impedance(scalar_port, stage), waves_.step_s())
+      .to_effort_flow(waves_at(scalar_port, stage));
+}
+
+double WaveEngine::storage(int part) {
+  const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+  if (physics != nullptr) return physics->storage(state(part).data());
+  expect_own(part);
+  together_->fetch_energies();
+  return step_.ledger().storage(part);
+}
+
+PartEnergies WaveEngine::energies_of(int part) const {
+  expect_number("part", part, system().parts().size());
+  expect_own(part);
+  together_->fetch_energies();
+  return step_.ledger().part_energies(part);
+}
+
+WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
+  expect_port_and_stage(scalar_port, stage);
+  expect_own(part_of_port(scalar_port));
+  together_->fetch();
+  const std::size_t offset = offset_of(scalar_port, stage);
+  return {step_.now().a[offset], step_.now().b[offset]};
+}
+
+double WaveEngine::impedance(int scalar_port, int stage) const {
+  expect_port_and_stage(scalar_port, stage);
+  return waves_.impedance()[offset_of(scalar_port, stage)];
+}
+
+double WaveEngine::tank(int island) const {
+  expect_number("island", island, static_cast<std::size_t>(waves_.system().island_count()));
+  return step_.ledger().tank(island);
+}
+
+int WaveEngine::iterations_of_island(int island) const {
+  expect_number("island", island, step_.outcomes().size());
+  return step_.outcomes()[static_cast<std::size_t>(island)].iterations;
+}
+
+void WaveEngine::expect_port_and_stage(int scalar_port, int stage) const {
+  expect_number("scalar port", scalar_port, system().scalar_ports().size());
+  expect_number("stage", stage, static_cast<std::size_t>(run_.stages()));
+}
+
+void WaveEngine::expect_own(int part) const {
+  if (together_->slices() == nullptr || system().slice()->is_own(part)) return;
+  throw std::out_of_range(fmt::format("part \"{}\" is outside this slice",
+                                      system().parts()[static_cast<std::size_t>(part)].name));
+}
+
+/// Where a time lies in the last step, from 0 to 1.
+double WaveEngine::share_of_step(double time_s) const {
+  return std::clamp(1.0 - (step_.clock().time_s() - time_s) / step_.clock().last_step_s(), 0.0,
+                    1.0);
+}
+
+void WaveEngine::state_at(int part, double time_s, std::span<double> state) {
+  together_->fetch();
+  sizes_->estimate().state_at(part, this->state(part).data(), share_of_step(time_s), state.data());
+}
+
+EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
+  together_->fetch();
+  const GaussStages& stages = gauss_stages(run_.stages());
+  EffortFlow sum{0.0, 0.0};
+  for (int i = 0; i < run_.stages(); ++i) {
+    // Of the stepped system, √bᵢ times that of the given one.
+    const EffortFlow own = at_stage(scalar_port, i);
+    const double weight = stages.lagrange(i, share_of_step(time_s)) / run_.weight(i);
+    sum.effort += weight * own.effort;
+    sum.flow += weight * own.flow;
+  }
+  return sum;
+}
+
+// Accounts.
+
+std::optional<double> WaveEngine::coupling_residual() {
+  if (step_.has_tolerance() || together_->slices() != nullptr) return std::nullopt;
+  together_->fetch();
+  // Of the step to come, which writes it anew.
+  waves_.interconnection().exchange(step_.now().b.data(), step_.inner().data());
+  GapSquares squares;
+  for (std::size_t i = 0; i < step_.inner().size(); ++i) {
+    const double gap = step_.inner()[i] - step_.now().a[i];
+    squares.gap += gap * gap;
+    squares.incident += step_.now().a[i] * step_.now().a[i];
+    squares.outgoing += step_.now().b[i] * step_.now().b[i];
+  }
+  return squares.residual();
+}
+
+std::optional<DeadlineScheduler::Statistics> WaveEngine::deadline() const {
+  if (!scheduler_) return std::nullopt;
+  return scheduler_->statistics();
+}
+
+std::size_t WaveEngine::overhead_bytes() const {
+  return runner_.executor->bytes() + waves_.bytes() + step_.bytes() +
+         (sizes_ ? sizes_->bytes() : 0) + (watch_ ? watch_->bytes() : 0) + states_.bytes();
+}
+
+Profile WaveEngine::profile() {
+  if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
+  const LaneCosts costs = measured_costs(waves_, step_.now().record.data());
+  return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
+}
+
+// What may change between two steps.
+
+void WaveEngine::settings_changed() {
+  const Together::Order order(*together_, Together::Order::Kind::settings_changed);
+  if (sizes_) sizes_->begin_anew();
+  if (watch_) watch_->look_closely(step_.clock().steps());
+  start_ports_.forget();
+}
+
+void WaveEngine::component_changed(int part, double more_J) {
+  if (!together_->is_alone()) throw std::invalid_argument("several ranks step the system");
+  run_.component_changed(part);
+  const int number = waves_.slot(part).batch;
+  const BatchSlot& slot = waves_.batch(number);
+  std::unique_ptr<StepBatch> batch = waves_.batch_anew(number);
+  if (batch->record_size() != slot.batch->record_size()) {
+    throw std::invalid_argument("it is solved in another way");
+  }
+  const auto size = static_cast<std::size_t>(slot.batch->state_size());
+  std::vector<double> states(slot.parts.size() * size);
+  double* const record = step_.now().record.data() + slot.record;
+  for (std::size_t i = 0; i < slot.parts.size(); ++i) {
+    slot.batch->get_state(static_cast<int>(i), record, states.data() + i * size);
+  }
+  step_.ledger().revalue(part, more_J);
+  waves_.take_batch(number, std::move(batch));
+  for (std::size_t i = 0; i < slot.parts.size(); ++i) {
+    slot.batch->set_state(static_cast<int>(i), states.data() + i * size, record);
+  }
+  levels_.component_changed();
+  impedances_changed();
+  states_.forget();
+  take_over_maps();
+  settings_changed();
+}
+
+void WaveEngine::set_iterations(int iterations) {
+  activity().expect_whole_step();
+  refuse_with_ranks();
+  if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
+  options_.method.waves().iterations = step_.plan().rule.budget = iterations;
+  levels_.set_iterations(iterations);
+}
+
+void WaveEngine::set_impedance(std::span<const double> by_port) {
+  activity().expect_whole_step();
+  refuse_with_ranks();
+  std::vector<double> of_stages;
+  if (stages() > 1) {
+    of_stages = run_.at_all_stages(by_port);
+    by_port = of_stages;
+  }
+  scatter_anew(by_port);
+  levels_.leave(by_port);
+  impedances_changed();
+}
+
+void WaveEngine::tune_anew() {
+  activity().expect_whole_step();
+  refuse_with_ranks();
+  const std::vector<double> chosen = levels_.chosen_anew();
+  scatter_anew(chosen);
+  levels_.accept(chosen);
+  impedances_changed();
+}
+
+void WaveEngine::refuse_with_ranks() const {
+  if (together_->is_alone()) return;
+  throw std::logic_error("several ranks step the system: its method cannot be changed");
+}
+
+/// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
+void WaveEngine::scatter_anew(std::span<const double> by_port) {
+  together_->fetch();
+  left_.assign(waves_.impedance().begin(), waves_.impedance().end());
+  const double before = half_square(waves_, step_.now().b);
+  try {
+    waves_.set_impedance(by_port);
+  } catch (...) {  // the old ones are in force, in maps that were made anew
+    take_over_maps();
+    throw;
+  }
+  if (step_.clock().steps() > 0)
+    rescatter(waves_, left_, waves_.step_s(), step_.now().a, step_.now().b);
+  tuning_.rescattered_J += half_square(waves_, step_.now().b) - before;
+  ++tuning_.changes;
+  take_over_maps();
+}
+
+/// For good, in steps of all sizes, or the parts that they belong to.
+void WaveEngine::impedances_changed() {
+  if (auto& interface = step_.interface()) interface->forget_others();
+}
+
+/// After step maps and junctions have changed.
+void WaveEngine::take_over_maps() {
+  if (auto& interface = step_.interface()) interface->current().take_over_maps();
+  rebind();
+}
+
+void WaveEngine::rebind() {
+  step_.stale() = true;
+  runner_.executor->recompile();
+  step_.ledger().forget_examined();
+  step_.bind(*runner_.executor);
+}
+
+// Checkpoints and snapshots.
+
+void WaveEngine::archive(StateArchive& archive) {
+  if (together_->slices() != nullptr) {
+    throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
+  }
+  together_->fetch();
+  together_->fetch_energies();
+  const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
+  archive_levels(archive);
+  archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
+  archive.array(step_.now().record);
+  archive.array(step_.now().a);
+  archive.array(step_.now().b);
+  archive.array(step_.settings());
+  archive.array(step_.outcomes());
+  step_.ledger().archive(archive);
+  certificate_->archive(archive);
+  portwave::archive(archive, statistics_);
+  if (auto& guard = step_.passivity_guard()) guard->archive(archive);
+  if (auto& interface = step_.interface()) interface->archive_watch(archive);
+  if (sizes_) sizes_->archive(archive);
+  if (watch_) watch_->archive(archive);
+  if (changes_) changes_->archive(archive);
+  if (auto& extrapolated = step_.extrapolated()) extrapolated->archive(archive);
+  if (!archive.reads()) return;
+  const int budget = options_.method.waves().iterations;
+  archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
+  expect_sound(archive);
+  step_.plan().rule.budget = budget;
+  start_ports_.forget();
+  states_.forget();
+  pace_.begin_anew();
+  step_.read_back();
+  together_->send_state();
+}
+
+/// What was read and is not looked at by whoever holds it: numbers of parts and islands, counts, and
+/// numbers that have to be finite.
+void WaveEngine::expect_sound(const StateArchive& archive) const {
+  const System& stepped = waves_.system();
+  const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
+  archive.expect(step_.clock().is_sound(), "the time");
+  archive.expect_finite(step_.settings(), "an input that is set");
+  std::vector<double> x;
+  for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
+    x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
+    waves_.get_state(part, step_.now().record.data(), x.data());
+    archive.expect_finite(x, "the state of a part");
+  }
+  for (int port = 0; port < static_cast<int>(stepped.scalar_ports().size()); ++port) {
+    const std::size_t wave = at(waves_.wave_of_port(port));
+    const double both[] = {step_.now().a[wave], step_.now().b[wave]};
+    archive.expect_finite(both, "a wave");
+  }
+  for (const IslandOutcome& own : step_.outcomes()) {
+    archive.expect(own.iterations >= 0 && own.rejected_trials >= 0,
+                   "the number of iterations of an island");
+  }
+  archive.expect_counts({tuning_.changes, tuning_.failures, step_.ledger().steps()},
+                        "the number of changes or steps so far");
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    const LawFinding& own = step_.ledger().finding(island);
+    archive.expect(own.worst_part >= -1 && own.worst_part < std::ssize(stepped.parts()),
+                   "a part that the energy account names");
+    archive.expect((!own.broken_law || own.broken_law->island == island) &&
+                       (!own.growth || own.growth->island == island),
+                   "an island that the energy account names");
+  }
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    archive.expect(!std::isnan(step_.ledger().tank(island)), "the energy of a tank");
+  }
+  const auto& guard = guarded();
+  if (!guard) return;
+  archive.expect(std::ranges::all_of(guard->uses(), is_island, &GuardUse::island),
+                 "an island that the guard names");
+  const GuardStatistics& s = guard->statistics();
+  archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
+}
+
+/// Step sizes and impedances in use, with what the interface update keeps for them. Where they cannot be
+/// read, those in use fit to one another, but are not what they were.
+void WaveEngine::archive_levels(StateArchive& archive) {
+  double in_force_s = waves_.step_s();
+  bool is_changed = false;
+  const auto take_over = [&] {
+    if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
+    rebind();
+  };
+  const StepLevels::Visit visit = {
+      .switched =
+          [&](double own_s) {
+            if (own_s == in_force_s) return;
+            if (auto& interface = step_.interface()) interface->exchange(in_force_s);
+            is_changed = true;
+            in_force_s = own_s;
+          },
+      .tuned =
+          [&](double own_s) {
+            auto& interface = step_.interface();
+            const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+            if (archive.reads()) {
+              archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
+                             "the number of impedances");
+              if (!has_impedance(wanted)) {
+                waves_.set_impedance(wanted);
+                is_changed = true;
+                if (interface) interface->current().take_over_maps();
+              }
+            }
+            if (interface) interface->archive(archive, own_s);
+          }};
+  try {
+    levels_.archive(archive, waves_, visit);
+  } catch (...) {
+    if (archive.reads()) take_over();
+    throw;
+  }
+  if (is_changed) take_over();
+}
+
+bool WaveEngine::has_impedance(std::span<const double> by_port) const {
+  for (std::size_t i = 0; i < by_port.size(); ++i) {
+    const auto wave = static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(i)));
+    if (waves_.impedance()[wave] != by_port[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace portwave

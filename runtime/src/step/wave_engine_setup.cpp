@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "step/event_watch.hpp"
+#include "step/wave_engine.hpp"
+#include "step/wave_start.hpp"
+
+namespace portwave {
+namespace {
+
+std::unique_ptr<Together> made_together(const System& system, const StepperOptions& given) {
+  if (given.ranks == nullptr || given.ranks->size() == 1) return std::make_unique<Together>();
+  return std::make_unique<RankTogether>(system, given.ranks);
+}
+
+/// What `make` gives. Of slices it may fail on one rank alone, of which the others hear.
+template <class Make>
+auto or_tell_others(Together& together, const Make& make) {
+  try {
+    return make();
+  } catch (...) {
+    together.failed_to_discretise();
+    throw;
+  }
+}
+
+LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling& method,
+                             Together& together) {
+  together.discretised(waves);
+  return {.tank = method.tank, .guarded = method.guard, .slices = together.slices()};
+}
+
+}  // namespace
+
+WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
+    : StepEngine(given.step_s),
+      together_(made_together(system, given)),
+      ranks_(dynamic_cast<RankTogether*>(together_.get())),
+      run_(system, given),
+      options_(run_.options()),
+      levels_(run_.stepped(), options_.step_s, options_.method.waves()),
+      waves_(or_tell_others(*together_,
+                            [&] {
+                              return WaveDiscretisation(
+                                  run_.stepped(), options_.step_s,
+                                  tuner().choice().method.waves().impedance, grouping_for(options_),
+                                  given.sizes || run_.stages() > 1
+                                      ? WaveDiscretisation::StageIncrements::kept
+                                      : WaveDiscretisation::StageIncrements::none);
+                            })),
+      step_(waves_, options_.method.waves(), system.initial_settings(),
+            ledger_options(waves_, given.method.waves(), *together_), given.start_s, *this,
+            *together_),
+      costs_(declared_costs(waves_)),
+      pace_(given.time.pace, given.interrupted),
+      states_(waves_),
+      start_ports_(given) {
+  resolve_method();
+  together_->check([this] {
+    refuse_non_finite_start(waves_, step_.ledger(), step_.now().b, options_.method.waves().tank);
+  });
+  const WaveCoupling& m = options_.method.waves();
+  // A part that does not know its energy has no other account of it.
+  const bool keeps_ledger =
+      options_.certify != Certify::none || m.guard || !step_.ledger().metered_parts().empty();
+  step_.prepare(m, run_, options_.sizes || has_tolerance(options_.method), keeps_ledger);
+  has_extrapolated_start_ = step_.extrapolated().has_value();
+  certificate_.emplace(waves_, step_.update(), step_.ledger(), options_.certify == Certify::full,
+                       unrepeatable_parts(waves_));
+  make_executor();
+  plan_step();
+  if (together_->slices() == nullptr && options_.certify != Certify::none) {
+    watch_.emplace(waves_, run_.stages(), record(), static_cast<int>(system.scalar_ports().size()));
+    begin_watching();
+  }
+  if (options_.sizes) {
+    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes,
+                   given.step_s, record(), watches_of(system, given));
+  }
+}
+
+/// Where the watch finds what it looks at.
+void WaveEngine::begin_watching() {
+  if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
+  const int stages = run_.stages();
+  for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));
+  for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {
+    for (int i = 0; i < stages; ++i) {
+      port_waves_.push_back(static_cast<int>(offset_of(port, i)));
+    }
+  }
+}
+
+/// Takes over the method that was chosen, and what follows from it.
+void WaveEngine::resolve_method() {
+  options_.method = tuner().choice().method;
+  WaveCoupling& m = options_.method.waves();
+  if (options_.method.kind() == WaveUpdate::interface) {
+    m.relaxation = 1.0;
+    m.acceleration = 0;
+  }
+}
+
+void WaveEngine::make_executor() {
+  if (options_.profile) {
+    options_.timed = true;
+    const bool follows =
+        options_.executor != ExecutorKind::graph && options_.ranks == nullptr;
+    profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
+  }
+  runner_ =
+      make_runner(waves_, options_, tuner().expected_iterations(), step_.interface().has_value(),
+                  record(), costs_, profiler_ ? profiler_->trace() : nullptr);
+  if (ranks_ != nullptr) {
+    ranks_->join(*this, waves_, runner_.partition, runner_.shares, step_.ledger(), step_.settings(),
+                 step_.now(), step_.next());
+  }
+  Executor& executor = *runner_.executor;
+  step_.bind(executor);
+  step_.ledger().share_with(&executor.for_each(), executor.threads());
+  if (auto& guard = step_.passivity_guard()) {
+    guard->share_with(&executor.for_each(), executor.threads());
+  }
+  if (!options_.time.active()) return;
+  const Partition whole = whole_island_groups(waves_, costs_);
+  scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
+                     1e-9 * whole.commit_cost_ns);
+  rehearse_solves();
+}
+
+/// Steps under a deadline are to know what a solve of the interface equation takes, and to have factors to
+/// begin with.
+void WaveEngine::rehearse_solves() {
+  auto& interface = step_.interface();
+  if (!interface) return;
+  const WaveState& now = step_.now();
+  AlignedVector record(now.record.begin(), now.record.end());
+  AlignedVector u(now.b.size(), 0.0), b(u), exchanged(u);
+  waves_.interconnection().exchange(now.b.data(), u.data());
+  if (!waves_.scatter_all(record.data(), u.data(), b.data()).ok()) return;
+  waves_.interconnection().exchange(b.data(), exchanged.data());
+  using Effort = InterfaceSolver::Effort;
+  const auto time = [&](int island, Effort effort, DeadlineScheduler::Solve what) {
+    const auto start = Clock::now();
+    if (!interface->current().rehearse(island, record.data(), u.data(), exchanged.data(), effort))
+      return;
+    scheduler_->rehearse(what, seconds(Clock::now() - start));
+  };
+  for (int island = 0; island < waves_.system().island_count(); ++island) {
+    if (!interface->current().is_used(island) && options_.method.waves().rescue_after == 0)
+      continue;
+    time(island, Effort::renew, DeadlineScheduler::Solve::anew);
+    time(island, Effort::solve, DeadlineScheduler::Solve::with_factors);
+  }
+}
+
+/// What of the plan of a step does not change from one to the next.
+void WaveEngine::plan_step() {
+  StepPlan& plan = step_.plan();
+  plan.deadline = scheduler_ ? &*scheduler_ : nullptr;
+  plan.rule.deadline = plan.deadline;
+  // All ranks have to find the same.
+  const bool is_repeatable = !together_->any(!step_.is_repeatable());
+  plan.may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
+                      !step_.is_accelerated() && !step_.interface() && is_repeatable;
+}
+
+std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options) {
+  return std::make_unique<WaveEngine>(system, options);
+}
+
+}  // namespace portwave

@@ -1,0 +1,40 @@
+#include "catalogue/general/linear_elements.hpp"
+
+namespace portwave {
+namespace {
+
+// The force on a mass is -e at its port.
+bool is_mechanical(Domain domain) {
+  return domain == Domain::translation || domain == Domain::rotation;
+}
+
+std::unique_ptr<Subsystem> build(const Parameters& p) {
+  const Domain domain = domain_of(p);
+  LinearPartBuilder part("effort_source");
+  const auto port = part.port("port", Causality::flow_in, domain);
+  const auto effort = part.input("effort", std::string(units(domain).effort));
+  part.pass(port, effort, is_mechanical(domain) ? -1.0 : 1.0);
+  return std::move(part).build(allows_active(p));
+}
+
+}  // namespace
+
+PartType effort_source_type() {
+  PartType type;
+  type.name = "effort_source";
+  type.group = "sources";
+  type.summary = "Ideal source of an effort: a voltage, a pressure, a force, a torque.";
+  type.equations =
+      "electrical, hydraulic, magnetic, thermal, generic:  e = effort\n"
+      "translation, rotation:  e = -effort\n"
+      "Joined by a connection, it gives a voltage or pressure to the other part, or pushes a mass\n"
+      "or inertia in the positive direction; joined by common_flow to a spring's end, it pulls.";
+  type.parameters = {
+      domain_choice(),
+  };
+  type.build = build;
+  type.example = {{"domain", std::string("electrical")}};
+  return type;
+}
+
+}  // namespace portwave

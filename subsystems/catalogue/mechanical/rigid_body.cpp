@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <Eigen/Core>
+#include <fmt/format.h>
+
+#include "catalogue/part_types.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+namespace portwave {
+namespace {
+
+/// The first states and inputs of each three; of the quaternion, w comes first.
+enum State { kPosition = 0, kMomentum = 3, kQuaternion = 6, kSpin = 10, kStates = 13 };
+enum Input { kForcePort = 0, kTorquePort = 3, kForce = 6, kTorque = 9, kInputs = 12 };
+
+struct BodyParameters {
+  double mass = 1.0;
+  std::array<double, 3> inertia = {};
+  double damping = 0.0;
+  double angular_damping = 0.0;
+  double gravity = 0.0;
+};
+
+/// From body axes to world axes, of the direction of a quaternion of any length.
+Eigen::Matrix3d rotation(const double* quaternion) {
+  const Eigen::Vector4d given = Eigen::Map<const Eigen::Vector4d>(quaternion);
+  const double length = given.stableNorm();
+  if (!(length > 0.0)) return Eigen::Matrix3d::Identity();
+  const Eigen::Vector4d unit = given / length;
+  const double w = unit[0], x = unit[1], y = unit[2], z = unit[3];
+  Eigen::Matrix3d R;
+  R << w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+      2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x),
+      2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z;
+  return R;
+}
+
+/// What depends on the state: the rate of the quaternion, ½ q (0, ω); Euler's L × ω; and the
+/// torques, which are given in world axes and act on L in body axes.
+void set_attitude(const double* x, Structure& s) {
+  const double* const q = x + kQuaternion;
+  const double* const L = x + kSpin;
+  const double of_spin[4][3] = {
+      {-q[1], -q[2], -q[3]}, {q[0], -q[3], q[2]}, {q[3], q[0], -q[1]}, {-q[2], q[1], q[0]}};
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      s.J.coeffRef(kQuaternion + i, kSpin + j) = 0.5 * of_spin[i][j];
+      s.J.coeffRef(kSpin + j, kQuaternion + i) = -0.5 * of_spin[i][j];
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    s.J.coeffRef(kSpin + i, kSpin + j) = -L[k];
+    s.J.coeffRef(kSpin + j, kSpin + i) = L[k];
+  }
+  const Eigen::Matrix3d to_world = rotation(q);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      s.G.coeffRef(kSpin + j, kTorquePort + i) = -to_world(i, j);
+      s.G.coeffRef(kSpin + j, kTorque + i) = to_world(i, j);
+    }
+  }
+}
+
+Structure body_structure(const BodyParameters& p, const double* x) {
+  Structure s = Structure::zero(kStates, kInputs);
+  for (int i = 0; i < 3; ++i) {
+    s.J.insert(kPosition + i, kMomentum + i) = 1.0;
+    s.J.insert(kMomentum + i, kPosition + i) = -1.0;
+    s.R.insert(kMomentum + i, kMomentum + i) = p.damping;
+    s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
+    s.G.insert(kMomentum + i, kForcePort + i) = -1.0;
+    s.G.insert(kMomentum + i, kForce + i) = 1.0;
+  }
+  set_attitude(x, s);
+  return s;
+}
+
+/// H = |p|²/(2m) + m g z + Σ L_i²/(2 I_i): quadratic, and without the quaternion.
+Hamiltonian body_storage(const BodyParameters& p) {
+  Hamiltonian H;
+  H.value = [p](const double* x) {
+    double doubled = 0.0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double momentum = x[kMomentum + i], spin = x[kSpin + i];
+      doubled += momentum * momentum / p.mass + spin * spin / p.inertia[i];
+    }
+    return 0.5 * doubled + p.mass * p.gravity * x[kPosition + 2];
+  };
+  H.gradient = [p](const double* x, double* g) {
+    std::fill_n(g, kStates, 0.0);
+    g[kPosition + 2] = p.mass * p.gravity;
+    for (std::size_t i = 0; i < 3; ++i) {
+      g[kMomentum + i] = x[kMomentum + i] / p.mass;
+      g[kSpin + i] = x[kSpin + i] / p.inertia[i];
+    }
+  };
+  H.hessian = [p](const double* /*x*/, double* hessian) {
+    std::fill_n(hessian, kStates * kStates, 0.0);
+    for (std::size_t i = 0; i < 3; ++i) {
+      hessian[(kMomentum + i) * (kStates + 1)] = 1.0 / p.mass;
+      hessian[(kSpin + i) * (kStates + 1)] = 1.0 / p.inertia[i];
+    }
+  };
+  return H;
+}
+
+Signature body_signature() {
+  return {"rigid_body",
+          {{"x", "m"},
+           {"y", "m"},
+           {"z", "m"},
+           {"p_x", "kg m/s"},
+           {"p_y", "kg m/s"},
+           {"p_z", "kg m/s"},
+           {"q_w", ""},
+           {"q_x", ""},
+           {"q_y", ""},
+           {"q_z", ""},
+           {"L_1", "kg m^2/s"},
+           {"L_2", "kg m^2/s"},
+           {"L_3", "kg m^2/s"}},
+          {{"force", Causality::effort_in, Domain::translation, 3},
+           {"torque", Causality::effort_in, Domain::rotation, 3}},
+          {{"force_x", "N"},
+           {"force_y", "N"},
+           {"force_z", "N"},
+           {"torque_x", "N m"},
+           {"torque_y", "N m"},
+           {"torque_z", "N m"}}};
+}
+
+class RigidBody final : public NonlinearPortHamiltonian {
+ public:
+  using NonlinearPortHamiltonian::NonlinearPortHamiltonian;
+
+  bool structure_depends_on(int state) const override { return state >= kQuaternion; }
+  Issues check_initial_state(const double* x) const override {
+    const double length = Eigen::Map<const Eigen::Vector4d>(x + kQuaternion).stableNorm();
+    if (std::abs(length - 1.0) <= 1e-6) return {};
+    return {{"/initial_state",
+             fmt::format("the quaternion (q_w, q_x, q_y, q_z) must have length 1, got {:.9g}; "
+                         "without rotation it is (1, 0, 0, 0)",
+                         length)}};
+  }
+};
+
+constexpr const char* kInertiaNames[] = {"inertia_1_kgm2", "inertia_2_kgm2", "inertia_3_kgm2"};
+
+void check_inertias(const std::array<double, 3>& inertia) {
+  Issues issues;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double others = inertia[(i + 1) % 3] + inertia[(i + 2) % 3];
+    if (inertia[i] <= others * (1.0 + 1e-12)) continue;
+    issues.push_back({std::string("/") + kInertiaNames[i],
+                      fmt::format("must not exceed the sum of the other two, {} kg m^2: no body "
+                                  "has such moments of inertia, got {}",
+                                  others, inertia[i])});
+  }
+  throw_if_any(std::move(issues));
+}
+
+std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+  BodyParameters p = {.mass = number_of(parameters, "mass_kg"),
+                      .inertia = {},
+                      .damping = number_of(parameters, "damping_Ns_per_m"),
+                      .angular_damping = number_of(parameters, "angular_damping_Nms_per_rad"),
+                      .gravity = number_of(parameters, "gravity_m_per_s2")};
+  for (std::size_t i = 0; i < 3; ++i) p.inertia[i] = number_of(parameters, kInertiaNames[i]);
+  check_inertias(p.inertia);
+  NonlinearPortHamiltonian::Options options;
+  // One point is exact for a quadratic H.
+  options.discrete_gradient = DiscreteGradient::mean_value;
+  options.quadrature_points = 1;
+  options.polynomial_degree = 2;
+  options.allow_active = allows_active(parameters);
+  options.default_state.assign(kStates, 0.0);
+  options.default_state[kQuaternion] = 1.0;
+  options.typical_state.assign(kStates, 1.0);  // 1 m, 1 m/s, 1 rad/s
+  for (std::size_t i = 0; i < 3; ++i) {
+    options.typical_state[kMomentum + i] = p.mass;
+    options.typical_state[kSpin + i] = p.inertia[i];
+  }
+  options.structure_at = [](const double* x, Structure& out) { set_attitude(x, out); };
+  Structure structure = body_structure(p, options.default_state.data());
+  return std::make_unique<RigidBody>(body_signature(), std::move(structure), body_storage(p),
+                                     std::move(options));
+}
+
+}  // namespace
+
+PartType rigid_body_type() {
+  PartType type;
+  type.name = "rigid_body";
+  type.group = "translation";
+  type.summary =
+      "A rigid body in space: forces at its mass centre and torques, both in world axes.";
+  type.equations =
+      "H = |p|^2/(2 m) + m g z + L_1^2/(2 I_1) + L_2^2/(2 I_2) + L_3^2/(2 I_3),  w_i = L_i/I_i\n"
+      "r' = p/m,  p' = -m g e_z - c r' - e_force + F\n"
+      "q' = q (0, w)/2,  L' = L x w - c_w w + A(q)^T (T - e_torque)\n"
+      "f_force = -r',  f_torque = -A(q) w\n"
+      "L, w in body axes, the principal ones; A(q) turns them into world axes, z being up";
+  ParameterInfo gravity =
+      non_negative_number("gravity_m_per_s2", "m/s^2", "acceleration g of gravity, against z");
+  gravity.default_value = 9.81;
+  type.parameters = {
+      positive_number("mass_kg", "kg", "mass m"),
+      positive_number(kInertiaNames[0], "kg m^2", "principal moment of inertia I_1"),
+      positive_number(kInertiaNames[1], "kg m^2", "principal moment of inertia I_2"),
+      positive_number(kInertiaNames[2], "kg m^2", "principal moment of inertia I_3"),
+      damper("damping_Ns_per_m", "N s/m", "damper c against the velocity"),
+      damper("angular_damping_Nms_per_rad", "N m s/rad", "damper c_w against the rotation"),
+      std::move(gravity),
+  };
+  type.build = build;
+  type.example = {{"mass_kg", 2.0},          {"inertia_1_kgm2", 1.0},
+                  {"inertia_2_kgm2", 1.5},   {"inertia_3_kgm2", 2.0},
+                  {"damping_Ns_per_m", 0.1}, {"angular_damping_Nms_per_rad", 0.05}};
+  return type;
+}
+
+}  // namespace portwave

@@ -1,0 +1,148 @@
+// The passivity certificate: round-off of sound parts is no violation, however the energies of a
+// run compare, and energy from nowhere is one, however much energy stands elsewhere.
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+StepperOptions options(double h, double gamma, int iterations) {
+  StepperOptions o{.method = WaveCoupling{}};
+  o.step_s = h;
+  o.method.waves().impedance = {gamma};
+  o.method.waves().iterations = iterations;
+  return o;
+}
+
+/// H₀ + T₀ = 0, and a force that supplies all there is.
+System driven_from_rest(const LinearOscillatorParameters& parameters, double force_N) {
+  SystemBuilder builder;
+  builder.add("B", linear_oscillator(parameters),
+              {.initial_state = {}, .inputs = {{"force", Signal::constant(force_N)}}});
+  builder.join(joint::Free{}, {"B.coupling"});
+  return builder.build();
+}
+
+TEST(Certificate, HoldsForAPassivePartDrivenFromRest) {
+  const System system = driven_from_rest({.mass_kg = 1000, .stiffness_N_per_m = 50}, 100.0);
+  for (const int iterations : {0, 5, 20}) {
+    Stepper stepper(system, options(1e-3, 0.4, iterations));
+    stepper.run(20000);
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
+        << "K=" << iterations << " r=" << stepper.certificate().max_passivity_residual_J
+        << " in step " << stepper.certificate().worst_passivity_step;
+    EXPECT_GT(stepper.energy().supplied_J, 1.0);
+  }
+}
+
+/// Two wagons on one stiff spring, rolling freely: the spring's energy is the difference of terms
+/// that grow with the distance from the origin.
+System rolling_wagons(ChainEnd right_end) {
+  SystemBuilder builder;
+  std::vector<double> x = {0, 10, 0, 10};
+  if (right_end == ChainEnd::spring) x.push_back(0);
+  builder.add("wagons",
+              mass_spring_damper_chain({.masses = 2,
+                                        .mass_kg = 1000,
+                                        .stiffness_N_per_m = 1e6,
+                                        .coupling_stiffness_N_per_m = 0,
+                                        .right_end = right_end}),
+              {.initial_state = x});
+  builder.join(joint::Free{}, {"wagons.left"});
+  if (right_end == ChainEnd::spring) {
+    builder.join(joint::Fixed{}, {"wagons.right"});  // a spring without stiffness to a wall
+  } else {
+    builder.join(joint::Free{}, {"wagons.right"});
+  }
+  return builder.build();
+}
+
+TEST(Certificate, HoldsForWagonsThatRollFarFromTheOrigin) {
+  for (const ChainEnd right_end : {ChainEnd::mass, ChainEnd::spring}) {
+    const System system = rolling_wagons(right_end);
+    Stepper stepper(system, options(0.01, 0.4, 5));
+    stepper.run(10000);
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
+        << "spring end=" << (right_end == ChainEnd::spring)
+        << " r=" << stepper.certificate().max_passivity_residual_J << " in step "
+        << stepper.certificate().worst_passivity_step;
+    EXPECT_NEAR(stepper.state(0)[0], 1000.0, 0.01);
+  }
+}
+
+TEST(CertificateControl, CatchesAnActiveDamperDrivenFromRest) {
+  const auto status = [](double c) {
+    const System system = driven_from_rest(
+        {.mass_kg = 1000, .stiffness_N_per_m = 50, .damping_Ns_per_m = c, .allow_active = true},
+        100.0);
+    Stepper stepper(system, options(1e-3, 0.4, 5));
+    stepper.run(100);
+    return stepper.certificate().status;
+  };
+  EXPECT_EQ(status(-1.0), CertificateStatus::violated);
+  EXPECT_EQ(status(-1e-3), CertificateStatus::violated);
+  EXPECT_EQ(status(0.0), CertificateStatus::holds);
+  EXPECT_EQ(status(1.0), CertificateStatus::holds);
+}
+
+// Islands stop on their own: what Theorem 1 says of two of them together is what it says of each by itself,
+// added up, also where one took more iterations.
+TEST(Certificate, JudgesIslandsByTheirOwnIterations) {
+  const auto residual = [](bool soft, bool stiff, int& iterations) {
+    SystemBuilder builder;
+    const auto pair = [&](const std::string& name, double stiffness, double second) {
+      builder.add(name + "1", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = stiffness}),
+                  {.initial_state = {1, 0}});
+      builder.add(name + "2", linear_oscillator({.mass_kg = second, .stiffness_N_per_m = 1}));
+      builder.connect(name + "1.coupling", name + "2.coupling");
+    };
+    if (soft) pair("soft", 1.0, 1.0);
+    if (stiff) pair("stiff", 40.0, 30.0);
+    const System system = builder.build();
+    StepperOptions o = options(0.05, 20.0, 200);
+    o.method.waves().tolerance = 1e-3;
+    o.method.waves().guard = false;
+    o.certify = Certify::full;
+    Stepper stepper(system, o);
+    iterations = stepper.step().iterations;
+    return stepper.certificate().max_augmented_residual_J.value();
+  };
+  int first = 0, second = 0, both = 0;
+  const double sum = residual(true, false, first) + residual(false, true, second);
+  EXPECT_NE(first, second);
+  EXPECT_NEAR(residual(true, true, both), sum, 1e-12);
+  EXPECT_EQ(both, std::max(first, second));
+}
+
+// The tolerance is a part's own: 5e17 J in C hide nothing of the 1e-7 J in B.
+TEST(CertificateControl, CatchesAnActiveDamperBesideAHugePassivePart) {
+  const auto certificate = [](double c) {
+    SystemBuilder builder;
+    builder.add(
+        "B",
+        linear_oscillator(
+            {.mass_kg = 1, .stiffness_N_per_m = 1, .damping_Ns_per_m = c, .allow_active = true}),
+        {.initial_state = {1e-3, 0}});
+    builder.add("C", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 1e16}),
+                {.initial_state = {10, 0}});
+    builder.join(joint::Free{}, {"B.coupling"});
+    builder.join(joint::Free{}, {"C.coupling"});
+    const System system = builder.build();
+    Stepper stepper(system, options(0.01, 0.4, 5));
+    stepper.run(100);
+    return stepper.certificate();
+  };
+  EXPECT_EQ(certificate(-1.0).status, CertificateStatus::violated);
+  EXPECT_EQ(certificate(0.0).status, CertificateStatus::holds)
+      << certificate(0.0).max_passivity_residual_J << " part "
+      << certificate(0.0).worst_passivity_part;
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,282 @@
+// The deadline scheduler, with a clock of its own: time is what the tests say it is.
+
+#include <algorithm>
+#include <chrono>
+
+#include <gtest/gtest.h>
+#include <oneapi/tbb/global_control.h>
+
+#include "portwave/runtime/parallel/budget.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "support/coupled_systems.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+using Time = DeadlineScheduler::Time;
+using Clock = DeadlineScheduler::Clock;
+
+Time at(double us) {
+  return Time(
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(us)));
+}
+
+/// Lives through `steps` steps of `iterations` iterations of `iteration_us`, and a commit.
+void live(DeadlineScheduler& scheduler, int steps, int iterations, double iteration_us,
+          double commit_us) {
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    scheduler.finish(iterations, at(iterations * iteration_us),
+                     at(iterations * iteration_us + commit_us));
+  }
+}
+
+TEST(DeadlineScheduler, FillsTheTimeAndLeavesRoomForTheCommit) {
+  DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+  live(scheduler, 200, 20, 2.0, 30.0);
+  EXPECT_NEAR(scheduler.iteration_s(), 2e-6, 1e-12);
+  EXPECT_NEAR(scheduler.commit_s(), 30e-6, 1e-12);
+  scheduler.begin(at(0));
+  int done = 0, polls = 0;
+  for (;;) {
+    const int next = scheduler.horizon(done, 100000, at(done * 2.0));
+    if (next == done) break;
+    ASSERT_GT(next, done);
+    done = next;
+    ++polls;
+  }
+  EXPECT_LE(done * 2.0 + 30.0, 100.0) << "the commit is late";
+  EXPECT_GE(done * 2.0 + 30.0, 75.0) << "time was given away";
+  EXPECT_LE(polls, 8) << "the clock is read for every few iterations only";
+}
+
+TEST(DeadlineScheduler, WithNoTimeDoesNoIteration) {
+  DeadlineScheduler scheduler(20e-6, 2e-6, 30e-6);
+  scheduler.begin(at(0));
+  EXPECT_EQ(scheduler.horizon(0, 100, at(0)), 0);
+  scheduler.set_deadline(1e-3);
+  EXPECT_GT(scheduler.horizon(0, 100, at(0)), 0);
+  EXPECT_EQ(scheduler.horizon(40, 100, at(2000)), 40) << "it is late already";
+  EXPECT_LE(scheduler.horizon(0, 3, at(0)), 3) << "more than the budget";
+}
+
+/// Steps of up to one iteration that takes `iteration_us`; returns in how many there was one.
+int tried(DeadlineScheduler& scheduler, int steps, double iteration_us) {
+  int tried = 0;
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    const int done = std::min(scheduler.horizon(0, 100, at(0)), 1);
+    tried += done;
+    scheduler.finish(done, at(done * iteration_us), at(done * iteration_us + 30.0));
+  }
+  return tried;
+}
+
+TEST(DeadlineScheduler, FindsOutThatIterationsFitAfterAll) {
+  DeadlineScheduler wrong_guess(1e-3, 10e-3, 30e-6);
+  EXPECT_EQ(tried(wrong_guess, 8, 50.0), 0);
+  EXPECT_EQ(tried(wrong_guess, 100, 50.0), 100);
+  EXPECT_NEAR(wrong_guess.iteration_s(), 50e-6, 1e-12);
+  // Slow ones at the start, as where something is set up in them.
+  DeadlineScheduler slow_start(1e-3, 1e-6, 30e-6);
+  live(slow_start, 100, 1, 2000.0, 30.0);
+  EXPECT_GE(tried(slow_start, 1000, 50.0), 990);
+  // Control: what never fits is tried ever more rarely.
+  DeadlineScheduler too_slow(1e-3, 1e-6, 30e-6);
+  live(too_slow, 100, 1, 2000.0, 30.0);
+  EXPECT_LE(tried(too_slow, 10'000, 2000.0), 11);
+}
+
+TEST(DeadlineScheduler, OneStalledStepDoesNotSpoilTheEstimates) {
+  DeadlineScheduler scheduler(1e-3, 1e-6, 10e-6);
+  live(scheduler, 200, 10, 2.0, 30.0);
+  const double iteration_s = scheduler.iteration_s(), commit_s = scheduler.commit_s();
+  live(scheduler, 1, 10, 300.0, 4000.0);
+  live(scheduler, 20, 10, 2.0, 30.0);
+  EXPECT_EQ(scheduler.iteration_s(), iteration_s);
+  EXPECT_EQ(scheduler.commit_s(), commit_s);
+  live(scheduler, 100, 10, 4.0, 60.0);  // control: a lasting change is learnt
+  EXPECT_NEAR(scheduler.iteration_s(), 4e-6, 1e-12);
+  EXPECT_NEAR(scheduler.commit_s(), 60e-6, 1e-12);
+}
+
+TEST(DeadlineScheduler, TellsMissesOfItsOwnFromPreemption) {
+  DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+  live(scheduler, 200, 10, 2.0, 30.0);
+  EXPECT_EQ(scheduler.statistics().misses, 0);
+  live(scheduler, 1, 10, 2.0, 500.0);  // the commit stalled
+  EXPECT_EQ(scheduler.statistics().misses, 1);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 1);
+  live(scheduler, 1, 40, 2.0, 31.0);  // too many iterations: nobody else's fault
+  EXPECT_EQ(scheduler.statistics().misses, 2);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 1);
+  EXPECT_NEAR(scheduler.statistics().worst_slack_s, -420e-6, 1e-9);
+  EXPECT_NEAR(scheduler.statistics().slack_p50_s, 50e-6, 1e-9);
+  EXPECT_EQ(scheduler.statistics().steps, 202);
+}
+
+/// How many iterations of 20 µs a step makes before a commit of `commit_us`.
+int filled(DeadlineScheduler& scheduler, double commit_us) {
+  scheduler.begin(at(0));
+  int done = 0;
+  for (;;) {
+    const int next = scheduler.horizon(done, 1000, at(done * 20.0));
+    if (next == done) break;
+    done = next;
+  }
+  scheduler.finish(done, at(done * 20.0), at(done * 20.0 + commit_us));
+  return done;
+}
+
+// On a crowded machine the longest commits are longer than the deadline. What is kept for them helps nobody.
+TEST(DeadlineScheduler, CommitsThatNothingHelpsAgainstLeaveTimeForIterations) {
+  DeadlineScheduler scheduler(1e-3, 20e-6, 50e-6);
+  int fewest = 1000;
+  for (int n = 0; n < 1000; ++n) {
+    const int done = filled(scheduler, n % 10 == 9 ? 20'000.0 : 50.0);
+    if (n > 200) fewest = std::min(fewest, done);
+  }
+  EXPECT_GE(fewest, 15);
+  EXPECT_GT(scheduler.commit_s(), 1e-3) << "control: by the longest ones there would be none";
+}
+
+TEST(DeadlineScheduler, ATrialIsNoPreemption) {
+  DeadlineScheduler scheduler(1e-3, 10e-3, 30e-6);  // a wrong guess: it is longer yet
+  EXPECT_EQ(tried(scheduler, 100, 50'000.0), 3);
+  EXPECT_EQ(scheduler.statistics().misses, 3);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 0);
+  DeadlineScheduler control(100e-6, 1e-6, 10e-6);
+  live(control, 200, 10, 2.0, 30.0);
+  live(control, 1, 10, 50.0, 30.0);
+  EXPECT_EQ(control.statistics().preempted_misses, 1);
+}
+
+TEST(DeadlineScheduler, SolvesAreMadeWhereTheyFitBeforeAnIterationAndTheCommit) {
+  using Solve = DeadlineScheduler::Solve;
+  DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
+  scheduler.rehearse(Solve::anew, 5e-3);
+  scheduler.rehearse(Solve::with_factors, 200e-6);
+  scheduler.begin(at(0));
+  EXPECT_EQ(scheduler.affords(at(0)), Solve::with_factors);
+  EXPECT_EQ(scheduler.affords(at(1000)), Solve::with_factors);
+  EXPECT_EQ(scheduler.affords(at(1100)), Solve::none);
+  scheduler.set_deadline(10e-3);
+  EXPECT_EQ(scheduler.affords(at(0)), Solve::anew);
+}
+
+TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
+  using Solve = DeadlineScheduler::Solve;
+  DeadlineScheduler scheduler(10e-3, 60e-6, 100e-6);
+  DeadlineScheduler control(10e-3, 60e-6, 100e-6);
+  for (int n = 0; n < 50; ++n) {
+    for (DeadlineScheduler* own : {&scheduler, &control}) {
+      own->begin(at(0));
+      if (own == &scheduler) own->took(Solve::anew, 5e-3);
+      own->finish(4, at(5000 + 4 * 60), at(5000 + 4 * 60 + 100));
+    }
+  }
+  EXPECT_NEAR(scheduler.iteration_s(), 60e-6, 1e-9);
+  EXPECT_GT(control.iteration_s(), 1e-3);
+}
+
+// Where solves without a new linearisation lead nowhere all time is for plain iterations, but for few trials.
+TEST(DeadlineScheduler, SolvesThatDoNotConvergeAreTriedEverMoreRarely) {
+  using Solve = DeadlineScheduler::Solve;
+  const auto steps_with_solves = [](bool converges, int steps) {
+    DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
+    scheduler.rehearse(Solve::with_factors, 200e-6);
+    int solved = 0;
+    for (int n = 0; n < steps; ++n) {
+      scheduler.begin(at(0));
+      const bool solves = scheduler.affords(at(0)) != Solve::none;
+      if (solves) scheduler.took(Solve::with_factors, 200e-6);
+      solved += solves ? 1 : 0;
+      scheduler.finish(4, at(700), at(800), true, converges && solves);
+    }
+    return solved;
+  };
+  EXPECT_EQ(steps_with_solves(false, 1000), 9);
+  EXPECT_EQ(steps_with_solves(true, 1000), 1000) << "control";
+}
+
+// A nanosecond is no time: whatever the clock says, no iteration fits.
+TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
+  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 2);
+  const System system = testing::chain_of_blocks(8, 3);
+  for (const double tolerance : {0.0, 1e-9}) {
+    StepperOptions explicit_options{.method = WaveCoupling{}};
+    explicit_options.start = Start::as_given;
+    explicit_options.step_s = 1e-3;
+    explicit_options.method.waves().iterations = 0;
+    explicit_options.method.waves().impedance = {100.0};
+    Stepper explicit_run(system, explicit_options);
+    explicit_run.run(20);
+    for (const ExecutorKind executor :
+         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph}) {
+      StepperOptions options = explicit_options;
+      options.method.waves().iterations = 50;
+      options.method.waves().tolerance = tolerance;
+      options.time.deadline_s = 1e-9;
+      options.executor = executor;
+      options.threads = 2;
+      options.grain = Grain::of_parts(2);
+      Stepper stepper(system, options);
+      for (int n = 0; n < 20; ++n) {
+        const StepReport report = stepper.step();
+        EXPECT_EQ(report.iterations, 0) << to_string(executor);
+        EXPECT_FALSE(report.converged) << to_string(executor);
+        EXPECT_EQ(report.reason, StopReason::deadline) << to_string(executor);
+        EXPECT_LT(report.slack_s, 0.0);
+      }
+      EXPECT_EQ(stepper.deadline().value().misses, 20);
+      for (int part = 0; part < 8; ++part) {
+        for (std::size_t i = 0; i < stepper.state(part).size(); ++i) {
+          EXPECT_EQ(stepper.state(part)[i], explicit_run.state(part)[i]) << to_string(executor);
+        }
+      }
+    }
+  }
+}
+
+// Whatever the clock says a nanosecond is too short for a solve, and ten seconds are not.
+TEST(TimeBudget, InterfaceEquationsAreSolvedWhereThereIsTime) {
+  const System system = testing::duffing_grid(3, 3);
+  for (const double deadline_s : {1e-9, 10.0}) {
+    StepperOptions options{.step_s = 0.02, .method = WaveCoupling{.kind = WaveUpdate::interface}};
+    options.method.waves().iterations = 50;
+    options.method.waves().tolerance = 1e-10;
+    options.method.waves().impedance = {3.0};
+    options.time.deadline_s = deadline_s;
+    Stepper stepper(system, options);
+    for (int n = 0; n < 40; ++n) {
+      const StepReport report = stepper.step();
+      EXPECT_EQ(report.converged, deadline_s == 10.0) << n;
+      EXPECT_LE(report.iterations, deadline_s == 10.0 ? 10 : 0);
+    }
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  }
+}
+
+TEST(TimeBudget, AnInterruptedWaitEndsAtOnce) {
+  const System system = testing::lossless_pair();
+  StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
+  options.step_s = 0.01;
+  options.time.pace = 1e-5;  // a step every 1000 s
+  bool interrupted = false;
+  int asked = 0;
+  options.interrupted = [&] {
+    ++asked;
+    return interrupted;
+  };
+  Stepper stepper(system, options);
+  stepper.step();  // the first is due at once
+  interrupted = true;
+  stepper.step();
+  EXPECT_EQ(stepper.step_index(), 2);
+  EXPECT_GE(asked, 1);
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,187 @@
+// Motion that the steps do not resolve is told, with the part and how long a step is beside what happens
+// there; motion that they resolve is not.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave {
+namespace {
+
+std::string number(double value) { return std::to_string(value * 1e12) + "e-12"; }
+
+/// A capacitor of 1 mF from 1 V over a resistor: the voltage dies at 1/(RC).
+Scenario discharge(double h_lambda, int stages, int steps = 60, const std::string& more = "") {
+  const double step_s = 1e-3 * h_lambda;  // RC = 1 ms
+  return parse_scenario(R"({"name": "discharge", "time": {"step_s": )" + number(step_s) +
+                            R"(, "steps": )" + std::to_string(steps) + R"(},
+  "subsystems": [
+    {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 0.001},
+     "initial_state": {"voltage": 1}},
+    {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1, "gives": "current"}}],
+  "couplings": [{"kind": "connection", "ports": ["c.terminals", "r.terminals"]}],
+  "method": {"kind": "auto", "stages": )" +
+                            std::to_string(stages) + more + "}}",
+                        "discharge.json", ".");
+}
+
+struct Outcome {
+  Resolution resolution;
+  RunSummary summary;
+};
+
+Outcome run(const Scenario& scenario, std::int64_t steps) {
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.run(steps);
+  return {stepper.resolution().value(), summarize("test", scenario.options, stepper, 1.0)};
+}
+
+TEST(Resolution, TellsDecaysThatStepsTurnOver) {
+  for (const int stages : {1, 2, 3}) {
+    for (const double h_lambda : {20.0, 1e3, 1e6, 1e12}) {
+      const Outcome own = run(discharge(h_lambda, stages), 60);
+      EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved) << stages << ", " << h_lambda;
+      EXPECT_EQ(own.resolution.part, 0);
+      EXPECT_EQ(own.summary.unresolved_part, "c");
+      EXPECT_FALSE(own.summary.is_all_well());
+      EXPECT_GT(own.resolution.share, 0.1);
+      // Without the watch all would be well: the steps conserve energy and met their tolerance.
+      EXPECT_EQ(own.summary.certificate.status, CertificateStatus::holds);
+      EXPECT_EQ(own.summary.iterations.not_converged, 0);
+    }
+  }
+}
+
+TEST(Resolution, MeasuresHowLongAStepIsBesideTheDecay) {
+  for (const int stages : {1, 2, 3}) {
+    for (const double h_lambda : {20.0, 1e3, 1e5}) {
+      EXPECT_NEAR(run(discharge(h_lambda, stages), 60).resolution.h_lambda, h_lambda,
+                  0.02 * h_lambda)
+          << stages;
+    }
+  }
+}
+
+/// Its control: the same decay, resolved.
+TEST(Resolution, SaysNothingOfDecaysThatStepsFollow) {
+  for (const int stages : {1, 2, 3}) {
+    for (const double h_lambda : {1e-6, 1e-3, 0.1, 0.4}) {
+      const Outcome own = run(discharge(h_lambda, stages, 200), 200);
+      EXPECT_EQ(own.resolution.kind, Resolution::Kind::resolved) << stages << ", " << h_lambda;
+      EXPECT_TRUE(own.summary.is_all_well());
+      EXPECT_GT(own.resolution.looks, 0);
+    }
+  }
+}
+
+TEST(Resolution, StandsInTheSummary) {
+  const Outcome own = run(discharge(100.0, 1), 60);
+  const std::string text = summary_text(own.summary);
+  EXPECT_NE(text.find("resolution   NOT RESOLVED"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"c\""), std::string::npos) << text;
+  EXPECT_NE(text.find("h lambda"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"adaptive\""), std::string::npos) << text;  // what helps
+}
+
+/// A diode from 5 V: one step, and it is on the other side for good. Nothing goes to and fro.
+TEST(Resolution, TellsASingleBounce) {
+  for (const int stages : {1, 2, 3}) {
+    const Scenario scenario = parse_scenario(
+        R"({"name": "diode", "time": {"step_s": 1e-4, "end_s": 0.01},
+  "subsystems": [
+    {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5},
+     "initial_state": {"voltage": 5}},
+    {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
+    {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000, "gives": "current"}}],
+  "couplings": [{"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "r.terminals"]}],
+  "method": {"kind": "auto", "stages": )" +
+            std::to_string(stages) + "}}",
+        "diode.json", ".");
+    EXPECT_EQ(run(scenario, 100).summary.unresolved_part, "c") << stages;
+  }
+}
+
+/// A decay that begins in the middle of a run, with a switch that a table or an expression closes.
+TEST(Resolution, IsLookedAtAfterInputsChange) {
+  const std::string inputs[] = {
+      R"json({"kind": "table",
+              "knots": [[0, 0], [10, 0], [10.0001, 1000], [10.0011, 1000], [10.0012, 0]]})json",
+      R"json({"kind": "expression", "expression": "if(t < 10, 0, if(t < 10.001, 1000, 0))"})json"};
+  for (const std::string& input : inputs) {
+    const std::string text = R"json({"name": "switch", "time": {"step_s": 0.01, "steps": 1300},
+  "subsystems": [
+    {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-3},
+     "initial_state": {"voltage": 5}},
+    {"name": "sw", "type": "electrical_switch", "parameters": {"on_S": 10, "off_S": 1e-9},
+     "inputs": {"speed": )json" +
+                             input +
+                             R"json(}}],
+  "couplings": [{"kind": "connection", "ports": ["c.terminals", "sw.terminals"]}],
+  "method": {"kind": "auto"}})json";
+    const Scenario scenario = parse_scenario(text, "switch.json", ".");
+    const Outcome own = run(scenario, 1300);
+    EXPECT_EQ(own.summary.unresolved_part, "c") << input;
+    EXPECT_GE(own.resolution.step, 999);
+  }
+}
+
+/// A mass that is driven at a speed that rises evenly: its states are right, and the force that does it
+/// goes to and fro between nothing and twice its value.
+TEST(Resolution, TellsEffortsThatGoToAndFro) {
+  const Scenario scenario = parse_scenario(
+      R"({"name": "driven", "time": {"step_s": 0.01, "steps": 100},
+  "subsystems": [
+    {"name": "q", "type": "flow_source", "parameters": {"domain": "rotation"},
+     "inputs": {"flow": {"kind": "expression", "expression": "3*t"}}},
+    {"name": "j", "type": "inertia", "parameters": {"inertia_kgm2": 2}}],
+  "couplings": [{"kind": "common_flow", "ports": ["q.port", "j.shaft"]}],
+  "method": {"kind": "auto"}})",
+      "driven.json", ".");
+  const Outcome own = run(scenario, 100);
+  Stepper stepper(scenario.system, scenario.options);
+  double least = 1e300, most = -1e300;
+  for (int i = 0; i < 100; ++i) {
+    stepper.step();
+    least = std::min(least, std::abs(stepper.effort(0)));
+    most = std::max(most, std::abs(stepper.effort(0)));
+  }
+  if (most - least > 1.0) {
+    EXPECT_FALSE(own.summary.is_resolved());
+    EXPECT_FALSE(own.summary.unresolved_part.empty());
+  } else {
+    EXPECT_TRUE(own.summary.is_resolved());
+  }
+}
+
+/// What it has seen is part of the state of a run.
+TEST(Resolution, GoesOnFromASnapshot) {
+  for (const int stages : {1, 2}) {
+    const Scenario scenario = discharge(1e3, stages);
+    Stepper whole(scenario.system, scenario.options), first(scenario.system, scenario.options),
+        second(scenario.system, scenario.options);
+    whole.run(40);
+    first.run(7);
+    second.restore(first.snapshot());
+    second.run(33);
+    EXPECT_EQ(whole.resolution()->share, second.resolution()->share) << stages;
+    EXPECT_EQ(whole.resolution()->step, second.resolution()->step);
+    EXPECT_EQ(whole.resolution()->looks, second.resolution()->looks);
+  }
+}
+
+/// What is looked at changes nothing of the run, and few steps of a long one are looked at.
+TEST(Resolution, LooksSeldom) {
+  const Scenario scenario = discharge(1e-3, 1, 20'000);
+  const Outcome own = run(scenario, 20'000);
+  EXPECT_LT(own.resolution.looks, 20'000 / 50);
+}
+
+}  // namespace
+}  // namespace portwave
