@@ -8,6 +8,7 @@
 #include "kernels/small_island_kernels.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
+#include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
 namespace {
@@ -128,11 +129,12 @@ std::vector<SmallPart> parts_of(const WaveDiscretisation& waves,
   for (const auto& [index, range] : lanes) {
     const BatchSlot& slot = waves.batch(index);
     if (slot.batch->wave_size() == 0) continue;
-    if (range.last - range.first > SmallIsland::kMostLanes) return {};
+    const PortSolves* const solves = slot.batch->port_solves();
+    if (solves == nullptr || range.last - range.first > SmallIsland::kMostLanes) return {};
     for (int lane = range.first; lane < range.last; ++lane) {
-      SmallPart part{index, slot.batch->port_solve(lane, record + slot.record), {}};
+      SmallPart part{index, solves->port_solve(lane, record + slot.record), {}};
       count += static_cast<std::size_t>(slot.batch->wave_size());
-      if (part.solve.form == Form::unknown || count > SmallIsland::kMostWaves) return {};
+      if (count > SmallIsland::kMostWaves) return {};
       for (int j = 0; j < slot.batch->wave_size(); ++j) {
         part.waves.push_back(slot.wave + j * slot.batch->stride() + lane);
       }

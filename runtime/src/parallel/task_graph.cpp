@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 Task::Task(const WaveDiscretisation& waves, const Partition::Task& cut)
@@ -58,9 +59,11 @@ const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
     calls.clear();
     for (const TaskSlice& slice : slices) {
       const BatchSlot& batch = waves_.batch(slice.batch);
-      calls.push_back({batch.batch->bind_scatter(slice.lanes, s.record + batch.record,
-                                                 s.u + batch.wave, s.b_trial + batch.wave),
-                       slice});
+      Call& call = calls.emplace_back();
+      call.slice = slice;
+      if (batch.calls == nullptr) continue;
+      call.bound = batch.calls->bind_scatter(slice.lanes, s.record + batch.record, s.u + batch.wave,
+                                             s.b_trial + batch.wave);
     }
   };
   bind_all(edge_, bound.edge);
@@ -69,11 +72,12 @@ const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
       const BatchSlot& batch = waves_.batch(slice.batch);
-      bound.commit.push_back(
-          {batch.batch->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
-                                     s.next + batch.record, s.b_next + batch.wave,
-                                     s.columns.from(batch.entry)),
-           slice});
+      Call& call = bound.commit.emplace_back();
+      call.slice = slice;
+      if (batch.calls == nullptr) continue;
+      call.bound = batch.calls->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
+                                             s.next + batch.record, s.b_next + batch.wave,
+                                             s.columns.from(batch.entry));
     }
   }
   bound.small = bind_small(s.record, numbers);

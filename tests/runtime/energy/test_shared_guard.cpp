@@ -22,6 +22,7 @@
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/counting_part.hpp"
 #include "support/coupled_systems.hpp"
@@ -193,16 +194,17 @@ class AttendedPart final : public LinearPortHamiltonian {
   }
 
  private:
-  class Batch final : public testing::ExactBatch {
+  class Batch final : public testing::ExactBatch, public AffineMap {
    public:
     Batch(std::unique_ptr<StepBatch> batch, Attendance& attendance)
         : ExactBatch(std::move(batch)), attendance_(attendance) {}
-    bool affine_matrix(int lane, double* matrix) const override {
+    const AffineMap* affine_map() const override { return this; }
+    void affine_matrix(int lane, double* matrix) const override {
       attendance_.come_by();
-      return passed_on().affine_matrix(lane, matrix);
+      passed_on().affine_map()->affine_matrix(lane, matrix);
     }
-    bool affine_offset(int lane, const double* record, double* offset) const override {
-      return passed_on().affine_offset(lane, record, offset);
+    void affine_offset(int lane, const double* record, double* offset) const override {
+      passed_on().affine_map()->affine_offset(lane, record, offset);
     }
 
    private:
