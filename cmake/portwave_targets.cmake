@@ -88,8 +88,8 @@ endfunction()
 
 # portwave_unity(<target> <source>...): compiles the sources of one folder together, which parses the
 # headers of Eigen and JSON once per folder instead of once per file. What stands in an anonymous
-# namespace needs another name in each file of a folder. Only the types of parts in the catalogue, where
-# a newcomer adds a file, are compiled file by file.
+# namespace needs another name in each file of a folder: in the catalogue `build_<part>` and, around what
+# would be alike in two parts (State, kPosition), a namespace of the part.
 function(portwave_unity target)
   if(NOT PORTWAVE_UNITY)
     return()
@@ -104,7 +104,7 @@ function(portwave_unity target)
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
     cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE name)
-    if(NOT folder MATCHES "^catalogue" AND NOT name IN_LIST PORTWAVE_COMPILE_ALONE)
+    if(NOT name IN_LIST PORTWAVE_COMPILE_ALONE)
       string(MAKE_C_IDENTIFIER "${folder}" group)
       set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${group}")
     endif()

@@ -76,7 +76,8 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
 }
 
 void add_study_delay(Verb& group, StudyDelayArguments& study) {
-  Verb verb = group.add("delay", "Error of an asynchronous exchange, by how late waves are");
+  Verb verb =
+      group.add("delay", "Error of an asynchronous exchange (experimental), by how late waves are");
   add_scenario(verb, study.scenario);
   verb.integers("--delays", "D,D,...",
                 "Evaluations that waves of other ranks are late, one run each",

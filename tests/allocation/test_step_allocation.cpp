@@ -366,14 +366,11 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
   const TwoThreads allowed;
   for (const testing::NamedSystem& sample : testing::sample_systems()) {
     const System system = sample.make();
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier}) {
-      StepperOptions options = on_two_threads(sample.impedance, executor);
-      const std::string where = sample.name + ", " + std::string(to_string(executor));
-      EXPECT_EQ(allocations_while_stepping(system, options), 0) << where;
-      options.method.waves().tolerance = 1e-8;
-      options.method.waves().tolerance_per_part = true;
-      EXPECT_EQ(allocations_while_stepping(system, options), 0) << where << ", tolerance";
-    }
+    StepperOptions options = on_two_threads(sample.impedance, ExecutorKind::async);
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
+    options.method.waves().tolerance = 1e-8;
+    options.method.waves().tolerance_per_part = true;
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name << ", tolerance";
   }
   const System driven = driven_system(Signal::callback([](double t) { return std::cos(t); }));
   EXPECT_EQ(allocations_while_stepping(driven, on_two_threads(0.1)), 0);
@@ -434,8 +431,7 @@ TEST(Allocation, NoneInMethodsWithoutWaves) {
     }
   }
   for (const CouplingMethod& method : methods) {
-    for (const ExecutorKind executor :
-         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::barrier}) {
+    for (const ExecutorKind executor : {ExecutorKind::serial, ExecutorKind::async}) {
       StepperOptions options = on_two_threads(1.0, executor);
       options.step_s = 0.001;
       options.method = method;

@@ -9,12 +9,8 @@
 namespace portwave {
 namespace {
 
-// Run by the tests below in processes of its own.
-TEST(InstructionSetChoice, DISABLED_PrintDigests) { testing::print_instruction_set(); }
-
 std::string chosen(const std::string& isa, const std::string& cpu = "") {
-  return testing::digests(testing::this_program(), "InstructionSetChoice",
-                          {isa, InstructionSet::baseline, cpu})
+  return testing::digests(testing::this_program(), "", {isa, InstructionSet::baseline, cpu})
       .instruction_set;
 }
 

@@ -135,14 +135,14 @@ Digest run_lanes(int n, bool control) {
   return digest;
 }
 
-TEST(LaneKernelBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kLaneKernelBitsDigests("LaneKernelBits", [] {
   // Up to eight rows at once, and what remains of them.
   for (const int n : {1, 2, 5, 8, 11, 16, 19, 30, 37}) {
     run_lanes(n, false).print(fmt::format("n{}", n));
     run_lanes(n, true).print(fmt::format("n{}'", n));
   }
-}
+});
 
 // Junctions.
 
@@ -183,8 +183,8 @@ Digest run_junctions(JunctionRun run, bool control) {
   return digest;
 }
 
-TEST(JunctionKernelBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kJunctionKernelBitsDigests("JunctionKernelBits", [] {
   const auto print = [](const std::string& name, const JunctionRun& run) {
     run_junctions(run, false).print(name);
     run_junctions(run, true).print(name + "'");
@@ -216,7 +216,7 @@ TEST(JunctionKernelBits, DISABLED_PrintDigests) {
     dense.arity = arity;
     print(fmt::format("dense{}", arity), dense);
   }
-}
+});
 
 // The ledger.
 
@@ -436,8 +436,8 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
   return digest;
 }
 
-TEST(LedgerKernelBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kLedgerKernelBitsDigests("LedgerKernelBits", [] {
   for (const bool control : {false, true}) {
     const std::string mark = control ? "'" : "";
     for (const int ports : {1, 2, 3, 4})
@@ -460,7 +460,7 @@ TEST(LedgerKernelBits, DISABLED_PrintDigests) {
       }
     }
   }
-}
+});
 
 // Small islands.
 
@@ -540,8 +540,8 @@ Digest run_packed(Form form, int ports, bool control) {
   return digest;
 }
 
-TEST(SmallIslandKernelBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kSmallIslandKernelBitsDigests("SmallIslandKernelBits", [] {
   using Kernels = SmallIslandKernels;
   const std::pair<Form, Form> pairs[] = {
       {Form::cubic, Form::cubic}, {Form::cubic, Form::affine}, {Form::affine, Form::affine}};
@@ -564,7 +564,7 @@ TEST(SmallIslandKernelBits, DISABLED_PrintDigests) {
       }
     }
   }
-}
+});
 
 struct Suite {
   const char* name;

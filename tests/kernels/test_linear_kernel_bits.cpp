@@ -207,9 +207,8 @@ class Batch {
   std::vector<double> a_, record_;
 };
 
-// Run by the tests below in processes of its own.
-TEST(LinearKernelBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kLinearKernelBitsDigests("LinearKernelBits", [] {
   std::vector<Case> cases;
   for (const int ports : {1, 2, 3, 4, 5}) {
     for (const int states : {3, 4, 5, 6, 13}) {
@@ -228,7 +227,7 @@ TEST(LinearKernelBits, DISABLED_PrintDigests) {
       batch.run(linear_kernels()).print(c.name() + (control ? "'" : ""));
     }
   }
-}
+});
 
 TEST(LinearKernelBits, AreTheSameOnEveryInstructionSet) {
   testing::expect_equal_digests("LinearKernelBits", 200);

@@ -135,9 +135,8 @@ void print(const std::string& name, const Make& make) {
   }
 }
 
-// Run by the test below in processes of its own.
-TEST(PartBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kPartBitsDigests("PartBits", [] {
   print("duffing_oscillator", [](Random& r) { return duffing_oscillator(duffing_parameters(r)); });
   print("duffing_node", [](Random& r) { return duffing_node(duffing_parameters(r)); });
   for (const int stages : {2, 3}) {
@@ -151,7 +150,7 @@ TEST(PartBits, DISABLED_PrintDigests) {
   for (const int ports : {1, 2, 3, 4, 5}) {
     print("linear_" + std::to_string(ports), [ports](Random& r) { return linear_part(ports, r); });
   }
-}
+});
 
 TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 132); }
 

@@ -174,7 +174,7 @@ def waves_that_are_late(folder):
 
 
 def what_is_refused(folder):
-    for line, word in ((["--deadline-us", "100"], "deadline"), (["--executor", "barrier"], "barrier")):
+    for line, word in ((["--deadline-us", "100"], "deadline"), (["--executor", "graph"], "graph")):
         done = call(on_ranks(2, "run", EXAMPLES / "chain_64.json", "--steps", "10", *line))
         expect(done.returncode == 2 and word in done.stderr, f"{line}: {done.returncode} {done.stderr}")
 

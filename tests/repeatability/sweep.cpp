@@ -12,9 +12,9 @@ namespace {
 
 Way random_way(Random& random) {
   Way way;
-  way.executor = random.one_of<ExecutorKind>({ExecutorKind::async, ExecutorKind::async,
-                                              ExecutorKind::graph, ExecutorKind::barrier,
-                                              ExecutorKind::automatic, ExecutorKind::serial});
+  way.executor =
+      random.one_of<ExecutorKind>({ExecutorKind::async, ExecutorKind::async, ExecutorKind::graph,
+                                   ExecutorKind::automatic, ExecutorKind::serial});
   way.threads = random.one_of<int>({1, 2, 2, 4});
   way.grain = random.one_of<Grain>({Grain::automatic(), Grain::per_part(), Grain::of_parts(4),
                                     Grain::of_parts(8), Grain::of_parts(24)});

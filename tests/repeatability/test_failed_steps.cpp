@@ -263,7 +263,6 @@ TEST_F(FailedSteps, LeaveNothingBehind) {
     for (const Way& way : {Way{ExecutorKind::serial, 1, Grain::automatic()},
                            Way{ExecutorKind::async, 2, Grain::of_parts(16)},
                            Way{ExecutorKind::async, 1, Grain::per_part()},
-                           Way{ExecutorKind::barrier, 2, Grain::of_parts(16)},
                            Way{ExecutorKind::graph, 2, Grain::of_parts(16)}}) {
       options.executor = way.executor;
       options.threads = way.threads;

@@ -61,8 +61,8 @@ TEST_P(Rescues, LeadToTheSameBitsOnEveryExecutor) {
   EXPECT_EQ(expected.failed, "");
   EXPECT_GT(expected.rescues, 1);
   EXPECT_LT(expected.rescues, 10) << "an island is held for some time";
-  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
-                                      ExecutorKind::barrier, ExecutorKind::automatic}) {
+  for (const ExecutorKind executor :
+       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
     for (const int threads : {1, 2, 4}) {
       const Way way{.executor = executor, .threads = threads, .grain = Grain::of_parts(16)};
       EXPECT_EQ(difference(expected, run(own, way)), "") << to_string(way);

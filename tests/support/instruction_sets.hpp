@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,9 @@
 #include "support/subprocess.hpp"
 
 // The instruction set is chosen once per process, so a law about all of them runs this program
-// again. A test named `PrintDigests` in a suite of its own, disabled, prints one line per
-// computation; `digests` collects them.
+// again, as `<program> --print-digests=<suite>`: it then runs no test, but the computations of a
+// DigestSuite, which print a line each. `digests` collects them. The program needs a main that calls
+// `run_tests_or_print_digests`.
 
 namespace portwave::testing {
 
@@ -44,6 +46,43 @@ class Digest {
  private:
   std::uint64_t value_ = 0xCBF29CE484222325u;
 };
+
+/// Computations that print their digests, under the name of the tests that compare them. Made at
+/// namespace scope.
+class DigestSuite {
+ public:
+  DigestSuite(const std::string& name, std::function<void()> print) {
+    all()[name] = std::move(print);
+  }
+  static std::map<std::string, std::function<void()>>& all() {
+    static std::map<std::string, std::function<void()>> suites;
+    return suites;
+  }
+};
+
+inline constexpr std::string_view kPrintDigests = "--print-digests=";
+
+/// Prints the instruction set, and the digests of a suite unless its name is empty. Gives the exit code.
+inline int print_digests(const std::string& suite) {
+  std::fputs(fmt::format("instruction_set {}\n", to_string(instruction_set())).c_str(), stdout);
+  if (suite.empty()) return 0;
+  const auto found = DigestSuite::all().find(suite);
+  if (found == DigestSuite::all().end()) {
+    std::fputs(fmt::format("there is no suite {}\n", suite).c_str(), stderr);
+    return 2;
+  }
+  found->second();
+  return 0;
+}
+
+/// The main of a program of tests some of which compare digests.
+inline int run_tests_or_print_digests(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]).starts_with(kPrintDigests)) {
+    return print_digests(std::string(argv[1] + kPrintDigests.size()));
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
 
 /// A value of PORTWAVE_ISA and what it is to give. Under qemu the machine is chosen too.
 struct WantedSet {
@@ -86,7 +125,7 @@ inline std::vector<std::string> this_program() {
 #endif
 }
 
-/// Runs a program of tests with these arguments, on an emulated machine of that kind.
+/// Runs such a program with these arguments, on an emulated machine of that kind.
 inline ProcessResult run_tests(std::vector<std::string> program,
                                const std::vector<std::string>& arguments, const std::string& isa,
                                const std::string& cpu) {
@@ -99,7 +138,7 @@ inline ProcessResult run_tests(std::vector<std::string> program,
   return result;
 }
 
-/// What `PrintDigests` of a suite says.
+/// What the program prints of a suite.
 struct Digests {
   std::string instruction_set;
   std::map<std::string, std::string> of;  ///< by name
@@ -107,10 +146,8 @@ struct Digests {
 
 inline Digests digests(const std::vector<std::string>& program, const std::string& suite,
                        const WantedSet& wanted) {
-  const ProcessResult result = run_tests(
-      program,
-      {"--gtest_also_run_disabled_tests", "--gtest_filter=" + suite + ".DISABLED_PrintDigests"},
-      wanted.isa, wanted.cpu);
+  const ProcessResult result =
+      run_tests(program, {std::string(kPrintDigests) + suite}, wanted.isa, wanted.cpu);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   Digests found;
   std::istringstream lines(result.out);
@@ -133,10 +170,6 @@ inline std::optional<std::map<std::string, std::string>> digests(const std::stri
   if (found.instruction_set == to_string(wanted.set)) return std::move(found.of);
   EXPECT_FALSE(kIsEmulated) << found.instruction_set << " instead of " << to_string(wanted.set);
   return std::nullopt;
-}
-
-inline void print_instruction_set() {
-  std::fputs(fmt::format("instruction_set {}\n", to_string(instruction_set())).c_str(), stdout);
 }
 
 /// Names of controls end in "'": their digests must differ from that of the name without.

@@ -81,7 +81,6 @@ EXECUTORS = {
     "async1": ["--executor", "async", "--threads", "1", "--grain", "part"],
     "async2": ["--executor", "async", "--threads", "2", "--grain", "2"],
     "graph2": ["--executor", "graph", "--threads", "2", "--grain", "part"],
-    "barrier2": ["--executor", "barrier", "--threads", "2", "--grain", "3"],
 }
 
 INSTRUCTION_SETS = {"baseline": "baseline", "v3": "x86-64-v3", "v4": "x86-64-v4"}

@@ -8,6 +8,7 @@
 
 #include "energy/part_gradient.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -48,9 +49,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
 
 /// Which islands are of linear parts only, and room for the widest of them.
 void PassivityGuard::find_affine() {
-  const AlignedVector record(waves_.record_size(), 0.0);
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
-  GuardPortMap map;
   for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
   sums_.find_in_order(asked_, [&](ExtendedSums::Terms& others, int part) {
     const PartSlot& slot = waves_.slot(part);
@@ -58,12 +57,7 @@ void PassivityGuard::find_affine() {
     const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
     ports_of_island[static_cast<std::size_t>(waves_.system().island_of_part(part))] += ports;
     matrix_.resize(std::max(matrix_.size(), ports * ports));
-    if (ports == 0) return;
-    map.fit(static_cast<int>(ports));
-    if (!batch.batch->affine_matrix(slot.lane, map.matrix()) ||
-        !batch.batch->affine_offset(slot.lane, record.data() + batch.record, map.offset())) {
-      others[0] += 1.0L;
-    }
+    if (ports > 0 && batch.affine == nullptr) others[0] += 1.0L;
   });
   std::size_t widest = 0;
   for (std::size_t island = 0; island < affine_.size(); ++island) {
@@ -245,11 +239,11 @@ void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const
   Gradient found;
   for (const int part : parts) {
     const PartSlot& slot = waves_.slot(part);
-    const StepBatch& batch = *waves_.batch(slot.batch).batch;
-    const int ports = batch.wave_size();
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    const int ports = batch.batch->wave_size();
     if (ports == 0) continue;
     map.fit(ports);
-    batch.affine_matrix(slot.lane, map.matrix());
+    batch.affine->affine_matrix(slot.lane, map.matrix());
     const auto w = static_cast<std::size_t>(slot.wave);
     const PortsOfPart own{ports, slot.stride,      map.matrix(),
                           b + w, full_.data() + w, direction_.data() + w};
@@ -302,10 +296,10 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
   std::size_t count = 0;
   for (const int part : parts_.parts_of(search.island)) {
     const PartSlot& slot = waves_.slot(part);
-    const StepBatch& batch = *waves_.batch(slot.batch).batch;
-    const int ports = batch.wave_size();
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    const int ports = batch.batch->wave_size();
     if (ports == 0) continue;
-    batch.affine_matrix(slot.lane, matrix_.data());
+    batch.affine->affine_matrix(slot.lane, matrix_.data());
     const Eigen::Map<const Matrix> D(matrix_.data(), ports, ports);
     const Eigen::MatrixXd M = Eigen::MatrixXd::Identity(ports, ports) - D.transpose() * D;
     const SymmetricEigen eigen = symmetric_eigen(M);
@@ -407,8 +401,8 @@ double PassivityGuard::linear_scaling(const Search& search) {
     if (ports == 0) return;
     auto& [still, mixed, moved] = terms;
     map.fit(ports);
-    batch.batch->affine_offset(slot.lane, record_ + batch.record, map.offset());
-    batch.batch->affine_matrix(slot.lane, map.matrix());
+    batch.affine->affine_offset(slot.lane, record_ + batch.record, map.offset());
+    batch.affine->affine_matrix(slot.lane, map.matrix());
     for (int i = 0; i < ports; ++i) {
       const long double offset = map.offset()[i];
       long double response = 0.0L;

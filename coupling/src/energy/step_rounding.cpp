@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "portwave/subsystems/core/batch_facets.hpp"
+
 namespace portwave {
 namespace {
 
@@ -95,7 +97,8 @@ double StepRounding::sent_by_itself(int part, const double* record) const {
   const BatchSlot& batch = waves_.batch(slot.batch);
   if (!batch.driven || batch.batch->wave_size() == 0) return 0.0;
   double* const offset = scratch_->waves.data();
-  if (!batch.batch->affine_offset(slot.lane, record + batch.record, offset)) return 0.0;
+  if (batch.affine == nullptr) return 0.0;
+  batch.affine->affine_offset(slot.lane, record + batch.record, offset);
   double sum = 0.0;
   for (int j = 0; j < batch.batch->wave_size(); ++j) sum += 0.5 * offset[j] * offset[j];
   return sum;
@@ -122,13 +125,14 @@ std::optional<double> StepRounding::known_of(const PartSlot& slot, const Committ
     return kept();
   }
   const BatchSlot& own = waves_.batch(slot.batch);
+  if (own.roundings == nullptr) return std::nullopt;
   const double* const record = step.record + own.record;
   const double* const a = step.a + own.wave;
   const double* const next = step.next + own.record;
   const int group = own.batch->lane_group();
   if (beside == nullptr || group > kLaneGroup ||
-      !own.batch->step_roundings(slot.lane, record, a, next, beside->rounding.data())) {
-    return own.batch->step_rounding(slot.lane, record, a, next);
+      !own.roundings->step_roundings(slot.lane, record, a, next, beside->rounding.data())) {
+    return own.roundings->step_rounding(slot.lane, record, a, next);
   }
   beside->batch = slot.batch;
   beside->first = slot.lane / group * group;
@@ -147,9 +151,10 @@ double StepRounding::bound_of_states(std::span<const int> parts, const Committed
       const BatchSlot& own = waves_.batch(slot.batch);
       if (!own.capabilities.knows_energy) continue;
       const int group = own.batch->lane_group();
-      if (group > kLaneGroup ||
-          !own.batch->step_rounding_bounds(slot.lane, step.record + own.record, step.a + own.wave,
-                                           step.next + own.record, beside.rounding.data())) {
+      if (group > kLaneGroup || own.roundings == nullptr ||
+          !own.roundings->step_rounding_bounds(slot.lane, step.record + own.record,
+                                               step.a + own.wave, step.next + own.record,
+                                               beside.rounding.data())) {
         return std::numeric_limits<double>::infinity();
       }
       beside.batch = slot.batch;

@@ -13,6 +13,7 @@
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 namespace {
@@ -47,8 +48,12 @@ class Probe {
     batch_->set_state(0, x_, record_.data());
     batch_->freeze({0, 1}, record_.data(), nullptr);
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> D(ports, ports);
-    if (!component_.capabilities().linear || !batch_->affine_matrix(0, D.data())) {
-      if (!differentiate(D)) return std::nullopt;
+    const AffineMap* const affine =
+        component_.capabilities().linear ? batch_->affine_map() : nullptr;
+    if (affine != nullptr) {
+      affine->affine_matrix(0, D.data());
+    } else if (!differentiate(D)) {
+      return std::nullopt;
     }
     if (!D.allFinite()) return std::nullopt;
     return Matrix(D);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "portwave/subsystems/base/instruction_set.hpp"
-#include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
 

@@ -87,7 +87,7 @@ std::span<const OptionInfo> exchange_options() {
           .key = "kind",
           .value = option_choice<&WaveCoupling::exchange, &ExchangeOptions::kind>(kExchangeNames),
           .summary = "whether an evaluation waits for the waves of the one before it",
-          .note = " or takes the newest that have come",
+          .note = " or takes the newest that have come (asynchronous: experimental)",
           .check = check_exchange},
       OptionInfo{.key = "max_delay",
                  .value = option_at<&WaveCoupling::exchange, &ExchangeOptions::max_delay>(),

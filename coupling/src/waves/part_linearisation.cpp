@@ -6,6 +6,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 namespace {
@@ -27,8 +28,7 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
   for (const Own& own : parts_) {
     const PartSlot& slot = waves.slot(own.part);
     const StepBatch& batch = *waves.batch(slot.batch).batch;
-    std::vector<double> scratch(at(batch.wave_size() * batch.wave_size()));
-    if (batch.affine_matrix(slot.lane, scratch.data())) continue;
+    if (waves.batch(slot.batch).affine != nullptr) continue;
     widest_ = std::max(widest_, batch.wave_size());
     nonlinear_.push_back(own.part);
     is_possible_ = is_possible_ && waves.batch(slot.batch).capabilities.linearisable;
@@ -45,7 +45,8 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
 void PartLinearisation::take_affine() {
   for (const Own& own : parts_) {
     const PartSlot& slot = waves_.slot(own.part);
-    waves_.batch(slot.batch).batch->affine_matrix(slot.lane, matrices_.data() + own.matrix);
+    const AffineMap* const affine = waves_.batch(slot.batch).affine;
+    if (affine != nullptr) affine->affine_matrix(slot.lane, matrices_.data() + own.matrix);
   }
 }
 
@@ -177,8 +178,8 @@ bool PartLinearisation::archive(StateArchive& archive) {
 }
 
 std::size_t PartLinearisation::bytes() const {
-  std::size_t sum = parts_.capacity() * sizeof(Own) +
-                    (matrices_.capacity() + kept_.capacity()) * sizeof(double);
+  std::size_t sum =
+      parts_.capacity() * sizeof(Own) + (matrices_.capacity() + kept_.capacity()) * sizeof(double);
   for (const Slice& slice : slices_) {
     sum += (slice.record.capacity() + 3 * slice.a.capacity()) * sizeof(double);
   }

@@ -8,6 +8,7 @@
 #include "kernels/small_island_kernels.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
+#include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
 namespace {
@@ -17,6 +18,7 @@ using Kernels = SmallIslandKernels;
 
 /// A part of a small island: its port solve, and where its waves lie.
 struct SmallPart {
+  int batch;
   PortSolve solve;
   std::vector<int> waves;
 };
@@ -127,11 +129,12 @@ std::vector<SmallPart> parts_of(const WaveDiscretisation& waves,
   for (const auto& [index, range] : lanes) {
     const BatchSlot& slot = waves.batch(index);
     if (slot.batch->wave_size() == 0) continue;
-    if (range.last - range.first > SmallIsland::kMostLanes) return {};
+    const PortSolves* const solves = slot.batch->port_solves();
+    if (solves == nullptr || range.last - range.first > SmallIsland::kMostLanes) return {};
     for (int lane = range.first; lane < range.last; ++lane) {
-      SmallPart part{slot.batch->port_solve(lane, record + slot.record), {}};
+      SmallPart part{index, solves->port_solve(lane, record + slot.record), {}};
       count += static_cast<std::size_t>(slot.batch->wave_size());
-      if (part.solve.form == Form::unknown || count > SmallIsland::kMostWaves) return {};
+      if (count > SmallIsland::kMostWaves) return {};
       for (int j = 0; j < slot.batch->wave_size(); ++j) {
         part.waves.push_back(slot.wave + j * slot.batch->stride() + lane);
       }
@@ -146,6 +149,14 @@ bool is_pair(const std::vector<SmallPart>& parts, const std::vector<JunctionRun>
   return parts.size() == 2 && parts[0].waves.size() == 1 && parts[1].waves.size() == 1 &&
          runs.size() == 1 && runs[0].count == 1 && runs[0].arity == 2 &&
          runs[0].form != JunctionForm::dense;
+}
+
+/// The roots of one batch are found faster side by side than one after another.
+bool has_roots_side_by_side(std::span<const SmallPart> parts) {
+  const auto beside = [](const SmallPart& a, const SmallPart& b) {
+    return a.batch == b.batch && a.solve.form == Form::cubic;
+  };
+  return std::ranges::adjacent_find(parts, beside) != parts.end();
 }
 
 }  // namespace
@@ -168,6 +179,7 @@ std::unique_ptr<SmallIsland> SmallIsland::of(const WaveDiscretisation& waves,
   CompiledJunctions packed = waves.interconnection().compile(junctions, numbers);
   number(-1, 0);
   if (!is_pair(parts, packed.runs())) {
+    if (has_roots_side_by_side(parts)) return nullptr;
     return std::make_unique<PackedIsland>(std::move(parts), std::move(packed));
   }
   const JunctionRun& run = packed.runs().front();

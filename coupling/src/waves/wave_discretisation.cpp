@@ -146,7 +146,7 @@ WaveDiscretisation::Preparation WaveDiscretisation::exchange(Preparation other) 
 
 void WaveDiscretisation::put_in_force(Preparation preparation) {
   own_ = std::move(preparation);
-  for (std::size_t i = 0; i < batches_.size(); ++i) batches_[i].batch = own_.batches[i].get();
+  for (std::size_t i = 0; i < batches_.size(); ++i) batches_[i].use(*own_.batches[i]);
   put_by_wave(own_.impedance, impedance_);
 }
 
@@ -173,8 +173,7 @@ std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot)
 
 /// What is going to be asked of a batch, before it is prepared.
 void WaveDiscretisation::announce(const BatchSlot& slot, StepBatch& batch) const {
-  if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
-  if (!slot.driven) batch.expect_no_inputs();
+  batch.expect({.inputs = slot.driven, .stage_increments = increments_ == StageIncrements::kept});
 }
 
 std::unique_ptr<StepBatch> WaveDiscretisation::batch_anew(int batch) const {
@@ -186,9 +185,9 @@ std::unique_ptr<StepBatch> WaveDiscretisation::batch_anew(int batch) const {
 }
 
 void WaveDiscretisation::take_batch(int batch, std::unique_ptr<StepBatch> prepared) {
-  own_.batches[static_cast<std::size_t>(batch)] = std::move(prepared);
-  batches_[static_cast<std::size_t>(batch)].batch =
-      own_.batches[static_cast<std::size_t>(batch)].get();
+  std::unique_ptr<StepBatch>& own = own_.batches[static_cast<std::size_t>(batch)];
+  own = std::move(prepared);
+  batches_[static_cast<std::size_t>(batch)].use(*own);
 }
 
 void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool together) {
@@ -227,7 +226,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   }
   BatchSlot slot;
   own_.batches.push_back(components[0]->make_batch(components));
-  slot.batch = own_.batches.back().get();
+  slot.use(*own_.batches.back());
   slot.parts = parts;
   slot.capabilities = components[0]->capabilities();
   slot.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];

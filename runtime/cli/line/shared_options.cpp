@@ -102,11 +102,10 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
           })
       ->default_str("auto");
   static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
-                                            ExecutorKind::async, ExecutorKind::graph,
-                                            ExecutorKind::barrier};
+                                            ExecutorKind::async, ExecutorKind::graph};
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
-  verb.choice("--executor", names, "Who runs the tasks; graph and barrier are there for comparison",
+  verb.choice("--executor", names, "Who runs the tasks; graph is a plain flow graph of oneTBB",
               [&executor](std::size_t i) { executor = kKinds[i]; })
       ->default_str("auto");
 }

@@ -24,8 +24,7 @@ std::vector<std::string> absolute(const std::vector<std::filesystem::path>& path
 
 ExecutorKind executor_of(const std::string& name) {
   for (const ExecutorKind kind :
-       {ExecutorKind::automatic, ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph,
-        ExecutorKind::barrier}) {
+       {ExecutorKind::automatic, ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph}) {
     if (to_string(kind) == name) return kind;
   }
   throw std::runtime_error(fmt::format("there is no executor {}", in_quotes(name)));

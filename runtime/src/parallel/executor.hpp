@@ -89,9 +89,6 @@ void take_failure(const TaskGraph& graph, StepResult& result);
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
                                                const Partition& island_groups,
                                                StepTrace* trace = nullptr);
-/// One barrier per phase: tbb::parallel_for over the tasks.
-std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
-                                                const Partition& partition, int threads);
 /// A plain tbb::flow::graph with one node per task and phase: the reference for the fast one.
 std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads);

@@ -52,20 +52,6 @@ class TeamForEach final : public ForEach {
   std::unique_ptr<Team> team_;
 };
 
-class BarrierForEach final : public ForEach {
- public:
-  explicit BarrierForEach(int threads)
-      : fork_join_(std::make_unique<ForkJoin>(threads)), each_(*fork_join_) {}
-
- private:
-  void run(int count, Call call, const void* body) const override {
-    each_(count, [call, body](int i) { call(body, i); });
-  }
-
-  std::unique_ptr<ForkJoin> fork_join_;
-  ForkJoinForEach each_;
-};
-
 /// A graph for each count that there was.
 class Graphs {
  public:
@@ -130,7 +116,6 @@ class GraphForEach final : public ForEach {
 std::unique_ptr<ForEach> make_parallel(ExecutorKind executor, int threads,
                                        const std::shared_ptr<Arena>& arena) {
   if (executor == ExecutorKind::graph) return make_graph_for_each(threads);
-  if (executor == ExecutorKind::barrier) return make_barrier_for_each(threads);
   return make_team_for_each(threads, arena);
 }
 
@@ -141,9 +126,6 @@ std::unique_ptr<ForEach> make_team_for_each(int threads) {
 }
 std::unique_ptr<ForEach> make_team_for_each(int threads, const std::shared_ptr<Arena>& arena) {
   return std::make_unique<TeamForEach>(threads, arena);
-}
-std::unique_ptr<ForEach> make_barrier_for_each(int threads) {
-  return std::make_unique<BarrierForEach>(threads);
 }
 std::unique_ptr<ForEach> make_graph_for_each(int threads) {
   return std::make_unique<GraphForEach>(threads);

@@ -20,7 +20,6 @@ std::unique_ptr<ForEach> make_team_for_each(int threads);
 /// The same with workers of that arena.
 std::unique_ptr<ForEach> make_team_for_each(int threads, const std::shared_ptr<Arena>& arena);
 /// tbb::parallel_for.
-std::unique_ptr<ForEach> make_barrier_for_each(int threads);
 /// A tbb::flow::graph with a node per index; one is kept for each count.
 std::unique_ptr<ForEach> make_graph_for_each(int threads);
 

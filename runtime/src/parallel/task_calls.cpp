@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 
@@ -21,9 +22,11 @@ const TaskCalls::Bound& TaskCalls::bind(const StepArrays& s, bool alone,
     calls.clear();
     for (const TaskSlice& slice : slices) {
       const BatchSlot& batch = waves_.batch(slice.batch);
-      calls.push_back({batch.batch->bind_scatter(slice.lanes, s.record + batch.record,
-                                                 s.u + batch.wave, s.b_trial + batch.wave),
-                       slice});
+      Call& call = calls.emplace_back();
+      call.slice = slice;
+      if (batch.calls == nullptr) continue;
+      call.bound = batch.calls->bind_scatter(slice.lanes, s.record + batch.record, s.u + batch.wave,
+                                             s.b_trial + batch.wave);
     }
   };
   bind_all(shape_.edge, bound.edge);
@@ -32,11 +35,12 @@ const TaskCalls::Bound& TaskCalls::bind(const StepArrays& s, bool alone,
   for (const auto* slices : {&shape_.edge, &shape_.core}) {
     for (const TaskSlice& slice : *slices) {
       const BatchSlot& batch = waves_.batch(slice.batch);
-      bound.commit.push_back(
-          {batch.batch->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
-                                     s.next + batch.record, s.b_next + batch.wave,
-                                     s.columns.from(batch.entry)),
-           slice});
+      Call& call = bound.commit.emplace_back();
+      call.slice = slice;
+      if (batch.calls == nullptr) continue;
+      call.bound = batch.calls->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
+                                             s.next + batch.record, s.b_next + batch.wave,
+                                             s.columns.from(batch.entry));
     }
   }
   bound.small = alone ? bind_small(s.record, numbers) : nullptr;

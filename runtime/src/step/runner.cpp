@@ -120,8 +120,6 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
   switch (options.executor) {
     case ExecutorKind::graph:
       return {make_graph_executor(waves, partition, threads), "graph, " + tasks, {}, {}};
-    case ExecutorKind::barrier:
-      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks, {}, {}};
     case ExecutorKind::async:
       return {make_async_executor(waves, partition, threads, options.arena, trace),
               "async, " + tasks,

@@ -13,6 +13,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 namespace {
@@ -84,7 +85,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
     const bool takes_substeps = std::ranges::any_of(slot.parts, [&](int part) {
       return waves.system().parts()[at(part)].component->substeps() != 1;
     });
-    batch_tells_.push_back(slot.batch->stages() == stages && !takes_substeps ? 1 : 0);
+    batch_tells_.push_back(stages_of(*slot.batch) == stages && !takes_substeps ? 1 : 0);
     if (batch_tells_.back() == 0 && others == OtherParts::none) {
       throw std::logic_error("a batch does not tell the increments of its stages");
     }
@@ -131,9 +132,8 @@ void StepErrorEstimate::take(const double* record, const double* a, const double
   for (std::size_t i = 0; i < waves_.batches().size(); ++i) {
     const BatchSlot& slot = waves_.batches()[i];
     if (batch_tells_[i] == 0) continue;
-    slot.batch->stage_increments(slot.all(), record + slot.record, a + slot.wave,
-                                 next + slot.record,
-                                 steps_[0].increments.data() + batch_offset_[i]);
+    stage_increments(*slot.batch, slot.all(), record + slot.record, a + slot.wave,
+                     next + slot.record, steps_[0].increments.data() + batch_offset_[i]);
   }
   steps_[0].step_s = waves_.step_s();
 }

@@ -244,7 +244,7 @@ Issues check_enumerations(const StepperOptions& options) {
   const auto expect = [&](bool good, std::string where) {
     if (!good) issues.push_back({std::move(where), "is none of the enumerators"});
   };
-  expect(is_up_to(options.executor, ExecutorKind::barrier), "/executor");
+  expect(is_up_to(options.executor, ExecutorKind::graph), "/executor");
   expect(is_up_to(options.certify, Certify::full), "/certify");
   expect(is_up_to(options.grain.kind, Grain::Kind::parts), "/grain");
   if (const auto* const waves = options.method.as<WaveCoupling>(); waves != nullptr) {
@@ -362,8 +362,6 @@ std::string_view to_string(ExecutorKind kind) {
       return "async";
     case ExecutorKind::graph:
       return "graph";
-    case ExecutorKind::barrier:
-      return "barrier";
   }
   return "unknown";
 }

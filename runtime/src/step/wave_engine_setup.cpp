@@ -107,8 +107,8 @@ void WaveEngine::resolve_method() {
 void WaveEngine::make_executor() {
   if (options_.profile) {
     options_.timed = true;
-    const bool follows = options_.executor != ExecutorKind::graph &&
-                         options_.executor != ExecutorKind::barrier && options_.ranks == nullptr;
+    const bool follows =
+        options_.executor != ExecutorKind::graph && options_.ranks == nullptr;
     profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
   }
   runner_ =

@@ -98,9 +98,7 @@ StepModel ScalingPredictor::model_for(int threads) const {
   StepModel model = step_model(*waves_, costs_, partition,
                                static_cast<int>(std::max(std::round(measured_.iterations), 0.0)));
   model.phase_ns = measured_.phase_ns;
-  if (options_.executor == ExecutorKind::barrier) {
-    model.waits_with.assign(partition.tasks.size(), 0);
-  } else if (waits_) {
+  if (waits_) {
     for (const Partition::Task& task : partition.tasks)
       model.waits_with.push_back(task.island_group);
   }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_capacitor(const Parameters& p) {
   LinearPartBuilder part("capacitor");
   const auto terminals = part.port("terminals", Causality::flow_in, Domain::electrical);
   const auto voltage = part.velocity("voltage", "V", number_of(p, "capacitance_F"));
@@ -26,7 +26,7 @@ PartType capacitor_type() {
       positive_number("capacitance_F", "F", "capacitance C"),
       damper("leakage_S", "S", "leakage conductance G, in parallel"),
   };
-  type.build = build;
+  type.build = build_capacitor;
   type.example = {{"capacitance_F", 0.25}, {"leakage_S", 0.01}};
   return type;
 }

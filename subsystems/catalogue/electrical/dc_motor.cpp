@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_dc_motor(const Parameters& p) {
   LinearPartBuilder part("dc_motor");
   const auto terminals = part.port("terminals", Causality::effort_in, Domain::electrical);
   const auto shaft = part.port("shaft", Causality::effort_in, Domain::rotation);
@@ -42,7 +42,7 @@ PartType dc_motor_type() {
       positive_number("inertia_kgm2", "kg m^2", "moment of inertia J of the rotor"),
       damper("damping_Nms_per_rad", "N m s/rad", "friction b of the bearings"),
   };
-  type.build = build;
+  type.build = build_dc_motor;
   type.example = {{"inductance_H", 0.5},
                   {"resistance_ohm", 1.0},
                   {"motor_constant_Vs_per_rad", 0.2},

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_electrical_transformer(const Parameters& p) {
   return lossless_two_port("electrical_transformer",
                            {"primary", Causality::effort_in, Domain::electrical, 1},
                            {"secondary", Causality::flow_in, Domain::electrical, 1},
@@ -23,7 +23,7 @@ PartType electrical_transformer_type() {
   type.parameters = {
       signed_ratio("ratio", "", "turns of the primary over those of the secondary, n; not 0"),
   };
-  type.build = build;
+  type.build = build_electrical_transformer;
   type.example = {{"ratio", 10.0}};
   return type;
 }

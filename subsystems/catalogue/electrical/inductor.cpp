@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_inductor(const Parameters& p) {
   LinearPartBuilder part("inductor");
   const auto terminals = part.port("terminals", Causality::effort_in, Domain::electrical);
   const auto current = part.velocity("current", "A", number_of(p, "inductance_H"));
@@ -26,7 +26,7 @@ PartType inductor_type() {
       positive_number("inductance_H", "H", "inductance L"),
       damper("resistance_ohm", "ohm", "winding resistance R, in series"),
   };
-  type.build = build;
+  type.build = build_inductor;
   type.example = {{"inductance_H", 0.5}, {"resistance_ohm", 0.2}};
   return type;
 }

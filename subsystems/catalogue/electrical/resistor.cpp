@@ -8,7 +8,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_resistor(const Parameters& p) {
   const double resistance_ohm = number_of(p, "resistance_ohm");
   const bool gives_current = value_of<std::string>(p, "gives") == "current";
   if (gives_current && resistance_ohm == 0.0) {
@@ -53,7 +53,7 @@ PartType resistor_type() {
       "Methods without waves want it to give a current where it meets a capacitor, and a voltage\n"
       "where it meets an inductor.";
   type.parameters = {required_damper("resistance_ohm", "ohm", "resistance R"), std::move(gives)};
-  type.build = build;
+  type.build = build_resistor;
   type.example = {{"resistance_ohm", 3.0}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_rlc_ladder(const Parameters& p) {
   const int cells = value_of<int>(p, "cells");
   LinearPartBuilder part("rlc_ladder");
   const auto left = part.port("left", Causality::flow_in, Domain::electrical);
@@ -43,7 +43,7 @@ PartType rlc_ladder_type() {
       positive_number("inductance_H", "H", "each inductance L"),
       damper("resistance_ohm", "ohm", "resistance R in series with each inductance"),
   };
-  type.build = build;
+  type.build = build_rlc_ladder;
   type.example = {
       {"cells", 3}, {"capacitance_F", 0.5}, {"inductance_H", 2.0}, {"resistance_ohm", 0.2}};
   return type;

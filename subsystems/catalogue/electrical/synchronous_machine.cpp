@@ -64,7 +64,7 @@ Hamiltonian machine_storage(const MachineParameters& p) {
   return H;
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_synchronous_machine(const Parameters& parameters) {
   const MachineParameters p = {
       .resistance = number_of(parameters, "resistance_ohm"),
       .inductance_d = number_of(parameters, "inductance_d_H"),
@@ -126,7 +126,7 @@ PartType synchronous_machine_type() {
       positive_number("inertia_kgm2", "kg m^2", "moment of inertia J of the rotor"),
       damper("damping_Nms_per_rad", "N m s/rad", "damper c in the bearings"),
   };
-  type.build = build;
+  type.build = build_synchronous_machine;
   type.example = {{"resistance_ohm", 0.4},      {"inductance_d_H", 0.3}, {"inductance_q_H", 0.5},
                   {"magnet_flux_Vs", 0.2},      {"pole_pairs", 2},       {"inertia_kgm2", 0.6},
                   {"damping_Nms_per_rad", 0.01}};

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_fluid_line(const Parameters& p) {
   const int cells = value_of<int>(p, "cells");
   const double inertance = number_of(p, "inertance_kg_per_m4") / cells;
   const double capacitance = number_of(p, "capacitance_m3_per_Pa") / cells;
@@ -49,7 +49,7 @@ PartType fluid_line_type() {
                       "of the whole line: volume over bulk modulus"),
       damper("friction_Pas_per_m3", "Pa s/m^3", "pressure lost per flow by the whole line"),
   };
-  type.build = build;
+  type.build = build_fluid_line;
   type.example = {{"cells", 3},
                   {"inertance_kg_per_m4", 2.0},
                   {"capacitance_m3_per_Pa", 0.6},

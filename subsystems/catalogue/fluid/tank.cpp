@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_tank(const Parameters& p) {
   const double area_m2 = number_of(p, "area_m2");
   const double weight_N_per_m3 =
       number_of(p, "density_kg_per_m3") * number_of(p, "gravity_m_per_s2");
@@ -33,7 +33,7 @@ PartType tank_type() {
                    1000.0),
       with_default(positive_number("gravity_m_per_s2", "m/s^2", "gravity g"), 9.80665),
   };
-  type.build = build;
+  type.build = build_tank;
   type.example = {{"area_m2", 0.5}, {"density_kg_per_m3", 2.0}, {"gravity_m_per_s2", 1.5}};
   return type;
 }

@@ -13,7 +13,7 @@ bool is_absent(const ParameterValue& matrix) {
   return entries != nullptr && entries->empty();
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_descriptor_port_hamiltonian(const Parameters& parameters) {
   Signature signature{"descriptor_port_hamiltonian",
                       value_of<std::vector<StateVariable>>(parameters, "states"),
                       value_of<std::vector<Port>>(parameters, "ports"),
@@ -78,7 +78,7 @@ PartType descriptor_port_hamiltonian_type() {
       optional_matrix("Q", "n×n, regular unless E is; the identity if absent"),
       step_maps_choice(),
   };
-  type.build = build;
+  type.build = build_descriptor_port_hamiltonian;
   // Two nodes with conductances 2 S between them and 0.5 S to ground at each, a capacitor of 0.25 F
   // at the second one alone, and the terminal at the first one.
   type.example = {

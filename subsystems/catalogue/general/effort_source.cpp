@@ -8,7 +8,7 @@ bool is_mechanical(Domain domain) {
   return domain == Domain::translation || domain == Domain::rotation;
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_effort_source(const Parameters& p) {
   const Domain domain = domain_of(p);
   LinearPartBuilder part("effort_source");
   const auto port = part.port("port", Causality::flow_in, domain);
@@ -32,7 +32,7 @@ PartType effort_source_type() {
   type.parameters = {
       domain_choice(),
   };
-  type.build = build;
+  type.build = build_effort_source;
   type.example = {{"domain", std::string("electrical")}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_flow_source(const Parameters& p) {
   const Domain domain = domain_of(p);
   LinearPartBuilder part("flow_source");
   const auto port = part.port("port", Causality::effort_in, domain);
@@ -26,7 +26,7 @@ PartType flow_source_type() {
   type.parameters = {
       domain_choice(),
   };
-  type.build = build;
+  type.build = build_flow_source;
   type.example = {{"domain", std::string("rotation")}};
   return type;
 }

@@ -7,7 +7,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_linear_port_hamiltonian(const Parameters& parameters) {
   Signature signature{"linear_port_hamiltonian",
                       value_of<std::vector<StateVariable>>(parameters, "states"),
                       value_of<std::vector<Port>>(parameters, "ports"),
@@ -69,7 +69,7 @@ PartType linear_port_hamiltonian_type() {
       required_matrix("Q", "n×n, symmetric, positive semidefinite"),
       step_maps_choice(),
   };
-  type.build = build;
+  type.build = build_linear_port_hamiltonian;
   // A DC motor: inductance 0.5 H, resistance 1 ohm, inertia 0.1 kg m², friction 0.05, constant 0.2.
   type.example = {
       {"states", States{{"flux", "Wb"}, {"momentum", "kg m^2/s"}}},

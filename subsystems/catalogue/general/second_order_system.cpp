@@ -29,7 +29,7 @@ void check_rates(const std::vector<StateVariable>& coordinates, Issues& issues) 
   }
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_second_order_system(const Parameters& parameters) {
   const auto& coordinates = value_of<std::vector<StateVariable>>(parameters, "coordinates");
   Signature signature{"second_order_system", second_order_states(coordinates),
                       value_of<std::vector<Port>>(parameters, "ports"),
@@ -83,7 +83,7 @@ PartType second_order_system_type() {
       required_matrix("B", "n×m"),
       step_maps_choice(),
   };
-  type.build = build;
+  type.build = build_second_order_system;
   // A free bar of two linear finite elements with consistent masses: 1 kg and 30 N/m each.
   type.example = {
       {"coordinates", States{{"u1", "m"}, {"u2", "m"}, {"u3", "m"}}},

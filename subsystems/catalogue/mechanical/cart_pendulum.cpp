@@ -9,6 +9,7 @@
 
 namespace portwave {
 namespace {
+namespace cart_part {
 
 enum State { kPosition, kAngle, kMomentum, kAngularMomentum, kStates };
 enum Input { kCart, kForce, kTorque, kInputs };
@@ -175,7 +176,7 @@ Structure cart_structure(double cart_damping, double joint_damping) {
   return s;
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_cart_pendulum(const Parameters& parameters) {
   const double cart = number_of(parameters, "cart_mass_kg");
   const double mass = number_of(parameters, "mass_kg");
   const double length = number_of(parameters, "length_m");
@@ -206,6 +207,7 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
       std::move(options));
 }
 
+}  // namespace cart_part
 }  // namespace
 
 PartType cart_pendulum_type() {
@@ -233,7 +235,7 @@ PartType cart_pendulum_type() {
       damper("damping_Nms_per_rad", "N m s/rad", "damper c in the joint"),
       std::move(gravity),
   };
-  type.build = build;
+  type.build = cart_part::build_cart_pendulum;
   type.example = {{"cart_mass_kg", 30.0},
                   {"mass_kg", 10.0},
                   {"length_m", 4.0},

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_damper(const Parameters& p) {
   return make_link({.type = "damper",
                     .domain = Domain::translation,
                     .elongation = "",
@@ -27,7 +27,7 @@ PartType damper_type() {
   type.parameters = {
       required_damper("damping_Ns_per_m", "N s/m", "damping c"),
   };
-  type.build = build;
+  type.build = build_damper;
   type.example = {{"damping_Ns_per_m", 0.7}};
   return type;
 }

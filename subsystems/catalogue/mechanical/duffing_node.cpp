@@ -7,6 +7,7 @@
 
 namespace portwave {
 namespace {
+namespace node_part {
 
 enum State { kPosition, kVelocity, kEast, kSouth, kStates };
 /// The scalar ports in order, then the external input.
@@ -119,7 +120,7 @@ class DuffingNode final : public Subsystem {
   Structure structure_;
 };
 
-DuffingNodeParameters from(const Parameters& parameters) {
+DuffingNodeParameters node_parameters(const Parameters& parameters) {
   DuffingNodeParameters p;
   p.mass_kg = number_of(parameters, "mass_kg");
   p.stiffness_N_per_m = number_of(parameters, "stiffness_N_per_m");
@@ -131,6 +132,7 @@ DuffingNodeParameters from(const Parameters& parameters) {
   return p;
 }
 
+}  // namespace node_part
 }  // namespace
 
 std::unique_ptr<Subsystem> duffing_node(const DuffingNodeParameters& p) {
@@ -142,7 +144,7 @@ std::unique_ptr<Subsystem> duffing_node(const DuffingNodeParameters& p) {
                  {"coupling_stiffness_N_per_m", p.coupling_stiffness_N_per_m},
                  {"coupling_damping_Ns_per_m", p.coupling_damping_Ns_per_m}},
                 p.allow_active);
-  return std::make_unique<DuffingNode>(p);
+  return std::make_unique<node_part::DuffingNode>(p);
 }
 
 PartType duffing_node_type() {
@@ -157,7 +159,7 @@ PartType duffing_node_type() {
       "east, south: d' = f - v,  e = k12 d + c12 (f - v)\n"
       "west, north: f = -v";
   type.build = [](const Parameters& parameters) -> std::unique_ptr<Subsystem> {
-    return std::make_unique<DuffingNode>(from(parameters));
+    return std::make_unique<node_part::DuffingNode>(node_part::node_parameters(parameters));
   };
   return type;
 }

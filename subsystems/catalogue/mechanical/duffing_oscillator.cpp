@@ -7,6 +7,7 @@
 
 namespace portwave {
 namespace {
+namespace oscillator_part {
 
 enum State { kPosition, kVelocity, kElongation, kStates };
 
@@ -96,6 +97,7 @@ class DuffingOscillator final : public Subsystem {
   Structure structure_;
 };
 
+}  // namespace oscillator_part
 }  // namespace
 
 std::unique_ptr<Subsystem> duffing_oscillator(const DuffingOscillatorParameters& p) {
@@ -107,7 +109,7 @@ std::unique_ptr<Subsystem> duffing_oscillator(const DuffingOscillatorParameters&
                  {"coupling_stiffness_N_per_m", p.coupling_stiffness_N_per_m},
                  {"coupling_damping_Ns_per_m", p.coupling_damping_Ns_per_m}},
                 p.allow_active);
-  return std::make_unique<DuffingOscillator>(p);
+  return std::make_unique<oscillator_part::DuffingOscillator>(p);
 }
 
 PartType duffing_oscillator_type() {

@@ -91,7 +91,7 @@ SparseMatrix matrix(int rows, int columns, const Entries& entries) {
   return result;
 }
 
-Signature make_signature(const Freedoms& freedoms, int elements) {
+Signature beam_signature(const Freedoms& freedoms, int elements) {
   Signature signature;
   signature.type = "euler_bernoulli_beam";
   for (const bool rates : {false, true}) {
@@ -114,7 +114,7 @@ Signature make_signature(const Freedoms& freedoms, int elements) {
 }
 
 // E = diag(1, M), Q = diag(K, 1): the states are displacements and slopes, then their rates.
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_euler_bernoulli_beam(const Parameters& p) {
   const int elements = value_of<int>(p, "elements");
   const double l = number_of(p, "length_m") / elements;
   const Supports& supports = supports_of(p);
@@ -147,7 +147,7 @@ std::unique_ptr<Subsystem> build(const Parameters& p) {
 
   DescriptorPortHamiltonian::Options options;
   options.allow_active = allows_active(p);
-  return std::make_unique<DescriptorPortHamiltonian>(make_signature(freedoms, elements),
+  return std::make_unique<DescriptorPortHamiltonian>(beam_signature(freedoms, elements),
                                                      DescriptorForm{.E = matrix(2 * n, 2 * n, E),
                                                                     .J = matrix(2 * n, 2 * n, J),
                                                                     .R = matrix(2 * n, 2 * n, R),
@@ -191,7 +191,7 @@ PartType euler_bernoulli_beam_type() {
       damper("stiffness_damping_s", "s", "damping b in proportion to the stiffness"),
       std::move(supports),
   };
-  type.build = build;
+  type.build = build_euler_bernoulli_beam;
   type.example = {{"elements", 3},
                   {"length_m", 2.0},
                   {"bending_stiffness_Nm2", 5.0},

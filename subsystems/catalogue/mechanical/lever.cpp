@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_lever(const Parameters& p) {
   return lossless_two_port("lever", {"input", Causality::flow_in, Domain::translation, 1},
                            {"output", Causality::effort_in, Domain::translation, 1},
                            1.0 / nonzero(p, "ratio"), allows_active(p));
@@ -24,7 +24,7 @@ PartType lever_type() {
   type.parameters = {
       signed_ratio("ratio", "", "velocity of the input over that of the output, n; not 0"),
   };
-  type.build = build;
+  type.build = build_lever;
   type.example = {{"ratio", -2.5}};
   return type;
 }

@@ -5,10 +5,7 @@
 namespace portwave {
 namespace {
 
-enum State { kPosition, kVelocity, kStates };
-enum Input { kCoupling, kForce, kInputs };
-
-LinearOscillatorParameters from(const Parameters& parameters) {
+LinearOscillatorParameters linear_oscillator_parameters(const Parameters& parameters) {
   return {.mass_kg = number_of(parameters, "mass_kg"),
           .stiffness_N_per_m = number_of(parameters, "stiffness_N_per_m"),
           .damping_Ns_per_m = number_of(parameters, "damping_Ns_per_m"),
@@ -23,6 +20,8 @@ std::unique_ptr<Subsystem> linear_oscillator(const LinearOscillatorParameters& p
                  {"stiffness_N_per_m", parameters.stiffness_N_per_m},
                  {"damping_Ns_per_m", parameters.damping_Ns_per_m}},
                 parameters.allow_active);
+  enum State { kPosition, kVelocity, kStates };
+  enum Input { kCoupling, kForce, kInputs };
   const double m = parameters.mass_kg;
   Structure structure = Structure::zero(kStates, kInputs);
   structure.J.insert(kPosition, kVelocity) = 1.0 / m;
@@ -57,7 +56,9 @@ PartType linear_oscillator_type() {
       non_negative_number("stiffness_N_per_m", "N/m", "stiffness k of the spring to ground"),
       damper("damping_Ns_per_m", "N s/m", "damper c to ground"),
   };
-  type.build = [](const Parameters& parameters) { return linear_oscillator(from(parameters)); };
+  type.build = [](const Parameters& parameters) {
+    return linear_oscillator(linear_oscillator_parameters(parameters));
+  };
   type.example = {{"mass_kg", 4.0}, {"stiffness_N_per_m", 50.0}, {"damping_Ns_per_m", 0.1}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_mass(const Parameters& p) {
   return make_body({.type = "mass",
                     .domain = Domain::translation,
                     .position = "position",
@@ -35,7 +35,7 @@ PartType mass_type() {
       damper("damping_Ns_per_m", "N s/m", "damper c to ground"),
       port_count(),
   };
-  type.build = build;
+  type.build = build_mass;
   type.example = {{"mass_kg", 2.0}, {"damping_Ns_per_m", 0.3}};
   return type;
 }

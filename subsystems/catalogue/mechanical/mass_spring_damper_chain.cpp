@@ -16,7 +16,7 @@ ChainEnd end_of(const std::string& name) {
 
 std::string name_of(ChainEnd end) { return end == ChainEnd::spring ? "spring" : "mass"; }
 
-ChainParameters from(const Parameters& p) {
+ChainParameters chain_parameters(const Parameters& p) {
   return {.masses = value_of<int>(p, "masses"),
           .mass_kg = number_of(p, "mass_kg"),
           .stiffness_N_per_m = number_of(p, "stiffness_N_per_m"),
@@ -129,7 +129,7 @@ class ChainMatrices {
   std::vector<Eigen::Triplet<double>> J_, R_, G_, P_, S_, Q_;
 };
 
-Signature make_signature(const ChainParameters& p) {
+Signature make_chain_signature(const ChainParameters& p) {
   const auto causality = [](ChainEnd end) {
     return end == ChainEnd::spring ? Causality::flow_in : Causality::effort_in;
   };
@@ -160,14 +160,14 @@ std::shared_ptr<const Signature> chain_signature(const ChainParameters& p) {
       latest.masses == p.masses && latest.left_end == p.left_end && latest.right_end == p.right_end;
   std::shared_ptr<const Signature> signature = fits ? latest.signature.lock() : nullptr;
   if (signature == nullptr) {
-    signature = std::make_shared<const Signature>(make_signature(p));
+    signature = std::make_shared<const Signature>(make_chain_signature(p));
     latest = {p.masses, p.left_end, p.right_end, signature};
   }
   return signature;
 }
 
 /// Of parameters that are checked.
-std::unique_ptr<Subsystem> build(const ChainParameters& p) {
+std::unique_ptr<Subsystem> build_mass_spring_damper_chain(const ChainParameters& p) {
   const ChainMatrices matrices(p);
   LinearPortHamiltonian::Options options;
   options.allow_active = p.allow_active;
@@ -194,7 +194,7 @@ ParameterInfo optional(ParameterInfo info, double by_default) {
 
 std::unique_ptr<Subsystem> mass_spring_damper_chain(const ChainParameters& parameters) {
   require_valid(mass_spring_damper_chain_type(), to_map(parameters), parameters.allow_active);
-  return build(parameters);
+  return build_mass_spring_damper_chain(parameters);
 }
 
 PartType mass_spring_damper_chain_type() {
@@ -229,7 +229,9 @@ PartType mass_spring_damper_chain_type() {
       end_choice("left_end", "left", defaults.left_end),
       end_choice("right_end", "right", defaults.right_end),
   };
-  type.build = [](const Parameters& parameters) { return build(from(parameters)); };
+  type.build = [](const Parameters& parameters) {
+    return build_mass_spring_damper_chain(chain_parameters(parameters));
+  };
   type.example = {{"masses", 3},
                   {"mass_kg", 2.0},
                   {"stiffness_N_per_m", 30.0},

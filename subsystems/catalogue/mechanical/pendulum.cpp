@@ -8,6 +8,7 @@
 
 namespace portwave {
 namespace {
+namespace pendulum_part {
 
 enum State { kAngle, kMomentum, kStates };
 enum Input { kShaft, kTorque, kInputs };
@@ -82,6 +83,7 @@ class Pendulum final : public Subsystem {
   Structure structure_;
 };
 
+}  // namespace pendulum_part
 }  // namespace
 
 PartType pendulum_type() {
@@ -107,11 +109,11 @@ PartType pendulum_type() {
   };
   type.build = [](const Parameters& p) -> std::unique_ptr<Subsystem> {
     const double mass = number_of(p, "mass_kg"), length = number_of(p, "length_m");
-    return std::make_unique<Pendulum>(
-        PendulumParameters{.inertia_kgm2 = number_of(p, "inertia_kgm2") + mass * length * length,
-                           .weight_Nm = mass * number_of(p, "gravity_m_per_s2") * length,
-                           .damping_Nms_per_rad = number_of(p, "damping_Nms_per_rad"),
-                           .allow_active = allows_active(p)});
+    return std::make_unique<pendulum_part::Pendulum>(pendulum_part::PendulumParameters{
+        .inertia_kgm2 = number_of(p, "inertia_kgm2") + mass * length * length,
+        .weight_Nm = mass * number_of(p, "gravity_m_per_s2") * length,
+        .damping_Nms_per_rad = number_of(p, "damping_Nms_per_rad"),
+        .allow_active = allows_active(p)});
   };
   type.example = {
       {"mass_kg", 1.2}, {"length_m", 0.8}, {"inertia_kgm2", 0.1}, {"damping_Nms_per_rad", 0.05}};

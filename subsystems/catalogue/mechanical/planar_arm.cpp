@@ -391,7 +391,7 @@ struct ArmLists {
   }
 };
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_planar_arm(const Parameters& parameters) {
   const ArmLists lists(parameters);
   const bool tip = value_of<bool>(parameters, "tip_port");
   const Arm arm = make_arm(lists.lengths, lists.masses, lists.centres, lists.inertias,
@@ -465,7 +465,7 @@ PartType planar_arm_type() {
       std::move(gravity),
       std::move(tip),
   };
-  type.build = build;
+  type.build = build_planar_arm;
   type.example = {{"lengths_m", Numbers{4.0, 3.0}},
                   {"masses_kg", Numbers{20.0, 15.0}},
                   {"centres_m", Numbers{2.0, 1.5}},

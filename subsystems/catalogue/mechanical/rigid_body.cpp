@@ -11,6 +11,7 @@
 
 namespace portwave {
 namespace {
+namespace body_part {
 
 /// The first states and inputs of each three; of the quaternion, w comes first.
 enum State { kPosition = 0, kMomentum = 3, kQuaternion = 6, kSpin = 10, kStates = 13 };
@@ -163,7 +164,7 @@ void check_inertias(const std::array<double, 3>& inertia) {
   throw_if_any(std::move(issues));
 }
 
-std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+std::unique_ptr<Subsystem> build_rigid_body(const Parameters& parameters) {
   BodyParameters p = {.mass = number_of(parameters, "mass_kg"),
                       .inertia = {},
                       .damping = number_of(parameters, "damping_Ns_per_m"),
@@ -190,6 +191,7 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
                                      std::move(options));
 }
 
+}  // namespace body_part
 }  // namespace
 
 PartType rigid_body_type() {
@@ -209,14 +211,14 @@ PartType rigid_body_type() {
   gravity.default_value = 9.81;
   type.parameters = {
       positive_number("mass_kg", "kg", "mass m"),
-      positive_number(kInertiaNames[0], "kg m^2", "principal moment of inertia I_1"),
-      positive_number(kInertiaNames[1], "kg m^2", "principal moment of inertia I_2"),
-      positive_number(kInertiaNames[2], "kg m^2", "principal moment of inertia I_3"),
+      positive_number(body_part::kInertiaNames[0], "kg m^2", "principal moment of inertia I_1"),
+      positive_number(body_part::kInertiaNames[1], "kg m^2", "principal moment of inertia I_2"),
+      positive_number(body_part::kInertiaNames[2], "kg m^2", "principal moment of inertia I_3"),
       damper("damping_Ns_per_m", "N s/m", "damper c against the velocity"),
       damper("angular_damping_Nms_per_rad", "N m s/rad", "damper c_w against the rotation"),
       std::move(gravity),
   };
-  type.build = build;
+  type.build = body_part::build_rigid_body;
   type.example = {{"mass_kg", 2.0},          {"inertia_1_kgm2", 1.0},
                   {"inertia_2_kgm2", 1.5},   {"inertia_3_kgm2", 2.0},
                   {"damping_Ns_per_m", 0.1}, {"angular_damping_Nms_per_rad", 0.05}};

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_spring(const Parameters& p) {
   return make_link({.type = "spring",
                     .domain = Domain::translation,
                     .elongation = "elongation",
@@ -28,7 +28,7 @@ PartType spring_type() {
   type.parameters = {
       positive_number("stiffness_N_per_m", "N/m", "stiffness k"),
   };
-  type.build = build;
+  type.build = build_spring;
   type.example = {{"stiffness_N_per_m", 40.0}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_spring_damper(const Parameters& p) {
   return make_link({.type = "spring_damper",
                     .domain = Domain::translation,
                     .elongation = "elongation",
@@ -29,7 +29,7 @@ PartType spring_damper_type() {
       positive_number("stiffness_N_per_m", "N/m", "stiffness k"),
       required_damper("damping_Ns_per_m", "N s/m", "damping c"),
   };
-  type.build = build;
+  type.build = build_spring_damper;
   type.example = {{"stiffness_N_per_m", 40.0}, {"damping_Ns_per_m", 0.7}};
   return type;
 }

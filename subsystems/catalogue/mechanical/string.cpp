@@ -8,7 +8,7 @@ namespace {
 
 // Cells of length l with their mass m l in the middle are a chain of masses with springs T/l between
 // them and T/(l/2) at the ends.
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_string(const Parameters& p) {
   const int cells = value_of<int>(p, "cells");
   const double cell_m = number_of(p, "length_m") / cells;
   const double tension_N = number_of(p, "tension_N");
@@ -52,7 +52,7 @@ PartType string_type() {
       damper("damping_Ns_per_m2", "N s/m^2", "damping c by the air, per length"),
       damper("internal_damping_Ns", "N s", "damping eta within the string"),
   };
-  type.build = build;
+  type.build = build_string;
   type.example = {{"cells", 3},
                   {"length_m", 1.5},
                   {"tension_N", 20.0},

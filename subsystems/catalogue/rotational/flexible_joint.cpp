@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_flexible_joint(const Parameters& p) {
   const double ratio = nonzero(p, "ratio");
   LinearPartBuilder part("flexible_joint");
   const auto motor = part.port("motor", Causality::effort_in, Domain::rotation);
@@ -45,7 +45,7 @@ PartType flexible_joint_type() {
       with_default(signed_ratio("ratio", "", "turns of the rotor for one of the link, n; not 0"),
                    1.0),
   };
-  type.build = build;
+  type.build = build_flexible_joint;
   type.example = {{"motor_inertia_kgm2", 0.01},
                   {"stiffness_Nm_per_rad", 30.0},
                   {"damping_Nms_per_rad", 0.4},

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_gear(const Parameters& p) {
   LinearPartBuilder part("gear");
   const auto input = part.port("input", Causality::flow_in, Domain::rotation);
   const auto output = part.port("output", Causality::effort_in, Domain::rotation);
@@ -28,7 +28,7 @@ PartType gear_type() {
       signed_ratio("ratio", "", "speed of the input over that of the output, n; not 0"),
       damper("damping_Nms_per_rad", "N m s/rad", "friction b, seen at the input"),
   };
-  type.build = build;
+  type.build = build_gear;
   type.example = {{"ratio", 5.0}, {"damping_Nms_per_rad", 0.02}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_inertia(const Parameters& p) {
   return make_body({.type = "inertia",
                     .domain = Domain::rotation,
                     .position = "angle",
@@ -35,7 +35,7 @@ PartType inertia_type() {
       damper("damping_Nms_per_rad", "N m s/rad", "damper b to ground"),
       port_count(),
   };
-  type.build = build;
+  type.build = build_inertia;
   type.example = {{"inertia_kgm2", 0.2}, {"damping_Nms_per_rad", 0.05}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_rack_and_pinion(const Parameters& p) {
   return lossless_two_port("rack_and_pinion", {"pinion", Causality::flow_in, Domain::rotation, 1},
                            {"rack", Causality::effort_in, Domain::translation, 1},
                            nonzero(p, "radius_m"), allows_active(p));
@@ -23,7 +23,7 @@ PartType rack_and_pinion_type() {
   type.parameters = {
       signed_ratio("radius_m", "m", "radius r of the pinion; not 0, < 0: turned round"),
   };
-  type.build = build;
+  type.build = build_rack_and_pinion;
   type.example = {{"radius_m", 0.03}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_rotational_damper(const Parameters& p) {
   return make_link({.type = "rotational_damper",
                     .domain = Domain::rotation,
                     .elongation = "",
@@ -28,7 +28,7 @@ PartType rotational_damper_type() {
   type.parameters = {
       required_damper("damping_Nms_per_rad", "N m s/rad", "damping c"),
   };
-  type.build = build;
+  type.build = build_rotational_damper;
   type.example = {{"damping_Nms_per_rad", 0.7}};
   return type;
 }

@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_torsional_spring(const Parameters& p) {
   return make_link({.type = "torsional_spring",
                     .domain = Domain::rotation,
                     .elongation = "twist",
@@ -29,7 +29,7 @@ PartType torsional_spring_type() {
   type.parameters = {
       positive_number("stiffness_Nm_per_rad", "N m/rad", "stiffness k"),
   };
-  type.build = build;
+  type.build = build_torsional_spring;
   type.example = {{"stiffness_Nm_per_rad", 40.0}};
   return type;
 }

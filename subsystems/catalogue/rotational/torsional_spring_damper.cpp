@@ -3,7 +3,7 @@
 namespace portwave {
 namespace {
 
-std::unique_ptr<Subsystem> build(const Parameters& p) {
+std::unique_ptr<Subsystem> build_torsional_spring_damper(const Parameters& p) {
   return make_link({.type = "torsional_spring_damper",
                     .domain = Domain::rotation,
                     .elongation = "twist",
@@ -30,7 +30,7 @@ PartType torsional_spring_damper_type() {
       positive_number("stiffness_Nm_per_rad", "N m/rad", "stiffness k"),
       required_damper("damping_Nms_per_rad", "N m s/rad", "damping c"),
   };
-  type.build = build;
+  type.build = build_torsional_spring_damper;
   type.example = {{"stiffness_Nm_per_rad", 40.0}, {"damping_Nms_per_rad", 0.7}};
   return type;
 }

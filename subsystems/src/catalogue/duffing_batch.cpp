@@ -11,13 +11,18 @@
 #include "kernels/duffing_kernels.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
 namespace {
 
 using namespace duffing;  // NOLINT(google-build-using-namespace): of the header of this file
 
-class DuffingBatch final : public StepBatch {
+class DuffingBatch final : public StepBatch,
+                           public StepRoundings,
+                           public BoundCalls,
+                           public PortSolves {
  public:
   DuffingBatch(int springs, int masses, const Kernels& kernels,
                std::span<const DuffingOscillatorParameters> parts)
@@ -30,6 +35,10 @@ class DuffingBatch final : public StepBatch {
 
   double scatter_cost_ns() const override { return lanes() == 1 ? 8.0 : 2.5; }
   double advance_cost_ns() const override { return lanes() == 1 ? 25.0 : 8.0; }
+
+  const StepRoundings* roundings() const override { return this; }
+  const BoundCalls* bound_calls() const override { return this; }
+  const PortSolves* port_solves() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     double scatter[scatter_size(kMostSprings, kMostMasses) * kLaneGroup];

@@ -15,6 +15,7 @@
 #include "linear/plain_lu.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 namespace {
@@ -241,7 +242,10 @@ class StagedDuffingMaps {
   std::vector<double> springs_, masses_;  // of the scatter block
 };
 
-class StagedDuffingBatch final : public StepBatch {
+class StagedDuffingBatch final : public StepBatch,
+                                 public StepRoundings,
+                                 public StageMotion,
+                                 public BoundCalls {
  public:
   StagedDuffingBatch(const staged_duffing::Kernels& kernels,
                      std::vector<DuffingOscillatorParameters> parts)
@@ -261,6 +265,10 @@ class StagedDuffingBatch final : public StepBatch {
     const double s = kernels_.stages;
     return (lanes() == 1 ? 25.0 : 8.0) * s * s;
   }
+
+  const StepRoundings* roundings() const override { return this; }
+  const StageMotion* stage_motion() const override { return this; }
+  const BoundCalls* bound_calls() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;

@@ -2,6 +2,7 @@
 
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
 // The laws of a part's step: of the batch that solves it. Those of the physics are in
@@ -240,15 +241,16 @@ LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& opt
     FrozenMap map = frozen_map(part, sampler, h);
     MatrixXd D_rows(part.signature().wave_size(), part.signature().wave_size());
     VectorXd b_offset(part.signature().wave_size());
-    const double* matrix = map.batch().affine_matrix(0, D_rows.data()) ? D_rows.data() : nullptr;
-    if (matrix == nullptr) return;
-    const double* offset =
-        map.batch().affine_offset(0, map.record(), b_offset.data()) ? b_offset.data() : nullptr;
+    const AffineMap* const affine = map.batch().affine_map();
+    if (affine == nullptr) return;
+    affine->affine_matrix(0, D_rows.data());
+    affine->affine_offset(0, map.record(), b_offset.data());
+    const double* const matrix = D_rows.data();  // row by row
     const VectorXd a = sampler.waves();
     const Outcome out = map.scatter(a);
     if (!solved(tally, out, where)) return;
     for (Eigen::Index i = 0; i < a.size(); ++i) {
-      double b = offset[i];
+      double b = b_offset[i];
       double size = std::abs(b);
       for (Eigen::Index j = 0; j < a.size(); ++j) {
         b += matrix[i * a.size() + j] * a[j];

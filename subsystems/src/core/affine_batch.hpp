@@ -11,6 +11,7 @@
 #include "core/port_closure.hpp"
 #include "core/step_rounding.hpp"
 #include "core/subnormal_flush.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -53,19 +54,18 @@ inline OutgoingWaves outgoing_waves(std::span<const PortClosure> closures, const
 
 /// Lanes whose outgoing waves are OutgoingWaves and whose states are advanced one by one. A lane's
 /// `extra` begins with b⁰, the outgoing waves at a = 0.
-class AffineBatch : public LanewiseBatch {
+class AffineBatch : public LanewiseBatch, public AffineMap {
  public:
   using LanewiseBatch::LanewiseBatch;
 
-  bool affine_matrix(int lane, double* matrix) const final {
+  const AffineMap* affine_map() const final { return this; }
+  void affine_matrix(int lane, double* matrix) const final {
     const auto& D = outgoing(lane).D;
     std::copy(D.data(), D.data() + D.size(), matrix);
-    return true;
   }
-  bool affine_offset(int lane, const double* record, double* offset) const final {
+  void affine_offset(int lane, const double* record, double* offset) const final {
     const double* b0 = extra_of(lane, record);
     std::copy(b0, b0 + wave_size(), offset);
-    return true;
   }
 
  protected:

@@ -1,10 +1,9 @@
-#include "portwave/subsystems/core/step_batch.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <exception>
 
 #include "base/workspace.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 
@@ -54,16 +53,24 @@ bool all_finite(const double* values, int count) {
 
 }  // namespace
 
-void StepBatch::stage_increments(LaneRange lanes, const double* record, const double* /*a*/,
-                                 const double* next, double* out) const {
-  const auto n = static_cast<std::size_t>(state_size_);
-  detail::Workspace room(2 * n);
+int stages_of(const StepBatch& batch) {
+  const StageMotion* const motion = batch.stage_motion();
+  return motion == nullptr ? 1 : motion->stages();
+}
+
+void stage_increments(const StepBatch& batch, LaneRange lanes, const double* record,
+                      const double* a, const double* next, double* out) {
+  if (const StageMotion* const motion = batch.stage_motion(); motion != nullptr) {
+    return motion->stage_increments(lanes, record, a, next, out);
+  }
+  const int n = batch.state_size();
+  detail::Workspace room(static_cast<std::size_t>(2 * n));
   double* const before = room.data();
   double* const after = before + n;
   for (int l = lanes.first; l < lanes.last; ++l) {
-    get_state(l, record, before);
-    get_state(l, next, after);
-    for (int i = 0; i < state_size_; ++i) out[i * stride() + l] = after[i] - before[i];
+    batch.get_state(l, record, before);
+    batch.get_state(l, next, after);
+    for (int i = 0; i < n; ++i) out[i * batch.stride() + l] = after[i] - before[i];
   }
 }
 

@@ -13,6 +13,7 @@
 #include "core/step_rounding.hpp"
 #include "descriptor/closed_descriptor_step.hpp"
 #include "matrices/refined_solves.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
@@ -154,7 +155,7 @@ class DescriptorEnergy {
   std::vector<Entry> input_;        // h B of the external inputs
 };
 
-class DescriptorBatch final : public AffineBatch {
+class DescriptorBatch final : public AffineBatch, public StepRoundings {
  public:
   explicit DescriptorBatch(std::span<const Component* const> parts)
       : AffineBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
@@ -174,6 +175,8 @@ class DescriptorBatch final : public AffineBatch {
     const bool sparse = parts_[0]->uses_sparse_step_maps();
     return 20.0 + (sparse ? 20.0 + 2.0 * p_ : 0.5 * (n_ + p_ + q_)) * n_;
   }
+
+  const StepRoundings* roundings() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     lane_.clear();

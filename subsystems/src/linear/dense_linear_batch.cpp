@@ -25,6 +25,8 @@
 #include "linear/linear_stages.hpp"
 #include "linear/step_rows.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
 namespace {
@@ -68,7 +70,12 @@ bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b
 /// Parts of equal shape with dense step maps, of one stage or several. Coefficients lie eight lanes side by side; lane
 /// groups whose eight parts are equal, impedances too, share one set with all others of the same
 /// values.
-class DenseLinearBatch final : public StepBatch {
+class DenseLinearBatch final : public StepBatch,
+                               public AffineMap,
+                               public StepRoundings,
+                               public StageMotion,
+                               public BoundCalls,
+                               public PortSolves {
  public:
   explicit DenseLinearBatch(std::span<const Component* const> parts)
       : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
@@ -96,6 +103,16 @@ class DenseLinearBatch final : public StepBatch {
     return 2.0 + 0.06 * (shape_.n + shape_.p) * (shape_.n + shape_.p);
   }
 
+  const AffineMap* affine_map() const override { return this; }
+  const StepRoundings* roundings() const override { return this; }
+  const StageMotion* stage_motion() const override { return is_staged() ? this : nullptr; }
+  const BoundCalls* bound_calls() const override { return this; }
+  const PortSolves* port_solves() const override { return this; }
+
+  void expect(const BatchUse& use) override {
+    may_be_driven_ = use.inputs;
+    keeps_increments_ = use.stage_increments && is_staged();
+  }
   void prepare(double step_s, const double* impedance) override {
     const Distinct distinct = find_distinct(impedance);
     if (step_s != step_s_) solved_.clear();
@@ -199,18 +216,15 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   int stages() const override { return stages_.count; }
-  void keep_stage_increments() override { keeps_increments_ = is_staged(); }
-  void expect_no_inputs() override { may_be_driven_ = false; }
-  void stage_increments(LaneRange range, const double* record, const double* a, const double* next,
-                        double* out) const override {
-    if (!is_staged()) return StepBatch::stage_increments(range, record, a, next, out);
+  void stage_increments(LaneRange range, const double* record, const double* a,
+                        const double* /*next*/, double* out) const override {
     // The kernel writes nothing to the record.
     LinearTask task = task_for(range, const_cast<double*>(record));  // NOLINT(*-const-cast)
     task.a = a;
     kernels_.increments(task, out);
   }
 
-  bool affine_matrix(int lane, double* matrix) const override {
+  void affine_matrix(int lane, double* matrix) const override {
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
     const int step = group.shared ? 1 : width_;
     const double* sigma = group.scatter + (group.shared ? 0 : lane % width_);
@@ -221,12 +235,10 @@ class DenseLinearBatch final : public StepBatch {
             gain[(i * shape_.p + j) * step] + (i == j ? sigma[i * step] : 0.0);
       }
     }
-    return true;
   }
-  bool affine_offset(int lane, const double* record, double* offset) const override {
+  void affine_offset(int lane, const double* record, double* offset) const override {
     const double* own = record + (lane / width_) * shape_.p * width_ + lane % width_;
     for (int i = 0; i < shape_.p; ++i) offset[i] = own[i * width_];
-    return true;
   }
 
  private:

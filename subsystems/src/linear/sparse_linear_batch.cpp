@@ -10,6 +10,7 @@
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 #include "matrices/refined_solves.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/sparse_factors.hpp"
 
@@ -128,7 +129,7 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   return lane;
 }
 
-class SparseLinearBatch final : public AffineBatch {
+class SparseLinearBatch final : public AffineBatch, public StepRoundings {
  public:
   explicit SparseLinearBatch(std::span<const Component* const> parts)
       : AffineBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
@@ -146,6 +147,8 @@ class SparseLinearBatch final : public AffineBatch {
 
   double scatter_cost_ns() const override { return 5.0 + p_ * p_; }
   double advance_cost_ns() const override { return 20.0 + (20.0 + 2.0 * p_) * n_; }
+
+  const StepRoundings* roundings() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;

@@ -10,6 +10,7 @@
 #include "core/affine_batch.hpp"
 #include "core/step_rounding.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "stages/stage_equations.hpp"
@@ -110,7 +111,7 @@ void add_to(const SparseMatrix& M, const double* x, double* out) {
   }
 }
 
-class StagedLinearBatch final : public AffineBatch {
+class StagedLinearBatch final : public AffineBatch, public StepRoundings, public StageMotion {
  public:
   StagedLinearBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
       : StagedLinearBatch(parts, stages,
@@ -125,6 +126,9 @@ class StagedLinearBatch final : public AffineBatch {
         is_dense_ ? 0.5 * (layout_.n + wave_size() + input_size()) : 20.0 * layout_.stages;
     return 20.0 + (per_row + 2.0 * wave_size()) * unknowns;
   }
+
+  const StepRoundings* roundings() const override { return this; }
+  const StageMotion* stage_motion() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;

@@ -12,6 +12,7 @@
 
 #include "base/workspace.hpp"
 #include "nonlinear/lane_solver.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "stages/staged_physics.hpp"
 
@@ -19,7 +20,7 @@ namespace portwave {
 namespace {
 
 /// Newton on all stages of a part, by the solver of one stage (StagedPhysics).
-class StagedNewtonBatch final : public LanewiseBatch {
+class StagedNewtonBatch final : public LanewiseBatch, public StepRoundings, public StageMotion {
  public:
   StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
       : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
@@ -29,6 +30,9 @@ class StagedNewtonBatch final : public LanewiseBatch {
     return 2000.0 + 1000.0 * n + 2.0 * n * n * n;
   }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
+
+  const StepRoundings* roundings() const override { return this; }
+  const StageMotion* stage_motion() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/workspace.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "stages/staged_newton_batch.hpp"
 #include "stages/substep_solver.hpp"
@@ -15,7 +16,7 @@ namespace portwave {
 namespace {
 
 /// The `extra` of a record is what an inexact scatter leaves to the next.
-class SubsteppedNewtonBatch final : public LanewiseBatch {
+class SubsteppedNewtonBatch final : public LanewiseBatch, public StepRoundings {
  public:
   SubsteppedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
                         const StageLayout& layout)
@@ -37,6 +38,8 @@ class SubsteppedNewtonBatch final : public LanewiseBatch {
     return kNewtonSteps * layout_.substeps * (1000.0 + 150.0 * n + 0.5 * n * n * n);
   }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
+
+  const StepRoundings* roundings() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;

@@ -252,16 +252,15 @@ TEST(BlockLanesControl, AnotherStartGivesOtherBits) {
             run(make_system(kNetworks.front(), std::nextafter(0.1, 1.0)), strang));
 }
 
-// Run by the test below in processes of its own.
-TEST(BlockLaneBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kBlockLaneBitsDigests("BlockLaneBits", [] {
   for (const Network& network : kNetworks) {
     const System parts = make_system(network);
     for (const Case& c : cases()) digest(run(parts, c)).print(network.name + "_" + c.name);
     const Case first = cases().front();
     digest(run(make_system(network, 0.2), first)).print(network.name + "_" + first.name + "'");
   }
-}
+});
 
 TEST(BlockLaneBits, AreTheSameOnEveryInstructionSet) {
   testing::expect_equal_digests("BlockLaneBits", 4 * cases().size());

@@ -10,6 +10,7 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "support/descriptor_parts.hpp"
 
 // Descriptor parts in a system: the monolithic reference, port responses, what the builder refuses.
@@ -134,7 +135,7 @@ TEST(DescriptorResponses, AreThoseOfTheStepSolvers) {
       const std::vector<double> gamma = {0.3, 2.0};
       batch->prepare(h, gamma.data());
       Eigen::Matrix<double, 2, 2, Eigen::RowMajor> D;
-      ASSERT_TRUE(batch->affine_matrix(0, D.data()));
+      batch->affine_map()->affine_matrix(0, D.data());
       const MatrixXd response = port_response(*part, h);
       const MatrixXd expected = scattering_matrix(response, part->signature(), gamma);
       EXPECT_LE((D - expected).cwiseAbs().maxCoeff(), 1e-12) << "h=" << h << " n=" << nodes;

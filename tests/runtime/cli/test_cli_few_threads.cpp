@@ -81,7 +81,6 @@ TEST(CliFewThreads, RunsAndStudiesDoWithThoseThatThereAre) {
   const std::vector<Words> lines = {
       {"run", chain, "--steps", "20", "--executor", "async"},
       {"run", chain, "--steps", "20", "--executor", "graph"},
-      {"run", chain, "--steps", "20", "--executor", "barrier"},
       {"run", chain, "--steps", "20", "--live", "--out", (user.folder() / "out").string()},
       {"study", "budget", chain, "--budgets", "1", "--set", short_time},
       {"study", "tolerance", chain, "--tolerances", "1e-2", "--set", short_time},
@@ -139,7 +138,7 @@ TEST(CliFewThreads, WhereAddressSpaceIsLimited) {
   int fewer = 0, ran = 0;
   for (const char* const resource : {"--as=", "--data="}) {
     for (const int megabytes : {80, 120, 160, 200, 240, 280, 400, 600}) {
-      for (const char* const executor : {"async", "graph", "barrier"}) {
+      for (const char* const executor : {"async", "graph"}) {
         const std::string limit = resource + std::to_string(megabytes << 20);
         const ProcessResult result = run_process(
             Words{kPrlimit, limit} +

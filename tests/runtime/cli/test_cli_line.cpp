@@ -79,7 +79,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"run", kPair, "--grain", "parts"}, "neither auto, part nor an integer from 1"},
            Case{{"run", kPair, "--grain", ""}, "--grain"},
            Case{{"run", kPair, "--executor", "asyn"}, "Did you mean \"async\"?"},
-           Case{{"run", kPair, "--executor", ""}, "not one of auto, serial, async, graph, barrier"},
+           Case{{"run", kPair, "--executor", ""}, "not one of auto, serial, async, graph"},
            Case{{"run", kPair, "--deadline-us", "0"}, "not in 0.001 to"},
            Case{{"run", kPair, "--deadline-us", "-3"}, "not in 0.001 to"},
            Case{{"run", kPair, "--deadline-us", "nan"}, "must be a number"},
@@ -140,7 +140,7 @@ TEST(CliLine, TellsEverythingWrongAtOnce) {
 TEST(CliLine, HelpSaysWhatTheClockChanges) {
   const ProcessResult help = portwave_cli({"run", "--help"});
   for (const char* says : {"--grain", "--executor", "--deadline-us", "--pace", "none|energy|full",
-                           "auto|serial|async|graph|barrier", "depend on"}) {
+                           "auto|serial|async|graph", "depend on"}) {
     EXPECT_TRUE(contains(help.out, says)) << says << "\n" << said(help);
   }
 }

@@ -82,7 +82,7 @@ TEST(CliNetworkMethods, ThreadsChangeNothingButTime) {
     return json;
   };
   const Json serial = run({});
-  for (const char* executor : {"auto", "serial", "async", "graph", "barrier"}) {
+  for (const char* executor : {"auto", "serial", "async", "graph"}) {
     EXPECT_EQ(run({"--threads", "2", "--executor", executor}), serial) << executor;
   }
 }

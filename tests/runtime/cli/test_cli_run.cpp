@@ -148,7 +148,7 @@ TEST(CliRun, GrainAndExecutorDoNotChangeAByte) {
   };
   run("plain", {});
   const auto plain = read_text(folder / "plain/trajectory.csv");
-  for (const std::string executor : {"auto", "serial", "async", "graph", "barrier"}) {
+  for (const std::string executor : {"auto", "serial", "async", "graph"}) {
     for (const std::string grain : {"auto", "part", "1"}) {
       const std::string name = executor + "_" + grain;
       const Json execution =

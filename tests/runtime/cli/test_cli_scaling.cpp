@@ -157,7 +157,7 @@ TEST(CliScaling, RefusesWhatDoesNotFitTogether) {
                 {"--generate: takes the place"}},
            Case{{kPair, "--ranks", "0"}, {"0 is not in 1 to 10000"}},
            Case{{kPair, "--latency-us", "2"}, {"--ranks: is needed"}},
-           Case{{kPair, "--ranks", "1,2", "--executor", "barrier"},
+           Case{{kPair, "--ranks", "1,2", "--executor", "graph"},
                 {"--executor: runs in one process"}},
            Case{{"--generate", "chain", "--sizes", "4,9", "--ranks", "1,2", "--threads", "1,2"},
                 {"in proportion to the ranks 1,2: 4,8 would do", "--threads: must be one number"}},

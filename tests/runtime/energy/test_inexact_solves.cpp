@@ -184,7 +184,7 @@ TEST(InexactSolves, ChangeNoBitWithThreadsOrGrain) {
     StepperOptions o = options(12, tolerance);
     o.executor = ExecutorKind::serial;
     const std::vector<double> expected = trace(system, o, 5);
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier}) {
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
       for (const Grain grain : {Grain::automatic(), Grain::per_part(), Grain::of_parts(7)}) {
         o.executor = executor;
         o.grain = grain;

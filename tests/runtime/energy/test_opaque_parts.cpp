@@ -163,7 +163,7 @@ TEST(OpaquePart, GivesTheSameBitsWithAnyExecutor) {
   o.executor = ExecutorKind::serial;
   const std::vector<double> expected = testing::trace(system, o, 60);
   for (const ExecutorKind kind :
-       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier, ExecutorKind::automatic}) {
+       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
     o.executor = kind;
     o.threads = 3;
     for (const Grain grain : {Grain::per_part(), Grain::automatic()}) {
@@ -345,7 +345,7 @@ TEST(UnrepeatablePart, IsSteppedByOneThreadAndClaimsNothing) {
   }
   const System system = builder.build();
   for (const ExecutorKind kind :
-       {ExecutorKind::automatic, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+       {ExecutorKind::automatic, ExecutorKind::async, ExecutorKind::graph}) {
     StepperOptions o = options(60, 1e-6);
     o.certify = Certify::full;
     o.threads = 4;

@@ -22,6 +22,7 @@
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/counting_part.hpp"
 #include "support/coupled_systems.hpp"
@@ -104,8 +105,8 @@ void expect_same_on_threads(Network network) {
     network.options.method.waves().iterations = iterations;
     const Left alone = run(network, ExecutorKind::serial, 1);
     uses += alone.guard.uses;
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier,
-                                        ExecutorKind::graph, ExecutorKind::automatic}) {
+    for (const ExecutorKind executor :
+         {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
       for (const int threads : {2, 4}) {
         const Left shared = run(network, executor, threads);
         EXPECT_EQ(shared.numbers, alone.numbers) << network.name << ", " << to_string(executor)
@@ -193,16 +194,17 @@ class AttendedPart final : public LinearPortHamiltonian {
   }
 
  private:
-  class Batch final : public testing::ExactBatch {
+  class Batch final : public testing::ExactBatch, public AffineMap {
    public:
     Batch(std::unique_ptr<StepBatch> batch, Attendance& attendance)
         : ExactBatch(std::move(batch)), attendance_(attendance) {}
-    bool affine_matrix(int lane, double* matrix) const override {
+    const AffineMap* affine_map() const override { return this; }
+    void affine_matrix(int lane, double* matrix) const override {
       attendance_.come_by();
-      return passed_on().affine_matrix(lane, matrix);
+      passed_on().affine_map()->affine_matrix(lane, matrix);
     }
-    bool affine_offset(int lane, const double* record, double* offset) const override {
-      return passed_on().affine_offset(lane, record, offset);
+    void affine_offset(int lane, const double* record, double* offset) const override {
+      passed_on().affine_map()->affine_offset(lane, record, offset);
     }
 
    private:
@@ -240,7 +242,6 @@ std::size_t threads_that_ask(ExecutorKind executor, int threads) {
 TEST(SharedGuard, IsSharedWithOtherThreads) {
   const FourThreads available;
   EXPECT_GE(threads_that_ask(ExecutorKind::async, 2), 2U);
-  EXPECT_GE(threads_that_ask(ExecutorKind::barrier, 2), 2U);
 }
 
 TEST(SharedGuard, IsNotSharedByTheSerialExecutor) {
@@ -257,7 +258,7 @@ TEST(ExecutorForEach, RunsEveryIndexOnceAndReturnsWhenAllAreDone) {
   const Partition whole = whole_island_groups(waves, costs);
   const std::unique_ptr<Executor> executors[] = {
       make_serial_executor(waves, whole), make_async_executor(waves, cut, 4),
-      make_barrier_executor(waves, cut, 4), make_graph_executor(waves, cut, 4),
+      make_graph_executor(waves, cut, 4),
       make_automatic_executor(make_serial_executor(waves, whole),
                               make_async_executor(waves, cut, 4))};
   for (int n = 0; n < 300; ++n) {

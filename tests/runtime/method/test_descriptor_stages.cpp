@@ -387,8 +387,7 @@ TEST_P(DescriptorStages, DoNotDependOnWhoExecutesThem) {
     return std::vector<double>(x.begin(), x.end());
   };
   const std::vector<double> serial = run(ExecutorKind::serial, 1);
-  for (const ExecutorKind executor :
-       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
     EXPECT_EQ(run(executor, 3), serial) << to_string(executor);
   }
 }

@@ -109,7 +109,7 @@ TEST_P(ExtrapolatedStarts, BitsDoNotDependOnWhoExecutes) {
     return states_of(stepper);
   };
   const std::vector<double> serial = run(1, ExecutorKind::serial);
-  for (const auto kind : {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+  for (const auto kind : {ExecutorKind::async, ExecutorKind::graph}) {
     EXPECT_EQ(run(3, kind), serial) << to_string(kind);
   }
 }

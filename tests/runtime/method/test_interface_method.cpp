@@ -135,8 +135,8 @@ TEST(InterfaceMethod, ExecutorThreadsAndGrainChangeNoBit) {
         }
         o.executor = ExecutorKind::serial;
         const std::vector<double> expected = testing::trace(system, o, 4);
-        for (const ExecutorKind executor : {ExecutorKind::serial, ExecutorKind::async,
-                                            ExecutorKind::graph, ExecutorKind::barrier}) {
+        for (const ExecutorKind executor :
+             {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph}) {
           for (const int threads : {1, 3}) {
             for (const Grain grain : {Grain::automatic(), Grain::per_part(), Grain::of_parts(5)}) {
               o.executor = executor;

@@ -192,8 +192,8 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
       options.executor = ExecutorKind::serial;
       const std::vector<double> expected = trace(system, options, 7);
       const GroupByGroup cut;
-      for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
-                                          ExecutorKind::barrier, ExecutorKind::automatic}) {
+      for (const ExecutorKind executor :
+           {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
         for (const int threads : {1, 2, 3, 8}) {
           options.executor = executor;
           options.threads = threads;

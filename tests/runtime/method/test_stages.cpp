@@ -215,8 +215,7 @@ TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
   for (const bool accelerated : {false, true}) {
     const std::vector<double> serial = run(ExecutorKind::serial, 1, accelerated);
     EXPECT_EQ(run(ExecutorKind::serial, 1, accelerated, {}), serial) << "eight lanes at once";
-    for (const ExecutorKind executor :
-         {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
       EXPECT_EQ(run(executor, 3, accelerated), serial) << to_string(executor);
     }
   }
@@ -448,8 +447,7 @@ TEST(StagesNonlinear, DoNotDependOnWhoExecutesThem) {
     return out;
   };
   const std::vector<double> serial = run(ExecutorKind::serial, 1, {});
-  for (const ExecutorKind executor :
-       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
     EXPECT_EQ(run(executor, 3, Grain::per_part()), serial) << to_string(executor);
   }
 }

@@ -503,8 +503,7 @@ TEST_P(Substeps, DoNotDependOnWhoExecutesThem) {
   };
   const std::vector<double> serial = run(ExecutorKind::serial, 1, Grain::per_part());
   EXPECT_EQ(run(ExecutorKind::serial, 1, {}), serial);
-  for (const ExecutorKind executor :
-       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
     EXPECT_EQ(run(executor, 3, Grain::per_part()), serial) << to_string(executor);
   }
 }

@@ -121,8 +121,7 @@ TEST(WaveIteration, IsWhatEveryExecutorDoesToTheLastBit) {
         EXPECT_TRUE(same_bits(expected, states_by_stepper(system, o, 12))) << where;
         o.grain = Grain::per_part();
         o.threads = 2;
-        for (const ExecutorKind executor :
-             {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+        for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph}) {
           o.executor = executor;
           EXPECT_TRUE(same_bits(expected, states_by_stepper(system, o, 12)))
               << where << " " << to_string(executor);

@@ -81,7 +81,7 @@ int right_within_tasks(int count, ExecutorKind executor,
 TEST(Arenas, SteppersWorkWithinTheCallersTasks) {
   const auto own = [] { return std::shared_ptr<Arena>(); };
   for (const ExecutorKind kind :
-       {ExecutorKind::async, ExecutorKind::automatic, ExecutorKind::barrier, ExecutorKind::graph}) {
+       {ExecutorKind::async, ExecutorKind::automatic, ExecutorKind::graph}) {
     EXPECT_EQ(right_within_tasks(8, kind, own), 8) << to_string(kind);
   }
 }

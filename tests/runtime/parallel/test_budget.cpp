@@ -213,7 +213,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
     Stepper explicit_run(system, explicit_options);
     explicit_run.run(20);
     for (const ExecutorKind executor :
-         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph}) {
       StepperOptions options = explicit_options;
       options.method.waves().iterations = 50;
       options.method.waves().tolerance = tolerance;

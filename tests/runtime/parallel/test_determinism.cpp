@@ -62,8 +62,8 @@ TEST_P(Determinism, ExecutorThreadsAndGrainChangeNoBit) {
     const std::vector<double> expected = trace(system, o, kSteps);
     o.grain = Grain::per_part();
     EXPECT_TRUE(same_bits(expected, trace(system, o, kSteps))) << describe(o);
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
-                                        ExecutorKind::barrier, ExecutorKind::automatic}) {
+    for (const ExecutorKind executor :
+         {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
       for (const int threads : {1, 2, 3, 5, 8}) {
         for (const Grain grain : grains()) {
           o.executor = executor;
@@ -180,8 +180,8 @@ TEST_P(Determinism, GuardAccelerationAndChangesOfImpedanceChangeNoBit) {
     EXPECT_TRUE(
         same_bits(expected.numbers, safe_run(system, o, method.change_every, kSafeSteps).numbers))
         << method.name << ", " << describe(o);
-    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
-                                        ExecutorKind::barrier, ExecutorKind::automatic}) {
+    for (const ExecutorKind executor :
+         {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::automatic}) {
       for (const int threads : {1, 2, 5}) {
         for (const Grain grain : {Grain::automatic(), Grain::per_part(), Grain::of_parts(3)}) {
           o.executor = executor;

@@ -78,7 +78,6 @@ TEST_P(ForEachLaw, SomebodyElseHelpsWithLongBodies) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, ForEachLaw,
                          ::testing::Values(Way{"team", make_team_for_each},
-                                           Way{"barrier", make_barrier_for_each},
                                            Way{"graph", make_graph_for_each}),
                          [](const auto& each) { return each.param.name; });
 
@@ -102,7 +101,7 @@ TEST(BlockRunner, SaysWhyItIsSerial) {
             "serial or async, whichever is faster, 9 tasks");
   EXPECT_EQ(said(4, ExecutorKind::async, 9, 1.0), "async, 9 tasks");
   EXPECT_EQ(said(2, ExecutorKind::graph, 1, 1.0), "graph, 1 task");
-  EXPECT_EQ(said(2, ExecutorKind::barrier, 3, 1.0), "barrier, 3 tasks");
+  EXPECT_EQ(said(2, ExecutorKind::graph, 3, 1.0), "graph, 3 tasks");
 }
 
 TEST(FasterOfTwo, SettlesOnTheFaster) {

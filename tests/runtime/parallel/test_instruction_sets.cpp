@@ -10,9 +10,8 @@
 namespace portwave {
 namespace {
 
-// Run by the test below in processes of its own.
-TEST(RunBits, DISABLED_PrintDigests) {
-  testing::print_instruction_set();
+// Run in processes of its own.
+const testing::DigestSuite kRunBitsDigests("RunBits", [] {
   std::vector<testing::NamedSystem> systems = testing::sample_systems();
   for (testing::NamedSystem& system : testing::large_systems()) systems.push_back(system);
   for (const testing::NamedSystem& sample : systems) {
@@ -50,7 +49,7 @@ TEST(RunBits, DISABLED_PrintDigests) {
     digest.add_all(testing::trace(system, o, 10));
     digest.print(sample.name + "_staged");
   }
-}
+});
 
 TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 42); }
 

@@ -139,7 +139,7 @@ TEST_P(Islands, GuardAndAccelerationKeepToOneIsland) {
 
 INSTANTIATE_TEST_SUITE_P(Executors, Islands,
                          ::testing::Values(ExecutorKind::serial, ExecutorKind::async,
-                                           ExecutorKind::graph, ExecutorKind::barrier),
+                                           ExecutorKind::graph),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 TEST(IslandsEnergy, TolerancesStopThemSeparatelyToo) {

@@ -206,13 +206,11 @@ TEST(Profile, TheTextNamesPhasesThreadsTasksAndTypes) {
 
 TEST(Profile, WithoutTasksThereArePhases) {
   const System system = testing::chain_of_blocks(8, 3);
-  for (const ExecutorKind executor : {ExecutorKind::graph, ExecutorKind::barrier}) {
-    const Profile p = profile_of(system, options_for(executor, 2), 10);
-    EXPECT_TRUE(p.workers.empty());
-    EXPECT_TRUE(p.tasks.empty());
-    EXPECT_GT(p.inner_s, 0.0);
-    EXPECT_NE(profile_text(p).find("serial and async only"), std::string::npos);
-  }
+  const Profile p = profile_of(system, options_for(ExecutorKind::graph, 2), 10);
+  EXPECT_TRUE(p.workers.empty());
+  EXPECT_TRUE(p.tasks.empty());
+  EXPECT_GT(p.inner_s, 0.0);
+  EXPECT_NE(profile_text(p).find("serial and async only"), std::string::npos);
 }
 
 TEST(Profile, ChosenStepsAreFollowedToo) {

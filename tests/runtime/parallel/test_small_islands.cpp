@@ -32,9 +32,9 @@ StepperOptions options(double scale, unsigned seed, int iterations) {
   return o;
 }
 
-/// The barrier executor takes an iteration at a time, whole ones only where the budget is one.
+/// The graph executor takes an iteration at a time, whole ones only where the budget is one.
 StepperOptions by_phases(StepperOptions o) {
-  o.executor = ExecutorKind::barrier;
+  o.executor = ExecutorKind::graph;
   o.grain = Grain::per_part();
   return o;
 }

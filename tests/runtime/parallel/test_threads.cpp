@@ -136,8 +136,7 @@ TEST_P(Threads, TwoThreadsTakePartAndChangeNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Threads,
-                         ::testing::Values(ExecutorKind::async, ExecutorKind::graph,
-                                           ExecutorKind::barrier),
+                         ::testing::Values(ExecutorKind::async, ExecutorKind::graph),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 TEST(ThreadsControl, OneThreadIsTheCallersAndNoOtherComes) {

@@ -243,7 +243,6 @@ TEST(Faults, LeaveNothingBehindOnAnyNumberOfThreads) {
 TEST(Faults, LeaveNothingBehindInTheOtherExecutors) {
   torment({ExecutorKind::serial, 1, {}}, 1500, 101);
   for (const int threads : {2, 4}) {
-    torment({ExecutorKind::barrier, threads, Grain::per_part()}, 300, 102);
     torment({ExecutorKind::graph, threads, Grain::per_part()}, 300, 103);
   }
 }
@@ -333,7 +332,6 @@ Tally compare(const Setting& setting, const StepperOptions& options, int steps,
 const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
                                         {ExecutorKind::async, 1, Grain::per_part()},
                                         {ExecutorKind::async, 3, Grain::of_parts(2)},
-                                        {ExecutorKind::barrier, 2, Grain::per_part()},
                                         {ExecutorKind::graph, 2, Grain::per_part()}};
 
 // A port solve that fails at an accelerated trial is a rejected trial, one that fails anywhere else

@@ -240,7 +240,7 @@ TEST_P(StepSizesTest, BitsDoNotDependOnWhoExecutes) {
     return out;
   };
   const std::vector<double> serial = run(1, ExecutorKind::serial);
-  for (const auto kind : {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+  for (const auto kind : {ExecutorKind::async, ExecutorKind::graph}) {
     EXPECT_EQ(run(3, kind), serial) << to_string(kind);
   }
 }

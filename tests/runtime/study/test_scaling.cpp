@@ -49,9 +49,9 @@ TEST(Makespan, OfAChainIsAsByHand) {
   // [0,1): 0,1   [1,2): 2, commit 0   [2,3): commit 1, 2.
   EXPECT_EQ(makespan_ns(chain(3, 1), 2), 3.0);
   // The same, waiting for all: the second core idles in [1,2).
-  StepModel barrier = chain(3, 1);
-  barrier.waits_with = {0, 0, 0};
-  EXPECT_EQ(makespan_ns(barrier, 2), 4.0);
+  StepModel waiting = chain(3, 1);
+  waiting.waits_with = {0, 0, 0};
+  EXPECT_EQ(makespan_ns(waiting, 2), 4.0);
 }
 
 TEST(Makespan, AHeavyTaskHoldsUpItsNeighboursOnly) {
@@ -84,9 +84,9 @@ TEST(Makespan, LiesBetweenItsBounds) {
     EXPECT_GE(makespan, longest) << workers;
     EXPECT_LE(makespan, work) << workers;
     EXPECT_EQ(makespan, makespan_ns(model, workers)) << "not deterministic";
-    StepModel barrier = model;
-    barrier.waits_with.assign(24, 0);
-    EXPECT_LE(makespan_ns(barrier, workers), work) << workers;
+    StepModel waiting = model;
+    waiting.waits_with.assign(24, 0);
+    EXPECT_LE(makespan_ns(waiting, workers), work) << workers;
   }
 }
 
@@ -168,8 +168,8 @@ void expect_consistent(const ScalingStudy& study) {
 
 TEST(StrongScaling, MeasuresWhatTheMachineHasAndPredictsTheRest) {
   const Scenario scenario = generated(network::Chain{.blocks = 64});
-  for (const ExecutorKind executor : {ExecutorKind::automatic, ExecutorKind::async,
-                                      ExecutorKind::serial, ExecutorKind::barrier}) {
+  for (const ExecutorKind executor :
+       {ExecutorKind::automatic, ExecutorKind::async, ExecutorKind::serial, ExecutorKind::graph}) {
     ScalingOptions options = quick(executor);
     options.threads = {4, 2};
     options.grain = Grain::of_parts(8);

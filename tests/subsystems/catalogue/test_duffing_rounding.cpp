@@ -15,6 +15,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -77,15 +78,18 @@ void expect_terms(Made make, int lanes, double offset, double wave) {
       incident += own_wave * own_wave;
     }
     const double expected = 64.0 * kEpsilon * std::max(stored, incident);
-    const double told = batch->step_rounding(l, record.data(), a.data(), next.data()).value();
+    const double told =
+        batch->roundings()->step_rounding(l, record.data(), a.data(), next.data()).value();
     EXPECT_NEAR(told, expected, 1e-13 * expected) << "lane " << l;
     std::array<double, kLaneGroup> bound{};
-    ASSERT_TRUE(batch->step_rounding_bounds(l, record.data(), a.data(), next.data(), bound.data()));
+    ASSERT_TRUE(batch->roundings()->step_rounding_bounds(l, record.data(), a.data(), next.data(),
+                                                         bound.data()));
     const int first = l / batch->lane_group() * batch->lane_group();
     EXPECT_EQ(bound[static_cast<std::size_t>(l - first)], told);
     std::array<double, kLaneGroup> group{};
     if (lanes == 1) continue;
-    ASSERT_TRUE(batch->step_roundings(l, record.data(), a.data(), next.data(), group.data()));
+    ASSERT_TRUE(
+        batch->roundings()->step_roundings(l, record.data(), a.data(), next.data(), group.data()));
     EXPECT_EQ(group[static_cast<std::size_t>(l - first)], told);
   }
 }

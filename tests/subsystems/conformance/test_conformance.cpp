@@ -10,6 +10,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 
@@ -426,12 +427,7 @@ class SpoiledBatch : public StepBatch {
     spoil(range, b);
     return status;
   }
-  bool affine_matrix(int lane, double* matrix) const override {
-    return honest_->affine_matrix(lane, matrix);
-  }
-  bool affine_offset(int lane, const double* record, double* offset) const override {
-    return honest_->affine_offset(lane, record, offset);
-  }
+  const AffineMap* affine_map() const override { return honest_->affine_map(); }
 
  private:
   void spoil(LaneRange range, double* b) const {

@@ -14,6 +14,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
@@ -66,7 +67,7 @@ struct Step {
     }
   }
   void prepare(StepBatch& other) const {
-    other.keep_stage_increments();
+    other.expect({.stage_increments = true});
     other.prepare(step_s, impedance.data());
   }
 
@@ -78,13 +79,12 @@ struct Step {
 /// Of the stages of a step that was committed; none of substeps, which nobody asks for.
 AlignedVector increments_of(const StepBatch& batch, const AlignedVector& record,
                             const AlignedVector& a, const AlignedVector& next, bool has_substeps) {
-  AlignedVector out(
-      has_substeps
-          ? 0
-          : static_cast<std::size_t>(batch.stages() * batch.state_size() * batch.stride()),
-      0.0);
+  AlignedVector out(has_substeps ? 0
+                                 : static_cast<std::size_t>(stages_of(batch) * batch.state_size() *
+                                                            batch.stride()),
+                    0.0);
   if (has_substeps) return out;
-  batch.stage_increments({0, batch.lanes()}, record.data(), a.data(), next.data(), out.data());
+  stage_increments(batch, {0, batch.lanes()}, record.data(), a.data(), next.data(), out.data());
   return out;
 }
 
@@ -149,8 +149,8 @@ bool expect_record_is_enough(const Component& part, bool has_substeps, int lanes
   const std::unique_ptr<StepBatch> onlooker = part.make_batch(parts);
   step.prepare(*onlooker);
   heard = told(*step.batch, step.record);
-  EXPECT_TRUE(same_bits(own.increments,
-                        increments_of(*onlooker, heard, step.a, own.next, has_substeps)))
+  EXPECT_TRUE(
+      same_bits(own.increments, increments_of(*onlooker, heard, step.a, own.next, has_substeps)))
       << "increments, looked at elsewhere";
   return true;
 }
@@ -169,8 +169,8 @@ bool expect_records_are_enough(const Part& part) {
       for (const int count : lanes) {
         for (const bool driven : {false, true}) {
           SCOPED_TRACE(part->signature().type + ", " + std::to_string(stages) + " stages, " +
-                       std::to_string(substeps) + " substeps, " + std::to_string(count) +
-                       " lanes" + (driven ? ", driven" : ""));
+                       std::to_string(substeps) + " substeps, " + std::to_string(count) + " lanes" +
+                       (driven ? ", driven" : ""));
           for (const unsigned seed : {1U, 2U}) {
             const bool is_made =
                 expect_record_is_enough(*stepped, substeps > 1, count, 1e-3, driven, seed);

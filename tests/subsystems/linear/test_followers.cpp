@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -136,7 +137,9 @@ class Bench {
   double incident(int lane, int port) const { return wave(a_, lane, port); }
   double outgoing(int lane, int port) const { return wave(b_, lane, port); }
   double bound(int lane) const {
-    return batch_->step_rounding(lane, record_.data(), a_.data(), next_.data()).value();
+    return batch_->roundings()
+        ->step_rounding(lane, record_.data(), a_.data(), next_.data())
+        .value();
   }
   int ports() const { return batch_->wave_size(); }
 

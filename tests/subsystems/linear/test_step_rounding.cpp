@@ -16,6 +16,7 @@
 
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -114,9 +115,9 @@ Balance step(const Kind& kind, double h, std::uint64_t seed) {
   const double stored = stored_change(MatrixXd(part->Q()), x, after);
   Balance balance;
   balance.residual = stored + 0.5 * (b - a) * (b + a) - supplied;
-  balance.bound = batch->step_rounding(0, record.data(), &a, next.data()).value();
+  balance.bound = batch->roundings()->step_rounding(0, record.data(), &a, next.data()).value();
   double above = 0.0;
-  if (batch->step_rounding_bounds(0, record.data(), &a, next.data(), &above)) {
+  if (batch->roundings()->step_rounding_bounds(0, record.data(), &a, next.data(), &above)) {
     EXPECT_GE(above, balance.bound);
   } else {
     EXPECT_EQ(kind.storage, StepMapStorage::sparse);
@@ -199,14 +200,16 @@ TEST(StepRounding, OfAGroupIsThatOfItsLanes) {
       for (int l = 0; l < kLanes; ++l) {
         const int first = l / batch->lane_group() * batch->lane_group();
         std::array<double, kLaneGroup> group{};
-        ASSERT_TRUE(batch->step_roundings(l, record.data(), a.data(), next.data(), group.data()));
-        EXPECT_EQ(group[static_cast<std::size_t>(l - first)],
-                  batch->step_rounding(l, record.data(), a.data(), next.data()).value())
+        ASSERT_TRUE(batch->roundings()->step_roundings(l, record.data(), a.data(), next.data(),
+                                                       group.data()));
+        EXPECT_EQ(
+            group[static_cast<std::size_t>(l - first)],
+            batch->roundings()->step_rounding(l, record.data(), a.data(), next.data()).value())
             << "lane " << l << (is_shared ? " shared" : "") << " offset " << kind.offset;
         EXPECT_GT(group[static_cast<std::size_t>(l - first)], 0.0);
         std::array<double, kLaneGroup> bound{};
-        ASSERT_TRUE(
-            batch->step_rounding_bounds(l, record.data(), a.data(), next.data(), bound.data()));
+        ASSERT_TRUE(batch->roundings()->step_rounding_bounds(l, record.data(), a.data(),
+                                                             next.data(), bound.data()));
         EXPECT_GE(bound[static_cast<std::size_t>(l - first)],
                   group[static_cast<std::size_t>(l - first)]);
         EXPECT_LE(bound[static_cast<std::size_t>(l - first)],
@@ -241,9 +244,10 @@ std::array<double, kLaneGroup> bounds_of(std::span<const Component* const> parts
   const AlignedVector record(batch->record_size(), 0.0), next = record;
   const AlignedVector a(static_cast<std::size_t>(batch->wave_count()), 2.0);
   std::array<double, kLaneGroup> out{};
-  EXPECT_TRUE(batch->step_rounding_bounds(lane, record.data(), a.data(), next.data(), out.data()));
+  EXPECT_TRUE(batch->roundings()->step_rounding_bounds(lane, record.data(), a.data(), next.data(),
+                                                       out.data()));
   const double told =
-      batch->step_rounding(lane, record.data(), a.data(), next.data()).value_or(0.0);
+      batch->roundings()->step_rounding(lane, record.data(), a.data(), next.data()).value_or(0.0);
   EXPECT_GE(out[0], told);
   EXPECT_GT(told, 0.0);
   return out;

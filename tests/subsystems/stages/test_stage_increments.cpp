@@ -15,6 +15,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
@@ -42,7 +43,7 @@ Moved moved(StepBatch& batch, unsigned seed, double step_s) {
       a[static_cast<std::size_t>(j * batch.stride() + l)] = wave;
     }
   }
-  batch.keep_stage_increments();
+  batch.expect({.stage_increments = true});
   batch.prepare(step_s, gamma.data());
   AlignedVector record(batch.record_size(), 0.0), next(batch.record_size(), 0.0);
   for (int l = 0; l < lanes; ++l) batch.set_state(l, out.start.data(), record.data());
@@ -52,9 +53,9 @@ Moved moved(StepBatch& batch, unsigned seed, double step_s) {
   EXPECT_TRUE(batch.advance(all, record.data(), a.data(), next.data(), b.data(), {}).ok());
   out.end.resize(out.start.size());
   batch.get_state(lanes - 1, next.data(), out.end.data());
-  AlignedVector increments(static_cast<std::size_t>(batch.stages() * n * batch.stride()), 0.0);
-  batch.stage_increments(all, record.data(), a.data(), next.data(), increments.data());
-  for (int row = 0; row < batch.stages() * n; ++row) {
+  AlignedVector increments(static_cast<std::size_t>(stages_of(batch) * n * batch.stride()), 0.0);
+  stage_increments(batch, all, record.data(), a.data(), next.data(), increments.data());
+  for (int row = 0; row < stages_of(batch) * n; ++row) {
     out.increments.push_back(
         increments[static_cast<std::size_t>(row * batch.stride() + lanes - 1)]);
   }
@@ -109,7 +110,7 @@ Moved moved_with_stages(const std::shared_ptr<const Component>& part, int stages
   const auto staged = staged_part(part, stages);
   const std::vector<const Component*> components(static_cast<std::size_t>(lanes), staged.get());
   const auto batch = staged->make_batch(components);
-  EXPECT_EQ(batch->stages(), stages);
+  EXPECT_EQ(stages_of(*batch), stages);
   const Moved own = moved(*batch, 7, 0.05);
   expect_to_add_up(own, stages);
   return own;
@@ -136,7 +137,7 @@ TEST(StageIncrements, OfOneStageAreTheStep) {
   const std::shared_ptr<const Subsystem> part = duffing_node({});
   const std::vector<const Component*> lanes(9, part.get());
   const auto batch = part->make_batch(lanes);
-  EXPECT_EQ(batch->stages(), 1);
+  EXPECT_EQ(stages_of(*batch), 1);
   const Moved own = moved(*batch, 3, 0.02);
   for (std::size_t i = 0; i < own.start.size(); ++i) {
     EXPECT_EQ(own.increments[i], own.end[i] - own.start[i]);

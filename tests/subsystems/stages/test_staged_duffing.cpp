@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/lane_major.hpp"
 
@@ -416,7 +417,7 @@ TEST(StagedDuffing, SaysWhatRoundingMayLeaveFarFromTheOrigin) {
     ASSERT_TRUE(
         batch->advance({0, 1}, record.data(), a.data(), next.data(), b.data(), columns).ok());
     const std::optional<double> bound =
-        batch->step_rounding(0, record.data(), a.data(), next.data());
+        batch->roundings()->step_rounding(0, record.data(), a.data(), next.data());
     ASSERT_TRUE(bound.has_value());
     const double in = square_of(sample.a), out = square_of({b.begin(), b.end()});
     const double defect =

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/descriptor_parts.hpp"
@@ -120,7 +121,7 @@ struct Single {
   /// −dissipated but for rounding, what the batch says that may be, and what moves.
   double residual() const { return change + 0.5 * (b - a).dot(b + a) - supplied; }
   double bound() const {
-    return batch->step_rounding(0, record.data(), a.data(), next.data()).value();
+    return batch->roundings()->step_rounding(0, record.data(), a.data(), next.data()).value();
   }
   double moved(const VectorXd& x) const {
     const Subsystem& physics = *part->port_hamiltonian();
@@ -246,9 +247,9 @@ TEST_P(StagedLinearBatch, LanesOfOnePartAreThoseOfEqualParts) {
   batch->prepare(0.1, gamma.data());
   const auto columns = static_cast<std::size_t>(batch->wave_size() * batch->wave_size());
   std::vector<double> one(columns), two(columns), three(columns);
-  ASSERT_TRUE(batch->affine_matrix(0, one.data()));
-  ASSERT_TRUE(batch->affine_matrix(1, two.data()));
-  ASSERT_TRUE(batch->affine_matrix(2, three.data()));
+  batch->affine_map()->affine_matrix(0, one.data());
+  batch->affine_map()->affine_matrix(1, two.data());
+  batch->affine_map()->affine_matrix(2, three.data());
   EXPECT_EQ(one, three);
   EXPECT_NE(one, two);
 }

@@ -60,7 +60,7 @@ std::string_view to_string(InnerStart start);
 /// How a rank gets the waves of others. Within one process they are never late.
 enum class ExchangeKind {
   synchronous,   ///< an evaluation waits for the waves of the one before it
-  asynchronous,  ///< it takes the newest waves that have come (docs/guides/cluster.md)
+  asynchronous,  ///< experimental: it takes the newest waves that have come (docs/guides/cluster.md)
 };
 
 std::string_view to_string(ExchangeKind kind);

@@ -17,12 +17,13 @@ namespace PORTWAVE_EXPORT portwave {
 /// waves that junctions have just stored.
 ///
 ///   two parts of one port, one junction   in registers from the first evaluation to the last
-///   up to kMostWaves waves otherwise      in a small array, one pass over parts and junctions each
+///   up to kMostWaves waves otherwise      in a small array, one pass over parts and junctions each;
+///                                         of each batch of hardening springs one part at most
 ///
 /// Every value comes from the same operations in the same order as in StepBatch::inexact_scatter
 /// and CompiledJunctions::update, and so is the same to the last bit.
 ///
-/// Shapes         parts whose port solve is of a known form (StepBatch::port_solve): dense linear
+/// Shapes         parts whose port solve is of a known form (PortSolves): dense linear
 ///                ones, staged or not, and masses on hardening springs; junctions of any form.
 /// Cost           set-up allocates; an iteration allocates nothing.
 /// Thread-safety  one thread at a time.

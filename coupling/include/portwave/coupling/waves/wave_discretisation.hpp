@@ -27,17 +27,26 @@ struct PartSlot {
 
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchSlot {
-  const StepBatch* batch = nullptr;  ///< prepared; of whom the slot has it
-  std::vector<int> parts;            ///< part of each lane
-  int island_group = 0;              ///< its island group (see WaveDiscretisation)
-  std::size_t record = 0;            ///< offset in the record of the system
-  int wave = 0;                      ///< offset in the wave vector
-  std::size_t input = 0;             ///< offset in the input vector
-  int entry = 0;                     ///< offset in arrays with one entry per lane
-  bool driven = false;               ///< some external input of some lane is driven
-  Capabilities capabilities = {};    ///< of each of its parts
+  const StepBatch* batch = nullptr;          ///< prepared; of whom the slot has it
+  const AffineMap* affine = nullptr;         ///< of the batch; null: it has none
+  const StepRoundings* roundings = nullptr;  ///< likewise
+  const BoundCalls* calls = nullptr;         ///< likewise
+  std::vector<int> parts;                    ///< part of each lane
+  int island_group = 0;                      ///< its island group (see WaveDiscretisation)
+  std::size_t record = 0;                    ///< offset in the record of the system
+  int wave = 0;                              ///< offset in the wave vector
+  std::size_t input = 0;                     ///< offset in the input vector
+  int entry = 0;                             ///< offset in arrays with one entry per lane
+  bool driven = false;                       ///< some external input of some lane is driven
+  Capabilities capabilities = {};            ///< of each of its parts
 
   LaneRange all() const { return {0, batch->lanes()}; }
+  void use(const StepBatch& own) {
+    batch = &own;
+    affine = own.affine_map();
+    roundings = own.roundings();
+    calls = own.bound_calls();
+  }
 };
 
 /// A system cut for one step size and one impedance per scalar port: parts gathered into batches,

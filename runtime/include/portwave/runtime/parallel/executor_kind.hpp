@@ -13,8 +13,7 @@ enum class ExecutorKind {
   automatic,  ///< serial where a step is too small for threads, else whichever is faster lately
   serial,     ///< the calling thread
   async,      ///< tasks claimed by workers that never wait for one another
-  graph,      ///< a plain tbb::flow::graph, for comparison
-  barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
+  graph,      ///< a plain tbb::flow::graph: one node per task
 };
 
 std::string_view to_string(ExecutorKind kind);

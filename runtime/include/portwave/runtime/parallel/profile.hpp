@@ -63,7 +63,7 @@ struct Profile {
   /// From the first task to the last, where tasks are followed; the rest of the step is one thread's.
   double tasks_s = 0.0;
   std::int64_t iterations = 0;
-  /// Empty where tasks are not followed: executors `graph` and `barrier`, methods without waves.
+  /// Empty where tasks are not followed: executor `graph`, methods without waves.
   std::vector<ProfileWorker> workers = {};
   std::vector<ProfileTask> tasks = {};  ///< those that ran, the longest first
   std::vector<ProfileBatch> batches = {};

@@ -66,7 +66,7 @@ struct StepperOptions {
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   /// Whose workers help, as many as `threads` and the arena say at most; null: its own. Not of
-  /// `graph` and `barrier`, which are for comparison.
+  /// `graph`.
   std::shared_ptr<Arena> arena = {};
   /// Processes that step the system together, this one being one of them; null: this one alone. Results
   /// do not depend on them. Needs `automatic` or `serial`, no `time`, and the same options everywhere.

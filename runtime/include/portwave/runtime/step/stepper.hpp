@@ -125,7 +125,7 @@ class Stepper {
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
-  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph", "barrier"; and
+  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph"; and
   /// why, if it was not asked for.
   const std::string& execution() const;
 

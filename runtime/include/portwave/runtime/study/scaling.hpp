@@ -18,7 +18,7 @@ struct StepModel {
   std::vector<double> commit_ns;             ///< by task, ≥ 0
   std::vector<std::vector<int>> neighbours;  ///< by task; symmetric, without the task itself
   /// By task: tasks with the same number also wait for one another after every iteration, as they
-  /// do when a tolerance is checked or at a barrier. Empty: nobody does.
+  /// do when a tolerance is checked. Empty: nobody does.
   std::vector<int> waits_with;
   int iterations = 0;     ///< K ≥ 0
   double phase_ns = 0.0;  ///< what every phase of a task with neighbours takes beside its work

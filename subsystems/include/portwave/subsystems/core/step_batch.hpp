@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -98,33 +97,24 @@ struct BoundCall {
   alignas(16) unsigned char task[kTaskBytes];
 };
 
-/// How a lane solves its port in the inner iteration, for those who do that themselves: value by
-/// value what `inexact_scatter` does, in the same order of operations. Entry i of an array lies at
-/// [i·step], of `coefficients` at [i·coefficient_step].
-///   affine  b = σa + (b⁰ + (D − σ)a)
-///           coefficients  [σ (p) | D − σ (p×p)]
-///   cubic   with r = Σ drive_j a_j the root d of ((c₃d + c₂)d + c₁)d + c₀ = r, warm-started from
-///           the last one;  b_j = (a_j − b⁰_j − T_j a_j) − W_j d
-///           coefficients  [c₃ | drive_j, T_j, W_j of every port]
-struct PortSolve {
-  enum class Form : std::uint8_t { unknown, affine, cubic };
-
-  Form form = Form::unknown;
-  int ports = 0;
-  int coefficient_step = 1;
-  int step = 1;
-  const double* coefficients = nullptr;
-  const double* offset = nullptr;  ///< b⁰ (p)
-  const double* cubic = nullptr;   ///< c₂, c₁, c₀
-  double* last = nullptr;          ///< the last solve: d, r and the reciprocal of the slope
-};
-
 /// What a record holds of each lane group: `doubles` of them at `begin`, and as many after them for each
 /// lane group that follows.
 struct RecordRegion {
   std::size_t begin = 0;
   std::size_t doubles = 0;
 };
+
+/// What is going to be asked of a batch.
+struct BatchUse {
+  bool inputs = true;             ///< records may be frozen with external inputs, or hold some
+  bool stage_increments = false;  ///< StageMotion::stage_increments
+};
+
+class AffineMap;
+class BoundCalls;
+class PortSolves;
+class StageMotion;
+class StepRoundings;
 
 /// An exception that a part's callback threw inside a batch, with the lane it came from.
 class LaneException : public std::runtime_error {
@@ -161,9 +151,7 @@ class LaneException : public std::runtime_error {
 /// beside it tells a record whose state is gone (tests/support/opaque_parts.hpp shows this).
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
-/// worked on by different threads at the same time, if the component is thread-safe; `affine_matrix`,
-/// `affine_offset` and `step_rounding_bounds` may then be asked by several at once, of the same lanes
-/// too. `scatter` and
+/// worked on by different threads at the same time, if the component is thread-safe. `scatter` and
 /// `advance` depend on (xⁿ, ū, a) and on nothing of other lanes. `advance` does so bit by bit; for
 /// `scatter` a solver may keep a warm start in the record, so that the last bits also depend on the
 /// lane's own scatters since it was frozen; what `inexact_scatter` gives depends, by the error that
@@ -202,8 +190,8 @@ class StepBatch {
   /// Errors: ConfigError when the implicit step is singular.
   virtual void prepare(double step_s, const double* impedance) = 0;
 
-  /// No record is going to be frozen with external inputs, nor to hold any. Before `prepare`.
-  virtual void expect_no_inputs() {}
+  /// What is going to be asked of it. Before `prepare`.
+  virtual void expect([[maybe_unused]] const BatchUse& use) {}
 
   /// Doubles in a record of the whole batch.
   virtual std::size_t record_size() const = 0;
@@ -233,14 +221,6 @@ class StepBatch {
   }
   static constexpr double kInexactScatterError = 1e-4;
 
-  /// The same scatter as a call that allocates and throws nothing; unbound when there is none. The
-  /// arrays must stay where they are for as long as it is used.
-  virtual BoundCall bind_scatter([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,
-                                 [[maybe_unused]] const double* a,
-                                 [[maybe_unused]] double* b) const {
-    return {};
-  }
-
   /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
                              double* b, const EnergyColumns& energy) const = 0;
@@ -251,67 +231,12 @@ class StepBatch {
     return {};
   }
 
-  /// How the inner iteration solves a lane's ports, where that is of a form that is known. The
-  /// record must stay where it is for as long as it is used; what is stale after `prepare` is so.
-  virtual PortSolve port_solve([[maybe_unused]] int lane, [[maybe_unused]] double* record) const {
-    return {};
-  }
-
-  /// The same advance as a call, as with bind_scatter.
-  virtual BoundCall bind_advance([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,
-                                 [[maybe_unused]] const double* a, [[maybe_unused]] double* next,
-                                 [[maybe_unused]] double* b,
-                                 [[maybe_unused]] const EnergyColumns& energy) const {
-    return {};
-  }
-
-  /// A bound of what the rounding of a committed step may have left in the energy balance of a lane
-  /// [J]: in its states, x⁺ − x and the outgoing waves. Asked for by one thread at a time, and only
-  /// where an account is out by more than ε of the energies of the step explains, so it may cost as
-  /// much as some steps. Empty where the batch does not know.
-  virtual std::optional<double> step_rounding([[maybe_unused]] int lane,
-                                              [[maybe_unused]] const double* record,
-                                              [[maybe_unused]] const double* a,
-                                              [[maybe_unused]] const double* next) const {
-    return {};
-  }
-  /// The same of all lanes of the group that `lane` is in (lane_group): `out[i]` is that of its i-th
-  /// lane. False where they are only known one by one.
-  virtual bool step_roundings([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
-                              [[maybe_unused]] const double* a, [[maybe_unused]] const double* next,
-                              [[maybe_unused]] double* out) const {
-    return false;
-  }
-  /// A coarser bound for the same lanes: never less than `step_roundings`, perhaps far more, and found
-  /// in a small part of the time. False where none is known.
-  virtual bool step_rounding_bounds([[maybe_unused]] int lane,
-                                    [[maybe_unused]] const double* record,
-                                    [[maybe_unused]] const double* a,
-                                    [[maybe_unused]] const double* next,
-                                    [[maybe_unused]] double* out) const {
-    return false;
-  }
-
-  /// Stages of a step: of how many `stage_increments` tells.
-  virtual int stages() const { return 1; }
-  /// `stage_increments` is going to be asked for. Before `prepare`.
-  virtual void keep_stage_increments() {}
-  /// How the stages moved in the step that `a` made of `record`, the last that was advanced from
-  /// it, into `next`: √bᵢ h ẋᵢ, stages × state_size() rows of stride() lanes. Of one stage
-  /// x⁺ − x. Needs `keep_stage_increments`.
-  virtual void stage_increments(LaneRange lanes, const double* record, const double* a,
-                                const double* next, double* out) const;
-
-  /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
-  /// wave_size × wave_size, row-major. False for parts that are not affine.
-  virtual bool affine_matrix([[maybe_unused]] int lane, [[maybe_unused]] double* matrix) const {
-    return false;
-  }
-  /// b⁰ of a frozen record, wave_size doubles.
-  virtual bool affine_offset([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
-                             [[maybe_unused]] double* offset) const {
-    return false;
-  }
+  /// What else a batch can do (batch_facets.hpp, port_solves.hpp); null where it cannot.
+  virtual const AffineMap* affine_map() const { return nullptr; }
+  virtual const StepRoundings* roundings() const { return nullptr; }
+  virtual const StageMotion* stage_motion() const { return nullptr; }
+  virtual const BoundCalls* bound_calls() const { return nullptr; }
+  virtual const PortSolves* port_solves() const { return nullptr; }
 
  private:
   int lanes_;

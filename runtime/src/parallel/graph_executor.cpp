@@ -11,20 +11,6 @@
 namespace portwave {
 namespace {
 
-class BarrierExecutor final : public LayeredExecutor {
- public:
-  BarrierExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads)
-      : LayeredExecutor(waves, partition, threads), fork_join_(threads) {}
-
-  const ForEach& for_each() const override { return each_; }
-
- private:
-  void for_tasks(const std::function<void(int)>& body) override { fork_join_.run(tasks(), body); }
-
-  ForkJoin fork_join_;
-  ForkJoinForEach each_{fork_join_};
-};
-
 /// One node per task and iteration, each waiting for the iteration before of the task itself and of
 /// its neighbours.
 class GraphExecutor final : public LayeredExecutor {
@@ -119,11 +105,6 @@ class GraphExecutor final : public LayeredExecutor {
 };
 
 }  // namespace
-
-std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
-                                                const Partition& partition, int threads) {
-  return std::make_unique<BarrierExecutor>(waves, partition, threads);
-}
 
 std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads) {
