@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "barrier_executor.hpp"
-#include "parallel/executor.hpp"
+#include "parallel/executors/executor.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/generate/generate.hpp"

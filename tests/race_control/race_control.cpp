@@ -6,7 +6,7 @@
 
 #include <oneapi/tbb/global_control.h>
 
-#include "parallel/fork_join.hpp"
+#include "parallel/threads/fork_join.hpp"
 
 int main() {
   const tbb::global_control two(tbb::global_control::max_allowed_parallelism, 2);

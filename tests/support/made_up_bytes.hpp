@@ -17,7 +17,7 @@ namespace portwave::testing {
 
 using Bytes = std::vector<std::byte>;
 
-/// The bytes of a snapshot in pieces (runtime/src/step/snapshot.cpp).
+/// The bytes of a snapshot in pieces (runtime/src/step/states/snapshot.cpp).
 class SnapshotBytes {
  public:
   explicit SnapshotBytes(const Snapshot& snapshot) : SnapshotBytes(snapshot.to_bytes()) {}

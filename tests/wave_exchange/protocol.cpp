@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "parallel/async_schedule.hpp"
+#include "parallel/executors/async_schedule.hpp"
 #include "parallel/channel.hpp"
 
 namespace portwave::weak_memory {

@@ -18,8 +18,8 @@
 
 #include "ensemble/lane_chunk.hpp"
 #include "ensemble/solo_chunk.hpp"
-#include "parallel/activity.hpp"
-#include "parallel/arena_impl.hpp"
+#include "parallel/threads/activity.hpp"
+#include "parallel/threads/arena_impl.hpp"
 #include "parallel/expect_number.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"

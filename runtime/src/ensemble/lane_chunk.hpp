@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ensemble/chunk.hpp"
-#include "parallel/executor.hpp"
+#include "parallel/executors/executor.hpp"
 #include "step/macro_step.hpp"
 #include "step/staged_run.hpp"
 

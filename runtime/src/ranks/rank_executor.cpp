@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "parallel/executor.hpp"
-#include "parallel/fork_join.hpp"
-#include "parallel/layered_executor.hpp"
+#include "parallel/executors/executor.hpp"
+#include "parallel/threads/fork_join.hpp"
+#include "parallel/executors/layered_executor.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "ranks/newest_waves.hpp"
 #include "ranks/rank_shares.hpp"

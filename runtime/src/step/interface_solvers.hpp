@@ -9,7 +9,7 @@
 #include "parallel/island_iteration.hpp"
 #include "parallel/island_watch.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
-#include "step/step_levels.hpp"
+#include "step/sizes/step_levels.hpp"
 
 namespace portwave {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "parallel/executor.hpp"
+#include "parallel/executors/executor.hpp"
 #include "parallel/together.hpp"
 #include "parallel/wave_state.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"

@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "parallel/clock.hpp"
-#include "parallel/faster_of_two.hpp"
+#include "parallel/threads/faster_of_two.hpp"
 #include "parallel/pace.hpp"
-#include "parallel/parallel_for_each.hpp"
+#include "parallel/threads/parallel_for_each.hpp"
 #include "parallel/step_profiler.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/condensed.hpp"
@@ -25,7 +25,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "step/run_certificate.hpp"
-#include "step/start_ports.hpp"
+#include "step/states/start_ports.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {

@@ -12,7 +12,7 @@
 #include "parallel/build_id.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/version.hpp"
-#include "step/step_identity.hpp"
+#include "step/states/step_identity.hpp"
 
 namespace portwave {
 namespace {

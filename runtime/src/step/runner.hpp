@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "parallel/executor.hpp"
+#include "parallel/executors/executor.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 

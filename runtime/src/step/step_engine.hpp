@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "parallel/activity.hpp"
+#include "parallel/threads/activity.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/step/stepper.hpp"

@@ -24,7 +24,7 @@
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/rank_agreement.hpp"
-#include "step/start_check.hpp"
+#include "step/states/start_check.hpp"
 #include "step/step_engine.hpp"
 #include "step/stepper_options.hpp"
 

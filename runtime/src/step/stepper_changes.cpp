@@ -17,9 +17,9 @@
 #include "portwave/subsystems/base/shown_number.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
-#include "step/start_check.hpp"
+#include "step/states/start_check.hpp"
 #include "step/step_engine.hpp"
-#include "step/step_identity.hpp"
+#include "step/states/step_identity.hpp"
 #include "step/stepper_options.hpp"
 
 namespace portwave {

@@ -13,16 +13,16 @@
 #include "parallel/state_view.hpp"
 #include "parallel/step_profiler.hpp"
 #include "ranks/rank_together.hpp"
-#include "step/adaptive_steps.hpp"
-#include "step/input_changes.hpp"
+#include "step/sizes/adaptive_steps.hpp"
+#include "step/sizes/input_changes.hpp"
 #include "step/macro_step.hpp"
-#include "step/resolution_watch.hpp"
+#include "step/sizes/resolution_watch.hpp"
 #include "step/run_certificate.hpp"
 #include "step/runner.hpp"
 #include "step/staged_run.hpp"
-#include "step/start_ports.hpp"
+#include "step/states/start_ports.hpp"
 #include "step/step_engine.hpp"
-#include "step/step_levels.hpp"
+#include "step/sizes/step_levels.hpp"
 
 namespace portwave {
 

@@ -9,7 +9,7 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "parallel/parallel_for_each.hpp"
+#include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/coupling/network/splitting.hpp"

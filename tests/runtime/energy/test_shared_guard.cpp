@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
-#include "parallel/executor.hpp"
+#include "parallel/executors/executor.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"

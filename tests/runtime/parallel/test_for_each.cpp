@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
-#include "parallel/faster_of_two.hpp"
-#include "parallel/parallel_for_each.hpp"
+#include "parallel/threads/faster_of_two.hpp"
+#include "parallel/threads/parallel_for_each.hpp"
 #include "support/two_threads.hpp"
 
 namespace portwave {

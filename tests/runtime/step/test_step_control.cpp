@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "step/step_control.hpp"
+#include "step/sizes/step_control.hpp"
 
 namespace portwave {
 namespace {

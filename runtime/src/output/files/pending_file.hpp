@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "parallel/process_stamp.hpp"
+#include "parallel/threads/process_stamp.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "parallel/process_stamp.hpp"
+#include "parallel/threads/process_stamp.hpp"
 
 namespace portwave {
 

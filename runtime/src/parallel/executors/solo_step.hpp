@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "parallel/executors/executor.hpp"
+
+namespace portwave {
+
+/// The macro-step of a task that shares no junction with others: one or more whole islands, which
+/// stop on their own. An island that has stopped keeps its â; its port solves go on with the
+/// others' in the same batches, unnoticed.
+class SoloStep {
+ public:
+  /// `exchanged` is scratch that the steps of one executor share: each uses the offsets of its
+  /// task. It is given the size of a wave array when a task needs it.
+  SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
+
+  void begin();
+  /// Iterates until `limit` iterations are done in all. False when there is nothing left to do:
+  /// every island has stopped, or one has failed.
+  bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
+               std::span<IslandOutcome> outcomes);
+  void commit(const StepArrays& s, const IterationRule& rule);
+
+ private:
+  bool solve(const StepArrays& s, const IterationRule& rule);
+  void judge(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
+  bool has_stopped(int part) const;
+
+  Task& task_;
+  const WaveDiscretisation& waves_;
+  std::vector<IslandIteration> islands_;
+  std::vector<char> stopped_;  // by island of the task
+  int open_ = 0;               // islands that have not stopped
+  int done_ = 0;
+  bool has_shadow_ = false;   // â is in its place
+  AlignedVector& exchanged_;  // P b̂, where islands stop one by one
+};
+
+}  // namespace portwave

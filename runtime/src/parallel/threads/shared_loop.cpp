@@ -1,0 +1,60 @@
+#include "parallel/threads/shared_loop.hpp"
+
+#include "parallel/threads/worker_team.hpp"
+
+namespace portwave {
+
+void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers) {
+  call_ = call;
+  body_ = body;
+  left_.store(count, std::memory_order_relaxed);
+  const auto shares = static_cast<std::int64_t>(ranges_.size());
+  for (std::int64_t r = 0; r < shares; ++r) {
+    const auto first = static_cast<std::uint64_t>(count * r / shares);
+    const auto last = static_cast<std::uint64_t>(count * (r + 1) / shares);
+    // Whoever takes from it sees the loop.
+    ranges_[static_cast<std::size_t>(r)].word.store(last << 32U | first, std::memory_order_release);
+  }
+  if (ranges_.size() > 1) helpers.summon();
+  work(0);
+  for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
+}
+
+bool SharedLoop::try_work(int worker) noexcept {
+  if (left_.load(std::memory_order_relaxed) <= 0) return false;
+  return work(static_cast<std::size_t>(worker) % ranges_.size());
+}
+
+/// Runs what is left, one's own first. False when there was nothing.
+bool SharedLoop::work(std::size_t own) {
+  int done = 0;
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    Range& range = ranges_[(own + i) % ranges_.size()];
+    for (;;) {
+      const Indices taken = take(range);
+      if (taken.first >= taken.last) break;
+      for (int k = taken.first; k < taken.last; ++k) call_(body_, k);
+      done += taken.last - taken.first;
+    }
+  }
+  if (done > 0) left_.fetch_sub(done, std::memory_order_acq_rel);
+  return done > 0;
+}
+
+/// A quarter of what is left, so that the ends are shared finely.
+SharedLoop::Indices SharedLoop::take(Range& range) {
+  std::uint64_t word = range.word.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto first = static_cast<std::uint32_t>(word);
+    const auto last = static_cast<std::uint32_t>(word >> 32U);
+    if (first >= last) return {};
+    const std::uint32_t some = first + 1 + (last - first - 1) / 4;
+    const std::uint64_t rest = std::uint64_t{last} << 32U | some;
+    if (range.word.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+      return {static_cast<int>(first), static_cast<int>(some)};
+    }
+  }
+}
+
+}  // namespace portwave

@@ -1,0 +1,320 @@
+#include "step/sizes/adaptive_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// A residual that is near enough to round-off, where the last digits cannot be had.
+constexpr double kResidualEnough = 1e-11;
+/// A difference of two attempts tells the error of the better one by the order, which is that of short
+/// steps: no error is taken for less than this times the square of the difference.
+constexpr double kTrusted = 5.0;
+/// Steps in the period of an input.
+constexpr double kPerPeriod = 4.0;
+/// What one step may be off by, as a share of the tolerance, for one, two and three stages: so that at
+/// the end of runs their sum comes to no more than some tolerances.
+constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
+/// Steps are tried so far beyond a first one, relative to it.
+constexpr double kOfFirst = 1.5;
+
+/// h₀2⁻ᵏ, the longest that follows every input whose period is known.
+double longest_step(const System& given, const StepSizes& sizes, double largest_s) {
+  double frequency_Hz = 0.0;
+  for (const Part& part : given.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (!part.input_is_driven[i]) continue;
+      frequency_Hz = std::max(frequency_Hz, part.inputs[i].highest_frequency_Hz());
+    }
+  }
+  while (largest_s * frequency_Hz * kPerPeriod > 1.0 && 0.5 * largest_s >= sizes.smallest_s) {
+    largest_s *= 0.5;
+  }
+  return largest_s;
+}
+
+}  // namespace
+
+AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves,
+                             const System& given, int stages, const StepSizes& sizes,
+                             double largest_s, const double* record, std::span<const Watch> watches)
+    : trials_(trials),
+      names_of_(waves.system()),
+      smallest_s_(sizes.smallest_s),
+      share_(kShareOfStep[std::min(stages, 3) - 1]),
+      tolerance_(share_ * sizes.tolerance),
+      order_(2 * stages),
+      control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
+               StepErrorEstimate::power(stages)),
+      estimate_(waves, stages, record),
+      crossings_(waves, estimate_, watches,
+                 sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
+                                               : StepSizes::kEventShare * largest_s,
+                 record),
+      event_s_(-kInfinite),
+      changes_(given),
+      record_size_(waves.record_size()) {}
+
+StepReport AdaptiveSteps::step(double limit_s) {
+  const double start_s = trials_.time_s();
+  const double kink_s = changes_.next(start_s, 2.0 * control_.ladder_step_s());
+  double end_s = std::min(limit_s, kink_s);
+  if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
+  if (!has_first_step_) find_first_step(end_s);
+  StepReport report;
+  for (int rejected = 0;; ++rejected) {
+    const StepControl::Next next = control_.next(start_s, end_s);
+    report.rejected_steps = rejected;
+    if (try_step(next, end_s, report)) {
+      if (next.reaches_limit && (end_s == kink_s || (end_s == event_s_ && event_changes_))) {
+        begin_anew();
+      }
+      return report;
+    }
+    if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
+  }
+}
+
+void AdaptiveSteps::begin_anew() {
+  estimate_.forget();
+  control_.forget();
+  has_first_step_ = false;
+  resume();
+}
+
+void AdaptiveSteps::archive(StateArchive& archive) {
+  estimate_.archive(archive);
+  crossings_.archive(archive);
+  control_.archive(archive);
+  archive.values(event_s_, event_changes_, has_first_step_, first_error_, resumed_s_, for_coupling_,
+                 least_for_coupling_s_, statistics_);
+  changes_.archive(archive);
+  archive.expect(!std::isnan(event_s_), "the time that a step ends at");
+  archive.expect(first_error_ >= 0.0, "the error of a first step");
+  for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
+    archive.expect(size_s == 0.0 || control_.can_have(size_s), "the size of an earlier step");
+  }
+  constexpr int kMost = 1 << 30;
+  archive.expect(for_coupling_ >= 0 && for_coupling_ <= kMost, "the number of steps made shorter");
+  const StepSizeStatistics& s = statistics_;
+  archive.expect_counts(
+      {s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
+      "the number of steps so far");
+}
+
+/// False where an event lies before the end of an attempted step, which is then to end there.
+bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
+  if (crossings_.empty()) return true;
+  const CrossingSearch::End event =
+      crossings_.end_for(start_s, step_s, control_.ladder_step_s(), trials_.next());
+  if (!(event.time_s < end_s)) return true;
+  event_s_ = event.time_s;
+  event_changes_ = event.changes_equations;
+  return false;
+}
+
+/// Whether it was good enough, and is booked.
+bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepReport& report) {
+  const int rejected = report.rejected_steps;
+  const double start_s = trials_.time_s();
+  double error = kInfinite;
+  try {
+    trials_.use(next.step_s);
+    report = trials_.attempt_to_book(start_s);
+    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+    // The first two steps have been looked at before.
+    error = first_error_;
+    if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
+      error = *own / tolerance_;
+    }
+  } catch (const StepError& failure) {
+    if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
+    reject(next, kInfinite);
+    return false;
+  } catch (const ConfigError&) {  // no step maps of this size
+    if (!control_.can_shrink()) throw;
+    reject(next, kInfinite);
+    return false;
+  }
+  if (has_to_shrink(report, next.step_s, error)) {
+    if (!is_coupled(report)) ++statistics_.rejected_for_coupling;
+    reject(next, error);
+    return false;
+  }
+  const double reached_s = next.reaches_limit ? end_s : start_s + next.step_s;
+  if (!ends_at_event(start_s, next.step_s, reached_s)) {
+    ++statistics_.shortened;
+    return false;
+  }
+  report.step_s = next.step_s;
+  report.rejected_steps = rejected;
+  report.error = error * share_;
+  expect_progress(start_s, reached_s);
+  trials_.book(report, reached_s);
+  estimate_.accept(trials_.record());
+  crossings_.accept(reached_s, trials_.record());
+  control_.accept(next, error);
+  count(report);
+  return true;
+}
+
+/// Whether its inner iteration has converged. Where nothing was evaluated nobody knows.
+bool AdaptiveSteps::is_coupled(const StepReport& report) {
+  return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
+}
+
+/// Whether an attempt is to be taken back. Where its coupling has not converged its error says
+/// little, and once shorter steps have not helped it is let be.
+bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, double& error) {
+  if (is_coupled(report)) {
+    for_coupling_ = 0;
+    if (error <= 1.0) return false;
+    if (!control_.can_shrink()) give_up(step_s, error);
+    return true;
+  }
+  // Below what has been given up on, a short way between two knots must not keep steps short.
+  error = step_s < least_for_coupling_s_ ? 0.0 : std::min(error, 1.0);
+  if (step_s <= least_for_coupling_s_ || !control_.can_shrink()) return false;
+  if (++for_coupling_ >= kMostForCoupling) least_for_coupling_s_ = step_s;
+  return true;
+}
+
+void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
+  ++statistics_.rejected;
+  control_.reject(next, error);
+}
+
+void AdaptiveSteps::count(const StepReport& report) {
+  if (report.step_s != statistics_.last_s) ++statistics_.changes;
+  statistics_.last_s = report.step_s;
+  statistics_.smallest_s = std::min(statistics_.smallest_s, report.step_s);
+  statistics_.largest_s = std::max(statistics_.largest_s, report.step_s);
+}
+
+/// A short way between two events says nothing about what follows.
+void AdaptiveSteps::resume() {
+  if (resumed_s_ == 0.0) return;
+  control_.resume(resumed_s_);
+  resumed_s_ = 0.0;
+  for_coupling_ = 0;
+  least_for_coupling_s_ = 0.0;
+}
+
+void AdaptiveSteps::find_first_step(double limit_s) {
+  const double start_s = trials_.time_s();
+  if (limit_s - start_s < control_.ladder_step_s()) resumed_s_ = control_.ladder_step_s();
+  trials_.save();
+  for (;;) {
+    const double whole_s = std::min(control_.ladder_step_s(), (limit_s - start_s) / kOfFirst);
+    double error = kInfinite;
+    bool has_to_shrink = true;
+    try {
+      const StepReport report = attempt_halves(whole_s, error);
+      has_to_shrink = this->has_to_shrink(report, 0.5 * whole_s, error);
+    } catch (const StepError& failure) {
+      trials_.restore();
+      if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
+    } catch (const ConfigError&) {
+      trials_.restore();
+      if (!control_.can_shrink()) throw;
+    }
+    trials_.restore();
+    estimate_.forget();
+    ++statistics_.comparisons;
+    if (!has_to_shrink) {
+      first_error_ = error;
+      has_first_step_ = true;
+      control_.begin_with(0.5 * whole_s);
+      return;
+    }
+    control_.reject({whole_s, whole_s == control_.ladder_step_s(), false}, error);
+  }
+}
+
+/// Three steps of half the size. `error`: of one of them, relative to the tolerance, estimated by what
+/// the first two differ by from one of the whole, and as that of later steps is. The one alone would
+/// be blind to what bounces alike in long steps and in short ones, as a voltage on a diode. Returns a
+/// report of the coupling of all four.
+StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
+  const double start_s = trials_.time_s();
+  const auto go_on = [this] {
+    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+    estimate_.go_on();
+    trials_.go_on();
+  };
+  estimate_.forget();
+  trials_.use(whole_s);
+  StepReport report = trials_.attempt(start_s);
+  const auto add = [&report](const StepReport& own) {
+    report.converged = report.converged && own.converged;
+    report.residual = std::max(report.residual, own.residual);
+  };
+  coarse_.assign(trials_.next(), trials_.next() + record_size_);
+  trials_.restore();
+  trials_.use(0.5 * whole_s);
+  add(trials_.attempt(start_s));
+  go_on();
+  add(trials_.attempt(start_s + 0.5 * whole_s));
+  const double difference = estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
+  // Half of what Richardson's extrapolation says, where the two are close enough for that.
+  const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
+  error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
+  if (!(error <= 1.0)) return report;
+  estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+  error = std::max(error, estimate_.error_between(trials_.next(), trials_.incident()) / tolerance_);
+  if (!(error <= 1.0)) return report;
+  go_on();
+  add(trials_.attempt(start_s + whole_s));
+  estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+  for (const auto window :
+       {StepErrorEstimate::Window::earliest, StepErrorEstimate::Window::latest}) {
+    const auto own = estimate_.error(trials_.next(), trials_.incident(), window);
+    error = std::max(error, *own / tolerance_);
+  }
+  return report;
+}
+
+/// `why`: a clause on the last step.
+void AdaptiveSteps::fail(const std::string& why) const {
+  const int part = estimate_.worst_part();
+  throw StepError(
+      part < 0 ? std::string() : names_of_.parts()[static_cast<std::size_t>(part)].name,
+      trials_.step_index(), 0, StepError::kNoIterations, StepFault::too_inaccurate,
+      fmt::format(
+          "{}.\nSomething there changes faster than any such step: it starts or jumps at odds "
+          "with a rigid joint (a capacitor on a source, shafts joined rigidly), a constraint is "
+          "violated, or a one-sided part (a diode, contact, switch or dry friction) goes to and "
+          "fro.\nWhat helps: a larger /time/step/tolerance, a start that the joints allow, a "
+          "small resistance or compliance in the joint, or steps of one size "
+          "(/time/step_s)",
+          why));
+}
+
+void AdaptiveSteps::give_up(double step_s, double error) const {
+  const bool is_limited = smallest_s_ > 0.0;
+  fail(fmt::format(
+      "a step of {:.3g} s is off by {:.3g} times the tolerance, and shorter ones are not {}",
+      step_s, error,
+      is_limited ? fmt::format("allowed (/time/step/smallest_s is {:g})", smallest_s_)
+                 : std::string("possible")));
+}
+
+/// Steps that are too short to change the time at all may be needed for a while, after a jump, but not
+/// for ever.
+void AdaptiveSteps::expect_progress(double start_s, double end_s) {
+  constexpr std::int64_t kMostAtOnce = 20'000;
+  standing_ = end_s > start_s ? 0 : standing_ + 1;
+  if (standing_ <= kMostAtOnce) return;
+  fail(fmt::format("{} steps of {:.3g} s and the like did not get beyond {:.17g} s", standing_,
+                   statistics_.last_s, end_s));
+}
+
+}  // namespace portwave

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "step/sizes/crossing_search.hpp"
+#include "step/sizes/input_changes.hpp"
+#include "step/sizes/step_control.hpp"
+#include "step/sizes/step_error.hpp"
+
+namespace portwave {
+
+/// What steps of chosen size ask of an engine: steps that can be tried and taken back.
+class StepTrials {
+ public:
+  virtual ~StepTrials() = default;
+  /// Prepares for steps of this size. Errors: ConfigError, nothing having changed.
+  virtual void use(double step_s) = 0;
+  /// Steps from the state as it is, at `time_s`, into the next record; nothing is booked.
+  /// Errors: StepError.
+  virtual StepReport attempt(double time_s) = 0;
+  /// The same, within the tanks: ready to be booked.
+  virtual StepReport attempt_to_book(double time_s) = 0;
+  /// Books what was attempted; the time is then `end_s`.
+  virtual void book(StepReport& report, double end_s) = 0;
+  /// Goes on from what was attempted, unbooked; until `restore`.
+  virtual void go_on() = 0;
+  virtual void save() = 0;
+  /// The state that was saved, which stays saved.
+  virtual void restore() = 0;
+
+  virtual double time_s() const = 0;
+  virtual std::int64_t step_index() const = 0;
+  virtual const double* record() const = 0;  ///< xⁿ
+  virtual const double* next() const = 0;    ///< what was attempted
+  virtual const double* incident() const = 0;
+};
+
+/// Takes steps whose local error keeps to a tolerance: tries one, estimates its error, and books it
+/// or tries a shorter one (docs/concepts/step-size.md). Where no earlier steps say anything, at the
+/// start and where an input has a kink, a step is compared with two of half its size first.
+class AdaptiveSteps {
+ public:
+  /// `waves` is what `trials` steps with, `record` its initial state.
+  AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves, const System& given,
+                int stages, const StepSizes& sizes, double largest_s, const double* record,
+                std::span<const Watch> watches);
+
+  /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
+  StepReport step(double limit_s);
+
+  /// An input has jumped: what went before says nothing about the next step.
+  void begin_anew();
+
+  /// What an attempt has to come to in its inner iteration: a gap [J] or, where nothing has moved
+  /// yet that it could be compared with, a residual that is round-off.
+  static constexpr double kResidualTolerance = 1e-13;
+  double gap_tolerance_J() const {
+    const double amplitude = kOfCoupling * tolerance_;
+    return amplitude * amplitude * estimate_.smallest_scale_J();
+  }
+
+  const StepSizeStatistics& statistics() const { return statistics_; }
+  const StepErrorEstimate& estimate() const { return estimate_; }
+  std::size_t bytes() const { return estimate_.bytes(); }
+  void archive(StateArchive& archive);
+
+ private:
+  /// Share of the tolerance that the coupling may have.
+  static constexpr double kOfCoupling = 0.02;
+  /// Rungs that steps go down because their coupling does not converge. Where a budget of
+  /// iterations is too small for all of these, steps are taken as they are.
+  static constexpr int kMostForCoupling = 6;
+
+  void resume();
+  void find_first_step(double limit_s);
+  bool ends_at_event(double start_s, double step_s, double end_s);
+  StepReport attempt_halves(double whole_s, double& error);
+  bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
+  static bool is_coupled(const StepReport& report);
+  bool has_to_shrink(const StepReport& report, double step_s, double& error);
+  void reject(const StepControl::Next& next, double error);
+  void count(const StepReport& report);
+  [[noreturn]] void give_up(double step_s, double error) const;
+  [[noreturn]] void fail(const std::string& why) const;
+  void expect_progress(double start_s, double end_s);
+
+  StepTrials& trials_;
+  const System& names_of_;
+  double smallest_s_;
+  double share_;      // of the tolerance that one step may have
+  double tolerance_;  // of one step
+  int order_;
+  StepControl control_;
+  StepErrorEstimate estimate_;
+  CrossingSearch crossings_;
+  double event_s_;              // where a step is to end for an event
+  bool event_changes_ = false;  // what follows is another motion
+  InputChanges changes_;
+  bool has_first_step_ = false;        // found, since the last kink
+  double first_error_ = 0.0;           // relative to the tolerance
+  double resumed_s_ = 0.0;             // the size before a way that is shorter; 0: none
+  int for_coupling_ = 0;               // rungs gone down for it, since a step was taken
+  double least_for_coupling_s_ = 0.0;  // no step is made shorter than this for it
+  AlignedVector coarse_;
+  std::size_t record_size_;
+  std::int64_t standing_ = 0;  // steps that did not change the time
+  StepSizeStatistics statistics_;
+};
+
+}  // namespace portwave

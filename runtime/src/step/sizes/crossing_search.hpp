@@ -1,0 +1,57 @@
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "portwave/runtime/step/events.hpp"
+#include "step/sizes/step_error.hpp"
+
+namespace portwave {
+
+/// Finds where in an attempted step a state passes a level that is watched, so that the step can be
+/// taken anew to end there. What passes a level many times in a short while, such as a contact that
+/// chatters, is left to the error of the step.
+class CrossingSearch {
+ public:
+  /// Of `watches` those of states. `record`: the initial state. `waves` and `estimate` must outlive
+  /// it.
+  CrossingSearch(const WaveDiscretisation& waves, const StepErrorEstimate& estimate,
+                 std::span<const Watch> watches, double tolerance_s, const double* record);
+
+  bool empty() const { return levels_.empty(); }
+  /// Where a step is to end, and whether what follows is another motion.
+  struct End {
+    double time_s = std::numeric_limits<double>::infinity();
+    bool changes_equations = false;
+  };
+  /// The time at which the step from `start_s`, attempted into `next` and taken into the estimate,
+  /// should end, a little after a crossing; infinite where it may stay as it is. `usual_s`: the size
+  /// of steps in use.
+  End end_for(double start_s, double step_s, double usual_s, const double* next);
+  /// The step that led to `end_s` was booked.
+  void accept(double end_s, const double* record);
+  void archive(StateArchive& archive);
+
+ private:
+  struct Level {
+    int part;
+    int state;
+    double level;
+    bool rising, falling;  ///< which of the two is an event
+    bool changes_equations;
+    int side = 0;
+    double passed_s = -std::numeric_limits<double>::infinity();  ///< last time
+  };
+
+  const double* state_of(int part, const double* record);
+  double root(const Level& level, const double* x, double start_s, double step_s, int side) const;
+
+  const WaveDiscretisation& waves_;
+  const StepErrorEstimate& estimate_;
+  double tolerance_s_;
+  std::vector<Level> levels_;  // by part
+  std::vector<double> state_;  // scratch
+};
+
+}  // namespace portwave

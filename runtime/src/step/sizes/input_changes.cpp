@@ -1,0 +1,55 @@
+#include "step/sizes/input_changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kNoChange = std::numeric_limits<double>::infinity();
+/// Expressions are looked at so many reaches ahead, so that most steps need no search.
+constexpr double kReachesAhead = 8.0;
+
+}  // namespace
+
+InputChanges::InputChanges(const System& system)
+    : kink_s_(-kNoChange), change_s_(kNoChange), searched_s_(-kNoChange) {
+  for (const Part& part : system.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (!part.input_is_driven[i]) continue;
+      const Signal& signal = part.inputs[i];
+      if (signal.next_kink(-kNoChange) < kNoChange) tables_.push_back(&signal);
+      if (signal.can_change_over()) expressions_.push_back(&signal);
+    }
+  }
+}
+
+double InputChanges::next(double after_s, double reach_s) {
+  if (!(kink_s_ > after_s)) {
+    kink_s_ = kNoChange;
+    for (const Signal* table : tables_) kink_s_ = std::min(kink_s_, table->next_kink(after_s));
+  }
+  if (expressions_.empty()) return kink_s_;
+  if (change_s_ <= after_s) change_s_ = kNoChange;
+  if (std::isinf(change_s_) && searched_s_ < after_s + reach_s) {
+    const double from_s = std::max(searched_s_, after_s);
+    const double until_s = after_s + kReachesAhead * reach_s;
+    for (const Signal* own : expressions_) {
+      change_s_ = std::min(change_s_, own->next_change(from_s, std::min(until_s, change_s_)));
+    }
+    searched_s_ = std::min(until_s, change_s_);
+  }
+  return std::min(kink_s_, change_s_);
+}
+
+void InputChanges::archive(StateArchive& archive) {
+  archive.values(kink_s_, change_s_, searched_s_);
+  for (const double time_s : {kink_s_, change_s_, searched_s_}) {
+    archive.expect(!std::isnan(time_s), "the time at which an input changes");
+  }
+}
+
+}  // namespace portwave

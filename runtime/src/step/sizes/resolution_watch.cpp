@@ -1,0 +1,332 @@
+#include "step/sizes/resolution_watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+/// Amplitude of the energy of an error of one step, and of an alternation, beside the largest energy of
+/// motion, from which on motion is not resolved. One step of the midpoint rule in an oscillation has
+/// the first at hω = 0.8.
+constexpr double kJump = 0.04, kAlternation = 0.015;
+/// Likewise of an effort or flow beside its largest one.
+constexpr double kPortAlternation = 0.05;
+/// Share of the energy of the largest waves below which nothing of a port is looked at.
+constexpr double kLeastAtPort = 1e-12;
+/// How fast alternations on end may fade or grow.
+constexpr double kFades = 0.55, kGrows = 1.1;
+constexpr int kMostCounted = 100;
+/// Amplitude of an alternation, of the change of its rate, for 1 to 3 stages: a stiff decay has stages at
+/// rest, and the polynomial through its ends and these has such slopes there.
+constexpr double kOfChange[] = {0.25, 0.144, 0.083};
+
+}  // namespace
+
+std::string_view to_string(Resolution::Kind kind) {
+  switch (kind) {
+    case Resolution::Kind::resolved:
+      return "resolved";
+    case Resolution::Kind::jumps:
+      return "jumps";
+    case Resolution::Kind::alternates:
+      return "alternates";
+    case Resolution::Kind::effort_alternates:
+      return "effort_alternates";
+    case Resolution::Kind::flow_alternates:
+      return "flow_alternates";
+  }
+  return "?";
+}
+
+bool ResolutionWatch::Sequence::take(double value) {
+  const double step = value - last;
+  last = value;
+  if (known < 2) {
+    if (known == 1) change = step;
+    ++known;
+    return false;
+  }
+  const double size = std::abs(step), before = std::abs(change);
+  const bool turns = (step < 0.0) != (change < 0.0) && size >= kFades * before &&
+                     size <= kGrows * before && size > 0.0;
+  change = step;
+  alternations = turns ? std::min(alternations + 1, kMostCounted) : 0;
+  return alternations >= kAlternations;
+}
+
+ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record,
+                                 int ports)
+    : waves_(waves),
+      stages_(gauss_stages(stages)),
+      estimate_(waves, stages, record, StepErrorEstimate::OtherParts::left_out),
+      ports_(at(ports)),
+      jumps_(estimate_.kinds()),
+      alternates_(estimate_.kinds()) {
+  std::size_t states = 0, largest = 0;
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+    first_state_.push_back(states);
+    const auto n = at(waves.batch(waves.slot(i).batch).batch->state_size());
+    if (estimate_.is_judged(i) && n > 0) {
+      const auto [offset, stride] = estimate_.place_of(i, stages - 1);
+      rates_.push_back({offset, states, stride, static_cast<int>(n), i});
+    }
+    states += n;
+    largest = std::max(largest, n);
+  }
+  states_.resize(states);
+  for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
+}
+
+void ResolutionWatch::look_closely(std::int64_t step) {
+  if (step < closely_from_) return;
+  closely_until_ = step + kBurst;
+  closely_from_ = step + patience_;
+  patience_ = std::min(2 * patience_, kEvery);
+}
+
+void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
+  constexpr double kSudden = 8.0, kOfLargest = 1e-6, kMemory = 0.1;
+  const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
+  largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
+  if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
+    look_closely(step);
+  }
+  follows_ = follows_ && step <= last_seen_ + 1;
+  usual_J_ += kMemory * (turned_over - usual_J_);
+}
+
+void ResolutionWatch::forget() {
+  estimate_.forget();
+  for (Sequence& state : states_) state.known = state.alternations = 0;
+  for (Port& port : ports_) {
+    port.effort.known = port.effort.alternations = 0;
+    port.flow.known = port.flow.alternations = 0;
+  }
+}
+
+bool ResolutionWatch::is_estimated(std::int64_t step) const {
+  const std::int64_t seen = step - begun_;
+  return step < kAtStart ? seen <= 4 || seen == 8 || seen == kAtStart - 1
+                         : seen == 2 || seen == kBurst - 1;
+}
+
+void ResolutionWatch::look(std::int64_t step, const double* record, const double* a,
+                           const double* next) {
+  if (last_seen_ + 1 != step || step_s_ != waves_.step_s()) {
+    forget();
+    begun_ = step;
+  }
+  last_seen_ = step;
+  follows_ = true;
+  step_s_ = waves_.step_s();
+  ++looks_;
+  try {
+    follow(step, record, a, next);
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    forget();
+    begun_ = step + 1;
+  }
+}
+
+void ResolutionWatch::follow(std::int64_t step, const double* record, const double* a,
+                             const double* next) {
+  estimate_.take(record, a, next);
+  if (is_estimated(step)) {
+    const auto note = [&](int part, int kind, double energy_J) {
+      Finding& worst = jumps_[at(kind)];
+      if (!(energy_J > worst.energy_J)) return;
+      worst = {energy_J, h_lambda(part, next), step, part};
+    };
+    using Window = StepErrorEstimate::Window;
+    estimate_.for_each_error(next, a, Window::latest, note);
+    const bool is_first = step - begun_ == 2 && stages_.count > 1;
+    if (is_first) estimate_.for_each_error(next, a, Window::earliest, note);
+    if (is_first) note_bounces(next);
+  }
+  follow_states(step, next);
+  is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
+}
+
+/// The first of three steps has most of all motion in it, and the others have next to nothing of such rates:
+/// what happened there was over within the step. With several stages its parts may cancel in an estimate.
+void ResolutionWatch::note_bounces(const double* next) {
+  constexpr double kMost = 0.5, kOver = 0.0025;
+  for (const Rates& own : rates_) {
+    double rates_J[3] = {};  // latest first
+    for (int back = 0; back < 3; ++back) {
+      for (int stage = 0; stage < stages_.count; ++stage) {
+        for (int i = 0; i < own.states; ++i) {
+          scratch_[at(i)] = estimate_.rate(back, own.part, stage, i);
+        }
+        rates_J[back] =
+            std::max(rates_J[back], estimate_.energy_of(own.part, next, scratch_.data()));
+      }
+    }
+    const int kind = estimate_.kind_of(own.part);
+    if (!(rates_J[2] > kMost * estimate_.scale_J(kind))) continue;
+    if (!(std::max(rates_J[0], rates_J[1]) < kOver * rates_J[2])) continue;
+    const double energy_J = 0.25 * rates_J[2];
+    Finding& worst = jumps_[at(kind)];
+    if (energy_J > worst.energy_J) worst = {energy_J, 0.0, begun_, own.part};
+  }
+}
+
+void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
+  // Decays that are thrown across go to and fro with the steps, but with two stages within them.
+  const std::span<const double> increments = estimate_.taken();
+  const int count = stages_.count;
+  const double scale = 1.0 / std::sqrt(stages_.b[at(count - 1)]);
+  for (const Rates& own : rates_) {
+    bool alternates = false;
+    const double* rate = increments.data() + own.offset;
+    const std::size_t before = at(own.states * own.stride);  // of the stage before
+    Sequence* state = states_.data() + own.first_state;
+    for (int i = 0; i < own.states; ++i, ++state, rate += own.stride) {
+      if (count == 2 && state->take(scale * *(rate - before))) alternates = true;
+      if (state->take(scale * *rate)) alternates = true;
+    }
+    if (alternates) note_alternation(step, own.part, next);
+  }
+}
+
+void ResolutionWatch::note_alternation(std::int64_t step, int part, const double* next) {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  for (int i = 0; i < n; ++i) {
+    const Sequence& own = states_[first_state_[at(part)] + at(i)];
+    const bool alternates = own.alternations >= kAlternations;
+    scratch_[at(i)] = alternates ? kOfChange[stages_.count - 1] * own.change : 0.0;
+  }
+  const double energy_J = estimate_.energy_of_error(part, next, scratch_.data());
+  Finding& worst = alternates_[at(estimate_.kind_of(part))];
+  if (!(energy_J > worst.energy_J) || !std::isfinite(energy_J)) return;
+  worst = {energy_J, h_lambda(part, next), step, part};
+}
+
+/// |h Δẋ| / |Δx| between two stages, as amplitudes of energy: of one stage between two steps.
+double ResolutionWatch::h_lambda(int part, const double* next) {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  const int last = stages_.count - 1;
+  for (int i = 0; i < n; ++i) {
+    const double now = estimate_.taken_rate(part, last, i);
+    if (last == 0) {
+      const double before = estimate_.last_rate(part, 0, i);
+      differences_[at(i)] = now - before;
+      sums_[at(i)] = 0.5 * (now + before);
+      continue;
+    }
+    differences_[at(i)] = now - estimate_.taken_rate(part, 0, i);
+    sums_[at(i)] = 0.0;
+    for (int j = 0; j < stages_.count; ++j) {
+      const double weight =
+          stages_.integral(j, stages_.c[at(last)]) - stages_.integral(j, stages_.c[0]);
+      sums_[at(i)] += weight * estimate_.taken_rate(part, j, i);
+    }
+  }
+  const double rates_J = estimate_.energy_of(part, next, differences_.data());
+  const double states_J = estimate_.energy_of(part, next, sums_.data());
+  return std::sqrt(rates_J / states_J);
+}
+
+void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<const int> wave,
+                                    std::span<const double> weight) {
+  const std::size_t count = at(stages_.count);
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    // Effort and flow, means over the step, as √J: times √(h/γ) and √(hγ), but for a factor.
+    double effort = 0.0, flow = 0.0;
+    if (count == 1) {
+      const std::size_t w = at(wave[i]);
+      effort = a[w] + b[w];
+      flow = a[w] - b[w];
+    } else {
+      const double usual = std::sqrt(waves_.impedance()[at(wave[i * count])]);
+      for (std::size_t j = 0; j < count; ++j) {
+        const std::size_t w = at(wave[i * count + j]);
+        const double root = std::sqrt(waves_.impedance()[w]);
+        effort += weight[j] * (root / usual) * (a[w] + b[w]);
+        flow += weight[j] * (usual / root) * (a[w] - b[w]);
+      }
+    }
+    Port& port = ports_[i];
+    port.largest_effort = std::max(port.largest_effort, std::abs(effort));
+    port.largest_flow = std::max(port.largest_flow, std::abs(flow));
+    const int number = static_cast<int>(i);
+    if (port.effort.take(effort)) note_port(port.effort, port.largest_effort, number, false);
+    if (port.flow.take(flow)) note_port(port.flow, port.largest_flow, number, true);
+  }
+}
+
+void ResolutionWatch::note_port(const Sequence& own, double largest, int port, bool of_flow) {
+  double of_all = 0.0;
+  for (const Port& other : ports_) {
+    of_all = std::max({of_all, other.largest_effort, other.largest_flow});
+  }
+  if (!(largest * largest > kLeastAtPort * of_all * of_all)) return;
+  const double share = 0.25 * std::abs(own.change) / largest;
+  if (share > port_.share) port_ = {share, last_seen_, port, of_flow};
+}
+
+Resolution ResolutionWatch::value() const {
+  Resolution out;
+  out.looks = looks_;
+  const auto consider = [&](Resolution::Kind kind, double limit, std::span<const Finding> all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double scale_J = estimate_.scale_J(static_cast<int>(i));
+      const Finding& own = all[i];
+      if (own.part < 0 || !(own.energy_J > limit * limit * scale_J)) continue;
+      const double share = std::sqrt(own.energy_J / scale_J);
+      if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
+      out = {kind, share, own.h_lambda, own.step, own.part, -1, looks_};
+    }
+  };
+  consider(Resolution::Kind::alternates, kAlternation, alternates_);
+  consider(Resolution::Kind::jumps, kJump, jumps_);
+  if (out.kind == Resolution::Kind::resolved && port_.share > kPortAlternation) {
+    out = {port_.of_flow ? Resolution::Kind::flow_alternates : Resolution::Kind::effort_alternates,
+           port_.share,
+           0.0,
+           port_.step,
+           -1,
+           port_.port,
+           looks_};
+  }
+  return out;
+}
+
+std::size_t ResolutionWatch::bytes() const {
+  return estimate_.bytes() + sizeof(Sequence) * states_.capacity() +
+         sizeof(Port) * ports_.capacity() + sizeof(Finding) * 2 * jumps_.capacity();
+}
+
+void ResolutionWatch::archive(StateArchive& archive) {
+  archive.value(follows_);
+  if (follows_) {
+    estimate_.archive(archive);
+    archive.array(std::span(states_));
+  } else {
+    forget();
+    estimate_.archive_scales(archive);
+  }
+  archive.array(std::span(ports_));
+  for (std::vector<Finding>* all : {&jumps_, &alternates_}) {
+    for (Finding& own : *all) {
+      archive.values(own.energy_J, own.h_lambda, own.step, own.part);
+      archive.expect(own.energy_J >= 0.0 && own.part >= -1 &&
+                         own.part < static_cast<int>(waves_.slots().size()),
+                     "motion that is not resolved");
+    }
+  }
+  archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
+                 patience_, last_seen_, begun_, looks_, step_s_, usual_J_, largest_J_);
+  archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()),
+                 "a port that alternates");
+  archive.expect_counts({closely_until_, closely_from_, patience_, last_seen_ + 1, begun_, looks_},
+                        "the number of steps looked at");
+}
+
+}  // namespace portwave

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "step/sizes/step_error.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// Looks for motion that the steps of a run do not resolve (docs/concepts/step-size.md). Two signs of it:
+///
+///   jumps       the estimate of the local error of a step comes to a share of all motion. Steps
+///               that conserve energy throw a stiff decay to the other side of its rest;
+///   alternates  rates of a state, efforts or flows of a port go to and fro from one step (two
+///               stages: from one stage) to the next, many times on end: what is left of such a decay,
+///               or of states that violate a constraint. Resolved motion turns more slowly.
+///
+/// It sees the first steps of a run, some after a change that somebody made or that shows in the
+/// energy, and some in every few thousand, one after another.
+/// What a callback of a part throws here ends the look.
+/// Cost: a pass over states and ports, and in some of these steps what StepErrorEstimate costs.
+/// Allocates at construction only.
+class ResolutionWatch {
+ public:
+  /// `record`: the initial states.
+  ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record, int ports);
+
+  /// Whether ports are looked at. With two stages what is left of a decay stays the same from step to step.
+  bool looks_at_ports() const { return stages_.count != 2; }
+
+  /// Whether it wants to see step `step`, beside those that `note_energy` makes it look at.
+  bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
+  /// Whatever happens.
+  static bool wants_always(std::int64_t step) {
+    return step < kAtStart || step % kEvery >= kEvery - kBurst;
+  }
+  /// Something has changed before step `step`: it and some after it are looked at. The more often that
+  /// happens, the less it is heeded.
+  void look_closely(std::int64_t step);
+  /// What step `step` did with energy: a sudden change is looked at.
+  void note_energy(std::int64_t step, const StepLedger& energy);
+
+  /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
+  void look(std::int64_t step, const double* record, const double* a, const double* next);
+  /// After `look`: the waves of the step. `wave`: where those of the first stage of a port are.
+  void look_at_ports(const double* a, const double* b, std::span<const int> wave,
+                     std::span<const double> weight);
+
+  Resolution value() const;
+  std::size_t bytes() const;
+  void archive(StateArchive& archive);
+
+ private:
+  /// Steps on end, of how many; and after a change, no more often than.
+  static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 24;
+  /// Changes of direction on end.
+  static constexpr int kAlternations = 14;
+
+  /// A number that is followed from step to step.
+  struct Sequence {
+    double last = 0.0;    // value
+    double change = 0.0;  // of it, before
+    std::int32_t known = 0, alternations = 0;
+
+    /// True where it has alternated often enough.
+    bool take(double value);
+  };
+  struct Finding {
+    double energy_J = 0.0;
+    double h_lambda = 0.0;
+    std::int64_t step = -1;
+    int part = -1;
+  };
+
+  bool is_estimated(std::int64_t step) const;
+  void forget();
+  void follow(std::int64_t step, const double* record, const double* a, const double* next);
+  void note_bounces(const double* next);
+  void follow_states(std::int64_t step, const double* next);
+  void note_alternation(std::int64_t step, int part, const double* next);
+  void note_port(const Sequence& own, double largest, int port, bool of_flow);
+  double h_lambda(int part, const double* next);
+
+  const WaveDiscretisation& waves_;
+  const GaussStages& stages_;
+  StepErrorEstimate estimate_;
+  std::vector<std::size_t> first_state_;  // by part, in states_
+  std::vector<Sequence> states_;          // by part
+  /// Where the rates of a part's states are, at its last stage.
+  struct Rates {
+    std::size_t offset, first_state;
+    int stride, states, part;
+  };
+  std::vector<Rates> rates_;  // of the parts that are judged
+  struct Port {
+    Sequence effort, flow;
+    double largest_effort = 0.0, largest_flow = 0.0;
+  };
+  std::vector<Port> ports_;
+  std::vector<double> scratch_, sums_, differences_;
+  std::vector<Finding> jumps_, alternates_;  // by kind of part
+  struct {
+    double share = 0.0;
+    std::int64_t step = -1;
+    int port = -1;
+    bool of_flow = false;
+  } port_;
+  std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;
+  std::int64_t patience_ = 2 * kBurst;  // steps before another change is heeded
+  std::int64_t begun_ = 0;              // the first step of those on end
+  bool follows_ = false;                // the step before was looked at
+  double step_s_ = 0.0;
+  double usual_J_ = 0.0, largest_J_ = 0.0;
+};
+
+}  // namespace portwave
