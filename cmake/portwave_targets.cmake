@@ -155,11 +155,12 @@ endfunction()
 # portwave_add_room(<room>): the room of the calling folder, a static library that tests and the program
 # of this build link as portwave::<room>. portwave_gather makes of all rooms the library for users.
 # Sources are found by name, so a new file needs no edit here:
-#   include/portwave/<room>/**.hpp   headers for users and for the other rooms
+#   include/portwave/<room>/**.hpp   headers for the other rooms, and for users unless they are INTERNAL
+#   include/portwave/*.hpp           what users include: <portwave/portwave.hpp>, <portwave/extend/…>
 #   src/**.cpp, catalogue/**.cpp     sources
-# portwave_add_room(<room> [APART <folder>] [INTERNAL <header>...]): the sources of that folder are left
-# to another library. Those headers, named from include/portwave/<room>, are for the other rooms only;
-# they are not installed, so no other header may include them.
+# portwave_add_room(<room> [APART <folder>] [INTERNAL <header or folder>...]): the sources of that folder are
+# left to another library. Those headers, named from include/portwave/<room>, are for the other rooms only;
+# they are not installed, so no header that is may include them (check_installed_headers.cmake).
 function(portwave_add_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART" "INTERNAL")
   set(target portwave_${room})
@@ -168,7 +169,7 @@ function(portwave_add_room room)
   if(arg_APART)
     list(FILTER sources EXCLUDE REGEX "/${arg_APART}/")
   endif()
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/${room}/*.hpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/*.hpp)
   if(NOT sources)
     set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")
     file(CONFIGURE OUTPUT "${sources}" CONTENT "// A room of headers only.\n")
@@ -188,7 +189,7 @@ function(portwave_add_room room)
   endif()
 
   foreach(header IN LISTS arg_INTERNAL)
-    list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")
+    list(FILTER headers EXCLUDE REGEX "/include/portwave/${room}/${header}")
   endforeach()
   set_property(GLOBAL APPEND PROPERTY PORTWAVE_HEADERS ${headers})
   set_property(GLOBAL APPEND PROPERTY PORTWAVE_INCLUDES "${CMAKE_CURRENT_SOURCE_DIR}/include")

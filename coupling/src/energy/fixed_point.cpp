@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "waves/interface_equation.hpp"

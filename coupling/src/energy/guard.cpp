@@ -1,20 +1,17 @@
 #include "portwave/coupling/energy/guard.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
 
+#include "energy/part_gradient.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
-
-/// How much more than needed may be withheld, as a share of 1 − α.
-constexpr double kExcess = 0.02;
 
 /// Without a tolerance: up to which gap, in units of the waves, a commit counts as one that met it.
 constexpr double kAsGoodAsMet = 1e-10;
@@ -29,80 +26,7 @@ void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& v
   for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(slot.wave + j * slot.stride));
 }
 
-/// Room for the port map of one part after another: on the stack where ports are few.
-class PortMap {
- public:
-  void fit(int ports) {
-    ports_ = static_cast<std::size_t>(ports);
-    if (ports_ > kFew) many_.resize(std::max(many_.size(), ports_ * ports_ + ports_));
-  }
-  double* matrix() { return ports_ > kFew ? many_.data() : few_.data(); }
-  double* offset() { return matrix() + ports_ * ports_; }
-
- private:
-  static constexpr std::size_t kFew = 8;
-  std::size_t ports_ = 0;
-  std::array<double, kFew * kFew + kFew> few_;
-  std::vector<double> many_;
-};
-
-/// What is read and written of a part on the way to ∇m; waves are `stride` apart.
-struct PortsOfPart {
-  int count;
-  long stride;
-  const double* D;
-  const double* outgoing;
-  const double* incident;
-  double* direction;
-};
-
-/// |∇m|² and |D∇m|².
-struct Gradient {
-  long double square = 0.0L, image = 0.0L;
-};
-
-/// P ports, or any number of them for P = 0.
-template <int P>
-void add_gradient(const PortsOfPart& part, Gradient& sum) {
-  const int p = P > 0 ? P : part.count;
-  for (int j = 0; j < p; ++j) {
-    double slope = 0.0;
-    for (int i = 0; i < p; ++i) slope += part.D[i * p + j] * part.outgoing[i * part.stride];
-    slope -= part.incident[j * part.stride];
-    part.direction[j * part.stride] = slope;
-    sum.square += static_cast<long double>(slope) * slope;
-  }
-  for (int i = 0; i < p; ++i) {
-    long double image = 0.0L;
-    for (int j = 0; j < p; ++j) {
-      image += static_cast<long double>(part.D[i * p + j]) * part.direction[j * part.stride];
-    }
-    sum.image += image * image;
-  }
-}
-
 }  // namespace
-
-double largest_feasible_scaling(double A0, double A1, double A2) {
-  if (!(A0 >= 0.0)) return 0.0;
-  if (A0 + A1 + A2 >= 0.0) return 1.0;  // it is round-off that says otherwise
-  // Products of very large or small terms must neither overflow nor vanish.
-  const double largest = std::max({A0, std::abs(A1), std::abs(A2)});
-  if (!(largest > 0.0) || !std::isfinite(largest)) return 0.0;
-  const int exponent = -std::ilogb(largest);
-  A0 = std::scalbn(A0, exponent);
-  A1 = std::scalbn(A1, exponent);
-  A2 = std::scalbn(A2, exponent);
-  const double root = std::sqrt(std::max(A1 * A1 - 4.0 * A2 * A0, 0.0));
-  // The only root in [0, 1): for A1 ≥ 0 the value at 1 is negative only with A2 < 0.
-  double alpha = 0.0;
-  if (A1 >= 0.0) {
-    if (A2 < 0.0) alpha = (A1 + root) / (-2.0 * A2);
-  } else {
-    alpha = 2.0 * A0 / (root - A1);
-  }
-  return alpha > 0.0 ? std::min(alpha, 1.0) : 0.0;  // 0 for a NaN
-}
 
 PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices)
     : waves_(waves),
@@ -126,7 +50,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
 void PassivityGuard::find_affine() {
   const AlignedVector record(waves_.record_size(), 0.0);
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
-  PortMap map;
+  GuardPortMap map;
   for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
   sums_.find_in_order(asked_, [&](ExtendedSums::Terms& others, int part) {
     const PartSlot& slot = waves_.slot(part);
@@ -317,7 +241,7 @@ bool PassivityGuard::may_go(const Search& search, double way, double most) const
 /// The direction of parts, and of it |∇m|² and |D∇m|².
 void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const int> parts,
                                    const double* b) {
-  PortMap map;
+  GuardPortMap map;
   Gradient found;
   for (const int part : parts) {
     const PartSlot& slot = waves_.slot(part);
@@ -474,25 +398,9 @@ void PassivityGuard::find_onward(const double* b) {
   }
 }
 
-void PassivityGuard::begin_scaling(Search& search) {
-  search.path = Path::scaling;
-  search.psi_previous = search.psi_full;
-  search.bound = 1.0 + 0.5 * std::min(search.psi_full, 0.0) / search.incident;  // ψ' ≥ −2|â|
-  if (is_affine(search)) {
-    search.closed_form = true;
-    search.alpha = linear_scaling(search);
-  } else {
-    search.slope = -search.incident;  // as if S did not depend on α
-    choose_next(search, search.psi_full);
-  }
-  if (search.most == 1.0) return;
-  search.bound = std::min(search.bound, search.most);
-  search.alpha = std::min(search.alpha, search.most);
-}
-
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
 double PassivityGuard::linear_scaling(const Search& search) {
-  const auto add = [&](ExtendedSums::Terms& terms, int part, PortMap& map) {
+  const auto add = [&](ExtendedSums::Terms& terms, int part, GuardPortMap& map) {
     const PartSlot& slot = waves_.slot(part);
     const BatchSlot& batch = waves_.batch(slot.batch);
     const int ports = batch.batch->wave_size();
@@ -515,7 +423,7 @@ double PassivityGuard::linear_scaling(const Search& search) {
   };
   sums_.find_chunks(std::span(&search.island, 1),
                     [&](ExtendedSums::Terms& terms, std::span<const int> parts) {
-                      PortMap map;
+                      GuardPortMap map;
                       for (const int part : parts) add(terms, part, map);
                     });
   const auto [still, mixed, moved] = sums_.of(0);
@@ -523,25 +431,6 @@ double PassivityGuard::linear_scaling(const Search& search) {
   return largest_feasible_scaling(static_cast<double>(search.tank + 0.5L * still),
                                   static_cast<double>(mixed),
                                   static_cast<double>(0.5L * (moved - incident * incident)));
-}
-
-/// ψ(α) = √(|S(αâ)|² + 2T) − α|â|, `square` being |S(αâ)|².
-double PassivityGuard::psi(const Search& search, double square) const {
-  return std::sqrt(std::max(square + 2.0 * search.tank, 0.0)) - search.alpha * search.incident;
-}
-
-/// Where the secant through the last point says, and a little further to the feasible side.
-void PassivityGuard::choose_next(Search& search, double value) const {
-  double root = search.alpha - value / search.slope;
-  if (!std::isfinite(root)) root = search.bound;
-  root = std::min(root, search.bound);
-  double next = root - 0.5 * kExcess * (1.0 - root);
-  // Where all of this is round-off, by ever longer steps.
-  const double clear = std::ldexp(std::numeric_limits<double>::epsilon(), search.trials);
-  next = std::min(next, search.infeasible - clear);
-  const double lowest = std::max(search.best, 0.0);
-  if (!(next > lowest)) next = 0.5 * (lowest + search.bound);
-  search.alpha = std::clamp(next, 0.0, 1.0);
 }
 
 void PassivityGuard::propose(double* a) {
@@ -629,48 +518,6 @@ void PassivityGuard::note_use(const GuardedAccounts& ledger, const Search& searc
   uses_.push_back({search.island, alpha, withheld, is_miss});
   alpha_ = std::min(alpha_, alpha);
   withheld_J_ += withheld;
-}
-
-/// Takes in a trial. True when it stands; otherwise search.alpha is what to commit next.
-bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value) {
-  ++search.trials;
-  if (feasible && search.closed_form) return true;
-  search.closed_form = false;  // round-off: a little less will do
-  const double change = value - search.psi_previous;
-  const double slope = change / (search.alpha - search.previous);
-  search.previous = search.alpha;
-  search.psi_previous = value;
-  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive; a flat one must be more than what port solves leave.
-  const bool seen = slope < -1e-3 * search.incident || std::abs(change) > 1e-10 * search.incident;
-  const bool plausible = slope < 0.0 && slope >= -4.0 * search.incident && seen;
-  search.slope = plausible ? slope : -search.incident;
-  if (feasible) {
-    search.best = std::max(search.best, search.alpha);
-    const double root = std::min(search.alpha - value / search.slope, search.bound);
-    if (root - search.alpha <= kExcess * (1.0 - search.alpha)) return true;
-  } else {
-    search.infeasible = std::min(search.infeasible, search.alpha);
-    search.bound =
-        std::min(search.bound, search.alpha + 0.5 * std::min(value, 0.0) / search.incident);
-  }
-  if (search.trials >= kMaxTrials) {
-    if (search.best == search.alpha) return true;
-    choose_last(search);
-  } else if (!feasible && value > 1e-10 * search.incident) {
-    search.alpha *= 0.1;  // not the tank but rounding of these waves is what creates energy
-  } else {
-    choose_next(search, value);
-  }
-  return false;
-}
-
-/// The best that was feasible, or what needs no trial.
-void PassivityGuard::choose_last(Search& search) const {
-  search.last = true;
-  search.alpha =
-      search.best >= 0.0
-          ? search.best
-          : std::min(search.most, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
 }
 
 bool PassivityGuard::reject(int island) {

@@ -291,7 +291,7 @@ bool IslandAccounts::is_judged(int island) const {
 bool IslandAccounts::may_overdraw() const {
   bool found = false;
   for (int i = 0; i < islands_; ++i) {
-    const bool is_low = mismatch(i) < 0.0 && tank(i) + mismatch(i) < 0.0;
+    const bool is_low = tank(i) + mismatch(i) < 0.0;
     const bool is_loud = rounding_of_step(i) > kPayable * energies(i);
     found = found || ((is_low || is_loud) && is_open(i));
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 
 namespace portwave {
 

@@ -5,11 +5,6 @@
 namespace portwave {
 namespace {
 
-/// The island takes the interface update in this step.
-bool is_solved(const StepArrays& s, int island) {
-  return s.interface != nullptr && s.interface->engaged(island);
-}
-
 /// Whether an island with this gap may stop, and whether for its energy alone.
 void compare_with_tolerances(const IterationRule& rule, const InterfaceGap& gap,
                              IslandOutcome& outcome) {
@@ -29,12 +24,12 @@ void advance(const StepArrays& s, int island, const double* exchanged,
   using Effort = InterfaceSolver::Effort;
   using Solve = DeadlineScheduler::Solve;
   if (deadline == nullptr) {
-    s.interface->advance(island, s.record, s.u, exchanged);
+    s.next_iterate.solve(island, s.record, s.u, exchanged, Effort::renew);
     return;
   }
   const Clock::time_point start = Clock::now();
   const Solve most = deadline->affords(start);
-  const Effort done = s.interface->advance(island, s.record, s.u, exchanged,
+  const Effort done = s.next_iterate.solve(island, s.record, s.u, exchanged,
                                            most == Solve::anew           ? Effort::renew
                                            : most == Solve::with_factors ? Effort::solve
                                                                          : Effort::average);
@@ -49,14 +44,9 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
                             const double* exchanged, IslandOutcome& outcome) const {
   const InterfaceGap gap = s.residual->gap(island_, rule.tolerance_per_part);
   const double square = 2.0 * gap.energy_J;
-  bool stands = true;
-  bool solved = is_solved(s, island_);
-  if (solved) {
-    stands = s.interface->accept(island_, square);
-  } else if (s.acceleration != nullptr) {
-    s.acceleration->judge(island_, square);
-    stands = s.acceleration->sequence(island_).stands();
-    outcome.rejected_trials = s.acceleration->sequence(island_).rejections();
+  const bool stands = s.next_iterate.take(island_, square);
+  if (!s.next_iterate.is_solved(island_)) {
+    outcome.rejected_trials = s.next_iterate.rejections(island_);
   }
   outcome.iterations = evaluations;
   if (stands) {
@@ -64,20 +54,15 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
     compare_with_tolerances(rule, gap, outcome);
   }
   if (outcome.converged || evaluations >= rule.budget) return true;
-  if (s.interface == nullptr) return false;
+  if (!s.next_iterate.may_solve()) return false;
+  bool is_solved = s.next_iterate.is_solved(island_);
   const bool late =
       rule.rescue_after > 0 && evaluations >= rule.rescue_after && may_solve(rule.deadline);
-  if (!solved && late && stands && s.interface->engage(island_)) {
-    if (s.acceleration != nullptr) s.acceleration->sequence(island_).abandon();
-    solved = outcome.rescued = s.interface->accept(island_, square);
+  if (!is_solved && late && stands) {
+    is_solved = outcome.rescued = s.next_iterate.rescue(island_, square);
   }
-  if (solved) advance(s, island_, exchanged, rule.deadline);
+  if (is_solved) advance(s, island_, exchanged, rule.deadline);
   return false;
-}
-
-bool IslandIteration::last_stands(const StepArrays& s) const {
-  if (is_solved(s, island_)) return s.interface->stands(island_);
-  return s.acceleration == nullptr || s.acceleration->sequence(island_).stands();
 }
 
 void choose_shadow(Task& task, const StepArrays& s, const IterationRule& rule, int evaluations,

@@ -66,7 +66,7 @@ class IslandIteration {
              const double* exchanged, IslandOutcome& outcome) const;
 
   /// Whether the last evaluation stands, or was a trial that is rejected.
-  bool last_stands(const StepArrays& s) const;
+  bool last_stands(const StepArrays& s) const { return s.next_iterate.stands(island_); }
 
   /// Where islands of one task stop one by one: takes â from `exchanged`, which goes on changing.
   void keep_shadow(const StepArrays& s, const double* exchanged) const {

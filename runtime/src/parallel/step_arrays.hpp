@@ -1,8 +1,7 @@
 #pragma once
 
 #include "portwave/coupling/energy/energy_ledger.hpp"
-#include "portwave/coupling/waves/anderson.hpp"
-#include "portwave/coupling/waves/interface_solver.hpp"
+#include "portwave/coupling/waves/next_iterate.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
@@ -20,8 +19,7 @@ struct StepArrays {
   EnergyLedger* ledger = nullptr;  ///< null: no ledger
   EnergyColumns columns;           ///< of the ledger, for this step
   InterfaceResidual* residual = nullptr;
-  Acceleration* acceleration = nullptr;  ///< null: none
-  InterfaceSolver* interface = nullptr;  ///< null: no island takes the interface update
+  NextIterate next_iterate;  ///< plain where it is empty
 };
 
 }  // namespace portwave

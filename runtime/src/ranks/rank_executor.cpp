@@ -309,15 +309,15 @@ class RankExecutor final : public LayeredExecutor {
   };
   GapSums gap_sums() const {
     const StepArrays& s = arrays();
-    return {{s.residual, s.acceleration}, s.acceleration != nullptr ? 2U : 1U};
+    return {{s.residual, s.next_iterate.acceleration()}, s.next_iterate.is_accelerated() ? 2U : 1U};
   }
   /// The interface equation of an island that is cut may be solved next: by every rank, from all of it.
   bool needs_waves(int evaluations) const {
     const StepArrays& s = arrays();
-    if (s.interface == nullptr) return false;
+    if (!s.next_iterate.may_solve()) return false;
     const int rescue_after = plan().rule.rescue_after;
     if (rescue_after > 0 && evaluations >= rescue_after) return true;
-    return std::ranges::any_of(cut_, [&](int island) { return s.interface->engaged(island); });
+    return std::ranges::any_of(cut_, [&](int island) { return s.next_iterate.is_solved(island); });
   }
   void complete(StepResult& result) override {
     const bool is_first = plan().recommit.empty();

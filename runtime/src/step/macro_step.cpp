@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parallel/clock.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "step/fault_replay.hpp"
 #include "step/wave_start.hpp"
@@ -279,14 +280,18 @@ StepArrays MacroStep::arrays_between(const WaveState& from, const WaveState& to)
           .ledger = keeps_ledger_ ? &ledger_ : nullptr,
           .columns = keeps_ledger_ ? ledger_.columns() : EnergyColumns{},
           .residual = &residual_,
-          .acceleration = acceleration_ ? &*acceleration_ : nullptr,
-          .interface = interface_ ? &interface_->current() : nullptr};
+          .next_iterate = next_iterate()};
+}
+
+NextIterate MacroStep::next_iterate() {
+  const bool solves = interface_ && !without_solves_;
+  return {acceleration_ ? &*acceleration_ : nullptr, solves ? &interface_->current() : nullptr};
 }
 
 /// The solver of the interface equation is that of the step size, and in no use where no solve fits.
 const StepArrays& MacroStep::arrays() {
   StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
-  if (interface_) own.interface = without_solves_ ? nullptr : &interface_->current();
+  if (interface_) own.next_iterate = next_iterate();
   return own;
 }
 

@@ -127,6 +127,7 @@ class MacroStep {
   bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }
   PhaseStatus energy_overflow() const;
   bool commit_within_tanks();
+  NextIterate next_iterate();
   const StepArrays& arrays();
   StepArrays arrays_between(const WaveState& from, const WaveState& to);
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "parallel/island_iteration.hpp"
-#include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {

@@ -11,6 +11,7 @@
 
 #include "parallel/activity.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
@@ -35,7 +36,7 @@ class StepEngine {
   virtual StepReport step(double step_s) = 0;
   /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
-  /// As Stepper::follow; calls after every step that was made, and for what rank 0 tells.
+  /// As RankedStepper::follow; calls after every step that was made, and for what rank 0 tells.
   struct Hooks {
     std::function<void(const StepReport&)> stepped;
     std::function<void(std::span<const std::byte>)> told;

@@ -47,50 +47,6 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
   return make_wave_engine(system, chosen);
 }
 
-}  // namespace
-
-void StepEngine::state_at(int part, double /*time_s*/, std::span<double> state) {
-  std::ranges::copy(this->state(part), state.begin());
-}
-
-EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
-  return effort_flow(scalar_port);
-}
-
-/// Of the histogram what is not 0.
-void archive(StateArchive& archive, IterationStatistics& statistics) {
-  IterationStatistics& s = statistics;
-  const auto end = [&s] {
-    return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
-  };
-  if (archive.reads()) std::ranges::fill(s.histogram, 0);
-  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
-                 s.rescues, s.not_converged);
-  constexpr const char* kWhat = "the number of steps or iterations so far";
-  archive.expect_counts({s.steps, s.windows, s.total, s.max, s.rejected_trials, s.linearisations,
-                         s.rescues, s.not_converged},
-                        kWhat);
-  archive.array(std::span(s.histogram.begin(), end()));
-  for (const std::int64_t count : s.reasons) archive.expect_counts({count}, kWhat);
-  for (auto count = s.histogram.begin(); count != end(); ++count) {
-    archive.expect_counts({*count}, kWhat);
-  }
-}
-
-void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
-  ++statistics.steps;
-  if (!report.begins_window) return;
-  ++statistics.windows;
-  statistics.total += report.iterations;
-  statistics.max = std::max(statistics.max, report.iterations);
-  ++statistics.histogram[static_cast<std::size_t>(
-      std::min(report.iterations, IterationStatistics::kHistogram - 1))];
-  ++statistics.reasons[static_cast<std::size_t>(report.reason)];
-  if (has_tolerance && !report.converged) ++statistics.not_converged;
-}
-
-namespace {
-
 /// Reads sensors off an engine, which stays where it is when its stepper is moved.
 SignalRun::Reader reader_of(StepEngine& engine) {
   return [&engine](const Sensor& sensor) -> double {
@@ -110,28 +66,6 @@ SignalRun::Reader reader_of(StepEngine& engine) {
   };
 }
 
-}  // namespace
-
-double read(StepEngine& engine, const ScalarChannel& channel) {
-  switch (channel.kind) {
-    case ScalarChannel::Kind::state:
-      return engine.state(channel.part)[at(channel.index)];
-    case ScalarChannel::Kind::effort:
-      return engine.effort_flow(channel.index).effort;
-    case ScalarChannel::Kind::flow:
-      return engine.effort_flow(channel.index).flow;
-    case ScalarChannel::Kind::incident:
-      return engine.waves()->incident(channel.index);
-    case ScalarChannel::Kind::outgoing:
-      return engine.waves()->outgoing(channel.index);
-    case ScalarChannel::Kind::storage:
-      break;
-  }
-  return engine.storage(channel.part);
-}
-
-namespace {
-
 /// The multiple of a period at a time or, but for rounding, before it.
 std::int64_t multiple_before(double time_s, double period_s) {
   constexpr double kMost = 9e15;
@@ -143,17 +77,6 @@ std::int64_t multiple_before(double time_s, double period_s) {
 bool has_defect_anywhere(Ranks& ranks, bool here) {
   const std::vector<char> all = gather_values(ranks, static_cast<char>(here ? 1 : 0));
   return std::ranges::any_of(all, [](char own) { return own != 0; });
-}
-
-/// Whether what a part gives at its ports depends on what it is given there in another way.
-bool have_other_feedthrough(const Component& a, const Component& b) {
-  const Subsystem *const x = a.port_hamiltonian(), *const y = b.port_hamiltonian();
-  if (x == nullptr || y == nullptr) return false;
-  const auto differ = [](const SparseMatrix& M, const SparseMatrix& N) {
-    return SparseMatrix(M - N).squaredNorm() != 0.0;
-  };
-  return x->has_port_laws() || !x->constant_structure() || x->linear_form().E != nullptr ||
-         differ(x->structure().S, y->structure().S) || differ(x->structure().N, y->structure().N);
 }
 
 /// Of slices every rank looks at its own, and the others hear of it.
@@ -190,11 +113,6 @@ void expect_scalar_port(const System& system, int port) {
 
 void expect_to_end(const StepEngine* engine) noexcept {
   if (engine != nullptr) engine->activity().expect_to_end("a stepper");
-}
-
-void refuse_non_finite(double value) {
-  if (std::isfinite(value)) return;
-  throw std::invalid_argument(fmt::format("an input must be finite, got {}", shown_number(value)));
 }
 
 }  // namespace
@@ -392,131 +310,6 @@ std::span<const Event> Stepper::events() const {
 
 std::span<const EventCount> Stepper::event_counts() const {
   return events_ == nullptr ? std::span<const EventCount>() : events_->counts();
-}
-
-InputSlot Stepper::find_input(std::string_view path) const {
-  const auto inputs = system().settable_inputs();
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    names.push_back(system().input_label(inputs[i]));
-    if (names.back() == path) return {static_cast<int>(i)};
-  }
-  std::string what = fmt::format("no settable input is named \"{}\".", path);
-  if (names.empty()) what += " The system has none";
-  throw std::out_of_range(what + NameSearch(std::move(names)).did_you_mean(path));
-}
-
-std::span<double> Stepper::settings() const {
-  const std::span<double> settings = engine_->settings();
-  if (settings.empty() && !system().settable_inputs().empty()) {
-    throw std::logic_error("the method couples without waves: inputs are functions of time only");
-  }
-  return settings;
-}
-
-void Stepper::set_input(InputSlot input, double value) {
-  const std::span<double> held = settings();
-  if (input.slot < 0 || at(input.slot) >= held.size()) {
-    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
-                                        held.size(), input.slot));
-  }
-  refuse_non_finite(value);
-  engine_->activity().expect_whole_step();
-  if (held[at(input.slot)] == value) return;
-  held[at(input.slot)] = value;
-  engine_->settings_changed();
-}
-
-double Stepper::input(InputSlot input) const {
-  const std::span<double> held = settings();
-  if (input.slot < 0 || at(input.slot) >= held.size()) {
-    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
-                                        held.size(), input.slot));
-  }
-  return held[at(input.slot)];
-}
-
-void Stepper::set_inputs(std::span<const double> values) {
-  const std::span<double> held = settings();
-  if (values.size() != held.size()) {
-    throw std::out_of_range(fmt::format(
-        "the system has {} settable inputs, and {} values are given", held.size(), values.size()));
-  }
-  for (const double value : values) refuse_non_finite(value);
-  engine_->activity().expect_whole_step();
-  if (std::ranges::equal(values, held)) return;
-  std::ranges::copy(values, held.begin());
-  engine_->settings_changed();
-}
-
-double& Stepper::setting(int part, int channel) const {
-  const int slot = system().find_setting(part, channel);
-  if (slot < 0) {
-    throw std::out_of_range(
-        fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
-  }
-  return settings()[at(slot)];
-}
-
-void Stepper::set_input(int part, int channel, double value) {
-  double& held = setting(part, channel);
-  refuse_non_finite(value);
-  engine_->activity().expect_whole_step();
-  if (held == value) return;
-  held = value;
-  engine_->settings_changed();
-}
-
-double Stepper::input(int part, int channel) const { return setting(part, channel); }
-
-void Stepper::set_component(int part, std::shared_ptr<const Component> component) {
-  const auto parts = system().parts();
-  if (part < 0 || at(part) >= parts.size()) {
-    throw std::out_of_range(fmt::format("there is no part {} of {}", part, parts.size()));
-  }
-  if (own_system_ == nullptr) {
-    throw std::logic_error(
-        "the system is somebody else's: a stepper exchanges parts of a system that it has taken "
-        "over, as in Stepper(std::move(system), options)");
-  }
-  const Acting acting(engine_->activity(), Activity::Kind::change);
-  const std::shared_ptr<const Component> present = parts[at(part)].component;
-  std::string defect = component == nullptr ? "there is none" : std::string();
-  if (defect.empty()) defect = exchange_defect(*present, *component);
-  if (defect.empty() && component->port_hamiltonian() == nullptr) {
-    defect = "it is opaque, and the account of its energy would not close";
-  }
-  if (defect.empty()) {
-    const Issues issues = component->check_initial_state(state(part).data());
-    if (!issues.empty()) defect = "it cannot be in this state: " + issues.front().what;
-  }
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument(fmt::format(
-        "the component cannot take the place of part \"{}\": {}", parts[at(part)].name, why));
-  };
-  if (!defect.empty()) refuse(defect);
-  const double* const x = state(part).data();
-  const double more_J =
-      component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
-  if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
-  if (start_check_ != nullptr) start_check_->part_changes(part);
-  exchange_component(*own_system_, part, component);
-  try {
-    engine_->component_changed(part, more_J);
-  } catch (const std::exception& error) {
-    exchange_component(*own_system_, part, present);
-    engine_->component_restored(part);
-    if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) refuse(error.what());
-    throw;
-  }
-  identity_.reset();
-  const StartsAtOdds notes = starts_at_odds();
-  if (start_check_ == nullptr || have_other_feedthrough(*present, *component)) {
-    start_check_ = StartCheck::made(*engine_, options_);
-  }
-  if (start_check_ == nullptr) return;
-  start_check_->take_notes(notes);
-  start_check_->part_has_changed(part);
 }
 
 StepReport Stepper::step_towards(double limit_s) {

@@ -1,3 +1,4 @@
+
 #include "portwave/runtime/study/iteration_study.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/coupling/network/condensed.hpp"
+#include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "study/stepped_scenario.hpp"

@@ -1,3 +1,4 @@
+
 #include "portwave/runtime/study/rate_study.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"

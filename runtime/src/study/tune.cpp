@@ -1,3 +1,4 @@
+
 #include "portwave/runtime/study/tune.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "step/stepper_options.hpp"

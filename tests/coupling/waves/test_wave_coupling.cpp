@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "support/linear_rate.hpp"

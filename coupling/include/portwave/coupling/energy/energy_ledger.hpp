@@ -15,6 +15,7 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/for_each.hpp"

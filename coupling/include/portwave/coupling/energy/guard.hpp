@@ -98,6 +98,9 @@ class PassivityGuard {
   void archive(StateArchive& archive);
 
  private:
+  /// How much more than needed may be withheld, as a share of 1 − α.
+  static constexpr double kExcess = 0.02;
+
   enum class Path {
     none,     ///< not chosen yet
     stays,    ///< â, its deficit being tolerated

@@ -10,6 +10,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/method_choice.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/base/export.hpp"
@@ -119,15 +120,6 @@ TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind
 TunedImpedance tune_impedance(const PortResponses& responses,
                               std::span<const ImpedanceKind> by_island);
 
-/// What the linearised iteration promises.
-struct PredictedRate {
-  double contraction = 0.0;  ///< mean factor of the residual per evaluation, until it stopped
-  int evaluations = 0;       ///< to reduce the residual by 1e-10; the limit if it is not reached
-  bool converges = false;    ///< it is reached within the limit
-  /// Entries of the factors of I − PD: what a solve costs. WaveUpdate::interface only.
-  std::size_t factor_entries = 0;
-};
-
 /// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, twice: from u = 0 with b⁰ fixed and
 /// irregular, and with another b⁰ from the waves that two steps before have left. The worse one
 /// counts, and of a system its worst island. The residual is that of the stopping test, |P b̂ −
@@ -162,30 +154,6 @@ inline PredictedRate predict_rate(const PortResponses& responses, std::span<cons
 /// A limit that keeps the prediction for a system of that size short: about a second for all that
 /// `choose_method` looks at.
 int prediction_limit(const System& system);
-
-/// One combination that `choose_method` looked at.
-struct MethodCandidate {
-  WaveUpdate kind;
-  double relaxation;
-  ImpedanceKind impedance;
-  PredictedRate rate;
-  int acceleration = 0;
-  /// What a step's inner iteration costs by it, in plain evaluations of S: solves, measuring and
-  /// acceleration included; of the islands that were looked at.
-  double cost = 0.0;
-};
-
-/// What `WaveUpdate::automatic` and `ImpedanceKind::automatic` come to.
-struct MethodChoice {
-  /// Wave coupling with kind, relaxation, impedance_kind, impedance by port and acceleration.
-  CouplingMethod method;
-  PredictedRate rate;
-  double cost = 0.0;  ///< as of MethodCandidate, of all islands
-  std::vector<MethodCandidate> candidates;
-  /// Rule by island; impedance_kind is that of most ports.
-  std::vector<ImpedanceKind> rules = {};
-  std::string reason;  ///< one sentence, for people
-};
 
 /// Resolves the automatic choices of `method`; what is not automatic stays as it is, except that
 /// `impedance` is by port afterwards.

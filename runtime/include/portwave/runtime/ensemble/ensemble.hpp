@@ -9,7 +9,7 @@
 
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
-#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/method/method_choice.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"

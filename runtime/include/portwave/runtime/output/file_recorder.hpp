@@ -7,6 +7,7 @@
 #include <string>
 
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
@@ -43,7 +44,7 @@ class OutputFolder {
 };
 
 /// What ranks other than 0 need beside a FileRecorder of rank 0 with RecordingOptions::per_rank, for
-/// Stepper::follow: it records there, and makes the files of that rank. Without per_rank it does nothing.
+/// RankedStepper::follow: it records there, and makes the files of that rank. Without per_rank it does nothing.
 /// `options`: as on rank 0. Errors: ConfigError.
 std::unique_ptr<Follower> make_recording_follower(RecordingOptions options);
 

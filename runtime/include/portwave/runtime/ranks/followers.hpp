@@ -20,15 +20,15 @@ struct ScalarChannel {
   int index = 0;
 };
 
-/// What another rank than 0 does beside stepping its share (Stepper::follow). What its functions throw
-/// ends `follow`. They may read channels of this rank's own parts (Stepper::read_own), and nothing else
+/// What another rank than 0 does beside stepping its share (RankedStepper::follow). What its functions throw
+/// ends `follow`. They may read channels of this rank's own parts (RankedStepper::read_own), and nothing else
 /// that is not known to all ranks.
 class Follower {
  public:
   virtual ~Follower() = default;
   /// After every step that was made.
   virtual void stepped(const Stepper& stepper, const StepReport& report) = 0;
-  /// Rank 0 calls Stepper::tell_followers. All others are told at the same time, so that they can make
+  /// Rank 0 calls RankedStepper::tell_followers. All others are told at the same time, so that they can make
   /// calls of `Ranks` together with rank 0.
   virtual void told(const Stepper& stepper, std::span<const std::byte> message) = 0;
 };

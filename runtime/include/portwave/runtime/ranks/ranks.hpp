@@ -62,7 +62,7 @@ struct RankTraffic {
 
 /// Processes that step one system together (docs/guides/cluster.md). Every rank makes a Stepper of the
 /// same system with the same options. Rank 0 then uses its own like any other; all others call
-/// Stepper::follow. One thread of a rank calls, and all ranks make the calls below in the same order.
+/// RankedStepper::follow. One thread of a rank calls, and all ranks make the calls below in the same order.
 /// Errors of all functions: RankError.
 class Ranks {
  public:

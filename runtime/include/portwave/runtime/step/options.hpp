@@ -11,7 +11,7 @@
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/parallel/budget.hpp"
 #include "portwave/runtime/parallel/executor_kind.hpp"
-#include "portwave/runtime/parallel/partition.hpp"
+#include "portwave/runtime/parallel/grain.hpp"
 #include "portwave/runtime/parallel/profile.hpp"
 #include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"

@@ -16,14 +16,10 @@
 
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
-#include "portwave/coupling/impedance/tuning.hpp"
-#include "portwave/coupling/method/method.hpp"
-#include "portwave/coupling/method/number_range.hpp"
+#include "portwave/coupling/method/method_choice.hpp"
 #include "portwave/coupling/system/system.hpp"
-#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/parallel/budget.hpp"
 #include "portwave/runtime/parallel/profile.hpp"
-#include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
 #include "portwave/runtime/step/events.hpp"
 #include "portwave/runtime/step/options.hpp"
@@ -31,7 +27,6 @@
 #include "portwave/runtime/step/step_report.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/base/export.hpp"
-#include "portwave/subsystems/core/step_batch.hpp"
 
 // Of the library itself, hence not shown.
 namespace portwave {

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/method/method_choice.hpp"
+#include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/export.hpp"
 

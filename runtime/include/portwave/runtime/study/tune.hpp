@@ -3,11 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/method/method_choice.hpp"
+#include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
+
+class PortResponses;
 
 /// A scalar port as tuned.
 struct PortTuning {

@@ -1,4 +1,4 @@
-#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/step_certifier.hpp"
 
 #include <algorithm>
 #include <cmath>

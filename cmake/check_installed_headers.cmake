@@ -1,0 +1,30 @@
+# Checks that headers for users include no header that is not installed.
+# Usage: cmake -DHEADERS=<file with a path in each line> -P check_installed_headers.cmake
+cmake_minimum_required(VERSION 3.25)
+
+file(STRINGS "${HEADERS}" headers)
+set(installed "")
+foreach(header IN LISTS headers)
+  string(REGEX REPLACE "^.*/include/" "" name "${header}")
+  list(APPEND installed "${name}")
+endforeach()
+
+set(violations 0)
+foreach(header IN LISTS headers)
+  file(STRINGS "${header}" lines REGEX "^#include [<\"]portwave/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include [<\"]([^>\"]*)[>\"].*$" "\\1" name "${line}")
+    if(NOT name IN_LIST installed)
+      math(EXPR violations "${violations} + 1")
+      message(NOTICE "${header}: includes ${name}, which is not installed")
+    endif()
+  endforeach()
+endforeach()
+
+list(LENGTH headers count)
+if(count LESS 20)
+  message(FATAL_ERROR "installed headers: ${count} are too few to be all")
+elseif(violations GREATER 0)
+  message(FATAL_ERROR "installed headers: ${violations} includes of others")
+endif()
+message(STATUS "installed headers: ${count}, which include no others")

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <span>
+
+#include "portwave/coupling/waves/anderson.hpp"
+#include "portwave/coupling/waves/interface_solver.hpp"
+
+namespace portwave {
+
+/// What an inner iteration goes on from after an evaluation of S, island by island. One of
+///
+///   plain      the update of the waves of the last evaluation,
+///   combined   the same of a combination of the last evaluations (Anderson acceleration),
+///   solved     the solution of the interface equation (quasi-Newton), for good or, to the rescue of an island
+///              that does not come to an end, for the rest of the step.
+///
+/// It also says which evaluation an island commits: a trial of the last two may be rejected.
+///
+/// A view on what an iteration has of these. Different islands may be asked for by different threads.
+class NextIterate {
+ public:
+  NextIterate() = default;
+  /// Null: there is none.
+  NextIterate(Acceleration* acceleration, InterfaceSolver* interface)
+      : acceleration_(acceleration), interface_(interface) {}
+
+  /// Whether some island may go on from anything but its last evaluation.
+  bool is_accelerated() const { return acceleration_ != nullptr; }
+  bool may_solve() const { return interface_ != nullptr; }
+  bool has_trials() const { return is_accelerated() || may_solve(); }
+  Acceleration* acceleration() const { return acceleration_; }
+
+  // Once an evaluation is measured.
+  /// Whether the evaluation stands; `gap_square` is |P S(u) − u|².
+  bool take(int island, double gap_square) const {
+    if (is_solved(island)) return interface_->accept(island, gap_square);
+    if (acceleration_ == nullptr) return true;
+    acceleration_->judge(island, gap_square);
+    return acceleration_->sequence(island).stands();
+  }
+  /// Turns an island whose last evaluation stands to the interface equation for the rest of the step. False
+  /// where that cannot be.
+  bool rescue(int island, double gap_square) const {
+    if (!interface_->engage(island)) return false;
+    if (acceleration_ != nullptr) acceleration_->sequence(island).abandon();
+    return interface_->accept(island, gap_square);
+  }
+  /// Makes the next iterate of an island that is solved (InterfaceSolver::advance).
+  InterfaceSolver::Effort solve(int island, const double* record, const double* u,
+                                const double* exchanged, InterfaceSolver::Effort most) const {
+    return interface_->advance(island, record, u, exchanged, most);
+  }
+  /// Combinations that were rejected in this step.
+  int rejections(int island) const {
+    return acceleration_ != nullptr ? acceleration_->sequence(island).rejections() : 0;
+  }
+
+  /// The island takes the interface update in this step.
+  bool is_solved(int island) const { return interface_ != nullptr && interface_->engaged(island); }
+  /// Whether the last evaluation stands, or was a trial that is rejected.
+  bool stands(int island) const {
+    if (is_solved(island)) return interface_->stands(island);
+    return acceleration_ == nullptr || acceleration_->sequence(island).stands();
+  }
+  /// Whether the evaluation in progress is at a trial, which may fail without harm.
+  bool on_trial(int island) const {
+    return (interface_ != nullptr && interface_->on_trial(island)) ||
+           (acceleration_ != nullptr && acceleration_->sequence(island).on_trial());
+  }
+  /// P S(u) of the last evaluation that stands.
+  const double* shadow(int island) const {
+    return is_solved(island) ? interface_->shadow()
+                             : acceleration_->shadow(acceleration_->sequence(island).base());
+  }
+
+  // What the next update of an island starts from.
+  /// Not plain where there is an acceleration: slots and weights; empty: plain.
+  std::span<const AndersonSequence::Term> combination(int island) const {
+    const AndersonSequence& sequence = acceleration_->sequence(island);
+    if (sequence.plain()) return {};
+    return sequence.terms();
+  }
+  /// The iterate itself, by wave, where the interface equation has made one; null: none.
+  const double* solution(int island) const {
+    return interface_ != nullptr && interface_->active(island) ? interface_->u() : nullptr;
+  }
+
+ private:
+  Acceleration* acceleration_ = nullptr;
+  InterfaceSolver* interface_ = nullptr;
+};
+
+}  // namespace portwave

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace portwave {
+
+/// Room for the port map of one part after another: on the stack where ports are few.
+class GuardPortMap {
+ public:
+  void fit(int ports) {
+    ports_ = static_cast<std::size_t>(ports);
+    if (ports_ > kFew) many_.resize(std::max(many_.size(), ports_ * ports_ + ports_));
+  }
+  double* matrix() { return ports_ > kFew ? many_.data() : few_.data(); }
+  double* offset() { return matrix() + ports_ * ports_; }
+
+ private:
+  static constexpr std::size_t kFew = 8;
+  std::size_t ports_ = 0;
+  std::array<double, kFew * kFew + kFew> few_;
+  std::vector<double> many_;
+};
+
+/// What is read and written of a part on the way to ∇m; waves are `stride` apart.
+struct PortsOfPart {
+  int count;
+  long stride;
+  const double* D;
+  const double* outgoing;
+  const double* incident;
+  double* direction;
+};
+
+/// |∇m|² and |D∇m|².
+struct Gradient {
+  long double square = 0.0L, image = 0.0L;
+};
+
+/// P ports, or any number of them for P = 0.
+template <int P>
+void add_gradient(const PortsOfPart& part, Gradient& sum) {
+  const int p = P > 0 ? P : part.count;
+  for (int j = 0; j < p; ++j) {
+    double slope = 0.0;
+    for (int i = 0; i < p; ++i) slope += part.D[i * p + j] * part.outgoing[i * part.stride];
+    slope -= part.incident[j * part.stride];
+    part.direction[j * part.stride] = slope;
+    sum.square += static_cast<long double>(slope) * slope;
+  }
+  for (int i = 0; i < p; ++i) {
+    long double image = 0.0L;
+    for (int j = 0; j < p; ++j) {
+      image += static_cast<long double>(part.D[i * p + j]) * part.direction[j * part.stride];
+    }
+    sum.image += image * image;
+  }
+}
+
+}  // namespace portwave

@@ -1,0 +1,33 @@
+#pragma once
+
+// Everything that a program needs to step systems with portwave. What it adds of its own, such as parts, blocks
+// and ranks, is made of the headers in <portwave/extend/…>.
+
+#include "portwave/coupling/system/cut.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/extend/part.hpp"
+#include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/output/checkpoint.hpp"
+#include "portwave/runtime/output/file_recorder.hpp"
+#include "portwave/runtime/output/linearise.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/ranks/ranked_stepper.hpp"
+#include "portwave/runtime/ranks/slice_builder.hpp"
+#include "portwave/runtime/ranks/thread_ranks.hpp"
+#include "portwave/runtime/report/live.hpp"
+#include "portwave/runtime/report/report.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "portwave/runtime/study/delay_study.hpp"
+#include "portwave/runtime/study/iteration_study.hpp"
+#include "portwave/runtime/study/order_study.hpp"
+#include "portwave/runtime/study/rate_study.hpp"
+#include "portwave/runtime/study/scaling.hpp"
+#include "portwave/runtime/study/study.hpp"
+#include "portwave/runtime/study/tolerance_study.hpp"
+#include "portwave/runtime/study/tune.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/catalogue/chain.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "parallel/channel.hpp"
+#include "parallel/step_arrays.hpp"
+#include "parallel/task_calls.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
+
+namespace portwave {
+
+/// Where an inner iteration of a task stands, and what became of it.
+struct TaskOutcome {
+  static constexpr int kCommit = INT32_MAX;
+
+  int failed_at = -1;  ///< iteration whose port solve failed; kCommit: the commit
+  PhaseStatus failure;
+};
+
+/// One task: some lane groups, the junctions among them, and its share of the junctions that it has
+/// in common with other tasks. The phases of a macro-step are its member functions; each touches
+/// only the task's own part of the arrays, and channels. Offsets are those in a wave array of the
+/// whole system.
+class Task {
+ public:
+  Task(const WaveDiscretisation& waves, const Partition::Task& cut);
+
+  int island_group() const { return shape_.island_group; }
+  std::span<const int> islands() const { return shape_.islands; }
+  /// It shares no junction with another task.
+  bool alone() const { return inbound_.empty(); }
+
+  /// u⁰ = P bⁿ into `out`.
+  void start(const StepArrays& s, double* out);
+  /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::inexact_scatter). Lanes that other
+  /// tasks wait for come first; their waves are sent before the rest is done. `on_fault` takes the
+  /// PhaseStatus of a failure, and has taken it before anything that depends on it is sent.
+  template <class OnFault>
+  void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
+               const OnFault& on_fault) {
+    begin_iteration(s, k, rule, number);
+    iterate_edge_first(
+        !shape_.edge.empty(), [&] { return solve_edge(s, rule, number); },
+        [&] { return solve_core(s, rule); }, [&] { on_fault(std::move(failure_)); },
+        [&] { send(s, number); });
+  }
+  /// The same in two: up to where its waves are sent, and what is left.
+  template <class OnFault>
+  void iterate_edge(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
+                    const OnFault& on_fault) {
+    begin_iteration(s, k, rule, number);
+    iterate_edge_first(
+        !shape_.edge.empty(), [&] { return solve_edge(s, rule, number); }, [] { return true; },
+        [&] { on_fault(std::move(failure_)); }, [&] { send(s, number); });
+  }
+  template <class OnFault>
+  void iterate_core(const StepArrays& s, const InnerUpdate& rule, const OnFault& on_fault) {
+    if (!solve_core(s, rule)) on_fault(std::move(failure_));
+  }
+  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done
+  /// when a port solve fails (`failure` says which), and `to` when none does.
+  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
+                    PhaseStatus& failure);
+  /// â into s.a after so many evaluations of a fixed budget, where the task is alone and small: all of its
+  /// inner iteration at once. False when it is not, or a port solve failed: then nothing was done.
+  bool iterate_at_once(const StepArrays& s, int evaluations, const InnerUpdate& rule) {
+    SmallIsland* const small = calls_.of(s).small.get();
+    return small != nullptr && small->iterate(rule, evaluations, s.b, s.a);
+  }
+  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails
+  /// and for which counts(part) holds. What comes out goes to where the commit will write, and warm starts
+  /// stay as they are: b̂ must not depend, now or later, on whether a part of another island has failed.
+  template <class Counts>
+  PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
+    PhaseStatus lowest;
+    for (const auto* slices : {&shape_.edge, &shape_.core}) {
+      for (const TaskSlice& slice : *slices) {
+        const int group = waves_.batch(slice.batch).batch->lane_group();
+        for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
+          const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
+          PhaseStatus own = solve_aside(s, {slice.batch, lanes});
+          if (!own.ok() && counts(own.part)) lowest.merge(std::move(own));
+        }
+      }
+    }
+    return lowest;
+  }
+  /// â = P b̂ of iteration `number` into `out`.
+  void exchange(const StepArrays& s, std::uint64_t number, double* out);
+  /// Norms of the gap between u and `exchanged`. Where the iteration is accelerated, products with
+  /// earlier gaps as well, and the waves are kept.
+  void measure(const StepArrays& s, const double* exchanged);
+  /// â of an island as it was at the last evaluation that stands.
+  void restore_shadow(const StepArrays& s, std::size_t index) const;
+  /// x⁺, b⁺, energies for the incident waves in s.a.
+  bool commit(const StepArrays& s, PhaseStatus& failure);
+  /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
+  /// `outcome`.
+  void recommit(const StepArrays& s, std::span<const char> islands);
+  /// Publishes whatever is there, so that the others can drain.
+  void publish(std::uint64_t number);
+
+  /// The messages `number` of all neighbours are here.
+  bool ready(std::uint64_t number) const { return all_arrived(inbound_, number); }
+  /// Copies `from` to `to` at the offsets of an island of this task.
+  void copy_island(std::size_t index, const double* from, double* to) const;
+
+  std::span<const int> neighbours() const { return neighbours_; }
+  /// Lanes that share a junction with those of other tasks.
+  std::span<const TaskSlice> edge() const { return shape_.edge; }
+  std::size_t bytes() const;
+
+  TaskOutcome outcome;
+
+ private:
+  friend class TaskBuilder;
+  friend class TaskGraph;
+
+  /// Junctions shared with other tasks, on a small wave array of their own: both sides do the same
+  /// update, so that only b̂ has to travel.
+  struct Shared {
+    std::vector<int> junctions;
+    CompiledJunctions coupling;
+    std::vector<int> offsets;  ///< by local number of a wave
+    std::vector<int> own;      ///< local numbers of the task's own waves
+    AlignedVector u, b, a;
+    std::vector<AlignedVector> kept_u, kept_b;  ///< by slot of an accelerated iteration
+  };
+  struct Inbound {
+    const Channel* channel;
+    std::vector<int> local;  ///< local numbers of its waves
+  };
+  struct Outbound {
+    Channel* channel;
+    std::vector<int> offsets;
+  };
+
+  void begin_iteration(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number) {
+    calls_now_ = &calls_.of(s);
+    combined_ = k > 0 && s.next_iterate.is_accelerated() && combine(s);
+    updated_ = k == 0 || (s.next_iterate.may_solve() && adopt(s, rule, number - 1, combined_));
+  }
+  bool solve_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number) {
+    if (!updated_) update_edge(s, rule, number - 1, combined_);
+    return solve(calls_now_->edge, s) || reject_failed_trials(s);
+  }
+  bool solve_core(const StepArrays& s, const InnerUpdate& rule) {
+    if (!updated_) core_coupling_.update(rule, s.b_trial, s.u);
+    return solve(calls_now_->core, s) || reject_failed_trials(s);
+  }
+  PhaseStatus solve_aside(const StepArrays& s, const TaskSlice& group) const;
+  void gather(const StepArrays& s, std::uint64_t number);
+  void scatter_own(const AlignedVector& from, double* out) const;
+  /// `gathered`: b̂ of the shared junctions is there already.
+  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                   bool gathered);
+  /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
+  /// as they are.
+  bool combine(const StepArrays& s);
+  /// Where the interface solver has made the next iterate of an island: takes it over, after the
+  /// plain update of the task's other islands. False when it has made none.
+  bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
+  void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
+  /// visit(offset) for the offsets of an island.
+  template <class Visit>
+  void for_offsets(std::size_t index, const Visit& visit) const;
+  void bind(const StepArrays& s, std::vector<int>& numbers);
+  /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset;
+  /// left so.
+  void compile(std::vector<int>& local);
+  /// False when a lane failed; failure_ then says which.
+  bool solve(const std::vector<TaskCalls::Call>& calls, const StepArrays& s) {
+    bool sound = true;
+    for (const TaskCalls::Call& call : calls) {
+      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.slice, s, sound) && sound;
+    }
+    return sound;
+  }
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault:
+  /// NaNs instead of its waves make the trial be rejected. False when something else has failed
+  /// too; failure_ then says what.
+  bool reject_failed_trials(const StepArrays& s);
+  bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
+  template <class IsMarked>
+  bool commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure);
+  // Not within `commit`, which would get a frame for its failures.
+  [[gnu::noinline]] bool commit_slowly(const TaskSlice& slice, const StepArrays& s,
+                                       PhaseStatus& failure) const;
+  void examine(const TaskCalls::Bound& bound, const StepArrays& s) const;
+  void send(const StepArrays& s, std::uint64_t number);
+
+  const WaveDiscretisation& waves_;
+  TaskShape shape_;
+  CompiledJunctions edge_coupling_, core_coupling_;
+  Shared shared_;
+  std::vector<Inbound> inbound_;
+  std::vector<Outbound> outbound_;
+  std::vector<int> neighbours_;
+  TaskCalls calls_;
+  // Of the iteration that has begun: its calls; whether u and b̂ were combined, u is updated.
+  const TaskCalls::Bound* calls_now_ = nullptr;
+  bool combined_ = false, updated_ = false;
+  PhaseStatus failure_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "parallel/step_arrays.hpp"
+#include "portwave/coupling/waves/small_island.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
+
+namespace portwave {
+
+/// What a task is made of, once it is built.
+struct TaskShape {
+  int island_group = 0;
+  std::vector<int> islands;
+  std::vector<std::vector<int>> island_waves;  ///< offsets by island, if there are several
+  /// Lanes that share a junction with those of other tasks, and those that do not.
+  std::vector<TaskSlice> edge, core;
+  std::vector<int> edge_junctions, core_junctions;
+};
+
+/// The port solves and commits of a task, bound to the arrays of steps where batches can do that. These
+/// arrays come in two sets, told apart by the record: what is next in one step is current in the other.
+class TaskCalls {
+ public:
+  /// `shape` is filled in later, and must outlive it.
+  TaskCalls(const WaveDiscretisation& waves, const TaskShape& shape)
+      : waves_(waves), shape_(shape) {}
+
+  struct Call {
+    BoundCall bound;
+    TaskSlice slice;
+  };
+  struct Bound {
+    const double* record = nullptr;
+    std::vector<Call> edge, core, commit;
+    std::unique_ptr<SmallIsland> small;  ///< null where the task is not one, or not alone
+    bool examines_islands = false;       ///< of a small task: by EnergyLedger::examine_island
+  };
+  const Bound& of(const StepArrays& s) {
+    if (bound_[0].record == s.record) return bound_[0];
+    if (bound_[1].record == s.record) return bound_[1];
+    return bind(s);
+  }
+  const Bound& bind(const StepArrays& s);
+  /// `numbers`: scratch, −1 for every offset; left so. `alone`: the task shares no junction.
+  const Bound& bind(const StepArrays& s, bool alone, std::vector<int>& numbers);
+  /// Step maps have changed. Lists keep their memory.
+  void forget() {
+    for (Bound& bound : bound_) bound.record = nullptr;
+  }
+
+ private:
+  std::unique_ptr<SmallIsland> bind_small(double* record, std::vector<int>& numbers) const;
+
+  const WaveDiscretisation& waves_;
+  const TaskShape& shape_;
+  bool alone_ = false;  // when it was bound last
+  Bound bound_[2];
+};
+
+}  // namespace portwave

@@ -1,0 +1,69 @@
+#include "step/step_engine.hpp"
+
+#include <algorithm>
+
+#include "portwave/runtime/step/wave_view.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+
+void StepEngine::state_at(int part, double /*time_s*/, std::span<double> state) {
+  std::ranges::copy(this->state(part), state.begin());
+}
+
+EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
+  return effort_flow(scalar_port);
+}
+
+/// Of the histogram what is not 0.
+void archive(StateArchive& archive, IterationStatistics& statistics) {
+  IterationStatistics& s = statistics;
+  const auto end = [&s] {
+    return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
+  };
+  if (archive.reads()) std::ranges::fill(s.histogram, 0);
+  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
+                 s.rescues, s.not_converged);
+  constexpr const char* kWhat = "the number of steps or iterations so far";
+  archive.expect_counts({s.steps, s.windows, s.total, s.max, s.rejected_trials, s.linearisations,
+                         s.rescues, s.not_converged},
+                        kWhat);
+  archive.array(std::span(s.histogram.begin(), end()));
+  for (const std::int64_t count : s.reasons) archive.expect_counts({count}, kWhat);
+  for (auto count = s.histogram.begin(); count != end(); ++count) {
+    archive.expect_counts({*count}, kWhat);
+  }
+}
+
+void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
+  ++statistics.steps;
+  if (!report.begins_window) return;
+  ++statistics.windows;
+  statistics.total += report.iterations;
+  statistics.max = std::max(statistics.max, report.iterations);
+  ++statistics.histogram[static_cast<std::size_t>(
+      std::min(report.iterations, IterationStatistics::kHistogram - 1))];
+  ++statistics.reasons[static_cast<std::size_t>(report.reason)];
+  if (has_tolerance && !report.converged) ++statistics.not_converged;
+}
+
+double read(StepEngine& engine, const ScalarChannel& channel) {
+  switch (channel.kind) {
+    case ScalarChannel::Kind::state:
+      return engine.state(channel.part)[at(channel.index)];
+    case ScalarChannel::Kind::effort:
+      return engine.effort_flow(channel.index).effort;
+    case ScalarChannel::Kind::flow:
+      return engine.effort_flow(channel.index).flow;
+    case ScalarChannel::Kind::incident:
+      return engine.waves()->incident(channel.index);
+    case ScalarChannel::Kind::outgoing:
+      return engine.waves()->outgoing(channel.index);
+    case ScalarChannel::Kind::storage:
+      break;
+  }
+  return engine.storage(channel.part);
+}
+
+}  // namespace portwave
