@@ -1,7 +1,6 @@
 #include <cstdio>
 
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/catalogue/oscillators.hpp>
+#include <portwave/portwave.hpp>
 
 int main() {
   portwave::SystemBuilder builder;
