@@ -6,8 +6,7 @@
 #include <exception>
 #include <vector>
 
-#include <portwave/runtime/ensemble/ensemble.hpp>
-#include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/portwave.hpp>
 
 int main() try {
   const portwave::Scenario scenario = portwave::load_scenario("examples/embedding/servo.json");

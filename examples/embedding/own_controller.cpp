@@ -6,9 +6,8 @@
 #include <memory>
 #include <span>
 
-#include <portwave/runtime/signals/signal_graph.hpp>
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/catalogue/oscillators.hpp>
+#include <portwave/extend/block.hpp>
+#include <portwave/portwave.hpp>
 
 int main() {
   portwave::SystemBuilder builder;

@@ -4,10 +4,8 @@
 #include <memory>
 #include <string>
 
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/catalogue/catalogue.hpp>
-#include <portwave/subsystems/linear/linear_part.hpp>
+#include <portwave/extend/part_type.hpp>
+#include <portwave/portwave.hpp>
 
 /// A tank of area A with a pipe at its bottom: H(V) = ρg V²/(2A), the port is the pressure e at the
 /// end of the pipe and the volume flow f into it.

@@ -5,9 +5,7 @@
 #include <cstdio>
 #include <exception>
 
-#include <portwave/runtime/output/recorder.hpp>
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/portwave.hpp>
 
 int main(int argc, char** argv) try {
   const char* file = argc > 1 ? argv[1] : "examples/embedding/servo.json";

@@ -6,10 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/catalogue/oscillators.hpp>
-#include <portwave/subsystems/conformance/conformance.hpp>
-#include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
+#include <portwave/extend/conformance.hpp>
+#include <portwave/extend/part.hpp>
+#include <portwave/portwave.hpp>
 
 /// H(θ, p) = p²/(2 m l²) + m g l (1 − cos θ); the port is the pivot's torque e and rate f.
 std::unique_ptr<portwave::Subsystem> pendulum(double mass_kg, double length_m, double friction) {

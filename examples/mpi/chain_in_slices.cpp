@@ -26,10 +26,7 @@
 #include <vector>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/ranks/ranked_stepper.hpp>
-#include <portwave/runtime/ranks/slice_builder.hpp>
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/catalogue/chain.hpp>
+#include <portwave/portwave.hpp>
 
 namespace {
 

@@ -6,9 +6,7 @@
 #include <exception>
 
 #include <portwave/mpi/mpi_ranks.hpp>
-#include <portwave/runtime/ranks/ranked_stepper.hpp>
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/portwave.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include <portwave/subsystems/conformance/conformance.hpp>
+#include <portwave/extend/conformance.hpp>
 
 #include "solenoid.hpp"
 

@@ -2,15 +2,15 @@
 #include <stdexcept>
 #include <string>
 
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/extend/scenario.hpp>
+#include <portwave/portwave.hpp>
 
 // Loads a plugin and runs its scenario: host <plugin> <scenario>.
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
     const std::string plugin = argv[1], file = argv[2];
-    portwave::load_plugin(plugin);  // <portwave/runtime/scenario/plugins.hpp>
+    portwave::load_plugin(plugin);  // <portwave/extend/scenario.hpp>
     const portwave::Scenario scenario = portwave::load_scenario(file);
     portwave::Stepper stepper(scenario.system, scenario.options);
     stepper.run(1000);
