@@ -57,7 +57,7 @@ void measure_pair(const Report& report) {
           portwave_parse(kPair, ".", nullptr, 0, &c) == PORTWAVE_OK &&
               portwave_parse(kPair, ".", nullptr, 0, &c_driven) == PORTWAVE_OK);
   bare.run(100);
-  portwave_run(c, 100);
+  portwave_step_n(c, 100);
   const int q = portwave_find_quantity(c, "A.q1");
   require("C and C++ differ", portwave_read(c, q) == bare.state(0)[0]);
   const InputSlot force = driven.find_input("B.force");

@@ -225,8 +225,7 @@ def page(schema):
     part = part | {"type": told({"type": "string"}, "one of the [types of parts](parts.md)"),
                    "parameters": told(part["parameters"], "those of its type")}
     method = top["method"]["properties"]
-    method = method | {"impedance": method["impedance"] | {"description": "wave impedances of the ports"},
-                       "tank": told(method["tank"], "energy tank of the guard, of each island")}
+    method = method | {"tank": told(method["tank"], "energy tank of the guard, of each island")}
     tank = top["method"]["properties"]["tank"]
     blocks = top["signals"]["properties"]["blocks"]["items"]
     signals = top["signals"]["properties"] | {"blocks": told(objects, "what is computed at each sample", **objects)}

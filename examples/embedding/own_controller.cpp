@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 
-#include <portwave/extend/block.hpp>
 #include <portwave/portwave.hpp>
 
 int main() {

@@ -1,9 +1,8 @@
 /* A position servo: the program owns the loop and is the controller.
  * See docs/tutorial/embedding.md. */
 
-#include <stdio.h>
-
 #include <portwave.h>
+#include <stdio.h>
 
 static int failed(void) {
   fprintf(stderr, "%s\n", portwave_last_error());
@@ -33,10 +32,10 @@ int main(int argc, char** argv) {
     if (portwave_step(servo) != PORTWAVE_OK) return failed();
   }
 
-  /* What would half a second at full voltage do? Look, and come back. */
+  /* Try half a second at full voltage, then return. */
   portwave_snapshot* now = NULL;
   if (portwave_snapshot_new(&now) != PORTWAVE_OK) return failed();
-  if (portwave_take(servo, now) != PORTWAVE_OK) return failed();
+  if (portwave_snapshot_take(servo, now) != PORTWAVE_OK) return failed();
   portwave_set_input(servo, voltage, 24.0);
   if (portwave_run_until(servo, 2.5) != PORTWAVE_OK) return failed();
   double if_full_voltage = portwave_read(servo, angle);

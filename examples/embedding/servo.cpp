@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
     stepper.step();
   }
 
-  // What would half a second at full voltage do? Look, and come back.
+  // Try half a second at full voltage, then return.
   const portwave::Snapshot now = stepper.snapshot();
   stepper.set_input(voltage, 24.0);
   stepper.run_until(2.5);

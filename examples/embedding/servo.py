@@ -17,7 +17,7 @@ while servo.time_s < 2.0:
     servo["supply.effort"] = min(max(wanted, -24.0), 24.0)
     servo.step()
 
-# What would half a second at full voltage do? Look, and come back.
+# Try half a second at full voltage, then return.
 now = servo.snapshot()
 servo["supply.effort"] = 24.0
 servo.run_until(2.5)

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <portwave/extend/conformance.hpp>
-#include <portwave/extend/part.hpp>
 #include <portwave/portwave.hpp>
 
 /// H(θ, p) = p²/(2 m l²) + m g l (1 − cos θ); the port is the pivot's torque e and rate f.

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <portwave/subsystems/catalogue/plugin.hpp>
-#include <portwave/subsystems/core/subsystem.hpp>
+#include <portwave/extend/part.hpp>
+#include <portwave/extend/part_type.hpp>
 
 namespace {
 

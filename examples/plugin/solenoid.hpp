@@ -1,6 +1,6 @@
 #pragma once
 
-#include <portwave/subsystems/catalogue/catalogue.hpp>
+#include <portwave/extend/part_type.hpp>
 
 /// The type of part that this plugin brings, for its own tests.
 portwave::PartType solenoid_type();

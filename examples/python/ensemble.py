@@ -1,10 +1,12 @@
 # %% [markdown]
-# # An ensemble: what tolerances of production come to
-#
-# Five hundred drives come from production. Their loads, shafts and motors differ by a few per cent. How
-# far apart are they after the same voltages? One `Ensemble` steps them together.
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# An ensemble: the spread of five hundred drives
+
+Shows `Ensemble`: the loads, shafts and motors of five hundred drives differ by a few per cent, as production
+makes them. One ensemble steps all of them under the same voltage; the plot shows how far apart they are.
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import matplotlib.pyplot as plt
@@ -18,25 +20,25 @@ N, STEPS, EVERY = 500, 600, 5  # steps of 1 ms
 random = np.random.default_rng(1)
 
 
-def made(nominal: float, deviation: float) -> np.ndarray:
-    """What comes from production; `deviation` is relative."""
+def produced(nominal: float, deviation: float) -> np.ndarray:
+    """Values (N,) around the nominal one; `deviation` is the relative standard deviation."""
     return nominal * np.exp(deviation * random.standard_normal(N))
 
 
 drives = pw.Ensemble(
     SERVO,
     parameters={
-        "load.inertia_kgm2": made(0.2, 0.05),
-        "joint.stiffness_Nm_per_rad": made(200.0, 0.05),
-        "motor.motor_constant_Vs_per_rad": made(0.05, 0.03),
+        "load.inertia_kgm2": produced(0.2, 0.05),
+        "joint.stiffness_Nm_per_rad": produced(200.0, 0.05),
+        "motor.motor_constant_Vs_per_rad": produced(0.05, 0.03),
     },
 )
-voltage = np.where(np.arange(STEPS) < STEPS // 2, 24.0, -12.0)[:, None]  # for all of them
+voltage = np.where(np.arange(STEPS) < STEPS // 2, 24.0, -12.0)[:, None]  # V, (T, 1), for all drives
 x = drives.rollout(u=voltage, every=EVERY)
-angle = x[:, :, drives.state_names.index("load.angle")]  # [N, T], rad
+angle = x[:, :, drives.state_names.index("load.angle")]  # (N, T), rad
 
 # %% [markdown]
-# The nominal drive, by a stepper of its own.
+# A stepper of its own runs the nominal drive.
 
 # %%
 nominal = pw.Stepper(SERVO).rollout(voltage, ["load.angle"])[EVERY - 1 :: EVERY, 0]
@@ -49,7 +51,7 @@ print(f"at the end {middle[-1]:.4f} rad, 90 % within {low[-1]:.4f} to {high[-1]:
 t = 0.001 * EVERY * np.arange(1, len(nominal) + 1)
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.fill_between(t, low, high, alpha=0.3, label="90 % of the drives")
-axes.plot(t, nominal, label="the nominal one")
+axes.plot(t, nominal, label="nominal drive")
 axes.set(xlabel="time [s]", ylabel="angle of the load [rad]")
 axes.legend(frameon=False)
 plt.show()

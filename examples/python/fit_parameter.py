@@ -1,12 +1,13 @@
 # %% [markdown]
-# # Parameters from noisy data
-#
-# What are the inertia of a load and the stiffness of the shaft that turns it, if all that is known is
-# a noisy record of its speed? Gauss and Newton's method takes gradients by finite differences over
-# replicas, which one `Ensemble` steps together; a grid of replicas then shows the posterior that the
-# method stands for.
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# Parameters from noisy data
+
+Shows a fit with `Ensemble`: the inertia of a load and the stiffness of its shaft from a noisy record of the
+speed. Gauss and Newton's method takes its gradients from differences between five replicas. A grid of 31 x 31
+replicas then checks the uncertainty that the method states.
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import matplotlib.pyplot as plt
@@ -18,14 +19,14 @@ SERVO = "examples/embedding/servo.json"
 NAMES = ["load.inertia_kgm2", "joint.stiffness_Nm_per_rad"]
 TRUTH = np.array([0.2, 200.0])
 NOISE = 0.02  # rad/s, standard deviation
-STEPS, EVERY = 400, 4  # of 1 ms; a sample of the record every 4 of them
+STEPS, EVERY = 400, 4  # steps of 1 ms; the record has a sample every 4 steps
 
 # A voltage that shakes the shaft: +-12 V, changing at irregular times.
 voltage = np.repeat([12.0, -12.0, 12.0, 12.0, -12.0, 12.0, -12.0, -12.0], STEPS // 8)[:, None]
 
 
 def replicas(parameters: np.ndarray) -> np.ndarray:
-    """Speeds of the load [N, T] for parameters [N, 2]."""
+    """Speeds of the load (N, T) [rad/s] for parameters (N, 2)."""
     ensemble = pw.Ensemble(SERVO, parameters=dict(zip(NAMES, parameters.T)))
     x = ensemble.rollout(u=voltage, every=EVERY)
     return x[:, :, ensemble.state_names.index("load.speed")]
@@ -35,13 +36,13 @@ exact = replicas(TRUTH[None])[0]
 record = exact + np.random.default_rng(7).normal(0.0, NOISE, exact.shape)
 
 # %% [markdown]
-# Each turn is five replicas: the guess, and one to each side for each parameter. The logarithms of
-# parameters are what is sought, so that all guesses are positive.
+# Each iteration steps five replicas: the guess, and one on either side of it for each parameter. The
+# unknowns are the logarithms of the parameters, so that all guesses are positive.
 
 # %%
 guess = np.log(TRUTH * [1.5, 0.6])
 print("guess   ", np.exp(guess))
-for turn in range(12):
+for iteration in range(12):
     d = 1e-4
     shifts = np.array([[0, 0], [d, 0], [-d, 0], [0, d], [0, -d]])
     speeds = replicas(np.exp(guess + shifts))

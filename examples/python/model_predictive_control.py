@@ -1,11 +1,14 @@
 # %% [markdown]
-# # Model-predictive control of a crane
-#
-# A trolley of 500 kg carries a load of a tonne on 6 m of rope, and is to be 5 m farther on, with a
-# drive of at most 2 kN and without sway. Every half a second the controller looks 6 s ahead: it tries
-# plans on a clone of the crane, improves its plan, carries out the first piece of it, and thinks again. At 12 s the wind pushes the load, which no plan knows of.
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# Model-predictive control of a crane
+
+Shows `clone`, `restore` and `rollout`: a trolley of 500 kg carries a load of 1000 kg on 6 m of rope and has to
+move 5 m, with a drive of at most 2 kN and without sway. Every half second the controller looks 6 s ahead: it
+tries plans on a clone of the crane, improves its plan and carries out the first piece. From 12 s to 13 s an
+unforeseen wind pushes the load.
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import matplotlib.pyplot as plt
@@ -33,7 +36,7 @@ def crane() -> pw.Stepper:
 
 
 SEEN = ["crane.position", "crane.angle", "crane.momentum", "crane.angular_momentum"]
-# What a deviation of one costs, relative to the limit of the force: m, rad, kg m/s, kg m^2/s.
+# Weights of unit deviations in m, rad, kg m/s and kg m^2/s, relative to the limit of the force.
 WEIGHTS = np.array([1.0, 8.0, 1.0 / 3000.0, 1.0 / 18000.0])
 EFFORT = 0.05
 
@@ -44,8 +47,8 @@ def wind(time_s: float) -> float:
 
 
 # %% [markdown]
-# A roll-out is a restore and one call. What it costs is a sum of squares, the residuals; their
-# derivatives by the pieces of the plan are differences of roll-outs.
+# One `restore` and one `rollout` try out a plan. Its cost is the sum of squares of the residuals, whose
+# derivatives with respect to the pieces of the plan are differences of roll-outs.
 
 
 # %%
@@ -65,7 +68,7 @@ class Planner:
         return np.concatenate([(WEIGHTS * seen).ravel(), EFFORT * forces])
 
     def plan(self, now: pw.Snapshot) -> float:
-        """The force to apply [N]: a step of Gauss and Newton within the limits."""
+        """Force to apply [N], from one step of Gauss and Newton within the limits."""
         self.forces = np.append(self.forces[1:], self.forces[-1])
         r = self.residuals(now, self.forces)
         J = np.empty((len(r), PIECES))
@@ -89,7 +92,7 @@ def least_squares_in_a_box(J: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 # %%
 def run(force_at) -> np.ndarray:
-    """Rows of time, what is seen, and the force. `force_at(plant)`: the force of the next piece [N]."""
+    """Rows of the time, the seen quantities and the force; `force_at(plant)` is the next force [N]."""
     plant, rows = crane(), []
     while plant.time_s < END - STEP / 2:
         plant.set_inputs([force_at(plant), wind(plant.time_s)])
@@ -104,7 +107,7 @@ closed = run(lambda plant: planner.plan(plant.snapshot()))
 
 
 def full_force(plant: pw.Stepper) -> float:
-    """As fast as it goes to 5 m, were there no rope: forth, then back."""
+    """Force [N] that would be fastest without a rope: full ahead, then full back."""
     half = np.sqrt(TARGET * 1500.0 / LIMIT)
     return LIMIT if plant.time_s < half else -LIMIT if plant.time_s < 2.0 * half else 0.0
 
@@ -116,7 +119,7 @@ degrees = np.degrees
 
 
 def sway(rows: np.ndarray, since_s: float, until_s: float) -> float:
-    """The largest angle [deg]."""
+    """Largest angle of the rope [deg]."""
     within = (rows[:, 0] >= since_s) & (rows[:, 0] < until_s)
     return float(degrees(np.abs(rows[within, 2]).max()))
 

@@ -1,11 +1,13 @@
 # %% [markdown]
-# # A controller of one's own
-#
-# A motor turns a load by a gear with a flexible shaft (servo.json). The controller is a Python function
-# that the stepper samples at 500 Hz: state feedback by a linear-quadratic design, with an integral
-# that it hands back as its state. The design starts from the matrices of the system.
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# A controller of one's own
+
+Shows `linearise` and `add_controller`: a motor turns a load through a gear with a flexible shaft (servo.json).
+The controller is a Python function that the stepper samples at 500 Hz: state feedback from a linear-quadratic
+design on the linearised system, with an integral as its own state.
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import matplotlib.pyplot as plt
@@ -20,8 +22,9 @@ LIMIT = 24.0  # V
 TARGET = 1.0  # rad
 
 # %% [markdown]
-# dx/dt = A x + B u, as sampled: x+ = F x + g u, by Taylor's series of the exponential of a short time,
-# squared. The angles of motor and joint say nothing that the angle of the load and the twist do not.
+# The sampled form of dx/dt = A x + B u is x+ = F x + g u, here from the Taylor series of the matrix
+# exponential over a short time, squared. The angles of motor and joint are left out: the angle of the load and
+# the twist determine them.
 
 # %%
 linear = pw.Stepper(SERVO).linearise(["load.angle"])
@@ -41,7 +44,7 @@ for _ in range(6):
 F, g = sampled[: n + 1, : n + 1], sampled[: n + 1, n + 1]
 
 # %% [markdown]
-# The gains of the least cost: Riccati's recursion, until it stands.
+# The gains of least cost follow from Riccati's recursion, iterated until it stands still.
 
 # %%
 weights = np.zeros(n + 1)
@@ -66,40 +69,40 @@ angle = names.index("load.angle")
 
 
 def law(t, u, x):
-    """u: target [rad] and the states; x: the integral of the error [rad s]; y: voltage [V]."""
+    """Voltage [V] and next state; u: target [rad] and states, x: integral of the error [rad s]."""
     state = u[1:].copy()
     state[angle] -= u[0]
     wanted = -(gain[:n] @ state + gain[n] * x[0])
     voltage = min(max(wanted, -LIMIT), LIMIT)
-    # Where the voltage is at its limit the integral waits.
+    # The integral waits while the voltage is at its limit.
     following = x[0] + PERIOD * state[angle] if voltage == wanted else x[0]
     return voltage, [following]
 
 
 system = pw.System.from_file(SERVO)
-# A torque that pulls at the load from 2 s on.
-system.set("/subsystems/3/inputs", {"torque": {"kind": "signal", "signal": "pull"}})
+# From 2 s on a torque pulls at the load.
+system.override("/subsystems/3/inputs", {"torque": {"kind": "signal", "signal": "pull"}})
 system.add_block("pull", "step", time_s=2.0, after=-20.0)  # N m
 system.add_block("target", "step", time_s=0.1, after=TARGET)
 system.add_controller(
     "law", law, inputs=["target", *names], state=[0.0], every=EVERY, drives="supply.effort"
 )
 stepper = pw.Stepper(system)
-result = stepper.run(until=4.0, observe=["target", "load.angle", "joint.twist", "law"])
+result = stepper.record(until=4.0, observe=["target", "load.angle", "joint.twist", "law"])
 off_before = float(abs(result["load.angle"][1999] - TARGET))
 off_after = float(abs(result["load.angle"][-1] - TARGET))
 print(f"off by {off_before:.1e} rad before the pull, by {off_after:.1e} rad at the end")
 
 # %% [markdown]
-# Its state is in snapshots like all others: a run that goes back repeats bit by bit.
+# Snapshots hold the state of the controller, so a run that returns to one repeats bit by bit.
 
 # %%
 again = pw.Stepper(system)
-again.advance(1000)
+again.step(1000)
 middle = again.snapshot()
-first = again.run(steps=500, observe=["load.angle"])["load.angle"]
+first = again.record(steps=500, observe=["load.angle"])["load.angle"]
 again.restore(middle)
-second = again.run(steps=500, observe=["load.angle"])["load.angle"]
+second = again.record(steps=500, observe=["load.angle"])["load.angle"]
 repeats = bool(np.array_equal(first, second))
 print("repeats bit by bit:", repeats)
 

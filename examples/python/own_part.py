@@ -1,15 +1,17 @@
 # %% [markdown]
-# # A part of one's own
-#
-# A bead slides on a parabolic wire z = a x^2 / 2: its mass, seen along the wire, depends on where it
-# is. With the momentum p its energy is
-#
-#     H(x, p) = p^2 / (2 m (1 + a^2 x^2)) + m g a x^2 / 2.
-#
-# H, its gradient and the structure are all that a part is. It is joined to a spring and a damper of the
-# catalogue, by a port that neither knows of.
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# A part of one's own
+
+Shows `add_part_type`: a bead slides on a parabolic wire z = a x^2 / 2, so that its mass, seen along the wire,
+depends on its place. With the momentum p its energy is
+
+    H(x, p) = p^2 / (2 m (1 + a^2 x^2)) + m g a x^2 / 2.
+
+The energy, its gradient and the structure matrices define the part. It then works with any part of the
+catalogue, here a spring with a damper.
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import time
@@ -23,14 +25,14 @@ MASS, CURVATURE, GRAVITY = 0.5, 2.0, 9.81  # kg, 1/m, m/s^2
 
 
 def energy(state: np.ndarray) -> float:
-    """[J]"""
+    """Stored energy [J]."""
     x, p = state
     along = 1.0 + (CURVATURE * x) ** 2
     return 0.5 * p**2 / (MASS * along) + 0.5 * MASS * GRAVITY * CURVATURE * x**2
 
 
 def gradient(state: np.ndarray) -> list:
-    """Force [N] and velocity [m/s]."""
+    """Gradient of the energy: force [N] and velocity [m/s]."""
     x, p = state
     along = 1.0 + (CURVATURE * x) ** 2
     force = MASS * GRAVITY * CURVATURE * x - p**2 * CURVATURE**2 * x / (MASS * along**2)
@@ -49,7 +51,7 @@ pw.add_part_type(
 )
 
 # %% [markdown]
-# Alone it keeps its energy, to round-off, however long the steps are: the step is made of H.
+# Alone, the bead keeps its energy to round-off for any step size.
 
 # %%
 alone = pw.System("bead", step_s=0.01)
@@ -57,13 +59,13 @@ alone.add("bead", "bead", initial_state={"x": 0.4})
 alone.join("free", "bead.hook")
 stepper = pw.Stepper(alone)
 begun = time.perf_counter()
-free = stepper.run(until=10.0, observe=["bead.x", "bead.storage"])
+free = stepper.record(until=10.0, observe=["bead.x", "bead.storage"])
 microseconds = 1e6 * (time.perf_counter() - begun) / stepper.step_index
 drift = float(np.abs(free["bead.storage"] / free["bead.storage"][0] - 1.0).max())
 print(f"energy within {drift:.1e} of its start, {microseconds:.0f} us per step")
 
 # %% [markdown]
-# Held by a spring with a damper it comes to rest, and the book of energies closes.
+# Held by a spring with a damper, the bead comes to rest, and the energy ledger closes.
 
 # %%
 held = pw.System("bead on a spring", step_s=0.01)
@@ -72,17 +74,17 @@ held.add("spring", "spring_damper", stiffness_N_per_m=20.0, damping_Ns_per_m=1.5
 held.add("wall", "flow_source", domain="translation", inputs={"flow": 0.0})
 held.connect("spring.left", "bead.hook")
 held.connect("spring.right", "wall.port")
-damped = pw.Stepper(held).run(until=10.0, observe=["bead.x", "bead.storage"])
-book = damped.energy
-gap = book["final_J"] - book["initial_J"] - (
-    book["supplied_J"] - book["dissipated_J"] - book["mismatch_J"]
+damped = pw.Stepper(held).record(until=10.0, observe=["bead.x", "bead.storage"])
+ledger = damped.energy
+gap = ledger["final_J"] - ledger["initial_J"] - (
+    ledger["supplied_J"] - ledger["dissipated_J"] - ledger["mismatch_J"]
 )
-print(f"{book['dissipated_J']:.4f} J dissipated of {book['initial_J']:.4f} J; open {gap:.1e} J")
+print(f"{ledger['dissipated_J']:.4f} J dissipated of {ledger['initial_J']:.4f} J; gap {gap:.1e} J")
 
 # %%
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.plot(free.time_s, free["bead.x"], label="alone")
-axes.plot(damped.time_s, damped["bead.x"], label="with a spring and a damper")
+axes.plot(free.t, free["bead.x"], label="alone")
+axes.plot(damped.t, damped["bead.x"], label="with a spring and a damper")
 axes.set(xlabel="time [s]", ylabel="bead [m]")
 axes.legend(frameon=False)
 plt.show()

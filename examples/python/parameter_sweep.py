@@ -1,10 +1,13 @@
 # %% [markdown]
-# # A parameter sweep
-#
-# A motor turns a load by a gear and an elastic shaft, and a PID controller holds the angle of the load
-# (drive_pid.json). How much does it overshoot, by the gain of the integral and by the load?
-#
-# Run it from the root of the repository, as a script or cell by cell.
+"""
+# A parameter sweep
+
+Shows `sweep`: the overshoot of a controlled drive over two parameters. In drive_pid.json a motor turns a
+load through a gear and an elastic shaft, and a PID controller holds the angle of the load; the gain of the
+integral and the inertia of the load vary. The method is chosen automatically (`"kind": "auto"`).
+
+Run it from the root of the repository, as a script or cell by cell.
+"""
 
 # %%
 import matplotlib.pyplot as plt
@@ -27,12 +30,12 @@ runs = pw.sweep(
 )
 
 # %% [markdown]
-# Each run is its settings and its result. The overshoot is what the angle goes beyond the target.
+# Each run consists of its overrides and its result.
 
 
 # %%
 def overshoot(result: pw.Result) -> float:
-    """Of the step of the target, 1 being all of it."""
+    """Largest excess of the angle over the target, relative to the target."""
     target = result["target"][-1]
     return float(result["load.angle"].max() / target - 1.0)
 
@@ -43,9 +46,9 @@ for integral, row in zip(integrals, table):
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-for settings, result in runs:
-    if settings[INERTIA] == 0.4:
-        left.plot(result.time_s, result["load.angle"], label=f"{settings[INTEGRAL]:g} V/(rad s)")
+for overrides, result in runs:
+    if overrides[INERTIA] == 0.4:
+        left.plot(result.t, result["load.angle"], label=f"{overrides[INTEGRAL]:g} V/(rad s)")
 left.set(xlabel="time [s]", ylabel="angle of the load [rad]", title="load of 0.4 kg m$^2$")
 left.legend(frameon=False)
 for j, inertia in enumerate(inertias):

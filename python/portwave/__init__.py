@@ -1,13 +1,23 @@
 """Passive co-simulation of port-Hamiltonian subsystems.
 
-    import portwave as pw
+`System` describes parts and how they are joined, `Stepper` advances a system, `Ensemble` advances
+thousands of its replicas, and `study` compares methods. Names of quantities are ``"part.state"``,
+``"part.port.effort"``, ``"part.port.flow"`` and ``"part.storage"``; units are those of the
+catalogue of parts (SI).
 
-    stepper = pw.Stepper("servo.json")
-    while stepper.time_s < 2.0:
-        stepper["supply.effort"] = controller(stepper["load.angle"])
-        stepper.step()
+Examples
+--------
+>>> import portwave as pw
+>>> result = pw.Stepper("examples/two_oscillators.json").record(until=10.0)
+>>> result.success
+True
 
-See docs/tutorial/embedding.md.
+A program can own the loop:
+
+>>> stepper = pw.Stepper("examples/embedding/servo.json")
+>>> while stepper.time_s < 2.0:
+...     stepper["supply.effort"] = 30.0 * (1.0 - stepper["load.angle"])
+...     stepper.step()
 """
 
 from .ensemble import Ensemble

@@ -1,4 +1,4 @@
-"""Numbers and arrays of users, checked: of Python, of NumPy, or of what behaves like these."""
+"""Checks of numbers and arrays that users pass, whether of Python, of NumPy, or similar."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Floats = NDArray[np.float64]
 def as_floats(
     value: Any, shape: Tuple[Optional[int], ...], letters: str, name: str, *, finite: bool = True
 ) -> Floats:
-    """``value`` as an array of float64 in C order: itself where it is one, else a copy.
+    """Return ``value`` as an array of float64 in C order: itself where it is one, else a copy.
 
-    ``shape``: None where any size will do, which errors call by its letter. Errors: ``TypeError``
-    where it does not hold real numbers; ``ValueError`` for another shape, naming the one that is
-    expected, and, with ``finite``, for the first number that is not.
+    ``shape`` holds None where any size will do; errors call that size by its letter in ``letters``.
+    Raises ``TypeError`` unless it holds real numbers, and ``ValueError`` for another shape, naming
+    the expected one, and, with ``finite``, for the first number that is not finite.
     """
     expected = ", ".join(
         letter if size is None else str(size) for size, letter in zip(shape, letters)
@@ -51,8 +51,10 @@ def as_floats(
 
 
 def number(value: Any, name: str) -> float:
-    """A real number of any kind: a scalar of NumPy, an array of one entry, a fraction.
-    Errors: ``TypeError``."""
+    """Return a real number of any kind (a NumPy scalar, an array of one entry, a fraction) as float.
+
+    Raises ``TypeError`` for anything else.
+    """
     if type(value) is float:
         return value
     scalar = _scalar(value)
@@ -64,7 +66,10 @@ def number(value: Any, name: str) -> float:
 
 
 def whole(value: Any, name: str) -> int:
-    """A whole number of any kind, 3.0 too. Errors: ``TypeError``; ``ValueError`` for 3.5."""
+    """Return a whole number of any kind, 3.0 included, as int.
+
+    Raises ``TypeError`` unless it is a number, and ``ValueError`` for 3.5.
+    """
     if type(value) is int:
         return value
     scalar = _scalar(value)
@@ -82,7 +87,10 @@ def whole(value: Any, name: str) -> int:
 
 
 def flag(value: Any, name: str) -> bool:
-    """True or false of any kind, or 1 or 0. Errors: ``TypeError``; ``ValueError`` for another number."""
+    """Return a truth value of any kind, 1 and 0 included, as bool.
+
+    Raises ``TypeError`` unless it is a number, and ``ValueError`` for another number.
+    """
     if type(value) is bool:
         return value
     given = number(value, name)
@@ -92,8 +100,10 @@ def flag(value: Any, name: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON has it: numbers and arrays of NumPy, tuples and paths become what ``json`` knows,
-    all the way down. What it cannot know stays. Errors: ``TypeError`` for complex numbers."""
+    """Return ``value`` with NumPy numbers and arrays, tuples and paths replaced by what JSON knows.
+
+    Works on nested values; leaves what it does not know. Raises ``TypeError`` for complex numbers.
+    """
     if value is None or isinstance(value, (str, bool)):
         return str(value) if isinstance(value, str) else value
     if type(value) in (int, float):
@@ -118,18 +128,18 @@ def plain(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """What an array of one entry holds, as Python has it; anything else as it is."""
+    """Return the entry of an array of one entry as a Python number; anything else as it is."""
     if isinstance(value, (np.generic, np.ndarray)) or hasattr(value, "__array__"):
         array = np.asarray(value)
         if array.size == 1 and array.dtype.kind in "fiub":
-            # Of long double `item` gives itself.
+            # `item` of a long double returns a long double.
             return float(array.item()) if array.dtype.kind == "f" else array.item()
         return _NoNumber()
     return value
 
 
 class _NoNumber:
-    """What `number` refuses."""
+    """Stands for an array that is not one number; `number` refuses it."""
 
 
 def _shown(value: Any) -> str:
@@ -140,7 +150,7 @@ def _shown(value: Any) -> str:
 
 
 def dimensions(value: Any) -> int:
-    """How many it has as an array; -1 where it cannot be one."""
+    """Return the number of dimensions of ``value`` as an array; -1 where it cannot be one."""
     try:
         return int(np.ndim(value))
     except ValueError:

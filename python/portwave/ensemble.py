@@ -11,16 +11,53 @@ from . import _portwave
 from .arrays import Floats, as_floats, flag, whole
 from .arrays import dimensions as count_dimensions
 from .errors import UnknownName
-from .stepper import warn_of
+from .stepper import issue_warnings
 from .system import System, pointers, scenario_of
 
 
 class Ensemble:
-    """N replicas of a system, each with parameters, initial states and inputs of its own.
+    """N replicas of one system, each with its own parameters, initial states and inputs.
 
-    Alike linear and nonlinear parts of all replicas are stepped together, in the lanes of the
-    processor's vector units and on several threads. Each replica has the bits that a ``Stepper`` of
-    its own would have; one that fails stops alone, and its rows are NaN from then on.
+    Parts of one kind are stepped together over all replicas, in the lanes of the processor's vector
+    units and on several threads. Each replica has the bits of a `Stepper` of its own. A replica that
+    fails stops alone; its states are NaN from then on.
+
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    replicas : int, optional
+        Number N of replicas. Default: the length of the arrays in `parameters`.
+    parameters : mapping of str to (N,) array_like, optional
+        Parameters that differ between the replicas, such as ``{"load.inertia_kgm2": values}``, in
+        their units.
+    threads : int, optional
+        Number of threads. Results do not depend on it. Default: 1.
+    chunk : int, optional
+        Number of replicas that are stepped together; 0: as many as suit the caches. Default: 0.
+    certify : bool, optional
+        Whether to keep an energy ledger for each replica. Default: True.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario, as for `Stepper`.
+
+    Raises
+    ------
+    ConfigError
+        The system has defects, or a parameter has a value that is not allowed.
+    UnknownName
+        A name in `parameters` stands for nothing.
+    ValueError
+        The arrays in `parameters` differ in length, or hold numbers that are not finite.
+
+    Examples
+    --------
+    >>> inertias = [0.1, 0.2, 0.4]  # kg m^2
+    >>> drives = pw.Ensemble(
+    ...     "examples/embedding/servo.json", parameters={"load.inertia_kgm2": inertias}
+    ... )
+    >>> x = drives.rollout(u=[[24.0]] * 100)  # V
+    >>> x.shape == (3, 100, len(drives.state_names))
+    True
     """
 
     def __init__(
@@ -32,13 +69,8 @@ class Ensemble:
         threads: int = 1,
         chunk: int = 0,
         certify: bool = True,
-        set: Optional[Mapping[str, Any]] = None,
+        overrides: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        """``replicas``: N; not needed where ``parameters`` says it.
-        ``parameters``: numbers of parts, ``{"load.inertia_kgm2": array[N]}``.
-        ``chunk``: replicas that are stepped together; 0: as many as suit the caches.
-        Others as for ``Stepper``. Errors: ``ConfigError``; ``ValueError`` for shapes.
-        """
         columns = {
             name: as_floats(values, (None,), "N", name)
             for name, values in (parameters or {}).items()
@@ -61,7 +93,7 @@ class Ensemble:
             self._core = _portwave.Ensemble(
                 own.to_json(),
                 str(own.folder),
-                list(pointers(set or {})),
+                list(pointers(overrides or {})),
                 replicas,
                 list(columns),
                 values,
@@ -71,8 +103,8 @@ class Ensemble:
             )
         except IndexError as error:
             raise UnknownName(str(error)) from None
-        warn_of(self._core.notes)
-        # Of parts that are cut, whose pieces hold copies of states: what stands where.
+        issue_warnings(self._core.notes)
+        # Pieces of a part that is cut hold copies of states: where each state is kept and copied.
         self._kept, self._copies = self._core.state_places
 
     def rollout(
@@ -84,13 +116,36 @@ class Ensemble:
         every: int = 1,
         out: Optional[Floats] = None,
     ) -> Floats:
-        """A new run from t = 0 of T steps: states [N, T/every, n] after every ``every``-th of them.
+        """Begin a new run at the start time, make T steps and return the states.
 
-        ``x0`` [N, n], or [n] for all; none: as the system says. ``u`` [N, T, m], or [T, m] for all,
-        held over each step; none: inputs stay as they are. ``steps``: T, where ``u`` does not say it.
-        ``out``: an array of that shape to write to. No copies are made of arrays of float64 in C order,
-        but where a part is cut. Errors: ``ValueError`` for another shape, and for an input that is not
-        finite, before the first step. A replica whose ``x0`` is not finite fails alone.
+        Parameters
+        ----------
+        x0 : (N, n) or (n,) array_like, optional
+            Initial states in the order of `state_names`, per replica or for all, in their units.
+            Default: those of the system. A replica whose initial state is not finite fails alone.
+        u : (N, T, m) or (T, m) array_like, optional
+            Inputs in the order of `input_names`, per replica or for all, in their units; each row is
+            held over its step. Default: the inputs stay as they are.
+        steps : int, optional
+            Number T of macro-steps; needed where `u` is not given.
+        every : int, optional
+            Number of steps between two returned states; a divisor of T. Default: 1.
+        out : (N, T // every, n) ndarray, optional
+            Array of float64 in C order to write the result to. Default: a new one.
+
+        Returns
+        -------
+        (N, T // every, n) ndarray
+            The states after every `every`-th step, in their units; NaN after a replica has failed.
+
+        Raises
+        ------
+        ValueError
+            An argument has another shape, or an input is not finite; no step was made.
+
+        Notes
+        -----
+        Arrays of float64 in C order are not copied, unless a part is cut into pieces.
         """
         n, m = len(self.state_names), len(self.input_names)
         steps = None if steps is None else whole(steps, "`steps`")
@@ -139,32 +194,63 @@ class Ensemble:
             array = np.broadcast_to(array, (self.replicas, *array.shape))
         return np.ascontiguousarray(array)
 
-    def run(self, steps: int) -> None:
-        """So many steps more of all replicas that have not failed."""
-        steps = whole(steps, "`steps`")
-        if steps < 0:
-            raise ValueError(f"`steps` must be at least 0, got {steps}")
-        self._core.run(steps)
+    def step(self, steps: int = 1) -> None:
+        """Advance all replicas that have not failed.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Number of macro-steps, from 0 to 2**53. Default: 1.
+        """
+        self._core.step(whole(steps, "`steps`"))
 
     def states(self) -> Floats:
-        """States [N, n], in the order of ``state_names``."""
+        """Return the present states.
+
+        Returns
+        -------
+        (N, n) ndarray
+            A copy, in the order of `state_names`, in their units; NaN for replicas that have failed.
+        """
         names = self.state_names if self._copies is None else self._copies
         out = np.empty((self.replicas, len(names)))
         self._core.states(out)
         return out if self._kept is None else out[:, self._kept]
 
     def start_from(self, x0: Any) -> None:
-        """Begins a new run at t = 0 from states [N, n], or [n] for all."""
+        """Begin a new run at the start time from given states.
+
+        Parameters
+        ----------
+        x0 : (N, n) or (n,) array_like
+            Initial states in the order of `state_names`, per replica or for all, in their units.
+
+        Raises
+        ------
+        ValueError
+            `x0` has another shape.
+        """
         x0 = self._spread(x0, 2, "x0", (len(self.state_names),), finite=False)
         self._core.set_states(self._of_pieces(x0))
 
     def set_inputs(self, u: Any) -> None:
-        """Settable inputs [N, m], or [m] for all, for the steps to come."""
+        """Set all settable inputs for the following steps.
+
+        Parameters
+        ----------
+        u : (N, m) or (m,) array_like
+            Finite values in the order of `input_names`, per replica or for all, in their units.
+
+        Raises
+        ------
+        ValueError
+            `u` has another shape or a number that is not finite; nothing has changed.
+        """
         self._core.set_inputs(self._spread(u, 2, "u", (len(self.input_names),)))
 
     @property
     def replicas(self) -> int:
-        """N."""
+        """Number N of replicas."""
         return self._core.replicas
 
     def __len__(self) -> int:
@@ -172,49 +258,99 @@ class Ensemble:
 
     @property
     def state_names(self) -> List[str]:
-        """"part.state", n of them."""
+        """Names ``"part.state"`` of the n states."""
         return self._core.state_names
 
     @property
     def input_names(self) -> List[str]:
-        """Settable inputs, m of them."""
+        """Names of the m settable inputs."""
         return self._core.input_names
 
     @property
     def step_s(self) -> float:
-        """Step size [s]."""
+        """Size of the macro-steps [s]."""
         return self._core.step_s
 
     @property
     def step_index(self) -> int:
-        """Steps of this run."""
+        """Number of macro-steps of the present run."""
         return self._core.step_index
 
     @property
     def failures(self) -> int:
-        """Replicas that have failed."""
+        """Number of replicas that have failed."""
         return self._core.failures
 
     @property
     def execution(self) -> str:
-        """How the replicas are stepped, and why not in lanes where they are not."""
+        """How the replicas are stepped; where they do not lie in lanes, the reason."""
         return self._core.execution
 
     @property
     def method(self) -> str:
-        """The method that was chosen, and why."""
+        """The chosen coupling method, and the reason for the choice."""
         return self._core.method
 
     def status(self, replica: int) -> Dict[str, Any]:
-        """What became of a replica: ``failed``, ``error``, ``steps``, ``iterations``, …"""
+        """Return the status of one replica.
+
+        Parameters
+        ----------
+        replica : int
+            Number of the replica, from 0.
+
+        Returns
+        -------
+        dict
+            ``"failed"`` (bool), ``"error"`` (the reason) and ``"part"`` (its name); ``"steps"``,
+            ``"iterations"`` (evaluations over all steps), ``"not_converged"`` (steps that missed
+            their tolerance) and ``"guard_uses"``.
+
+        Raises
+        ------
+        IndexError
+            There is no such replica.
+        """
         return self._core.status(whole(replica, "`replica`"))
 
     def energy(self, replica: int) -> Dict[str, float]:
-        """The energy book of a replica [J]."""
+        """Return the energy ledger of one replica.
+
+        Parameters
+        ----------
+        replica : int
+            Number of the replica, from 0.
+
+        Returns
+        -------
+        dict of str to float
+            The ledger [J], as `Stepper.energy`.
+
+        Raises
+        ------
+        IndexError
+            There is no such replica.
+        """
         return self._core.energy(whole(replica, "`replica`"))
 
     def certificate(self, replica: int) -> str:
-        """What that comes to: "holds", "conditional" or "violated"."""
+        """Return the verdict of the energy ledger of one replica.
+
+        Parameters
+        ----------
+        replica : int
+            Number of the replica, from 0.
+
+        Returns
+        -------
+        str
+            ``"holds"``, ``"conditional"`` or ``"violated"``.
+
+        Raises
+        ------
+        IndexError
+            There is no such replica.
+        """
         return self._core.certificate(whole(replica, "`replica`"))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Errors. Bad input gives all of its defects at once."""
+"""Errors and warnings."""
 
 from __future__ import annotations
 
@@ -7,37 +7,58 @@ from typing import List, Tuple
 
 
 class ConfigError(ValueError):
-    """A system or an option that cannot be used.
+    """A system or an option cannot be used.
 
-    ``issues`` holds every defect as ``(where, what)``, where being a JSON pointer into the scenario,
-    such as ``"/subsystems/0/parameters/mass_kg"``.
+    Attributes
+    ----------
+    issues : list of tuple of (str, str)
+        Every defect as a pair ``(where, what)``: a JSON pointer into the scenario, such as
+        ``"/subsystems/0/parameters/mass_kg"``, and a text.
     """
 
     issues: List[Tuple[str, str]] = []
 
 
 class UnknownName(KeyError):
-    """A name that stands for nothing. Its text is for people, several lines and all, where that of a
-    ``KeyError`` is in quotes."""
+    """A name stands for nothing; the message names the nearest one.
+
+    Unlike that of other `KeyError` s, its text is shown without quotes.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ScenarioWarning(UserWarning):
-    """What a system may say, but probably does not mean, such as shafts that are joined so that they turn
-    against each other. ``portwave validate`` notes the same."""
+    """A system is allowed but probably not what was meant.
+
+    One example are shafts that are joined so that they turn against each other.
+    ``portwave validate`` prints the same notes.
+    """
 
 
 class StepError(RuntimeError):
     """A step failed. The stepper keeps the state before it and stays usable.
 
-    ``part``: name of the part, "" for the network as a whole. ``step``: number of the step.
-    ``iteration``: inner iteration, -1 before the first. ``fault``: "not_converged", "not_finite",
-    "threw", "too_inaccurate", or "at_odds" where states violate a rigid joint. Of the part, as far as
-    known (else empty, and NaN): ``state`` before the step, ``inputs``, its external inputs, ``waves``,
-    those incident at its ports [sqrt(J)], and ``residual``, what was left of the equations of the
-    step as a share of their terms.
+    Attributes
+    ----------
+    part : str
+        Name of the part that failed; empty for the network as a whole.
+    step : int
+        Number of the step, from 0.
+    iteration : int
+        Inner iteration, from 0; -1: before the first one.
+    fault : str
+        ``"not_converged"``, ``"not_finite"``, ``"threw"``, ``"too_inaccurate"``, or ``"at_odds"``
+        where states violate a rigid joint.
+    state : list of float
+        States of the part before the step, in their units; empty where unknown.
+    inputs : list of float
+        External inputs of the part, in their units; empty where unknown.
+    waves : list of float
+        Incident waves at the ports of the part [sqrt(J)]; empty where unknown.
+    residual : float
+        Residual of the equations of the step, relative to their terms; NaN where unknown.
     """
 
     part: str = ""

@@ -1,4 +1,4 @@
-"""Types of parts and kinds of blocks of one's own, and what one does with many runs."""
+"""Types of parts and kinds of blocks from Python functions, and parameter sweeps."""
 
 from __future__ import annotations
 
@@ -30,25 +30,72 @@ def add_part_type(
     discrete_gradient: str = "gonzalez",
     summary: str = "A part from Python.",
 ) -> None:
-    """Adds a type of part whose energy is a Python function:
+    """Add a type of part that is defined by its energy in Python.
 
-        x' = (J - R) grad H(x) + G u,   y = G^T grad H(x).
+    The part obeys ``dx/dt = (J - R) grad H(x) + G u`` and ``y = G^T grad H(x)`` with n states x and
+    m inputs u: those of its ports, then external ones.
 
-    ``states``: ``(name, unit)`` of the n states. ``ports``: ``(name, domain, causality)``, the domain
-    being "translation", "rotation", "electrical", "hydraulic", ..., the causality what u is,
-    "effort_in" or "flow_in". ``inputs``: ``(name, unit)`` of external inputs, whose columns of G follow
-    those of the ports. ``energy(x)``: H [J]. ``gradient(x)``: n numbers. ``hessian(x)``: n x n, optional:
-    without it, differences of the gradient. J skew, R symmetric and positive semidefinite, n x n;
-    G n x m. ``discrete_gradient``: how a step of one stage takes the gradient so that the energy law is
-    exact. "gonzalez", from a few values; "mean_value", by 8 gradients along the step, exact where H is a
-    polynomial of degree 16 or less; "itoh_abe", by increments of H, of first order unless H is a sum of
-    functions of one state each.
+    Parameters
+    ----------
+    name : str
+        Name of the type. The name of a type that was added from Python before replaces that type
+        for systems that are made from then on.
+    states : sequence of (str, str)
+        Name and unit of each of the n states.
+    energy : callable
+        ``energy(x)`` is the stored energy H [J] at the states x (n,).
+    gradient : callable
+        ``gradient(x)`` is the gradient of H, n numbers.
+    J : (n, n) array_like
+        Skew-symmetric interconnection matrix.
+    G : (n, m) array_like
+        Input matrix, with the columns of the ports before those of `inputs`.
+    R : (n, n) array_like, optional
+        Symmetric, positive semidefinite dissipation matrix. Default: zeros.
+    ports : sequence of (str, str, str), optional
+        Name, domain and causality of each port. Domains are ``"translation"``, ``"rotation"``,
+        ``"electrical"``, ``"magnetic"``, ``"hydraulic"``, ``"thermal"`` and ``"generic"``. The
+        causality says what u is: ``"effort_in"`` or ``"flow_in"``.
+    inputs : sequence of (str, str), optional
+        Name and unit of each external input.
+    hessian : callable, optional
+        ``hessian(x)`` is the Hessian of H, (n, n). Default: differences of the gradient.
+    default_state : sequence of float, optional
+        The n initial states of parts that do not state theirs. Default: zeros.
+    discrete_gradient : {"gonzalez", "mean_value", "itoh_abe"}, optional
+        How a step of one stage takes the gradient so that the energy law holds exactly:
+        ``"gonzalez"`` from a few values; ``"mean_value"`` by 8 gradients along the step, exact where
+        H is a polynomial of degree 16 or less; ``"itoh_abe"`` by increments of H, of first order
+        unless H is a sum of functions of one state each. Default: ``"gonzalez"``.
+    summary : str, optional
+        One sentence about the type.
 
-    x and u are in the units that ``states``, ports and ``inputs`` have; time is in seconds. The functions
-    must be pure: the step calls them many times, from any thread, a few microseconds each. A part like
-    this is a hundred times slower than the like in C++; it is for trying things out. A type that was
-    added from Python before is put in its place, for systems that are made from then on.
-    Errors: ``ConfigError`` where matrices or gradient do not fit H, and for names that portwave has.
+    Raises
+    ------
+    ConfigError
+        The gradient does not fit H, J is not skew-symmetric, R is not positive semidefinite, or the
+        name is that of a type that portwave has.
+    ValueError
+        A matrix has another shape, or a domain, causality or discrete gradient is unknown.
+
+    Notes
+    -----
+    x and u are in the units of states, ports and inputs; time is in seconds. The functions must be
+    pure: a step calls them many times, from any thread, at a few microseconds each. Such a part is
+    about a hundred times slower than one in C++; it serves for trying things out.
+
+    Examples
+    --------
+    >>> from math import cos, sin
+    >>> pw.add_part_type(
+    ...     "unit_pendulum",
+    ...     states=[("angle", "rad"), ("momentum", "kg m^2/s")],
+    ...     ports=[("pivot", "rotation", "effort_in")],
+    ...     energy=lambda x: 0.5 * x[1] ** 2 + 9.81 * (1.0 - cos(x[0])),
+    ...     gradient=lambda x: [9.81 * sin(x[0]), x[1]],
+    ...     J=[[0, 1], [-1, 0]],
+    ...     G=[[0], [1]],
+    ... )
     """
     n = len(states)
     m = len(ports) + len(inputs)
@@ -85,23 +132,53 @@ def add_block_kind(
     numbers: Optional[Mapping[str, float]] = None,
     summary: str = "A block from Python.",
 ) -> None:
-    """Adds a kind of block whose law is a Python function: a controller, a filter, a reference.
+    """Add a kind of block whose law is a Python function: a controller, a filter, a reference.
 
-    Without ``state``: ``y = function(t, u)``. With the initial state: ``y, x_next = function(t, u, x)``.
-    t: time of the sample [s]. u, x: arrays [len(inputs)], [len(state)]. y: ``outputs`` numbers, or one
-    number. ``inputs``: keys by which systems name the signals, in the order of u. ``numbers``: keys and
-    defaults of numbers, which the function is given by name.
+    Parameters
+    ----------
+    name : str
+        Name of the kind. The name of a kind that was added from Python before replaces that kind
+        for systems that are made from then on.
+    function : callable
+        The law: ``y = function(t, u)`` or, with `state`, ``y, x_next = function(t, u, x)``. t is the
+        time of the sample [s]; u (m,) and x (n,) are copies of the inputs and the state; y holds
+        `outputs` numbers, or is one number. `numbers` are passed by name.
+    inputs : sequence of str, optional
+        Keys by which systems name the m input signals, in the order of u.
+    outputs : int, optional
+        Number of outputs. Default: 1.
+    state : sequence of float, optional
+        Initial state of the block, n numbers. Default: no state.
+    numbers : mapping of str to float, optional
+        Keys of further numbers and their defaults.
+    summary : str, optional
+        One sentence about the kind.
 
-        pw.add_block_kind("my_law", lambda t, u, gain: gain * (u[0] - u[1]),
-                          inputs=["target", "angle"], numbers={"gain": 30.0})
-        system.add_block("law", "my_law", target=1.0, angle="load.angle", gain=20.0, every=10)
+    Raises
+    ------
+    ConfigError
+        The name is that of a kind that portwave has, or a key cannot be used.
+    ValueError
+        `state` has a number that is not finite.
 
-    The function is called once per sample, and again where a step failed. All that it remembers must
-    be in x: snapshots, clones and replicas have their own x, and a run that goes back repeats bit by
-    bit. An exception ends the step (``StepError``, its ``__cause__``), and the state is that before
-    it. The name may be that of a kind that was added from Python before; systems that are made from
-    then on have the new one.
-    Errors: ``ConfigError``.
+    Notes
+    -----
+    The function is called once per sample, and again where a step failed. It must keep all its
+    memory in x: each clone, replica and snapshot has its own x, so that a run that returns to a
+    snapshot repeats bit by bit. An exception ends the step (`StepError`, with the exception as its
+    ``__cause__``) and leaves the state before it.
+
+    Examples
+    --------
+    >>> pw.add_block_kind(
+    ...     "proportional",
+    ...     lambda t, u, gain: gain * (u[0] - u[1]),
+    ...     inputs=["target", "angle"],
+    ...     numbers={"gain": 30.0},
+    ... )
+    >>> system = pw.System.from_file("examples/embedding/servo.json")
+    >>> system.add_block("law", "proportional", target=1.0, angle="load.angle", gain=20.0, every=10)
+    <portwave.System 'servo': 4 parts>
     """
     own = {key: number(value, key) for key, value in (numbers or {}).items()}
     start = as_floats(list(state), (None,), "n", "state").tolist()
@@ -118,11 +195,35 @@ def sweep(
     observe: Optional[Sequence[str]] = None,
     every: int = 1,
 ) -> List[Tuple[Dict[str, Any], Result]]:
-    """Runs a system for every combination of values of JSON pointers into its scenario:
+    """Run a system for every combination of values.
 
-        sweep(system, {"/subsystems/0/parameters/mass_kg": [1, 2, 4]}, until=5, observe=["m.position"])
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    values : mapping of str to iterable
+        Values to combine, by JSON pointer into the scenario.
+    until, observe, every : optional
+        As for `Stepper.record`.
 
-    Returns the settings and the result of each, in the order of the combinations.
+    Returns
+    -------
+    list of (dict, Result)
+        The overrides and the result of each run; the values of the last pointer vary fastest.
+
+    Raises
+    ------
+    ConfigError
+        A combination has defects.
+    StepError
+        A step of a run failed.
+
+    Examples
+    --------
+    >>> mass = "/subsystems/0/parameters/mass_kg"
+    >>> runs = pw.sweep("examples/two_oscillators.json", {mass: [1, 2, 4]}, until=1.0)
+    >>> [overrides[mass] for overrides, result in runs]
+    [1, 2, 4]
     """
     from itertools import product
 
@@ -130,7 +231,7 @@ def sweep(
     keys = list(values)
     out = []
     for combination in product(*(list(values[key]) for key in keys)):
-        settings = dict(zip(keys, combination))
-        stepper = Stepper(own, set=settings)
-        out.append((settings, stepper.run(until, observe=observe, every=every)))
+        overrides = dict(zip(keys, combination))
+        stepper = Stepper(own, overrides=overrides)
+        out.append((overrides, stepper.record(until, observe=observe, every=every)))
     return out

@@ -1,4 +1,4 @@
-"""A system under way: step it, set its inputs, read it, go back."""
+"""The stepper: advance a system, set its inputs, read its quantities, return to earlier states."""
 
 from __future__ import annotations
 
@@ -20,15 +20,53 @@ from .system import System, pointers, scenario_of
 
 
 class Stepper:
-    """Steps a system.
+    """Advance one system in macro-steps.
 
-    ``stepper["load.angle"]`` reads a quantity: a state ``"part.state"``, ``"part.port.effort"`` or
-    ``".flow"`` (means over the last step), ``"part.storage"`` [J] or a signal.
-    ``stepper["supply.effort"] = 3.0`` sets an input that is ``"settable"``, for the steps to come.
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    threads : int, optional
+        Number of threads. Results do not depend on it. Default: 1.
+    certify : bool, optional
+        Whether to keep the energy ledger, on which `energy` and `certificate` rest. Default: True.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer, such as ``{"/time/step_s": 1e-3}``, that replace those of the
+        scenario, as ``portwave run --set`` does.
 
-    The interpreter's lock is released while it steps; Ctrl-C ends a run after the step that it is at.
-    One thread at a time may use a stepper (``RuntimeError`` where two do); different ones run side by
-    side. A snapshot can be pickled, for a process of the same version of portwave.
+    Raises
+    ------
+    ConfigError
+        The system has defects; its `issues` lists all of them.
+
+    Warns
+    -----
+    ScenarioWarning
+        The system is allowed but probably not what was meant, for example because shafts turn
+        against each other.
+
+    See Also
+    --------
+    Ensemble : Thousands of replicas of one system.
+
+    Notes
+    -----
+    ``stepper[name]`` reads a quantity in its unit: a state ``"part.state"``, ``"part.port.effort"``
+    or ``"part.port.flow"`` (means over the last step), ``"part.storage"`` [J], a signal, or a
+    settable input. ``stepper[name] = value`` sets an input of the kind ``"settable"`` for the
+    following steps.
+
+    The interpreter's lock is released during steps, and Ctrl-C ends a run after the current step.
+    One thread at a time may use a stepper (else ``RuntimeError``); different steppers run side by
+    side.
+
+    Examples
+    --------
+    >>> stepper = pw.Stepper("examples/embedding/servo.json")
+    >>> stepper["supply.effort"] = 12.0  # V
+    >>> stepper.step(1000)
+    >>> round(stepper["motor.speed"])  # rad/s
+    240
     """
 
     def __init__(
@@ -37,53 +75,74 @@ class Stepper:
         *,
         threads: int = 1,
         certify: bool = True,
-        set: Optional[Mapping[str, Any]] = None,
+        overrides: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        """``system``: a ``System``, a scenario as a dictionary, or the path of a scenario file.
-        ``threads``: results do not depend on it. ``certify``: keep the energy book. ``set``: JSON
-        pointers and values, as ``--set`` of the program. Errors: ``ConfigError`` with all defects. What is
-        allowed but probably not meant, such as shafts that turn against each other, is a
-        ``ScenarioWarning``.
-        """
         own = scenario_of(system)
         self._core = _portwave.Stepper(
             own.to_json(),
             str(own.folder),
-            list(pointers(set or {})),
+            list(pointers(overrides or {})),
             whole(threads, "`threads`"),
             flag(certify, "`certify`"),
         )
-        warn_of(self._core.notes)
+        issue_warnings(self._core.notes)
         self._inputs: Dict[str, int] = {
             name: i for i, name in enumerate(self._core.input_names)
         }
         self._quantities: Dict[str, int] = {}
-        # The shortest way for the loops of users.
-        self.step = self._core.step
 
-    # What `self.step` is, for readers and type checkers.
-    step: Callable[[], None]
-    """One step, all or nothing. Errors: ``StepError``."""
+    def step(self, steps: int = 1) -> None:
+        """Advance by macro-steps of the scenario's size.
+
+        Each step is all or nothing: where one fails, the state before it stands.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Number of steps, from 0 to 2**53. Default: 1.
+
+        Raises
+        ------
+        StepError
+            A step failed.
+        """
+        self._core.step(whole(steps, "`steps`"))
 
     def step_by(self, step_s: float) -> None:
-        """One step of another size [s]."""
+        """Advance by one macro-step of another size.
+
+        Parameters
+        ----------
+        step_s : float
+            Size of the step [s], finite and > 0.
+
+        Raises
+        ------
+        StepError
+            The step failed.
+        """
         self._core.step_by(number(step_s, "the step"))
 
     def run_until(self, time_s: float) -> None:
-        """Steps until it is ``time_s`` [s]; the last step is shorter if need be."""
+        """Advance to a given time.
+
+        Parameters
+        ----------
+        time_s : float
+            Simulated time to reach [s]; the last step is shortened to end there. Nothing happens
+            where the stepper is already there or beyond.
+
+        Raises
+        ------
+        StepError
+            A step failed.
+        """
         time_s = number(time_s, "the time to run to")
         if not math.isfinite(time_s):
             raise ValueError(f"the time to run to must be finite, got {time_s}")
         self._core.run_until(time_s)
 
-    def advance(self, steps: int) -> None:
-        """So many steps."""
-        steps = whole(steps, "`steps`")
-        if steps < 0:
-            raise ValueError(f"`steps` must be at least 0, got {steps}")
-        self._core.run(steps)
-
-    def run(
+    def record(
         self,
         until: Optional[float] = None,
         *,
@@ -92,45 +151,86 @@ class Stepper:
         every: int = 1,
         progress: bool = False,
     ) -> Result:
-        """Steps and records: a row now, and one after every ``every``-th step.
+        """Advance and record quantities.
 
-        ``until`` [s], or ``steps``, or neither: to the end that the scenario names. ``observe``: names
-        as for reading, else those of the scenario. ``progress``: a bar by tqdm, if it is installed.
+        Parameters
+        ----------
+        until : float, optional
+            Simulated time to reach [s]. Default: the end that the scenario names.
+        steps : int, optional
+            Number of macro-steps, in place of `until`.
+        observe : sequence of str, optional
+            Names of the quantities to record, as for reading. Default: those of the scenario.
+        every : int, optional
+            Number of steps between two recorded points. Default: 1.
+        progress : bool, optional
+            Whether to show a progress bar, where tqdm is installed. Default: False.
+
+        Returns
+        -------
+        Result
+            The present point and one after every `every`-th step.
+
+        Raises
+        ------
+        StepError
+            A step failed.
+        UnknownName
+            A name in `observe` stands for nothing.
         """
         if until is not None and steps is not None:
             raise ValueError("give `until` or `steps`, not both")
         steps = None if steps is None else whole(steps, "`steps`")
         until = None if until is None else number(until, "`until`")
         every = whole(every, "`every`")
-        if steps is not None and steps < 0:
-            raise ValueError(f"`steps` must be at least 0, got {steps}")
         if until is not None and not math.isfinite(until):
             raise ValueError(f"`until` must be finite, got {until}")
-        if every < 1:
-            raise ValueError(f"`every` must be at least 1, got {every}")
         names = self._core.observables if observe is None else observe
         indices = self._indices(names)
         end_s = self._core.end_s if until is None else until
         tell, done = _progress_bar(progress, self.time_s, end_s if steps is None else None)
         try:
-            table = self._core.record(
-                -1 if steps is None else steps, end_s, indices, every, tell
-            )
+            table = self._core.record(steps, end_s, indices, every, tell)
         finally:
             done()
-        units = [self._core.unit(i) for i in indices]
-        result = Result(
-            table, list(names), units, self.energy, self.certificate, self.starts_at_odds
+        return Result(
+            t=np.ascontiguousarray(table[:, 0]),
+            y=np.ascontiguousarray(table[:, 1:].T),
+            names=names,
+            units=[self._core.unit(i) for i in indices],
+            shortcomings=self._core.shortcomings,
+            energy=self.energy,
+            certificate=self.certificate,
+            coupling=self.coupling,
+            resolution=self.resolution,
+            starts_at_odds=self.starts_at_odds,
         )
-        result.coupling = self.coupling
-        result.resolution = self.resolution
-        result.all_well = self.all_well
-        return result
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
-        """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``; [T] where
-        there is one. Returns the quantities after each step, shape [T, k]. Errors: ``ValueError`` for
-        another shape, or a number that is not finite, before the first step."""
+        """Advance under a sequence of inputs and return quantities.
+
+        Parameters
+        ----------
+        inputs : (T, m) array_like
+            Values of the m settable inputs in the order of `input_names`, one row per step, each
+            held over its step. Shape (T,) will do where m is 1.
+        observe : sequence of str
+            Names of the k quantities to return.
+
+        Returns
+        -------
+        (T, k) ndarray
+            The quantities after each step, in their units.
+
+        Raises
+        ------
+        ValueError
+            `inputs` has another shape or a number that is not finite; no step was made.
+        StepError
+            A step failed.
+        UnknownName
+            A name in `observe` stands for nothing.
+        """
         m = len(self._inputs)
         # A column may come without its second dimension.
         shape = (None,) if m == 1 and dimensions(inputs) == 1 else (None, m)
@@ -142,7 +242,23 @@ class Stepper:
         return np.array([self.find(name) for name in names], dtype=np.int32)
 
     def find(self, name: str) -> int:
-        """Number of a quantity, for ``read``. Errors: ``KeyError`` with the nearest name."""
+        """Resolve the name of a quantity once, for fast reading in a loop.
+
+        Parameters
+        ----------
+        name : str
+            Name of the quantity, such as ``"load.angle"``.
+
+        Returns
+        -------
+        int
+            Number of the quantity, for `read`.
+
+        Raises
+        ------
+        UnknownName
+            The name stands for nothing; the message names the nearest one.
+        """
         found = self._quantities.get(name)
         if found is None:
             try:
@@ -152,16 +268,34 @@ class Stepper:
         return found
 
     def read(self, quantity: int) -> float:
-        """A quantity by its number, without a search."""
+        """Read a quantity by its number.
+
+        Parameters
+        ----------
+        quantity : int
+            Number of the quantity, from `find`.
+
+        Returns
+        -------
+        float
+            Its present value, in its unit.
+
+        Raises
+        ------
+        IndexError
+            `find` has not returned this number.
+        """
         return self._core.read(whole(quantity, "the number of a quantity"))
 
     def __getitem__(self, name: str) -> float:
+        """Read a quantity or a settable input by name, in its unit."""
         slot = self._inputs.get(name)
         if slot is not None:
-            return self._core.input(slot)
+            return self._core.read_input(slot)
         return self._core.read(self.find(name))
 
     def __setitem__(self, name: str, value: float) -> None:
+        """Set a settable input for the following steps, in its unit."""
         slot = self._inputs.get(name)
         if slot is None:
             known = ", ".join(self._inputs) or "none"
@@ -169,33 +303,82 @@ class Stepper:
         self._core.set_input(slot, number(value, name))
 
     def set_inputs(self, values: Any) -> None:
-        """All settable inputs at once, in the order of ``input_names``."""
+        """Set all settable inputs for the following steps.
+
+        Parameters
+        ----------
+        values : (m,) array_like
+            Finite values in the order of `input_names`, in their units.
+
+        Raises
+        ------
+        ValueError
+            `values` has another shape or a number that is not finite; nothing has changed.
+        """
         self._core.set_inputs(as_floats(values, (len(self._inputs),), "m", "inputs"))
 
     def unit(self, name: str) -> str:
-        """Unit of a quantity, such as ``"rad/s"``."""
+        """Return the unit of a quantity.
+
+        Parameters
+        ----------
+        name : str
+            Name of the quantity, such as ``"load.speed"``.
+
+        Returns
+        -------
+        str
+            Its unit, such as ``"rad/s"``; empty for a pure number.
+
+        Raises
+        ------
+        UnknownName
+            The name stands for nothing.
+        """
         return self._core.unit(self.find(name))
 
     def state(self, part: str) -> Floats:
-        """The state of a part, in its units, without a copy: what it shows is good until the next
-        step. It keeps the memory that it shows. Of a part that is cut into pieces it is a copy."""
+        """Return the state of one part.
+
+        Parameters
+        ----------
+        part : str
+            Name of the part.
+
+        Returns
+        -------
+        (n,) ndarray
+            Its states, in their units. The array is a read-only view that is valid until the next
+            step and keeps its memory alive; for a part that is cut into pieces it is a copy.
+
+        Raises
+        ------
+        UnknownName
+            There is no such part.
+        """
         try:
             return self._core.state(part)
         except IndexError as error:
             raise UnknownName(str(error)) from None
 
     def states(self) -> Floats:
-        """All states, in the order of ``state_names``; a copy."""
+        """Return the states of all parts.
+
+        Returns
+        -------
+        (n,) ndarray
+            A copy, in the order of `state_names`, in the units of the states.
+        """
         return self._core.states()
 
     @property
     def state_names(self) -> List[str]:
-        """ "part.state", for ``states``."""
+        """Names ``"part.state"`` of the n states, in the order of `states`."""
         return self._core.state_names
 
     @property
     def input_names(self) -> List[str]:
-        """Settable inputs, for ``set_inputs`` and ``rollout``."""
+        """Names of the m settable inputs, in the order of `set_inputs` and `rollout`."""
         return list(self._inputs)
 
     @property
@@ -205,74 +388,147 @@ class Stepper:
 
     @property
     def step_index(self) -> int:
-        """Steps made."""
+        """Number of macro-steps made."""
         return self._core.step_index
 
     @property
     def energy(self) -> Dict[str, float]:
-        """The energy book of the run [J]: final - initial = supplied - dissipated - mismatch."""
+        """Energy ledger of the run [J].
+
+        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding; ``tank_J``
+        is what the passivity guard holds in reserve.
+        """
         return self._core.energy
 
     @property
     def certificate(self) -> str:
-        """What the energy book comes to: "holds", "conditional" or "violated"."""
+        """Verdict of the energy ledger: ``"holds"``, ``"conditional"`` or ``"violated"``."""
         return self._core.certificate
 
     @property
     def coupling(self) -> Dict[str, Any]:
-        """How well the parts agreed: ``"poor"``, where more than 5 % of the energy that was moved went astray
-        (``"mismatch_share"``, ``"moved_J"``); and for methods without a tolerance ``"largest_residual"``."""
+        """How well the parts agree.
+
+        ``"poor"`` (bool) is True where more than 5 % of the moved energy went astray between the
+        parts. ``"mismatch_share"`` is that share, ``"moved_J"`` the moved energy [J], and
+        ``"largest_residual"`` the largest residual of methods without a tolerance.
+        """
         return self._core.coupling
 
     @property
     def starts_at_odds(self) -> Optional[Dict[str, Any]]:
-        """With ``"start": "as_given"``: how often states that violate a rigid joint were stepped as they
-        were (``"count"``), when first (``"first_s"``), and which (``"first"``). None: never."""
+        """Steps that started from states which violate a rigid joint; None: no step did.
+
+        Such steps are made with ``"start": "as_given"`` only. ``"count"`` is their number,
+        ``"first_s"`` the time of the first one [s], and ``"first"`` describes its states.
+        """
         return self._core.starts_at_odds
 
     @property
     def resolution(self) -> Optional[Dict[str, Any]]:
-        """The worst that was seen of motion that the steps do not resolve: its ``"kind"``, ``"part"``,
-        ``"port"``, ``"share"`` of all motion there, ``"h_lambda"`` and ``"step"``. None: nothing was."""
+        """Worst motion that the steps do not resolve; None: they resolve all of it.
+
+        The keys are ``"kind"``, ``"part"``, ``"port"``, ``"share"`` (of all motion there),
+        ``"h_lambda"`` (step size times the fastest rate there) and ``"step"`` (its number).
+        """
         return self._core.resolution
 
     @property
     def all_well(self) -> bool:
-        """Whether ``portwave run --strict`` would exit with 0."""
-        return self._core.all_well
+        """Whether every check of the run holds, as ``portwave run --strict`` requires."""
+        return not self._core.shortcomings
 
     @property
     def report(self) -> Dict[str, Any]:
-        """Of the last step: its size [s], inner iterations, residual, and whether it converged."""
+        """Report of the last step.
+
+        The keys are ``"step_s"`` (its size [s]), ``"iterations"`` (inner iterations),
+        ``"residual"``, ``"converged"``, ``"rejected_steps"`` (attempts before it) and
+        ``"stored_J"`` (energy stored after it [J]).
+        """
         return self._core.report
 
     @property
     def method(self) -> str:
-        """The method that was chosen, and why."""
+        """The chosen coupling method, and the reason for the choice."""
         return self._core.method
 
     def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:
-        """Changes a number of a part between steps, ``"load.inertia_kgm2"`` or
-        ``"arm.masses_kg[1]"``, in its unit. States go on; what is stored more counts as supplied.
-        ``tune``: choose impedances anew, where it changes by much.
-        Errors: ``KeyError``; ``ConfigError`` where the number is not allowed."""
+        """Change a parameter of a part between two steps.
+
+        The states stay. The change of the stored energy counts as supplied, so the ledger still
+        closes. Snapshots from before the change no longer fit.
+
+        Parameters
+        ----------
+        path : str
+            Name of the parameter, such as ``"load.inertia_kgm2"`` or ``"arm.masses_kg[1]"``.
+        value : float
+            Its new value, in its unit.
+        tune : bool, optional
+            Whether to choose the wave impedances again; worthwhile after a large change.
+            Default: False.
+
+        Raises
+        ------
+        UnknownName
+            There is no such parameter.
+        ConfigError
+            The value is not allowed.
+        """
         try:
             self._core.set_parameter(path, number(value, path))
         except IndexError as error:
             raise UnknownName(str(error)) from None
         if flag(tune, "`tune`"):
-            self._core.tune_anew()
+            self._core.retune()
 
     def parameter(self, path: str) -> float:
-        """Such a number as it is at present."""
+        """Return the present value of a parameter.
+
+        Parameters
+        ----------
+        path : str
+            Name of the parameter, such as ``"load.inertia_kgm2"``.
+
+        Returns
+        -------
+        float
+            Its value, in its unit.
+
+        Raises
+        ------
+        UnknownName
+            There is no such parameter.
+        """
         try:
             return self._core.parameter(path)
         except IndexError as error:
             raise UnknownName(str(error)) from None
 
     def linearise(self, outputs: Sequence[str] = ()) -> Linearisation:
-        """The system where the run has come to: A, B, C, D for the design of controllers.
-        ``outputs``: states, efforts and flows by name; inputs are the settable ones."""
+        """Linearise the system about its present state.
+
+        Parameters
+        ----------
+        outputs : sequence of str, optional
+            Names of the outputs: states, efforts and flows. Default: none. The inputs are the
+            settable ones.
+
+        Returns
+        -------
+        Linearisation
+            The matrices E, A, B, C and D, with the names of states, inputs and outputs.
+
+        Raises
+        ------
+        UnknownName
+            A name in `outputs` stands for nothing.
+        ValueError
+            An output is neither a state nor an effort or flow, or a part cannot be linearised.
+        RuntimeError
+            Efforts and flows at the present state cannot be determined.
+        """
         _refuse_text(outputs)
         try:
             return Linearisation(self._core.linearise(list(outputs)), list(outputs))
@@ -280,39 +536,67 @@ class Stepper:
             raise UnknownName(str(error)) from None
 
     def snapshot(self, into: Optional[Snapshot] = None) -> Snapshot:
-        """The run as it stands. ``into``: a snapshot whose memory is used again."""
+        """Save the complete state of the run.
+
+        Parameters
+        ----------
+        into : Snapshot, optional
+            A snapshot to overwrite, whose memory is reused. Default: a new one.
+
+        Returns
+        -------
+        Snapshot
+            The state, for `restore`.
+        """
         out = Snapshot() if into is None else into
         self._core.snapshot(out)
         return out
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Goes back to a snapshot; what follows is then the same bit by bit.
-        Errors: ``ValueError`` where it is of another system, other parameters or other options, which
-        it names, or is no state of a run; nothing has changed then."""
+        """Return to a saved state; the run then continues bit by bit as it did from there.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            A state of this stepper, of a clone, or of a stepper of the same system and options.
+
+        Raises
+        ------
+        ValueError
+            The snapshot is empty, or belongs to another system, other parameters or other options,
+            which the message names; nothing has changed.
+        """
         self._core.restore(snapshot)
 
     def clone(self) -> "Stepper":
-        """Another stepper in the same state."""
+        """Create an independent stepper with the same state and time.
+
+        Returns
+        -------
+        Stepper
+            The clone. To try out many futures, restoring one snapshot is cheaper.
+        """
         out = Stepper.__new__(Stepper)
         out._core = self._core.clone()
         out._inputs = dict(self._inputs)
         out._quantities = dict(self._quantities)
-        out.step = out._core.step
         return out
 
     def __repr__(self) -> str:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
 
 
-def warn_of(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
-    """Raises what a system may say, but probably does not mean, as warnings: of the caller's caller, or of who
-    is ``level`` calls away."""
+def issue_warnings(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
+    """Issue a `ScenarioWarning` for each note on a system.
+
+    The warning points at the code ``level`` calls away: by default the caller of the caller.
+    """
     for where, what in notes:
         warnings.warn(f"{where}: {what}", ScenarioWarning, stacklevel=level)
 
 
 def _refuse_text(names: Sequence[str]) -> None:
-    """One name in place of a list of them would be taken for its letters."""
+    """Refuse one name in place of a list of names, which would be split into its letters."""
     if isinstance(names, str):
         raise TypeError(f"names of quantities are a list: [{names!r}]")
 

@@ -1,17 +1,18 @@
 """Studies: many runs of one system, as tables.
 
-    table = portwave.study.order("chain.json", [0.01, 0.005, 0.0025])
-    table["error"]           # NumPy array
-    table.to_pandas()
-    table.plot()
+They are the studies of ``portwave study``, described in docs/reference/studies.md. Ctrl-C ends a
+study between two runs. A run that fails is a row whose ``failure`` gives the reason.
 
-They are those of ``portwave study``, described in docs/reference/studies.md. The system is given as to
-a ``Stepper``; ``set``: JSON pointers and values. Ctrl-C ends a study between its runs. Errors:
-``ConfigError`` with all defects; a run that fails is a row, with the reason in its ``failure``.
+Examples
+--------
+>>> table = pw.study.order("examples/msd_singlerate.json", [1 / 128, 1 / 256], repeat=1)
+>>> table.where(method="strang")["error"].shape
+(2,)
 """
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from . import _portwave
 from .arrays import flag, number, whole
 from .errors import UnknownName
-from .stepper import warn_of
+from .stepper import issue_warnings
 from .system import System, pointers, scenario_of
 
 Given = Union[System, Mapping[str, Any], str, "os.PathLike[str]"]
@@ -31,10 +32,36 @@ __all__ = ["Table", "budget", "iterations", "order", "rate", "scaling", "toleran
 
 
 class Table:
-    """Rows of a study.
+    """The table of a study.
 
-    ``rows``: dictionaries. ``names``: of the columns. ``facts``: what holds for all rows, such as
-    ``"reference"``. ``table["error"]``: a column as an array, NaN where there is no number.
+    Parameters
+    ----------
+    rows : sequence of dict
+        The rows, by name of the column; all have the same names.
+    facts : mapping
+        What holds for all rows.
+    x : str
+        The column that `plot` draws over.
+    y : sequence of str
+        The columns that `plot` draws by default.
+    by : sequence of str, optional
+        Columns that tell the lines of a plot apart. Default: one line.
+    log : {"xy", "x", "y", ""}, optional
+        The logarithmic axes of a plot. Default: both.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The rows, by name of the column.
+    names : list of str
+        Names of the columns.
+    facts : dict
+        What holds for all rows, such as ``"reference"``.
+
+    Notes
+    -----
+    ``table[name]`` is a column as an array, with NaN where a row has no number. Iterating over a
+    table gives its rows.
     """
 
     def __init__(
@@ -47,7 +74,6 @@ class Table:
         by: Sequence[str] = (),
         log: str = "xy",
     ) -> None:
-        """``x``, ``y``, ``by``, ``log``: what ``plot`` shows."""
         self.rows: List[Row] = [dict(row) for row in rows]
         self.facts: Dict[str, Any] = dict(facts)
         self.names: List[str] = list(self.rows[0]) if self.rows else []
@@ -60,6 +86,7 @@ class Table:
         return iter(self.rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column as an array, one entry per row."""
         if name not in self.names:
             raise UnknownName(f"there is no column {name!r}; there are: {', '.join(self.names)}")
         values = [row[name] for row in self.rows]
@@ -68,9 +95,25 @@ class Table:
         return np.array(values, dtype=object)
 
     def where(self, **wanted: Any) -> "Table":
-        """The rows with these values: ``table.where(method="strang")``."""
+        """Select rows.
+
+        Parameters
+        ----------
+        **wanted
+            Values by name of the column, such as ``method="strang"``.
+
+        Returns
+        -------
+        Table
+            The rows that have all these values.
+
+        Raises
+        ------
+        UnknownName
+            There is no such column.
+        """
         for name in wanted:
-            self[name]  # says what is there
+            self[name]  # raises where there is no such column
         rows = [row for row in self.rows if all(row[n] == value for n, value in wanted.items())]
         out = Table(rows, self.facts, x=self._x, y=self._y, by=self._by, log=self._log)
         out.names = self.names
@@ -78,11 +121,17 @@ class Table:
 
     @property
     def failures(self) -> List[str]:
-        """Why rows have no numbers, of those that have none."""
+        """The reasons of the runs that failed."""
         return [row["failure"] for row in self.rows if row.get("failure")]
 
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``, a row for each; ``facts`` are its ``attrs``."""
+    def to_dataframe(self) -> Any:
+        """Convert the table to a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The same rows and columns, with `facts` in its ``attrs``.
+        """
         import pandas
 
         frame = pandas.DataFrame.from_records(self.rows, columns=self.names)
@@ -90,8 +139,20 @@ class Table:
         return frame
 
     def plot(self, y: Optional[Sequence[str]] = None, *, axes: Any = None) -> Any:
-        """Draws columns by matplotlib, a line for each method and the like. Returns the axes.
-        ``y``: columns in place of the usual ones."""
+        """Draw columns by matplotlib, one line for each method or other kind of row.
+
+        Parameters
+        ----------
+        y : sequence of str, optional
+            Names of the columns to draw. Default: those that the study is about.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw. Default: a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         import matplotlib.pyplot as plt
 
         if axes is None:
@@ -129,7 +190,7 @@ class Table:
 
 
 def _label(column: str) -> str:
-    """ "step_s" is a step in seconds."""
+    """Return the label of a column: "step_s" is "step [s]"."""
     for ending, unit in (("_s", "s"), ("_J", "J")):
         if column.endswith(ending):
             return f"{column[: -len(ending)].replace('_', ' ')} [{unit}]"
@@ -144,11 +205,23 @@ def _numbers(values: Sequence[float], name: str) -> List[float]:
     return [number(value, f"a number of {name}") for value in values]
 
 
-def _given(system: Given, changes: Optional[Mapping[str, Any]]) -> Tuple[str, str, List[Tuple[str, str]]]:
+def _given(
+    system: Given, overrides: Optional[Mapping[str, Any]]
+) -> Tuple[str, str, List[Tuple[str, str]]]:
     own = scenario_of(system)
-    given = own.to_json(), str(own.folder), pointers(changes or {})
-    warn_of(_portwave.scenario_notes(*given), 4)
+    given = own.to_json(), str(own.folder), pointers(overrides or {})
+    issue_warnings(_portwave.scenario_notes(*given), 4)
     return given
+
+
+def _read(text: str) -> Tuple[List[Row], Row]:
+    """Return the rows of a study and the facts that hold for all of them, from its JSON."""
+    out = json.loads(text)
+    rows, facts = (out, {}) if isinstance(out, list) else (out.pop("rows", []), out)
+    for row in rows:
+        if "failure" in row:
+            row["failure"] = row["failure"] or ""
+    return rows, facts
 
 
 def budget(
@@ -159,17 +232,41 @@ def budget(
     impedances: Sequence[str] = (),
     guard: Sequence[bool] = (),
     threads: int = 1,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """The error that a budget of inner iterations leaves, against the monolithic reference.
+    """Compare budgets of inner iterations with the monolithic reference.
 
-    ``budgets``: inner iterations per step, a run for each. ``methods``: such as "peaceman-rachford",
-    ``impedances``: such as "matched", ``guard``: with or without; empty: as the system says. Columns:
-    ``iterations``, ``method``, ``impedance``, ``guard``, ``rms``, ``max`` and ``final`` (distances of
-    the observed states, in their units), ``max_passivity_residual_J`` [J], ``guard_steps``,
-    ``status``, ``failure``."""
-    rows = _portwave.study_budget(
-        *_given(system, set),
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    budgets : sequence of int, optional
+        Inner iterations per step, one run for each. Default: 0, 3, 8, 20, 35, 50.
+    methods : sequence of str, optional
+        Methods to compare, such as ``"peaceman-rachford"``. Default: that of the system.
+    impedances : sequence of str, optional
+        Rules of impedances to compare, such as ``"matched"``. Default: that of the system.
+    guard : sequence of bool, optional
+        Runs with and without the passivity guard. Default: as the system says.
+    threads : int, optional
+        Number of threads. Default: 1.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``iterations``, ``method``, ``impedance``, ``guard``, ``rms``, ``max`` and ``final``
+        (distances of the observed states, in their units), ``max_passivity_residual_J`` [J],
+        ``guard_steps``, ``status``, ``failure``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
+    out = _portwave.study_budget(
+        *_given(system, overrides),
         _wholes(budgets, "`budgets`"),
         list(methods),
         list(impedances),
@@ -177,7 +274,7 @@ def budget(
         whole(threads, "`threads`"),
     )
     return Table(
-        rows, {}, x="iterations", y=["rms"], by=["method", "impedance", "guard"], log="y"
+        *_read(out), x="iterations", y=["rms"], by=["method", "impedance", "guard"], log="y"
     )
 
 
@@ -188,23 +285,46 @@ def order(
     methods: Optional[Sequence[str]] = None,
     repeat: int = 3,
     threads: int = 1,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Errors, observed orders and times of methods for a linear system, by step size.
+    """Measure errors, orders and times of methods for a linear system, by step size.
 
-    ``steps_s``: step sizes [s], each dividing the end time. ``methods``: such as ["strang"]; None: the
-    system's, and Strang splitting where it applies; the midpoint rule takes part anyway. ``repeat``:
-    runs of each row, the fastest counts. Columns: ``method``, ``step_s`` [s], ``steps``, ``error``
-    (Euclidean norm over all states at the end), ``order``, ``operations``, ``operations_sparse``,
-    ``time_s`` [s], ``failure``. Facts: ``states``, ``end_s`` [s], ``reference``, ``equal_error``."""
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    steps_s : sequence of float
+        Step sizes [s], each of which divides the end time.
+    methods : sequence of str, optional
+        Methods to compare, such as ``["strang"]``; the midpoint rule is always added. Default: that
+        of the system, and Strang splitting where it applies.
+    repeat : int, optional
+        Number of runs per row, of which the fastest counts. Default: 3.
+    threads : int, optional
+        Number of threads. Default: 1.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``method``, ``step_s`` [s], ``steps``, ``error`` (Euclidean norm over all states at
+        the end), ``order``, ``operations``, ``operations_sparse``, ``time_s`` [s], ``failure``.
+        Facts: ``states``, ``end_s`` [s], ``reference``, ``equal_error``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
     out = _portwave.study_order(
-        *_given(system, set),
+        *_given(system, overrides),
         _numbers(steps_s, "`steps_s`"),
         None if methods is None else list(methods),
         whole(repeat, "`repeat`"),
         whole(threads, "`threads`"),
     )
-    return Table(out.pop("rows"), out, x="step_s", y=["error"], by=["method"])
+    return Table(*_read(out), x="step_s", y=["error"], by=["method"])
 
 
 def rate(
@@ -212,16 +332,49 @@ def rate(
     *,
     steps: int = 20,
     limit: int = 100,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Predicted and observed contraction of the inner iteration per evaluation, for every rule of
-    impedances.
+    """Compare predicted and observed contraction for every rule of impedances.
 
-    ``steps``: macro-steps to observe. ``limit``: evaluations of one step. Columns: ``impedance``,
-    ``method``, ``relaxation``, ``predicted``, ``observed`` and ``worst`` (factors, 0 to 1),
-    ``predicted_evaluations`` and ``observed_evaluations`` (to reduce the residual by 1e-10),
-    ``not_converged`` (steps), ``failure``."""
-    rows = _portwave.study_rate(*_given(system, set), whole(steps, "`steps`"), whole(limit, "`limit`"))
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    steps : int, optional
+        Number of macro-steps to observe. Default: 20.
+    limit : int, optional
+        Largest number of evaluations in one step. Default: 100.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``impedance``, ``method``, ``relaxation``, ``predicted``, ``observed`` and ``worst``
+        (factors per evaluation, 0 to 1), ``predicted_evaluations`` and ``observed_evaluations`` (to
+        reduce the residual by 1e-10), ``not_converged`` (steps), ``failure``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
+    found, _ = _read(
+        _portwave.study_rate(*_given(system, overrides), whole(steps, "`steps`"), whole(limit, "`limit`"))
+    )
+    rows = [
+        {name: row[name] for name in ("impedance", "method", "relaxation")}
+        | {
+            "predicted": (row["predicted"] or {}).get("contraction"),
+            "observed": row["observed"]["contraction"],
+            "worst": row["observed"]["worst_contraction"],
+            "predicted_evaluations": (row["predicted"] or {}).get("evaluations"),
+            "observed_evaluations": row["observed"]["max_evaluations"],
+            "not_converged": row["observed"]["not_converged"],
+            "failure": row["problem"] or "",
+        }
+        for row in found
+    ]
     return Table(
         rows, {}, x="impedance", y=["predicted", "observed"], by=["method"], log="y"
     )
@@ -233,20 +386,45 @@ def iterations(
     *,
     windows: int = 1,
     start_error: Optional[Tuple[float, float]] = None,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """A dynamic iteration, iterate by iterate, against what it converges to.
+    """Compare the iterates of a dynamic iteration with their limit.
 
-    ``iterations``: of each window. ``windows``: so many from the start. ``start_error``: (size [1/s],
-    decay [1/s]) of an error that each window starts with, of Jacobi and Gauss-Seidel. Columns:
-    ``start_s`` of the window [s], ``iteration``, ``x_error``, ``x_relative``, ``x_largest``,
-    ``z_error``, ``z_weighted``, ``ratio``. Facts: ``method``, ``integrator``, ``states``, ``step_s``
-    [s], ``window_steps``, ``failures``."""
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    iterations : int, optional
+        Number of iterates of each window. Default: 20.
+    windows : int, optional
+        Number of windows from the start. Default: 1.
+    start_error : (float, float), optional
+        Size [1/s] and decay [1/s] of an error with which each window starts; for Jacobi and
+        Gauss-Seidel. Default: none.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``start_s`` of the window [s], ``iteration``, ``x_error``, ``x_relative``,
+        ``x_largest``, ``z_error``, ``z_weighted``, ``ratio``. Facts: ``method``, ``integrator``,
+        ``states``, ``step_s`` [s], ``window_steps``, ``failures``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
     error = None if start_error is None else tuple(_numbers(start_error, "`start_error`"))
     out = _portwave.study_iteration(
-        *_given(system, set), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
+        *_given(system, overrides), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
     )
-    return Table(out.pop("rows"), out, x="iteration", y=["x_relative"], by=["start_s"], log="y")
+    _, facts = _read(out)
+    found = facts.pop("windows")
+    rows = [{"start_s": window["start_s"], **row} for window in found for row in window["rows"]]
+    facts["failures"] = [(one["start_s"], one["failure"]) for one in found if one["failure"]]
+    return Table(rows, facts, x="iteration", y=["x_relative"], by=["start_s"], log="y")
 
 
 def tolerance(
@@ -256,22 +434,45 @@ def tolerance(
     stages: Sequence[int] = (),
     repeat: int = 1,
     threads: int = 1,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """What a tolerance of steps that choose their size comes to at the end of a run, and costs.
+    """Measure error and cost of steps that choose their size, by their tolerance.
 
-    ``tolerances``: a run for each, with each number of ``stages`` (empty: the system's). ``repeat``:
-    runs of each row, the fastest counts. Columns: ``stages``, ``tolerance``, ``error`` (relative, all
-    states at the end), ``steps``, ``rejected``, ``smallest_s`` and ``largest_s`` [s], ``missed``,
-    ``evaluations``, ``time_s`` [s], ``failure``. Facts: ``end_s`` [s], ``reference``."""
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    tolerances : sequence of float, optional
+        Tolerances, one run for each and each number of stages. Default: 1e-3 to 1e-8.
+    stages : sequence of int, optional
+        Numbers of stages. Default: that of the system.
+    repeat : int, optional
+        Number of runs per row, of which the fastest counts. Default: 1.
+    threads : int, optional
+        Number of threads. Default: 1.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``stages``, ``tolerance``, ``error`` (relative, all states at the end), ``steps``,
+        ``rejected``, ``smallest_s`` and ``largest_s`` [s], ``missed``, ``evaluations``, ``time_s``
+        [s], ``failure``. Facts: ``end_s`` [s], ``reference``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
     out = _portwave.study_tolerance(
-        *_given(system, set),
+        *_given(system, overrides),
         _numbers(tolerances, "`tolerances`"),
         _wholes(stages, "`stages`"),
         whole(repeat, "`repeat`"),
         whole(threads, "`threads`"),
     )
-    return Table(out.pop("rows"), out, x="tolerance", y=["error"], by=["stages"])
+    return Table(*_read(out), x="tolerance", y=["error"], by=["stages"])
 
 
 def scaling(
@@ -281,37 +482,89 @@ def scaling(
     repetitions: int = 9,
     steps: int = 0,
     cores: int = 0,
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """What threads bring: wall time of a macro-step by the number of threads.
+    """Measure the wall time of a macro-step by the number of threads.
 
-    ``steps``: macro-steps of one measurement; 0: chosen, about 50 ms. ``cores``: of this machine; more
-    threads are predicted, not measured; 0: ask the system. Columns: ``threads``, ``predicted``,
-    ``step_s`` [s] (median), ``spread``, ``speed_up``, ``efficiency``, ``predicted_step_s`` [s],
-    ``tasks``, ``imbalance``, ``execution``. Facts: ``cores``, ``repetitions``, ``steps``."""
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    threads : sequence of int, optional
+        Numbers of threads. Default: 1, 2, 4.
+    repetitions : int, optional
+        Number of measurements per row. Default: 9.
+    steps : int, optional
+        Number of macro-steps per measurement; 0: as many as take about 50 ms. Default: 0.
+    cores : int, optional
+        Number of cores of this machine; times on more threads are predicted, not measured. 0: ask
+        the operating system. Default: 0.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``threads``, ``predicted``, ``step_s`` [s] (median), ``spread``, ``speed_up``,
+        ``efficiency``, ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``, and those
+        of ``portwave study scaling``. Facts: ``cores``, ``repetitions``, ``steps_per_repetition``.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
     out = _portwave.study_scaling(
-        *_given(system, set),
+        *_given(system, overrides),
         _wholes(threads, "`threads`"),
         whole(repetitions, "`repetitions`"),
         whole(steps, "`steps`"),
         whole(cores, "`cores`"),
     )
-    return Table(out.pop("rows"), out, x="threads", y=["speed_up"], log="")
+    rows, facts = _read(out)
+    rows = [{**row, "predicted": row["source"] == "predicted"} for row in rows]
+    return Table(rows, facts, x="threads", y=["speed_up"], log="")
 
 
 def tune(
     system: Given,
     *,
     impedances: str = "auto",
-    set: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """What each rule of impedances promises at the initial state, and which one is chosen.
+    """Predict the contraction of each rule of impedances at the initial state, and choose.
 
-    ``impedances``: the rule to choose with, "auto" for any. Columns: ``impedance``, ``method``,
-    ``contraction`` (per evaluation, 0 to 1), ``evaluations`` (to reduce the residual by 1e-10),
-    ``converges``, ``failure``. Facts: the choice, by ``method``, ``impedance`` and ``reason``; ``ports``
-    with their impedances, ``parts`` with their margins."""
-    out = _portwave.tune(*_given(system, set), impedances)
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    impedances : str, optional
+        Rule to choose with; ``"auto"``: any. Default: ``"auto"``.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    Table
+        Columns: ``impedance``, ``method``, ``contraction`` (per evaluation, 0 to 1), ``evaluations``
+        (to reduce the residual by 1e-10), ``converges``, ``failure``. Facts: the choice, by
+        ``method``, ``impedance`` and ``reason``; ``ports`` with their impedances, ``parts`` with
+        their margins.
+
+    Raises
+    ------
+    ConfigError
+        The system or an option has defects.
+    """
+    _, facts = _read(_portwave.tune(*_given(system, overrides), impedances))
+    unknown = {"contraction": None, "evaluations": 0, "converges": False}
+    rows: List[Row] = []
+    for rule in facts.pop("rules"):
+        failure = rule.pop("problem") or ""
+        name = rule.pop("impedance")
+        for method, found in (rule or {"": unknown}).items():
+            rows.append({"impedance": name, "method": method, **found, "failure": failure})
+    facts.update(facts.pop("choice"))
     return Table(
-        out.pop("rows"), out, x="impedance", y=["contraction"], by=["method"], log="y"
+        rows, facts, x="impedance", y=["contraction"], by=["method"], log="y"
     )

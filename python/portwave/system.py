@@ -19,16 +19,46 @@ _controllers = count()
 
 
 class System:
-    """Parts, their couplings and a method: what a scenario file holds.
+    """Parts, their couplings, the time and a method: the contents of a scenario file.
 
-    >>> system = System(step_s=0.01)
-    >>> system.add("mass", "mass", mass_kg=2.0)
+    Parameters
+    ----------
+    name : str, optional
+        Title of the system. Default: ``"system"``.
+    step_s : float or None, optional
+        Size of the macro-steps [s]. Default: 0.01.
+    start_s : float, optional
+        Time at which runs begin [s]. Default: 0.
+    end_s : float, optional
+        Time at which `Stepper.record` ends by default [s]; required with `tolerance`.
+    tolerance : float, optional
+        Error tolerance of steps that choose their size, in place of `step_s`.
+    method : mapping, optional
+        Coupling method as in scenario files. Default: ``{"kind": "auto"}``.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Folder to which relative paths in the scenario refer.
+
+    Notes
+    -----
+    Types of parts, their ports and parameters (with units) are those of ``portwave list``; keys are
+    those of the scenario reference. A system checks nothing itself: the stepper that is made of it
+    reports all defects at once (`ConfigError`). Methods that change the system return it, so that
+    calls can be chained.
+
+    Examples
+    --------
+    >>> system = pw.System("mass on a spring", step_s=0.01)
+    >>> system.add("mass", "mass", mass_kg=2.0, initial_state={"velocity": 1.0})
+    <portwave.System 'mass on a spring': 1 parts>
     >>> system.add("spring", "spring", stiffness_N_per_m=50.0)
-    >>> system.connect("mass.port", "spring.left")
-
-    Types of parts, their parameters (with units) and ports are those of ``portwave list``; the keys
-    are those of the scenario reference. Nothing is checked before a stepper is made, which then tells
-    all defects at once (``ConfigError``).
+    <portwave.System 'mass on a spring': 2 parts>
+    >>> system.add("wall", "flow_source", domain="translation", inputs={"flow": 0.0})
+    <portwave.System 'mass on a spring': 3 parts>
+    >>> system.connect("mass.port", "spring.left").connect("spring.right", "wall.port")
+    <portwave.System 'mass on a spring': 3 parts>
     """
 
     def __init__(
@@ -41,9 +71,6 @@ class System:
         tolerance: Optional[float] = None,
         method: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        """``step_s``: size of the steps [s]. With ``tolerance`` in its place steps choose their size;
-        ``end_s`` [s] is then required. ``start_s``: the time at which runs begin [s]. ``method``: as in scenario files, else ``{"kind": "auto"}``.
-        """
         time: JSON = {}
         if tolerance is not None:
             time["step"] = {"kind": "adaptive", "tolerance": number(tolerance, "`tolerance`")}
@@ -66,8 +93,26 @@ class System:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: Union[str, "os.PathLike[str]"] = ".") -> "System":
-        """A scenario as a dictionary. ``folder``: what relative paths in it are relative to; files that it
-        names must lie there or below."""
+        """Create a system from a scenario in the form of a dictionary.
+
+        Parameters
+        ----------
+        document : mapping
+            The scenario, with the keys of a scenario file.
+        folder : str or os.PathLike, optional
+            Folder to which relative paths in the scenario refer; files that it names must lie there
+            or below. Default: the working folder.
+
+        Returns
+        -------
+        System
+            The system; later changes of `document` do not affect it.
+
+        Raises
+        ------
+        TypeError
+            The scenario holds complex numbers or other values that JSON cannot hold.
+        """
         system = cls.__new__(cls)
         system.folder = Path(folder)
         system._document = copy.deepcopy(plain(document))
@@ -75,24 +120,65 @@ class System:
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "System":
-        """A scenario file. Errors: ``OSError``; ``json.JSONDecodeError`` (a ``ValueError``)."""
+        """Read a scenario file.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Path of the file (JSON in UTF-8).
+
+        Returns
+        -------
+        System
+            The system that the file describes.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        json.JSONDecodeError
+            The file is not JSON (a ``ValueError``).
+        """
         path = Path(path)
         return cls.from_dict(json.loads(path.read_text(encoding="utf-8-sig")), path.parent)
 
     def to_dict(self) -> JSON:
-        """The scenario, a copy."""
+        """Return the scenario as a dictionary.
+
+        Returns
+        -------
+        dict
+            A copy, with the keys of a scenario file.
+        """
         return copy.deepcopy(self._document)
 
     def to_json(self) -> str:
-        """The same as text, as a scenario file has it."""
+        """Return the scenario as text.
+
+        Returns
+        -------
+        str
+            The contents of a scenario file.
+        """
         return json.dumps(self._document)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes a scenario file, which ``portwave run`` takes; functions from Python are not in it.
+        """Write a scenario file for ``portwave run``. Python functions are not part of it.
 
-        The file that the system was read from may be written over: the new one takes its place in one
-        piece. Errors: ``ValueError``, nothing having been written, where ``path`` is a table, a matrix or
-        a plugin that the system names."""
+        An existing scenario file is replaced in one piece.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Path of the file.
+
+        Raises
+        ------
+        ValueError
+            The path is that of a table, matrix or plugin that the system names; nothing was written.
+        OSError
+            The file cannot be written.
+        """
         path = Path(path)
         for name in _files_named(self._document):
             if _is_same_file(path, self.folder / name):
@@ -115,22 +201,49 @@ class System:
             part.unlink(missing_ok=True)
 
     def copy(self) -> "System":
-        """Another one, which changes by itself."""
+        """Create an independent copy.
+
+        Returns
+        -------
+        System
+            The copy.
+        """
         return System.from_dict(self._document, self.folder)
 
     def add(
         self,
         name: str,
-        type: str,
+        part_type: str,
         *,
         initial_state: Optional[Mapping[str, float]] = None,
         inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
         substeps: Optional[int] = None,
         **parameters: Any,
     ) -> "System":
-        """Adds a part. ``inputs``: by name, a number (constant), ``"settable"`` or a signal as in
-        scenario files. ``parameters``: by name, with their units. Returns the system."""
-        part: JSON = {"name": name, "type": type}
+        """Add a part.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+        part_type : str
+            Type of the part: one of ``portwave list`` or of `add_part_type`.
+        initial_state : mapping of str to float, optional
+            Initial values of its states by name, in their units. Default: those of the type.
+        inputs : mapping, optional
+            Its external inputs by name: a number (constant, in the unit of the input),
+            ``"settable"``, or a signal as in scenario files. Others stay at 0.
+        substeps : int, optional
+            Number of substeps per macro-step.
+        **parameters
+            Its parameters by name, in the units that their names state.
+
+        Returns
+        -------
+        System
+            The system itself.
+        """
+        part: JSON = {"name": name, "type": part_type}
         if parameters:
             part["parameters"] = plain(parameters)
         if initial_state:
@@ -143,24 +256,89 @@ class System:
         return self
 
     def connect(self, port_1: str, port_2: str) -> "System":
-        """Joins two ports: equal efforts, opposite flows."""
+        """Connect two ports: equal efforts, opposite flows.
+
+        Parameters
+        ----------
+        port_1, port_2 : str
+            The ports, as ``"part.port"``.
+
+        Returns
+        -------
+        System
+            The system itself.
+        """
         return self.join("connection", port_1, port_2)
 
     def join(self, kind: str, *ports: str, **options: Any) -> "System":
-        """Joins ports by a coupling of any kind, such as ``join("common_flow", "a.shaft", "b.shaft")``
-        or ``join("transformer", "a.port", "b.port", ratio=3)``."""
+        """Join ports by a coupling of any kind.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the coupling, such as ``"common_flow"`` or ``"transformer"``.
+        *ports : str
+            The ports, as ``"part.port"``.
+        **options
+            Further keys of the coupling, such as ``ratio=3``.
+
+        Returns
+        -------
+        System
+            The system itself.
+
+        Examples
+        --------
+        >>> system = pw.System()
+        >>> system.join("common_flow", "motor.shaft", "load.shaft")  # they turn together
+        <portwave.System 'system': 0 parts>
+        """
         self._document.setdefault("couplings", []).append(
             {"kind": kind, "ports": list(ports), **plain(options)}
         )
         return self
 
     def observe(self, *names: str) -> "System":
-        """Quantities that are recorded where none are asked for."""
+        """Choose quantities that are recorded by default.
+
+        Parameters
+        ----------
+        *names : str
+            Names of the quantities, such as ``"load.angle"``; they are added to earlier ones.
+
+        Returns
+        -------
+        System
+            The system itself.
+        """
         self._document.setdefault("outputs", {}).setdefault("observe", []).extend(names)
         return self
 
-    def set(self, pointer: str, value: Any) -> "System":
-        """Sets what a JSON pointer names, as ``--set`` does: ``set("/time/step_s", 1e-3)``."""
+    def override(self, pointer: str, value: Any) -> "System":
+        """Replace or add one value of the scenario, as ``portwave run --set`` does.
+
+        Parameters
+        ----------
+        pointer : str
+            JSON pointer of the value, such as ``"/time/step_s"``.
+        value : object
+            The new value; numbers and arrays of NumPy will do.
+
+        Returns
+        -------
+        System
+            The system itself.
+
+        Raises
+        ------
+        ValueError
+            `pointer` is not a JSON pointer.
+
+        Examples
+        --------
+        >>> pw.System().override("/time/step_s", 1e-3).to_dict()["time"]["step_s"]
+        0.001
+        """
         keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
         if not pointer.startswith("/") or not keys:
             raise ValueError(f"a JSON pointer begins with '/', got {pointer!r}")
@@ -183,10 +361,33 @@ class System:
         drives: Union[str, Sequence[str], None] = None,
         **options: Any,
     ) -> "System":
-        """Adds a block of a controller, of one of the kinds of ``portwave list --blocks`` or one's own
-        (``add_block_kind``). ``every``: sampled before every so many steps. ``drives``: inputs of
-        parts that its outputs are held at, ``"supply.effort"``, one for each. ``options``: keys of the
-        kind; a signal is the name of a block, a quantity ``"load.angle"`` or a number."""
+        """Add a block of a controller.
+
+        Parameters
+        ----------
+        name : str
+            Name of the block, which is that of its output signal; ``"name[0]"``, ``"name[1]"``, …
+            where it has several outputs.
+        kind : str
+            Kind of the block: one of ``portwave list --blocks`` or of `add_block_kind`.
+        every : int, optional
+            Number of macro-steps between two samples. Default: 1.
+        drives : str or sequence of str, optional
+            Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
+        **options
+            Keys of the kind. A signal is the name of a block, a quantity such as ``"load.angle"``,
+            or a number.
+
+        Returns
+        -------
+        System
+            The system itself.
+
+        Raises
+        ------
+        UnknownName
+            `drives` names a part that has not been added.
+        """
         block: JSON = {"name": name, "kind": kind}
         if every is not None:
             block["every"] = whole(every, "`every`")
@@ -208,14 +409,50 @@ class System:
         every: Optional[int] = None,
         drives: Union[str, Sequence[str], None] = None,
     ) -> "System":
-        """Adds a block whose law is a Python function, as ``add_block_kind`` describes it:
+        """Add a block whose law is a Python function.
 
-        >>> system.add_controller("law", lambda t, u: 30.0 * (1.0 - u[0]) - 0.15 * u[1],
-        ...                       inputs=["load.angle", "motor.speed"], drives="supply.effort")
+        Parameters
+        ----------
+        name : str
+            Name of the block, which is that of its output signal.
+        function : callable
+            The law ``y = function(t, u)`` or, with `state`, ``y, x_next = function(t, u, x)``;
+            `add_block_kind` describes its arguments. It is kept until the program ends.
+        inputs : sequence of str or float, optional
+            The m input signals, in the order of u: names of blocks, quantities or numbers.
+        outputs : int, optional
+            Number p of outputs. Default: 1.
+        state : sequence of float, optional
+            Initial state x of the block. Default: no state.
+        every : int, optional
+            Number of macro-steps between two samples. Default: 1.
+        drives : str or sequence of str, optional
+            Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
 
-        ``inputs``: signals, in the order of u: names of blocks, quantities or numbers. ``state``: the
-        initial x; the function then returns ``(y, x_next)``. The function is kept to the end of the
-        program. Errors: ``ConfigError``."""
+        Returns
+        -------
+        System
+            The system itself.
+
+        Raises
+        ------
+        UnknownName
+            `drives` names a part that has not been added.
+        ValueError
+            `drives` has another number of entries than there are outputs, or `state` has a number
+            that is not finite.
+
+        Examples
+        --------
+        >>> system = pw.System.from_file("examples/embedding/servo.json")
+        >>> system.add_controller(
+        ...     "law",
+        ...     lambda t, u: 30.0 * (1.0 - u[0]) - 0.15 * u[1],
+        ...     inputs=["load.angle", "motor.speed"],
+        ...     drives="supply.effort",
+        ... )
+        <portwave.System 'servo': 4 parts>
+        """
         kind = f"python/{next(_controllers)}"
         names = [f"u{i + 1}" for i in range(len(inputs))]
         start = [number(x, "a number of `state`") for x in state]
@@ -227,19 +464,36 @@ class System:
             raise ValueError(f"{name!r} has {outputs} outputs, and drives {len(driven)} inputs")
         return self.add_block(name, kind, every=every, drives=driven, **signals)
 
-    def drive(self, input: str, signal: Union[str, float]) -> "System":
-        """Holds an input of a part, ``"supply.effort"``, at a signal: a block's output, a quantity or a
-        number. Errors: ``KeyError`` where there is no such part."""
-        part, _, channel = input.rpartition(".")
+    def drive(self, input_name: str, signal: Union[str, float]) -> "System":
+        """Hold an input of a part at a signal.
+
+        Parameters
+        ----------
+        input_name : str
+            The input, as ``"part.input"``.
+        signal : str or float
+            Name of a block or a quantity, or a number.
+
+        Returns
+        -------
+        System
+            The system itself.
+
+        Raises
+        ------
+        UnknownName
+            The part has not been added.
+        """
+        part, _, own_name = input_name.rpartition(".")
         for own in self._document.get("subsystems", []):
             if own.get("name") == part:
-                own.setdefault("inputs", {})[channel] = {"kind": "signal", "signal": plain(signal)}
+                own.setdefault("inputs", {})[own_name] = {"kind": "signal", "signal": plain(signal)}
                 return self
-        raise UnknownName(f"{input!r} is no input: there is no part {part!r}; add parts first")
+        raise UnknownName(f"{input_name!r} is no input: there is no part {part!r}; add parts first")
 
     @property
     def parts(self) -> List[str]:
-        """Their names."""
+        """Names of the parts, in order."""
         return [part.get("name", "") for part in self._document.get("subsystems", [])]
 
     def __repr__(self) -> str:
@@ -247,7 +501,7 @@ class System:
 
 
 def _files_named(value: Any) -> Iterator[str]:
-    """Tables, matrices and plugins that a scenario names."""
+    """Yield the tables, matrices and plugins that a scenario names."""
     if isinstance(value, Mapping):
         for key, member in value.items():
             if key == "file" and isinstance(member, str):
@@ -277,7 +531,7 @@ def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:
 
 
 def scenario_of(system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"]) -> System:
-    """A system from what users have: a ``System``, a dictionary, or the path of a scenario file."""
+    """Return a system from a `System`, a dictionary, or the path of a scenario file."""
     if isinstance(system, System):
         return system
     if isinstance(system, Mapping):
@@ -285,6 +539,6 @@ def scenario_of(system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"
     return System.from_file(system)
 
 
-def pointers(changes: Mapping[str, Any]) -> List[Tuple[str, str]]:
-    """Overrides as the compiled half takes them: pointer and JSON."""
-    return [(pointer, json.dumps(plain(value))) for pointer, value in changes.items()]
+def pointers(overrides: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    """Return overrides as the compiled half takes them: pairs of a JSON pointer and JSON text."""
+    return [(pointer, json.dumps(plain(value))) for pointer, value in overrides.items()]

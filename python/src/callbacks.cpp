@@ -32,8 +32,8 @@ namespace {
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-thread_local PyObject* raised = nullptr;     // an exception; whoever ends the thread leaves it
-thread_local bool raised_interrupt = false;  // it is no `Exception`
+thread_local PyObject* raised = nullptr;     // an exception; it leaks where its thread ends first
+thread_local bool raised_interrupt = false;  // the exception is not an `Exception`
 
 void keep_raised(const nb::python_error& error) {
   forget_raised();
@@ -45,7 +45,7 @@ void keep_raised(const nb::python_error& error) {
   raised = value.release().ptr();
 }
 
-/// A new array, for a function that may keep it.
+/// A new array, which the called function may keep.
 nb::object copied(const double* x, std::size_t n) {
   double* data = nullptr;
   auto out = new_array({n}, &data);
@@ -53,19 +53,19 @@ nb::object copied(const double* x, std::size_t n) {
   return nb::cast(std::move(out));
 }
 
-/// A Python function that may be called, and be given up, by threads without the interpreter's lock.
+/// A Python function that threads may call and release without the interpreter's lock.
 class SharedCallable {
  public:
   explicit SharedCallable(nb::callable function)
       : function_(new nb::callable(std::move(function)), [](nb::callable* own) {
-          // The catalogue outlives the interpreter, whose memory is then gone.
+          // The catalogue outlives the interpreter; by then the memory is gone.
           if (Py_IsInitialized() == 0) return;
           const nb::gil_scoped_acquire lock;
           delete own;
         }) {}
 
-  /// use(function), with the interpreter's lock. What Python raises is kept for this thread, and its
-  /// text is thrown.
+  /// Returns use(function), with the interpreter's lock. An exception of Python is kept for this
+  /// thread, and its text is thrown.
   template <class Use>
   auto operator()(const Use& use) const {
     const nb::gil_scoped_acquire lock;
@@ -73,7 +73,7 @@ class SharedCallable {
       return use(*function_);
     } catch (const nb::python_error& error) {
       keep_raised(error);
-      throw std::runtime_error(error.what());  // its own text, the lock being held
+      throw std::runtime_error(error.what());  // copies the text while the lock is held
     }
   }
   template <class Use>
@@ -120,13 +120,13 @@ portwave::Domain domain_of(const std::string& name) {
        {generic, translation, rotation, electrical, magnetic, hydraulic, thermal}) {
     if (name == to_string(domain)) return domain;
   }
-  throw std::invalid_argument("\"" + name + "\" is no domain");
+  throw std::invalid_argument("no domain is named \"" + name + "\"");
 }
 
 using Build = std::function<std::unique_ptr<portwave::Component>()>;
 
-/// What types from Python are built by. The catalogue keeps a type for good; a cell of a notebook
-/// that is run again puts another function in its place.
+/// The builders of types from Python. The catalogue keeps a type for good; a notebook cell that runs
+/// again replaces its builder.
 std::map<std::string, std::shared_ptr<Build>>& part_types() {
   static std::map<std::string, std::shared_ptr<Build>> all;
   return all;
@@ -142,7 +142,7 @@ portwave::DiscreteGradient discrete_gradient_of(const std::string& name) {
       "a discrete gradient is \"gonzalez\", \"mean_value\" or \"itoh_abe\", got \"" + name + "\"");
 }
 
-/// Adds a type without parameters to the catalogue; every part of it shares the functions.
+/// Adds a type without parameters to the catalogue; all parts of the type share the functions.
 void add_part_type(const std::string& name, const std::string& summary,
                    const std::vector<NameAndUnit>& states, const std::vector<PortOf>& ports,
                    const std::vector<NameAndUnit>& inputs, nb::callable energy,
@@ -180,7 +180,7 @@ void add_part_type(const std::string& name, const std::string& summary,
                                                                             double* g) {
     call(x, size, [&](const nb::object& value) { copy_result(value, size, g, "the gradient"); });
   };
-  if (hessian) {  // symmetric: rows or columns first is the same
+  if (hessian) {  // symmetric: the order of rows and columns does not matter
     hamiltonian.hessian = [size, call = SharedCallable(std::move(*hessian))](const double* x,
                                                                              double* h) {
       call(x, size,
@@ -195,7 +195,7 @@ void add_part_type(const std::string& name, const std::string& summary,
     return std::make_unique<portwave::NonlinearPortHamiltonian>(signature, structure, hamiltonian,
                                                                 options);
   };
-  (void)build();  // its defects are told here
+  (void)build();  // reports defects here
   if (const auto known = part_types().find(name); known != part_types().end()) {
     *known->second = build;
     return;
@@ -211,7 +211,7 @@ void add_part_type(const std::string& name, const std::string& summary,
   part_types().emplace(name, own);
 }
 
-/// The numbers that a block's function gave: one is as good as an array of one.
+/// Copies the numbers that a block's function returned; a single number counts as an array of one.
 void copy_numbers(const nb::object& from, std::span<double> to, const char* what,
                   const char* function) {
   if (to.size() == 1 && (PyFloat_Check(from.ptr()) || PyLong_Check(from.ptr()))) {
@@ -226,7 +226,7 @@ void copy_numbers(const nb::object& from, std::span<double> to, const char* what
   }
 }
 
-/// function(t, u) or function(t, u, x), with the numbers of the scenario by their names.
+/// Calls function(t, u) or function(t, u, x), and passes the numbers of the scenario by name.
 class PythonLaw {
  public:
   PythonLaw(std::string name, SharedCallable function, bool has_state,
@@ -272,7 +272,7 @@ class PythonLaw {
   std::vector<std::pair<std::string, double>> numbers_;
 };
 
-/// `inputs`: keys that name a signal each. `numbers`: keys and their defaults.
+/// Adds a kind of block. `inputs`: keys that name a signal each. `numbers`: keys and their defaults.
 void add_block_kind(const std::string& name, const std::string& summary, nb::callable function,
                     const std::vector<std::string>& inputs, int outputs,
                     const std::vector<double>& state,
@@ -304,7 +304,7 @@ void add_block_kind(const std::string& name, const std::string& summary, nb::cal
         for (const auto& [number, value] : numbers) defaults.set(number, value);
         return defaults;
       }(),
-      static_cast<int>(inputs.size()));  // its defects are told here
+      static_cast<int>(inputs.size()));  // reports defects here
   portwave::add_block_kind(std::move(kind));
 }
 

@@ -40,8 +40,8 @@ auto numbers(const Array& array) {
   return std::span(array.data(), array.size());
 }
 
-/// Ends a run where the user presses Ctrl-C: Python tells that to the thread that called, and to no
-/// other. Without the interpreter's lock.
+/// Ends a run where the user presses Ctrl-C, of which Python informs the calling thread only. Called
+/// without the interpreter's lock.
 std::function<void()> interruptible() {
   using Clock = std::chrono::steady_clock;
   return [caller = std::this_thread::get_id(), last = Clock::now()]() mutable {
@@ -56,14 +56,15 @@ std::function<void()> interruptible() {
 
 class PyEnsemble {
  public:
-  /// `values`: [N, one per path].
+  /// `values`: shape (N, number of paths).
   PyEnsemble(const std::string& text, const std::string& folder,
              const std::vector<std::pair<std::string, std::string>>& overrides, int replicas,
              const std::vector<std::string>& paths, const Matrix& values, int threads, int chunk,
              bool certify) {
-    std::vector<portwave::Override> set;
-    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    const portwave::Scenario scenario = portwave::parse_scenario(text, "scenario", folder, set);
+    std::vector<portwave::Override> replacements;
+    for (const auto& [pointer, value] : overrides) replacements.push_back({pointer, value});
+    const portwave::Scenario scenario =
+        portwave::parse_scenario(text, "scenario", folder, replacements);
     notes_ = scenario.notes;
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
@@ -92,7 +93,7 @@ class PyEnsemble {
                        u ? numbers(*u) : std::span<const double>(), steps, numbers(x),
                        {.every = every, .ask = interruptible()});
   }
-  void run(std::int64_t steps) {
+  void step(std::int64_t steps) {
     const nb::gil_scoped_release unlocked;
     ensemble_->run(steps, interruptible());
   }
@@ -149,8 +150,8 @@ class PyEnsemble {
   std::vector<std::string> state_names() const { return state_names_of(ensemble_->system()); }
   std::vector<std::string> input_names() const { return input_names_of(ensemble_->system()); }
   nb::list notes() const { return pairs_of(notes_); }
-  /// Of each state by name its place among those of the replicas, and of each of these its name; None
-  /// where they are the same.
+  /// For each named state its index among the states of a replica, and for each of those the index of
+  /// its name; None where both orders are the same.
   nb::tuple state_places() const {
     if (ensemble_->system().cuts().empty()) return nb::make_tuple(nb::none(), nb::none());
     const portwave::StateNames names = portwave::state_names(ensemble_->system());
@@ -164,7 +165,7 @@ class PyEnsemble {
   double step_s() const { return ensemble_->options_of(0).step_s; }
 
  private:
-  /// So many for each replica.
+  /// Checks that `found` is `each` times the number of replicas.
   void expect_numbers(std::size_t found, std::size_t each) const {
     const std::size_t wanted = static_cast<std::size_t>(ensemble_->replicas()) * each;
     if (found == wanted) return;
@@ -180,7 +181,7 @@ class PyEnsemble {
 }  // namespace
 
 void bind_ensemble(nb::module_& m) {
-  nb::class_<PyEnsemble>(m, "Ensemble")
+  nb::class_<PyEnsemble>(m, "Ensemble", "The compiled half of portwave.Ensemble.")
       .def(nb::init<const std::string&, const std::string&,
                     const std::vector<std::pair<std::string, std::string>>&, int,
                     const std::vector<std::string>&, const Matrix&, int, int, bool>(),
@@ -188,7 +189,7 @@ void bind_ensemble(nb::module_& m) {
            "chunk"_a, "certify"_a)
       .def("rollout", &PyEnsemble::rollout, "x0"_a.none(), "u"_a.none(), "steps"_a, "x"_a,
            "every"_a)
-      .def("run", &PyEnsemble::run, "steps"_a)
+      .def("step", &PyEnsemble::step, "steps"_a)
       .def("states", &PyEnsemble::states, "x"_a)
       .def("set_states", &PyEnsemble::set_states, "x"_a)
       .def("set_inputs", &PyEnsemble::set_inputs, "u"_a)

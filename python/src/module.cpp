@@ -1,5 +1,5 @@
-// The compiled half of the Python package: a stepper over a scenario. What users see is in
-// python/portwave.
+// The compiled half of the Python package: a stepper over a scenario. The public half is Python code
+// in python/portwave.
 
 #include <algorithm>
 #include <atomic>
@@ -44,17 +44,18 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Who steps a stepper, so that nobody else does. Functions that step, and release the interpreter's
-/// lock, are `Stepping`; all others look first.
+/// Records which thread steps a stepper, so that no other use interferes. Functions that step and
+/// release the interpreter's lock hold a `Stepping`; all others check first, with the lock held.
+/// Errors: std::runtime_error.
 class User {
  public:
-  /// Whoever reads, or sets something, with the interpreter's lock held.
-  void look() const {
+  /// No other thread steps it: it may be read.
+  void expect_readable() const {
     const std::thread::id user = user_.load();
     if (user != std::thread::id() && user != std::this_thread::get_id()) refuse(user);
   }
-  /// Whoever changes something at once, likewise.
-  void look_whether_free() const {
+  /// Nobody steps it: it may be changed.
+  void expect_idle() const {
     const std::thread::id user = user_.load();
     if (user != std::thread::id()) refuse(user);
   }
@@ -89,11 +90,11 @@ class Stepping {
   User& user_;
 };
 
-/// Asks now and then whether the user has pressed Ctrl-C.
+/// Checks from time to time whether the user has pressed Ctrl-C.
 class Interrupts {
  public:
-  /// Without the interpreter's lock. Throws what Python has to throw.
-  void ask() {
+  /// Called without the interpreter's lock. Throws the exception that Python raises.
+  void check() {
     raise_interrupt();
     if (++calls_ % kCalls != 0) return;
     const auto now = std::chrono::steady_clock::now();
@@ -109,7 +110,7 @@ class Interrupts {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// Rows, columns, values and shape.
+/// Rows, columns, values and shape of a sparse matrix.
 nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
   std::vector<double> rows, columns, values;
   for (int j = 0; j < matrix.outerSize(); ++j) {
@@ -152,14 +153,15 @@ class PyStepper {
   PyStepper(const std::string& text, const std::string& folder,
             const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
             bool certify) {
-    std::vector<portwave::Override> set;
-    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    scenario_ = std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
+    std::vector<portwave::Override> changes;
+    for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
+    scenario_ =
+        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, changes));
     options_ = scenario_->options;
     notes_ = scenario_->notes;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
-    // Parts and blocks from Python may be called by other threads meanwhile.
+    // Other threads may call parts and blocks from Python during the construction.
     const nb::gil_scoped_release unlocked;
     stepper_ = std::make_unique<portwave::Stepper>(std::move(scenario_->system), options_);
   }
@@ -176,11 +178,15 @@ class PyStepper {
     return out.release();
   }
 
-  void step() {
+  void step(std::int64_t steps) {
     const Stepping stepping(user_);
+    expect_steps(steps);
     const nb::gil_scoped_release unlocked;
-    report_ = stepper_->step();
-    raise_interrupt();
+    Interrupts interrupts;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      report_ = stepper_->step();
+      interrupts.check();
+    }
   }
   void step_by(double step_s) {
     const Stepping stepping(user_);
@@ -188,32 +194,23 @@ class PyStepper {
     report_ = stepper_->step(step_s);
     raise_interrupt();
   }
-  void run(std::int64_t steps) {
-    const Stepping stepping(user_);
-    expect_steps(steps);
-    const nb::gil_scoped_release unlocked;
-    Interrupts interrupts;
-    for (std::int64_t i = 0; i < steps; ++i) {
-      report_ = stepper_->step();
-      interrupts.ask();
-    }
-  }
   void run_until(double time_s) {
     const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
     while (auto report = stepper_->step_if_before(time_s)) {
       report_ = *report;
-      interrupts.ask();
+      interrupts.check();
     }
   }
-  /// Rows of time and quantities: now, and after every `every`-th step up to `steps` or `end_s`.
-  nb::ndarray<nb::numpy, double> record(std::int64_t steps, double end_s, const Indices& quantities,
-                                        std::int64_t every,
+  /// Steps `steps` times, or to `end_s` where no number is given. Returns rows of the time and the
+  /// quantities: one now, and one after every `every`-th step.
+  nb::ndarray<nb::numpy, double> record(std::optional<std::int64_t> steps, double end_s,
+                                        const Indices& quantities, std::int64_t every,
                                         const std::optional<nb::callable>& progress) {
     const Stepping stepping(user_);
     if (every < 1) throw std::invalid_argument("`every` must be at least 1");
-    if (steps >= 0) expect_steps(steps);
+    if (steps) expect_steps(*steps);
     std::vector<double> rows;
     std::vector<Observable> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
@@ -227,8 +224,8 @@ class PyStepper {
       Interrupts interrupts;
       auto told = std::chrono::steady_clock::now();
       add_row();
-      for (std::int64_t i = 0; steps < 0 || i < steps; ++i) {
-        if (steps >= 0) {
+      for (std::int64_t i = 0; !steps || i < *steps; ++i) {
+        if (steps) {
           report_ = stepper_->step();
         } else {
           const auto report = stepper_->step_if_before(end_s);
@@ -236,7 +233,7 @@ class PyStepper {
           report_ = *report;
         }
         if ((i + 1) % every == 0) add_row();
-        interrupts.ask();
+        interrupts.check();
         if (!progress || i % 64 != 0) continue;
         const auto now = std::chrono::steady_clock::now();
         if (now - told < std::chrono::milliseconds(100)) continue;
@@ -250,7 +247,7 @@ class PyStepper {
     std::ranges::copy(rows, data);
     return out;
   }
-  /// Inputs u[T, m], one row per step; quantities after each step, [T, k].
+  /// Steps under the inputs u (T, m), one row per step. Returns the quantities after each step, (T, k).
   nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
     const Stepping stepping(user_);
     const std::size_t inputs = stepper_->system().settable_inputs().size();
@@ -270,7 +267,7 @@ class PyStepper {
       stepper_->set_inputs({u.data() + t * inputs, inputs});
       report_ = stepper_->step();
       for (const Observable& one : wanted) *data++ = observe(*stepper_, one);
-      interrupts.ask();
+      interrupts.check();
     }
     return out;
   }
@@ -280,24 +277,24 @@ class PyStepper {
     portwave::set_parameter(*stepper_, *scenario_, path, value);
   }
   double parameter(const std::string& path) const {
-    user_.look();
+    user_.expect_readable();
     return portwave::parameter(*stepper_, *scenario_, path);
   }
-  void tune_anew() {
+  void retune() {
     const Stepping stepping(user_);
     if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
   }
   nb::dict linearise(const std::vector<std::string>& outputs) const {
-    user_.look();
+    user_.expect_readable();
     return as_dict(portwave::linearise(*stepper_, outputs));
   }
 
   double time_s() const {
-    user_.look();
+    user_.expect_readable();
     return stepper_->time_s();
   }
   std::int64_t step_index() const {
-    user_.look();
+    user_.expect_readable();
     return stepper_->step_index();
   }
   double step_s() const { return options_.step_s; }
@@ -312,17 +309,16 @@ class PyStepper {
     return out;
   }
 
-  int find_input(const std::string& name) const { return stepper_->find_input(name).slot; }
-  void set_input(int input, double value) {
-    user_.look_whether_free();
-    stepper_->set_input(portwave::InputSlot{input}, value);
+  void set_input(int slot, double value) {
+    user_.expect_idle();
+    stepper_->set_input(portwave::InputSlot{slot}, value);
   }
-  double input(int input) const {
-    user_.look();
-    return stepper_->input(portwave::InputSlot{input});
+  double read_input(int slot) const {
+    user_.expect_readable();
+    return stepper_->input(portwave::InputSlot{slot});
   }
   void set_inputs(const Doubles& values) {
-    user_.look_whether_free();
+    user_.expect_idle();
     const std::size_t inputs = stepper_->system().settable_inputs().size();
     if (values.shape(0) != inputs) {
       throw std::invalid_argument("inputs must be of shape [" + std::to_string(inputs) +
@@ -334,7 +330,7 @@ class PyStepper {
   nb::list notes() const { return pairs_of(notes_); }
 
   int find(const std::string& name) {
-    user_.look();
+    user_.expect_readable();
     const auto known = std::ranges::find(quantities_, name, &Observable::label);
     if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
     quantities_.push_back(portwave::find_observable(*stepper_, name));
@@ -347,14 +343,14 @@ class PyStepper {
     return quantities_[static_cast<std::size_t>(index)];
   }
   double read(int index) const {
-    user_.look();
+    user_.expect_readable();
     return observe(*stepper_, quantity(index));
   }
   std::string unit(int index) const { return quantity(index).unit; }
 
-  /// A view that the stepper owns; of a part that was cut a copy.
+  /// Returns a view that the stepper owns; a copy for a part that was cut.
   nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
-    user_.look();
+    user_.expect_readable();
     const auto x = stepper_->state(part);
     const std::size_t size = x.size();
     if (stepper_->system().find_part(part) < 0) {
@@ -368,7 +364,7 @@ class PyStepper {
     return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
   }
   nb::ndarray<nb::numpy, double> states() const {
-    user_.look();
+    user_.expect_readable();
     std::vector<double> x;
     const int parts = static_cast<int>(stepper_->system().parts().size());
     for (int part = 0; part < parts; ++part) {
@@ -385,7 +381,7 @@ class PyStepper {
   std::vector<std::string> state_names() const { return state_names_of(stepper_->system()); }
 
   void snapshot(Snapshot& into) const {
-    user_.look_whether_free();
+    user_.expect_idle();
     stepper_->snapshot(into);
   }
   void restore(const Snapshot& snapshot) {
@@ -395,7 +391,7 @@ class PyStepper {
   }
 
   nb::dict energy() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::EnergyTotals& own = stepper_->energy();
     nb::dict out;
     out["initial_J"] = own.initial_J;
@@ -407,11 +403,11 @@ class PyStepper {
     return out;
   }
   std::string certificate() const {
-    user_.look();
+    user_.expect_readable();
     return std::string(to_string(stepper_->certificate().status));
   }
   nb::dict coupling() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
     nb::dict out;
     out["poor"] = summary.is_coupled_poorly();
@@ -421,7 +417,7 @@ class PyStepper {
     return out;
   }
   nb::object resolution() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
     if (summary.is_resolved()) return nb::none();
     const portwave::Resolution& worst = *summary.resolution;
@@ -434,12 +430,12 @@ class PyStepper {
     out["step"] = worst.step;
     return out;
   }
-  bool all_well() const {
-    user_.look();
-    return portwave::summarize("", options_, *stepper_, 1.0).is_all_well();
+  std::vector<std::string> shortcomings() const {
+    user_.expect_readable();
+    return portwave::summarize("", options_, *stepper_, 1.0).shortcomings();
   }
   nb::object starts_at_odds() const {
-    user_.look();
+    user_.expect_readable();
     const portwave::StartsAtOdds& odds = stepper_->starts_at_odds();
     if (odds.count == 0) return nb::none();
     nb::dict out;
@@ -450,7 +446,7 @@ class PyStepper {
   }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
-    user_.look();
+    user_.expect_readable();
     nb::dict out;
     out["step_s"] = report_.step_s;
     out["iterations"] = report_.iterations;
@@ -464,7 +460,7 @@ class PyStepper {
  private:
   PyStepper() = default;
 
-  std::shared_ptr<Scenario> scenario_;  // but for its system; clones share it
+  std::shared_ptr<Scenario> scenario_;  // without its system; clones share it
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
   portwave::Issues notes_;
@@ -522,11 +518,41 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   }
 }
 
+constexpr const char* kSnapshotText = R"doc(The complete state of a run between two steps.
+
+`Stepper.snapshot` writes it, `Stepper.restore` reads it; a new one is empty. It fits the stepper
+that wrote it, that stepper's clones, and any stepper of the same system and options. Snapshots can
+be pickled.)doc";
+
+constexpr const char* kToBytesText = R"doc(Serialise the snapshot.
+
+Returns
+-------
+bytes
+    Input of `from_bytes`, in a process of the same version of portwave.)doc";
+
+constexpr const char* kFromBytesText = R"doc(Restore a snapshot from its bytes.
+
+Parameters
+----------
+data : bytes
+    Output of `to_bytes` of the same version of portwave.
+
+Returns
+-------
+Snapshot
+    The same state.
+
+Raises
+------
+ValueError
+    `data` is damaged, incomplete, or of another version.)doc";
+
 }  // namespace
 
 NB_MODULE(_portwave, m) {
   m.doc() = "The compiled half of portwave.";
-  // Functions of types in the catalogue, and what they refer to, are kept to the end on purpose.
+  // The catalogue keeps the functions of types from Python until the program ends, on purpose.
   nb::set_leak_warnings(false);
   m.attr("__version__") = PORTWAVE_VERSION;
   const nb::module_ errors = nb::module_::import_("portwave.errors");
@@ -534,31 +560,28 @@ NB_MODULE(_portwave, m) {
   step_error = nb::object(errors.attr("StepError")).release().ptr();
   nb::register_exception_translator(translate);
 
-  nb::class_<Snapshot>(m, "Snapshot", "A run as it stands between two steps.")
+  nb::class_<Snapshot>(m, "Snapshot", kSnapshotText)
       .def(nb::init<>())
-      .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time at which it was taken [s].")
-      .def_prop_ro("step_index", &Snapshot::step_index)
-      .def_prop_ro("size_bytes", &Snapshot::size_bytes)
-      .def("to_bytes", &bytes_of, "What `from_bytes` makes the same snapshot of.")
-      .def_static(
-          "from_bytes", &snapshot_of, "bytes"_a,
-          "A snapshot from its bytes, of the same version of portwave. Errors: ValueError where "
-          "they are none, or not whole.")
+      .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time of the state [s].")
+      .def_prop_ro("step_index", &Snapshot::step_index,
+                   "Number of macro-steps that led to the state.")
+      .def_prop_ro("size_bytes", &Snapshot::size_bytes, "Memory that the state takes [bytes].")
+      .def("to_bytes", &bytes_of, kToBytesText)
+      .def_static("from_bytes", &snapshot_of, "data"_a, kFromBytesText)
       .def("__getstate__", &bytes_of)
       .def("__setstate__", [](Snapshot& self, const nb::bytes& state) {
         new (&self) Snapshot(snapshot_of(state));
       });
 
-  nb::class_<PyStepper>(m, "Stepper")
+  nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
       .def(nb::init<const std::string&, const std::string&,
                     const std::vector<std::pair<std::string, std::string>>&, int, bool>(),
            "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a)
       .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
-      .def("step", &PyStepper::step)
+      .def("step", &PyStepper::step, "steps"_a)
       .def("step_by", &PyStepper::step_by, "step_s"_a)
-      .def("run", &PyStepper::run, "steps"_a)
       .def("run_until", &PyStepper::run_until, "time_s"_a)
-      .def("record", &PyStepper::record, "steps"_a, "end_s"_a, "quantities"_a, "every"_a,
+      .def("record", &PyStepper::record, "steps"_a.none(), "end_s"_a, "quantities"_a, "every"_a,
            "progress"_a.none())
       .def("drive", &PyStepper::drive, "u"_a, "quantities"_a)
       .def_prop_ro("time_s", &PyStepper::time_s)
@@ -566,9 +589,8 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("step_s", &PyStepper::step_s)
       .def_prop_ro("end_s", &PyStepper::end_s)
       .def_prop_ro("observables", &PyStepper::observables)
-      .def("find_input", &PyStepper::find_input, "name"_a)
-      .def("set_input", &PyStepper::set_input, "input"_a, "value"_a)
-      .def("input", &PyStepper::input, "input"_a)
+      .def("set_input", &PyStepper::set_input, "slot"_a, "value"_a)
+      .def("read_input", &PyStepper::read_input, "slot"_a)
       .def("set_inputs", &PyStepper::set_inputs, "values"_a)
       .def_prop_ro("input_names", &PyStepper::input_names)
       .def_prop_ro("notes", &PyStepper::notes)
@@ -583,7 +605,7 @@ NB_MODULE(_portwave, m) {
           "part"_a)
       .def("set_parameter", &PyStepper::set_parameter, "path"_a, "value"_a)
       .def("parameter", &PyStepper::parameter, "path"_a)
-      .def("tune_anew", &PyStepper::tune_anew)
+      .def("retune", &PyStepper::retune)
       .def("linearise", &PyStepper::linearise, "outputs"_a)
       .def("states", &PyStepper::states)
       .def_prop_ro("state_names", &PyStepper::state_names)
@@ -594,7 +616,7 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("coupling", &PyStepper::coupling)
       .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
       .def_prop_ro("resolution", &PyStepper::resolution)
-      .def_prop_ro("all_well", &PyStepper::all_well)
+      .def_prop_ro("shortcomings", &PyStepper::shortcomings)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
 

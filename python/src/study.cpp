@@ -11,19 +11,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "names.hpp"
+#include "portwave/coupling/method/method_table.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/runtime/study/iteration_study.hpp"
-#include "portwave/runtime/study/order_study.hpp"
-#include "portwave/runtime/study/rate_study.hpp"
-#include "portwave/runtime/study/scaling.hpp"
-#include "portwave/runtime/study/study.hpp"
-#include "portwave/runtime/study/tolerance_study.hpp"
-#include "portwave/runtime/study/tune.hpp"
+#include "portwave/runtime/study/study_json.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -59,22 +53,10 @@ portwave::PhaseCallback interruptible() {
 }
 
 MethodKind method_named(const std::string& name) {
-  using enum portwave::WaveUpdate;
-  using enum portwave::SplittingKind;
-  using portwave::IterationKind;
-  const MethodKind all[] = {douglas_rachford,
-                            peaceman_rachford,
-                            interface,
-                            automatic,
-                            strang,
-                            impulse,
-                            IterationKind::lions_mercier,
-                            IterationKind::jacobi,
-                            IterationKind::gauss_seidel};
+  if (const auto kind = portwave::find_method_kind(name)) return *kind;
   std::string known;
-  for (const MethodKind kind : all) {
-    if (to_string(kind) == name) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(to_string(kind));
+  for (const std::string& one : portwave::method_names()) {
+    known += (known.empty() ? "" : ", ") + one;
   }
   throw std::invalid_argument("no method is named \"" + name + "\"; there are: " + known);
 }
@@ -96,288 +78,88 @@ portwave::ImpedanceKind impedances_named(const std::string& name) {
                               "\"; there are: " + known);
 }
 
-/// None where it is absent.
-template <class T>
-nb::object optional_number(const std::optional<T>& value) {
-  return value ? nb::cast(*value) : nb::none();
-}
-
-nb::dict rate_dict(const portwave::PredictedRate& rate) {
-  nb::dict out;
-  out["contraction"] = rate.contraction;
-  out["evaluations"] = rate.evaluations;
-  out["converges"] = rate.converges;
-  return out;
-}
-
-nb::list study_budget(const std::string& text, const std::string& folder, const Overrides& set,
-                      const std::vector<int>& budgets, const std::vector<std::string>& methods,
-                      const std::vector<std::string>& impedances, const std::vector<bool>& guards,
-                      int threads) {
+/// The study as JSON. Other threads of Python go on meanwhile.
+template <class Study>
+std::string unlocked(const std::string& text, const std::string& folder, const Overrides& set,
+                     const Study& study) {
   const Scenario scenario = scenario_from(text, folder, set);
-  portwave::BudgetAxes axes;
-  axes.budgets = budgets;
-  axes.methods = methods_named(methods);
+  const nb::gil_scoped_release unlocked;
+  return study(scenario);
+}
+
+std::string study_budget(const std::string& text, const std::string& folder, const Overrides& set,
+                         const std::vector<int>& budgets, const std::vector<std::string>& methods,
+                         const std::vector<std::string>& impedances,
+                         const std::vector<bool>& guards, int threads) {
+  portwave::BudgetAxes axes{
+      .budgets = budgets, .methods = methods_named(methods), .guards = guards};
   for (const std::string& name : impedances) axes.impedances.push_back(impedances_named(name));
-  axes.guards = guards;
-  std::vector<portwave::BudgetRow> rows;
-  {
-    const nb::gil_scoped_release unlocked;
-    rows = portwave::study_budget_axes(scenario, axes, threads, interruptible());
-  }
-  nb::list out;
-  for (const portwave::BudgetRow& own : rows) {
-    nb::dict row;
-    row["iterations"] = own.iterations;
-    row["method"] = std::string(to_string(own.method));
-    row["impedance"] = own.impedance;
-    row["guard"] = own.guard;
-    row["rms"] = own.rms;
-    row["max"] = own.max;
-    row["final"] = own.final;
-    row["max_passivity_residual_J"] = own.max_passivity_residual_J;
-    row["guard_steps"] = own.guard_steps;
-    row["status"] = own.failure.empty() ? std::string(to_string(own.status)) : "failed";
-    row["failure"] = own.failure;
-    out.append(row);
-  }
-  return out;
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::study_budget_axes(scenario, axes, threads, interruptible()));
+  });
 }
 
-nb::list study_rate(const std::string& text, const std::string& folder, const Overrides& set,
-                    int steps, int limit) {
-  const Scenario scenario = scenario_from(text, folder, set);
-  std::vector<portwave::RateRow> rows;
-  {
-    const nb::gil_scoped_release unlocked;
-    rows = portwave::study_rate(scenario, {.steps = steps, .limit = limit}, interruptible());
-  }
-  nb::list out;
-  for (const portwave::RateRow& own : rows) {
-    nb::dict row;
-    row["impedance"] = own.impedance;
-    row["method"] = std::string(own.update.rule()->name());
-    row["relaxation"] = own.update.relaxation();
-    row["predicted"] = own.predicted.contraction;
-    row["observed"] = own.observed.contraction;
-    row["worst"] = own.observed.worst_contraction;
-    row["predicted_evaluations"] = own.predicted.evaluations;
-    row["observed_evaluations"] = own.observed.max_evaluations;
-    row["not_converged"] = own.observed.not_converged;
-    row["failure"] = own.problem;
-    out.append(row);
-  }
-  return out;
+std::string study_rate(const std::string& text, const std::string& folder, const Overrides& set,
+                       int steps, int limit) {
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(
+        portwave::study_rate(scenario, {.steps = steps, .limit = limit}, interruptible()));
+  });
 }
 
-nb::dict study_order(const std::string& text, const std::string& folder, const Overrides& set,
-                     const std::vector<double>& steps_s,
-                     const std::optional<std::vector<std::string>>& methods, int repeat,
-                     int threads) {
-  const Scenario scenario = scenario_from(text, folder, set);
+std::string study_order(const std::string& text, const std::string& folder, const Overrides& set,
+                        const std::vector<double>& steps_s,
+                        const std::optional<std::vector<std::string>>& methods, int repeat,
+                        int threads) {
   portwave::OrderOptions options{.steps_s = steps_s, .repeat = repeat, .threads = threads};
   if (methods) options.methods = methods_named(*methods);
-  portwave::OrderStudy study;
-  {
-    const nb::gil_scoped_release unlocked;
-    study = portwave::study_order(scenario, options, interruptible());
-  }
-  nb::list rows, costs;
-  for (const portwave::OrderRow& own : study.rows) {
-    nb::dict row;
-    row["method"] = own.method;
-    row["step_s"] = own.step_s;
-    row["steps"] = own.steps;
-    row["error"] = own.error;
-    row["order"] = optional_number(own.order);
-    row["operations"] = optional_number(own.operations);
-    row["operations_sparse"] = optional_number(own.operations_sparse);
-    row["time_s"] = own.time_s;
-    row["failure"] = own.failure;
-    rows.append(row);
-  }
-  for (const portwave::EqualErrorCost& own : study.equal_error) {
-    nb::dict cost;
-    cost["method"] = own.method;
-    cost["baseline"] = own.baseline;
-    cost["error"] = own.error;
-    cost["extrapolated"] = own.extrapolated;
-    cost["operations"] = optional_number(own.operations);
-    cost["time"] = own.time;
-    costs.append(cost);
-  }
-  nb::dict out;
-  out["rows"] = rows;
-  out["states"] = study.states;
-  out["end_s"] = study.end_s;
-  out["reference"] = study.reference;
-  out["equal_error"] = costs;
-  return out;
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::study_order(scenario, options, interruptible()), scenario);
+  });
 }
 
-nb::dict study_tolerance(const std::string& text, const std::string& folder, const Overrides& set,
-                         const std::vector<double>& tolerances, const std::vector<int>& stages,
-                         int repeat, int threads) {
-  const Scenario scenario = scenario_from(text, folder, set);
-  portwave::ToleranceStudy study;
-  {
-    const nb::gil_scoped_release unlocked;
-    study = portwave::study_tolerance(
-        scenario,
-        {.tolerances = tolerances, .stages = stages, .repeat = repeat, .threads = threads},
-        interruptible());
-  }
-  nb::list rows;
-  for (const portwave::ToleranceRow& own : study.rows) {
-    nb::dict row;
-    row["stages"] = own.stages;
-    row["tolerance"] = own.tolerance;
-    row["error"] = own.error;
-    row["steps"] = own.steps;
-    row["rejected"] = own.rejected;
-    row["smallest_s"] = own.smallest_s;
-    row["largest_s"] = own.largest_s;
-    row["missed"] = own.missed;
-    row["evaluations"] = own.evaluations;
-    row["time_s"] = own.time_s;
-    row["failure"] = own.failure;
-    rows.append(row);
-  }
-  nb::dict out;
-  out["rows"] = rows;
-  out["end_s"] = study.end_s;
-  out["reference"] = study.reference;
-  return out;
+std::string study_tolerance(const std::string& text, const std::string& folder,
+                            const Overrides& set, const std::vector<double>& tolerances,
+                            const std::vector<int>& stages, int repeat, int threads) {
+  const portwave::ToleranceOptions options{
+      .tolerances = tolerances, .stages = stages, .repeat = repeat, .threads = threads};
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::study_tolerance(scenario, options, interruptible()), scenario);
+  });
 }
 
-nb::dict study_iteration(const std::string& text, const std::string& folder, const Overrides& set,
-                         int iterations, std::int64_t windows,
-                         const std::optional<std::pair<double, double>>& start_error) {
-  const Scenario scenario = scenario_from(text, folder, set);
+std::string study_iteration(const std::string& text, const std::string& folder,
+                            const Overrides& set, int iterations, std::int64_t windows,
+                            const std::optional<std::pair<double, double>>& start_error) {
   portwave::IterationOptions options{.iterations = iterations, .windows = windows};
   if (start_error) {
     options.start_error =
         portwave::StartError{.size_per_s = start_error->first, .decay_per_s = start_error->second};
   }
-  portwave::IterationStudy study;
-  {
-    const nb::gil_scoped_release unlocked;
-    study = portwave::study_iteration(scenario, options, interruptible());
-  }
-  nb::list rows, failures;
-  for (const portwave::IterationWindow& window : study.windows) {
-    for (const portwave::IterationRow& own : window.rows) {
-      nb::dict row;
-      row["start_s"] = window.start_s;
-      row["iteration"] = own.iteration;
-      row["x_error"] = own.x_error;
-      row["x_relative"] = own.x_relative;
-      row["x_largest"] = own.x_largest;
-      row["z_error"] = optional_number(own.z_error);
-      row["z_weighted"] = optional_number(own.z_weighted);
-      row["ratio"] = optional_number(own.ratio);
-      rows.append(row);
-    }
-    if (!window.failure.empty()) failures.append(nb::make_tuple(window.start_s, window.failure));
-  }
-  nb::dict out;
-  out["rows"] = rows;
-  out["method"] = std::string(to_string(study.parameters.kind));
-  out["integrator"] = std::string(to_string(study.parameters.integrator));
-  out["states"] = study.states;
-  out["step_s"] = study.step_s;
-  out["window_steps"] = study.window_steps;
-  out["failures"] = failures;
-  return out;
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::study_iteration(scenario, options, interruptible()), scenario);
+  });
 }
 
-nb::dict study_scaling(const std::string& text, const std::string& folder, const Overrides& set,
-                       const std::vector<int>& threads, int repetitions, std::int64_t steps,
-                       int cores) {
-  const Scenario scenario = scenario_from(text, folder, set);
+std::string study_scaling(const std::string& text, const std::string& folder, const Overrides& set,
+                          const std::vector<int>& threads, int repetitions, std::int64_t steps,
+                          int cores) {
   portwave::ScalingOptions options;
   options.threads = threads;
   options.repetitions = repetitions;
   options.steps = steps;
   options.cores = cores;
-  portwave::ScalingStudy study;
-  {
-    const nb::gil_scoped_release unlocked;
-    study = portwave::study_strong_scaling(scenario, options, interruptible());
-  }
-  nb::list rows;
-  for (const portwave::ScalingRow& own : study.rows) {
-    nb::dict row;
-    row["threads"] = own.threads;
-    row["predicted"] = own.predicted;
-    row["step_s"] = own.step_s;
-    row["spread"] = optional_number(own.spread);
-    row["speed_up"] = own.speed_up;
-    row["efficiency"] = own.efficiency;
-    row["predicted_step_s"] = own.predicted_step_s;
-    row["tasks"] = own.tasks;
-    row["imbalance"] = own.imbalance;
-    row["execution"] = own.execution;
-    rows.append(row);
-  }
-  nb::dict out;
-  out["rows"] = rows;
-  out["cores"] = study.cores;
-  out["repetitions"] = study.repetitions;
-  out["steps"] = study.steps;
-  return out;
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::study_strong_scaling(scenario, options, interruptible()), options);
+  });
 }
 
-nb::dict tune(const std::string& text, const std::string& folder, const Overrides& set,
-              const std::string& rule) {
-  const Scenario scenario = scenario_from(text, folder, set);
-  portwave::TuningReport report;
-  {
-    const nb::gil_scoped_release unlocked;
-    report = portwave::tune(scenario, impedances_named(rule), interruptible());
-  }
-  nb::list rows, ports, parts;
-  const auto add = [&](const portwave::RuleRates& own, std::string_view method,
-                       const portwave::PredictedRate& rate) {
-    nb::dict row;
-    row["impedance"] = own.rule;
-    row["method"] = std::string(method);
-    row.update(rate_dict(rate));
-    row["failure"] = own.problem;
-    rows.append(row);
-  };
-  for (const portwave::RuleRates& own : report.rules) {
-    for (const portwave::UpdateRate& one : own.updates) {
-      add(own, one.update.rule()->name(), one.predicted);
-    }
-    if (own.problem.empty()) {
-      add(own, "averaged", own.averaged);
-    } else {
-      add(own, "", {});
-    }
-  }
-  for (const portwave::PortTuning& own : report.ports) {
-    nb::dict port;
-    port["port"] = own.port;
-    port["impedance"] = own.impedance;
-    port["match"] = own.match;
-    ports.append(port);
-  }
-  for (const portwave::PartMargins& own : report.parts) {
-    nb::dict part;
-    part["part"] = own.part;
-    part["firmly_nonexpansive"] = own.firm;
-    part["nonexpansive"] = own.nonexpansive;
-    parts.append(part);
-  }
-  nb::dict out;
-  out["rows"] = rows;
-  out["ports"] = ports;
-  out["parts"] = parts;
-  out["method"] = std::string(to_string(report.choice.method.kind()));
-  out["impedance"] = portwave::impedance_rule(report.choice.method);
-  out["reason"] = report.choice.reason;
-  return out;
+std::string tune(const std::string& text, const std::string& folder, const Overrides& set,
+                 const std::string& rule) {
+  const portwave::ImpedanceKind impedances = impedances_named(rule);
+  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+    return study_json(portwave::tune(scenario, impedances, interruptible()), scenario);
+  });
 }
 
 }  // namespace

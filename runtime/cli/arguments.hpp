@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "commands.hpp"
+#include "line/commands.hpp"
 
 namespace portwave::cli {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "commands.hpp"
-#include "interrupt.hpp"
-#include "ranks.hpp"
+#include "line/commands.hpp"
+#include "live/interrupt.hpp"
+#include "verbs/ranks.hpp"
 
 namespace portwave::cli {
 namespace {

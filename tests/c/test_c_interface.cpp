@@ -65,8 +65,8 @@ TEST_F(Servo, StepsAndIsRead) {
   ASSERT_EQ(voltage, 0);
   EXPECT_EQ(portwave_set_input(servo_, voltage, 12.0), PORTWAVE_OK);
   EXPECT_EQ(portwave_get_input(servo_, voltage), 12.0);
-  EXPECT_EQ(portwave_run(servo_, -1), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_run(servo_, 1000), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(servo_, -1), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_step_n(servo_, 1000), PORTWAVE_OK);
   EXPECT_EQ(portwave_step_index(servo_), 1000);
   EXPECT_DOUBLE_EQ(portwave_time(servo_), 1.0);
   // At rest in the long run: 12 V / (0.05 V s/rad) = 240 rad/s, by the gear 4.8 rad/s.
@@ -95,7 +95,7 @@ TEST_F(Servo, StepsAndIsRead) {
 
 TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
   EXPECT_EQ(portwave_set_input(servo_, 0, 1e308), PORTWAVE_OK);
-  ASSERT_EQ(portwave_run(servo_, 1000), PORTWAVE_STEP_ERROR);
+  ASSERT_EQ(portwave_step_n(servo_, 1000), PORTWAVE_STEP_ERROR);
   EXPECT_NE(error().find(portwave_failed_part()), std::string::npos) << error();
   EXPECT_NE(std::strlen(portwave_failed_part()), 0U);
   double first[2] = {-7.0, -7.0};
@@ -116,7 +116,7 @@ TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
     "couplings": [{"kind": "free", "ports": ["m.coupling"]}], "method": {"kind": "auto"}})json";
   portwave_simulation* far = nullptr;
   ASSERT_EQ(portwave_parse(kFar, nullptr, nullptr, 0, &far), PORTWAVE_OK) << error();
-  ASSERT_EQ(portwave_run(far, 100), PORTWAVE_STEP_ERROR);
+  ASSERT_EQ(portwave_step_n(far, 100), PORTWAVE_STEP_ERROR);
   EXPECT_STREQ(portwave_failed_part(), "m");
   ASSERT_EQ(portwave_failed_state(first, 2), 2U);
   EXPECT_NEAR(first[0], 0.5, 0.01);
@@ -128,24 +128,24 @@ TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
 
 TEST_F(Servo, GoesBackAndIsCloned) {
   portwave_set_input(servo_, 0, 5.0);
-  portwave_run(servo_, 100);
+  portwave_step_n(servo_, 100);
   portwave_snapshot* snapshot = nullptr;
   ASSERT_EQ(portwave_snapshot_new(&snapshot), PORTWAVE_OK);
   EXPECT_EQ(portwave_restore(servo_, snapshot), PORTWAVE_INVALID_ARGUMENT) << "empty";
-  ASSERT_EQ(portwave_take(servo_, snapshot), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_take(servo_, snapshot), PORTWAVE_OK);
   portwave_simulation* clone = nullptr;
   ASSERT_EQ(portwave_clone(servo_, &clone), PORTWAVE_OK);
-  portwave_run(servo_, 200);
+  portwave_step_n(servo_, 200);
   const double angle = read("load.angle");
   portwave_set_input(servo_, 0, -20.0);
   portwave_run_until(servo_, 0.55);
   EXPECT_NE(read("load.angle"), angle);
   ASSERT_EQ(portwave_restore(servo_, snapshot), PORTWAVE_OK);
   EXPECT_EQ(portwave_get_input(servo_, 0), 5.0);
-  portwave_run(servo_, 200);
+  portwave_step_n(servo_, 200);
   EXPECT_EQ(read("load.angle"), angle);
   EXPECT_EQ(portwave_set_threads(clone, 2), PORTWAVE_OK);
-  portwave_run(clone, 200);
+  portwave_step_n(clone, 200);
   EXPECT_EQ(portwave_read(clone, portwave_find_quantity(clone, "load.angle")), angle);
   portwave_free(clone);
   portwave_snapshot_free(snapshot);
@@ -185,9 +185,9 @@ TEST_F(Servo, SaysWhatIsWrong) {
 TEST(NullPointers, AreRefused) {
   EXPECT_EQ(portwave_load(nullptr, nullptr, 0, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_step(nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_run(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_step_n(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_clone(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_take(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_snapshot_take(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_find_input(nullptr, nullptr), -1);
   EXPECT_TRUE(std::isnan(portwave_time(nullptr)));
   portwave_free(nullptr);
@@ -203,7 +203,7 @@ TEST_F(Servo, FillsAsMuchOfAStructureAsTheCallerKnows) {
   own.known.size = offsetof(portwave_energy, supplied_J);
   own.known.supplied_J = -7.0;
   portwave_set_input(servo_, 0, 5.0);
-  portwave_run(servo_, 10);
+  portwave_step_n(servo_, 10);
   EXPECT_EQ(portwave_get_energy(servo_, &own.known), PORTWAVE_OK);
   EXPECT_GT(own.known.final_J, 0.0);
   EXPECT_EQ(own.known.supplied_J, -7.0);
@@ -218,13 +218,13 @@ TEST_F(Servo, TellsAnObserverWhichMayStopIt) {
     ++own->steps;
     return portwave_step_index(simulation) >= 5 ? 1 : 0;
   };
-  EXPECT_EQ(portwave_observe(servo_, stop_at_five, &seen), PORTWAVE_OK);
-  EXPECT_EQ(portwave_run(servo_, 100), PORTWAVE_NOT_POSSIBLE);
+  EXPECT_EQ(portwave_set_observer(servo_, stop_at_five, &seen), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(servo_, 100), PORTWAVE_NOT_POSSIBLE);
   EXPECT_EQ(error(), "stopped by the observer");
   EXPECT_EQ(seen.steps, 5);
   EXPECT_EQ(portwave_step_index(servo_), 5);
-  portwave_observe(servo_, nullptr, nullptr);
-  EXPECT_EQ(portwave_run(servo_, 5), PORTWAVE_OK);
+  portwave_set_observer(servo_, nullptr, nullptr);
+  EXPECT_EQ(portwave_step_n(servo_, 5), PORTWAVE_OK);
 }
 
 std::vector<double> states_of(const portwave_simulation* simulation) {
@@ -257,8 +257,8 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
       {"step", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step(s); }},
       {"step_by",
        [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_by(s, 1e-4); }},
-      {"run", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 1); }},
-      {"run 0", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 0); }},
+      {"run", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_n(s, 1); }},
+      {"run 0", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_n(s, 0); }},
       {"run_until",
        [](portwave_simulation* s, portwave_snapshot*) { return portwave_run_until(s, 1.0); }},
       {"restore",
@@ -279,8 +279,8 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
       {"nothing", [](portwave_simulation*, portwave_snapshot*) { return PORTWAVE_OK; }},
       {"input",
        [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_input(s, 0, 5.0); }},
-      {"take",
-       [](portwave_simulation* s, portwave_snapshot* into) { return portwave_take(s, into); }},
+      {"take", [](portwave_simulation* s,
+                  portwave_snapshot* into) { return portwave_snapshot_take(s, into); }},
       {"clone",
        [](portwave_simulation* s, portwave_snapshot*) {
          portwave_simulation* clone = nullptr;
@@ -294,23 +294,23 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
   ASSERT_EQ(portwave_snapshot_new(&start), PORTWAVE_OK);
   ASSERT_EQ(portwave_snapshot_new(&other), PORTWAVE_OK);
   portwave_set_input(servo_, 0, 5.0);
-  ASSERT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
-  ASSERT_EQ(portwave_take(servo_, start), PORTWAVE_OK);
-  ASSERT_EQ(portwave_take(servo_, other), PORTWAVE_OK);
-  ASSERT_EQ(portwave_run(servo_, 4), PORTWAVE_OK);
+  ASSERT_EQ(portwave_step_n(servo_, 10), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_take(servo_, start), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_take(servo_, other), PORTWAVE_OK);
+  ASSERT_EQ(portwave_step_n(servo_, 4), PORTWAVE_OK);
   const std::vector<double> expected = states_of(servo_);
 
   const auto after = [&](Act act, int how) {
     EXPECT_EQ(portwave_restore(servo_, start), PORTWAVE_OK);
     Tries tries = {act, other};
-    EXPECT_EQ(portwave_observe(servo_, try_once, &tries), PORTWAVE_OK);
+    EXPECT_EQ(portwave_set_observer(servo_, try_once, &tries), PORTWAVE_OK);
     portwave_status status = PORTWAVE_OK;
-    if (how == 0) status = portwave_run(servo_, 4);
+    if (how == 0) status = portwave_step_n(servo_, 4);
     if (how == 1) status = portwave_run_until(servo_, 0.014);
     for (int i = 0; how == 2 && i < 4; ++i) status = portwave_step(servo_);
     EXPECT_EQ(status, PORTWAVE_OK) << error();
     EXPECT_EQ(tries.calls, 4);
-    EXPECT_EQ(portwave_observe(servo_, nullptr, nullptr), PORTWAVE_OK);
+    EXPECT_EQ(portwave_set_observer(servo_, nullptr, nullptr), PORTWAVE_OK);
     EXPECT_EQ(states_of(servo_), expected);
     return tries;
   };
@@ -330,7 +330,7 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
 
 TEST_F(Servo, NumbersThatNoRunCanUseAreRefusedAndChangeNothing) {
   portwave_set_input(servo_, 0, 5.0);
-  ASSERT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
+  ASSERT_EQ(portwave_step_n(servo_, 10), PORTWAVE_OK);
   const std::vector<double> before = states_of(servo_);
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double bad : {std::nan(""), infinity, -infinity, 1e300}) {
@@ -347,7 +347,7 @@ TEST_F(Servo, NumbersThatNoRunCanUseAreRefusedAndChangeNothing) {
   }
   for (const std::int64_t bad : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
                                  std::numeric_limits<std::int64_t>::max()}) {
-    EXPECT_EQ(portwave_run(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_EQ(portwave_step_n(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
   }
   const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
   for (const int bad : {0, -1, 1025, most, least}) {
@@ -368,7 +368,7 @@ TEST_F(Servo, NumbersThatNoRunCanUseAreRefusedAndChangeNothing) {
   // The control: what is sound is done.
   EXPECT_EQ(portwave_run_until(servo_, 0.02), PORTWAVE_OK);
   EXPECT_EQ(portwave_run_until(servo_, -1.0), PORTWAVE_OK);  // it is later already
-  EXPECT_EQ(portwave_run(servo_, 0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(servo_, 0), PORTWAVE_OK);
   EXPECT_EQ(portwave_step_index(servo_), 20);
 }
 
@@ -390,10 +390,10 @@ TEST_F(Servo, NullPointersAreRefusedWhereverOneMayBe) {
   EXPECT_EQ(portwave_get_energy(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_get_report(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_snapshot_new(nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_take(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_snapshot_take(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_restore(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_clone(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_observe(nullptr, nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_set_observer(nullptr, nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_step_by(nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_run_until(nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_set_threads(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
@@ -406,7 +406,7 @@ TEST_F(Servo, NullPointersAreRefusedWhereverOneMayBe) {
 TEST_F(Servo, ChangesAParameterBetweenSteps) {
   double value = 0.0;
   portwave_set_input(servo_, 0, 12.0);
-  EXPECT_EQ(portwave_run(servo_, 500), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(servo_, 500), PORTWAVE_OK);
   EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", &value), PORTWAVE_OK);
   const double angle = read("load.angle"), speed = read("load.speed"),
                stored = read("load.storage");
@@ -414,7 +414,7 @@ TEST_F(Servo, ChangesAParameterBetweenSteps) {
   EXPECT_EQ(read("load.angle"), angle);
   EXPECT_EQ(read("load.speed"), speed);
   EXPECT_NEAR(read("load.storage"), 2.0 * stored, 1e-12 * stored);
-  EXPECT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(servo_, 10), PORTWAVE_OK);
   portwave_simulation* clone = nullptr;
   ASSERT_EQ(portwave_clone(servo_, &clone), PORTWAVE_OK) << error();
   double of_clone = 0.0;

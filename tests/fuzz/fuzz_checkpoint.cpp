@@ -22,7 +22,7 @@ using namespace portwave;
 
 using Bytes = std::vector<std::byte>;
 
-// Places in a file (runtime/src/output/checkpoint.cpp) and in a snapshot (execution/snapshot.cpp).
+// Places in a file (runtime/src/output/recording/checkpoint.cpp) and in a snapshot (execution/snapshot.cpp).
 constexpr std::size_t kFileChecksum = 28, kFileVersion = 32, kFileSizes = 48, kFileHead = 72;
 constexpr std::size_t kChecksum = 40, kIdentity = 48, kHead = 72;
 

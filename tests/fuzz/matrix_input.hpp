@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.hpp"
-#include "scenario/matrix_file.hpp"
+#include "scenario/files/matrix_file.hpp"
 
 namespace portwave::fuzz {
 

@@ -1,10 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include <portwave/runtime/step/stepper.hpp>
-#include <portwave/subsystems/base/error.hpp>
-#include <portwave/subsystems/catalogue/oscillators.hpp>
-#include <portwave/subsystems/core/subsystem.hpp>
+#include <portwave/portwave.hpp>
 
 namespace {
 

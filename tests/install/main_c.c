@@ -1,14 +1,13 @@
 #include <math.h>
-#include <stdio.h>
-
 #include <portwave.h>
+#include <stdio.h>
 
 /* Steps a scenario with nothing but the installed C library: consumer_c <scenario>. */
 int main(int argc, char** argv) {
   portwave_simulation* simulation = NULL;
   if (argc != 2) return 2;
   if (portwave_load(argv[1], NULL, 0, &simulation) != PORTWAVE_OK ||
-      portwave_run(simulation, 10) != PORTWAVE_OK) {
+      portwave_step_n(simulation, 10) != PORTWAVE_OK) {
     printf("%s\n", portwave_last_error());
     return 1;
   }

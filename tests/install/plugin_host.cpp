@@ -2,7 +2,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <portwave/extend/scenario.hpp>
 #include <portwave/portwave.hpp>
 
 // Loads a plugin and runs its scenario: host <plugin> <scenario>.

@@ -55,7 +55,7 @@ if ls ./python3-portwave*.deb >/dev/null 2>&1; then
   python3 -c '
 import portwave
 stepper = portwave.Stepper("/usr/share/portwave/examples/two_oscillators.json")
-stepper.advance(100)
+stepper.step(100)
 print("python: ok, q1 =", stepper["A.q1"], stepper.certificate)'
 fi
 

@@ -41,8 +41,8 @@ def test_a_loop_is_that_of_the_built_in_pid():
         derivative_filter_s=0.02, minimum=-6.0, maximum=6.0, every=10, drives="slide.force",
     )
     seen = ["slide.q2", "slide.v2", "law"]
-    expected = pw.Stepper(built_in).run(until=5.0, observe=seen)
-    own = pw.Stepper(loop()).run(until=5.0, observe=seen)
+    expected = pw.Stepper(built_in).record(until=5.0, observe=seen)
+    own = pw.Stepper(loop()).record(until=5.0, observe=seen)
     assert np.abs(expected["law"]).max() == 6.0  # it is at its bounds for a while
     np.testing.assert_allclose(own.values, expected.values, rtol=0.0, atol=1e-11)
 
@@ -50,18 +50,18 @@ def test_a_loop_is_that_of_the_built_in_pid():
         y, after = pid(t, u, x)
         return 1.001 * y, after
 
-    worse = pw.Stepper(loop(other)).run(until=5.0, observe=seen)
+    worse = pw.Stepper(loop(other)).record(until=5.0, observe=seen)
     assert np.abs(worse.values - expected.values).max() > 1e-6
 
 
 def test_its_state_goes_back_bit_by_bit_and_clones_have_their_own():
     stepper = pw.Stepper(loop())
-    stepper.advance(700)
+    stepper.step(700)
     snapshot, clone = stepper.snapshot(), stepper.clone()
-    first = stepper.run(steps=500, observe=["slide.q2", "law"]).values
+    first = stepper.record(steps=500, observe=["slide.q2", "law"]).values
     stepper.restore(snapshot)
-    assert np.array_equal(stepper.run(steps=500, observe=["slide.q2", "law"]).values, first)
-    assert np.array_equal(clone.run(steps=500, observe=["slide.q2", "law"]).values, first)
+    assert np.array_equal(stepper.record(steps=500, observe=["slide.q2", "law"]).values, first)
+    assert np.array_equal(clone.record(steps=500, observe=["slide.q2", "law"]).values, first)
 
 
 def test_what_it_keeps_to_itself_does_not_go_back():  # a control
@@ -72,11 +72,11 @@ def test_what_it_keeps_to_itself_does_not_go_back():  # a control
         return 20.0 * (u[0] - u[1]) + 0.15 * sums[0]
 
     stepper = pw.Stepper(loop(law, state=()))
-    stepper.advance(700)
+    stepper.step(700)
     snapshot = stepper.snapshot()
-    first = stepper.run(steps=500, observe=["slide.q2"]).values
+    first = stepper.record(steps=500, observe=["slide.q2"]).values
     stepper.restore(snapshot)
-    assert not np.array_equal(stepper.run(steps=500, observe=["slide.q2"]).values, first)
+    assert not np.array_equal(stepper.record(steps=500, observe=["slide.q2"]).values, first)
 
 
 def test_it_is_called_once_per_sample_with_the_time_and_copies():
@@ -94,7 +94,7 @@ def test_it_is_called_once_per_sample_with_the_time_and_copies():
     )
     system.drive("slide.force", "law[1]")
     stepper = pw.Stepper(system)
-    result = stepper.run(steps=35, observe=["law[0]", "law[1]"])
+    result = stepper.record(steps=35, observe=["law[0]", "law[1]"])
     np.testing.assert_allclose(times, [0.0, 0.01, 0.02, 0.03], atol=1e-12)
     assert [float(u[1]) for u, _ in kept] == [3.5] * 4
     assert [float(x[0]) for _, x in kept] == [1.0, 2.0, 3.0, 4.0]
@@ -114,15 +114,15 @@ def test_an_exception_ends_the_step_and_leaves_the_state():
 
     stepper = pw.Stepper(loop(law))
     with pytest.raises(pw.StepError, match="no sensor") as caught:
-        stepper.advance(1000)
+        stepper.step(1000)
     assert isinstance(caught.value.__cause__, Broken)
     assert caught.value.__cause__.__traceback__ is not None
     assert caught.value.fault == "threw" and caught.value.step == 150
     assert stepper.step_index == 150
     fails[0] = False
-    stepper.advance(850)
+    stepper.step(850)
     undisturbed = pw.Stepper(loop())
-    undisturbed.advance(1000)
+    undisturbed.step(1000)
     assert np.array_equal(stepper.states(), undisturbed.states())
 
 
@@ -154,8 +154,8 @@ def test_a_kind_has_keys_like_others():
     system = slide().add_block("twice", "py_gain", of=3.0).add_block("more", "py_gain", of="twice", gain=5)
     stepper = pw.Stepper(system)
     assert (stepper["twice"], stepper["more"]) == (6.0, 30.0)
-    assert pw.Stepper(system, set={"/signals/blocks/2/gain": -1.0})["more"] == -6.0
-    system.set("/signals/blocks/2/gian", 1.0)
+    assert pw.Stepper(system, overrides={"/signals/blocks/2/gain": -1.0})["more"] == -6.0
+    system.override("/signals/blocks/2/gian", 1.0)
     with pytest.raises(pw.ConfigError) as caught:
         pw.Stepper(system)
     assert any("gian" in where + what for where, what in caught.value.issues)
@@ -202,6 +202,6 @@ def test_replicas_have_states_of_their_own():
     ensemble = pw.Ensemble(loop(), parameters={"slide.mass_kg": [1.0, 2.0]}, threads=2)
     x = ensemble.rollout(steps=900)
     one = pw.Stepper(loop())
-    one.advance(900)
+    one.step(900)
     assert np.array_equal(x[0, -1], one.states())
     assert not np.array_equal(x[0, -1], x[1, -1])

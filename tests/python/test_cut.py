@@ -38,11 +38,11 @@ def test_a_part_in_pieces_is_read_set_and_recorded_by_its_own_name(parts):
     assert cut.input_names == whole.input_names == ["bar.load"]
     for stepper in (whole, cut):
         stepper["bar.load"] = 2.0
-        stepper.advance(10)
+        stepper.step(10)
     assert cut["bar.load"] == 2.0 and abs(whole["bar.q2"]) > 1e-4
     np.testing.assert_allclose(cut.states(), whole.states(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(cut.state("bar"), whole.state("bar"), rtol=1e-9, atol=1e-12)
-    a, b = whole.run(steps=5), cut.run(steps=5)
+    a, b = whole.record(steps=5), cut.record(steps=5)
     assert b.names == ["bar.q2", "bar.end.flow", "bar.storage"] == a.names and b.units == a.units
     np.testing.assert_allclose(b.values, a.values, rtol=1e-8, atol=1e-11)
     u = np.linspace(0, 1, 7)

@@ -34,7 +34,7 @@ def test_the_system_that_the_page_builds_turns_together():
     exec(next(block for block in blocks("docs/reference/python.md") if "pw.System(" in block), {"pw": pw}, names)
     stepper = pw.Stepper(names["system"])
     stepper["supply.effort"] = 5.0
-    stepper.advance(500)
+    stepper.step(500)
     assert stepper["load.speed"] == pytest.approx(stepper["motor.speed"], rel=1e-9)
     assert stepper["load.speed"] > 0.0
 
@@ -45,7 +45,7 @@ def test_the_page_of_the_package_shows_what_it_says():
         exec(block, names)
     assert names["x"].shape[:2] == (3, 100)
     assert names["table"]["rms"][-1] < names["table"]["rms"][0]
-    assert names["result"].to_pandas().index[-1] == pytest.approx(10.0)
+    assert names["result"].to_dataframe().index[-1] == pytest.approx(10.0)
 
 
 def test_every_example_that_is_linked_is_there():

@@ -28,13 +28,13 @@ def long_inputs():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda s: s.advance(10**12),
-        lambda s: s.run(until=1e9, observe=[], every=10**9),
-        lambda s: s.run(until=1e9, observe=[], every=10**9, progress=True),
+        lambda s: s.step(10**12),
+        lambda s: s.record(until=1e9, observe=[], every=10**9),
+        lambda s: s.record(until=1e9, observe=[], every=10**9, progress=True),
         lambda s: s.run_until(1e9),
         lambda s: [s.rollout(long_inputs(), ["load.angle"]) for _ in range(1000)],
     ],
-    ids=["advance", "run", "run with progress", "run_until", "rollout"],
+    ids=["step", "record", "record with progress", "run_until", "rollout"],
 )
 def test_ctrl_c_ends_whatever_steps(call):
     stepper = pw.Stepper(SERVO)
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_an_ensemble_which_then_begins_anew(call, threads):
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         if call == "run":
-            ensemble.run(10**12)
+            ensemble.step(10**12)
         else:
             ensemble.rollout(steps=10**8, every=10**8)
     x = ensemble.rollout(steps=10)
@@ -71,7 +71,7 @@ def test_one_name_in_place_of_a_list_is_not_its_letters():
     stepper = pw.Stepper(SERVO)
     for call in (
         lambda: stepper.rollout([1.0], "load.angle"),
-        lambda: stepper.run(steps=1, observe="load.angle"),
+        lambda: stepper.record(steps=1, observe="load.angle"),
         lambda: stepper.linearise("load.angle"),
     ):
         with pytest.raises(TypeError, match="list"):
@@ -93,13 +93,13 @@ def test_ctrl_c_within_a_controller_is_no_fault_of_the_step():
             raise KeyboardInterrupt
         return 1.0
 
-    for go_on in (lambda s: s.advance(1000), lambda s: [s.step() for _ in range(1000)]):
+    for go_on in (lambda s: s.step(1000), lambda s: [s.step() for _ in range(1000)]):
         at[0] = 50
         stepper = with_law(law)
         with pytest.raises(KeyboardInterrupt):
             go_on(stepper)
         assert 0 < stepper.step_index < 60
-        stepper.advance(100)
+        stepper.step(100)
         assert stepper.step_index > 100
 
 
@@ -151,16 +151,16 @@ def test_arrays_of_other_layouts_and_numbers_are_taken():
         (lambda s: s.run_until(math.inf), ValueError, "must be finite"),
         (lambda s: s.run_until(-math.inf), ValueError, "must be finite"),
         (lambda s: s.run_until(1e300), ValueError, "more than 2^53 steps"),
-        (lambda s: s.run(1e300), ValueError, "more than 2^53 steps"),
-        (lambda s: s.run(math.nan), ValueError, "must be finite"),
-        (lambda s: s.run(steps=2**62), ValueError, "from 0 to 2**53"),
-        (lambda s: s.run(1.0, every=0), ValueError, "`every` must be at least 1"),
-        (lambda s: s.advance(2**62), ValueError, "from 0 to 2**53"),
+        (lambda s: s.record(1e300), ValueError, "more than 2^53 steps"),
+        (lambda s: s.record(math.nan), ValueError, "must be finite"),
+        (lambda s: s.record(steps=2**62), ValueError, "from 0 to 2**53"),
+        (lambda s: s.record(1.0, every=0), ValueError, "`every` must be at least 1"),
+        (lambda s: s.step(2**62), ValueError, "from 0 to 2**53"),
         (lambda s: s.set_parameter("load.inertia_kgm2", math.nan), ValueError, ""),
         (lambda s: s.set_parameter("load.inertia_kgm2", -1.0), ValueError, ""),
-        (lambda s: s.run(math.inf), ValueError, "must be finite"),
-        (lambda s: s.run(steps=-1), ValueError, "at least 0"),
-        (lambda s: s.advance(-1), ValueError, "at least 0"),
+        (lambda s: s.record(math.inf), ValueError, "must be finite"),
+        (lambda s: s.record(steps=-1), ValueError, "from 0 to 2**53"),
+        (lambda s: s.step(-1), ValueError, "from 0 to 2**53"),
         (lambda s: s.read(10**6), IndexError, "no quantity of number 1000000"),
         (lambda s: s.state("lode"), KeyError, "lode"),
         (lambda s: s.restore(None), TypeError, ""),
@@ -189,7 +189,7 @@ def test_matrices_of_parts_are_checked():
 def test_a_view_of_a_state_outlives_its_stepper():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 5.0
-    stepper.advance(50)
+    stepper.step(50)
     view, copy = stepper.state("load"), stepper.state("load").copy()
     assert not view.flags.owndata and not view.flags.writeable
     del stepper
@@ -209,29 +209,29 @@ def test_a_stepper_that_was_never_made_raises():
 def test_clones_and_snapshots_outlive_the_stepper_they_are_of():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 5.0
-    stepper.advance(50)
+    stepper.step(50)
     clone, snapshot, states = stepper.clone(), stepper.snapshot(), stepper.states()
     del stepper
     gc.collect()
     assert np.array_equal(clone.states(), states)
-    clone.advance(10)
+    clone.step(10)
     clone.restore(snapshot)
     assert np.array_equal(clone.states(), states)
 
 
 def test_snapshots_are_pickled_also_for_another_process(tmp_path):
     stepper = pw.Stepper("examples/drive_pid.json")
-    stepper.advance(700)
+    stepper.step(700)
     snapshot = pickle.loads(pickle.dumps(stepper.snapshot()))
     assert snapshot.step_index == 700 and snapshot.time_s == stepper.time_s
     (tmp_path / "snapshot").write_bytes(pickle.dumps(snapshot))
-    stepper.advance(300)
+    stepper.step(300)
     expected = stepper.states().tolist()
     code = (
         "import pickle, sys, portwave as pw\n"
         "s = pw.Stepper('examples/drive_pid.json')\n"
         "s.restore(pickle.load(open(sys.argv[1], 'rb')))\n"
-        "s.advance(300); print(s.states().tolist())\n"
+        "s.step(300); print(s.states().tolist())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "snapshot")], capture_output=True, text=True
@@ -256,7 +256,7 @@ def test_what_cannot_be_pickled_says_so(make):
 def test_steppers_in_several_threads_do_not_disturb_one_another():
     alone = pw.Stepper(SERVO)
     alone["supply.effort"] = 5.0
-    alone.advance(3000)
+    alone.step(3000)
     expected = alone.states()
     ends = {}
 
@@ -264,7 +264,7 @@ def test_steppers_in_several_threads_do_not_disturb_one_another():
         own = pw.Stepper(SERVO)
         own["supply.effort"] = 5.0
         for _ in range(30):
-            own.advance(100)
+            own.step(100)
         ends[i] = own.states()
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
@@ -285,7 +285,7 @@ def test_controllers_in_several_threads_have_the_errors_of_their_own_runs():
             return 1.0
 
         try:
-            with_law(law).advance(1000)
+            with_law(law).step(1000)
         except pw.StepError as error:
             caught[i] = str(error.__cause__)
 
@@ -307,12 +307,12 @@ def test_a_stepper_that_two_threads_use_says_so():
         return 1.0
 
     stepper = with_law(law)
-    first = threading.Thread(target=lambda: stepper.advance(20))
+    first = threading.Thread(target=lambda: stepper.step(20))
     first.start()
     assert inside.wait(60)
     for call in (
         stepper.step,
-        lambda: stepper.advance(1),
+        lambda: stepper.step(1),
         stepper.snapshot,
         stepper.clone,
         stepper.states,
@@ -343,7 +343,7 @@ def test_a_controller_may_read_its_stepper_and_not_step_it():
         return 1.0
 
     stepper = with_law(law)
-    stepper.advance(20)
+    stepper.step(20)
     assert len(seen) == 1 and stepper.step_index == 20
 
 
@@ -354,7 +354,7 @@ def test_what_an_ensemble_calls_cannot_use_it():
     def law(t, u):
         if t > 0.0005 and not told:
             for call in (
-                lambda: ensemble.run(1),
+                lambda: ensemble.step(1),
                 lambda: ensemble.states(),
                 lambda: ensemble.status(0),
                 lambda: ensemble.start_from([0.0] * len(ensemble.state_names)),
@@ -371,12 +371,12 @@ def test_what_an_ensemble_calls_cannot_use_it():
     for call in (core.states, core.set_states):
         with pytest.raises(ValueError, match="1 numbers are given"):
             call(short)
-    ensemble.run(3)
+    ensemble.step(3)
     assert ensemble.step_index == 3 and len(told) == 5
-    with pytest.raises(ValueError, match="at least 0"):
-        ensemble.run(-1)
     with pytest.raises(ValueError, match="2.53"):
-        ensemble.run(2**62)
+        ensemble.step(-1)
+    with pytest.raises(ValueError, match="2.53"):
+        ensemble.step(2**62)
     assert ensemble.step_index == 3
 
 
@@ -397,7 +397,7 @@ def test_a_system_is_not_saved_over_what_it_reads(tmp_path):
         assert table.read_text() == "0,1\n1,2\n"
     # The control: elsewhere, and over the file that it came from, in one piece.
     system.save(tmp_path / "s.json")
-    again = pw.System.from_file(tmp_path / "s.json").set("/name", "t")
+    again = pw.System.from_file(tmp_path / "s.json").override("/name", "t")
     again.save(tmp_path / "s.json")
     assert pw.System.from_file(tmp_path / "s.json").to_dict()["name"] == "t"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["force.csv", "s.json", "same.csv"]
@@ -423,7 +423,7 @@ def test_parts_from_python_step_in_several_threads():
             system.add(f"w{i}", "flow_source", domain="translation", inputs={"flow": 0.0})
             system.connect(f"a{i}.port", f"s{i}.left").connect(f"s{i}.right", f"w{i}.port")
         stepper = pw.Stepper(system, threads=threads)
-        stepper.advance(20)
+        stepper.step(20)
         ends.append(stepper.states())
     assert np.array_equal(ends[0], ends[1])
 
@@ -468,7 +468,7 @@ system.add_controller("law", lambda t, u: 2.0 * u[0], inputs=["load.angle"], dri
 stepper = pw.Stepper(system, threads=2)
 angle: float = stepper["load.angle"]
 angles: np.ndarray = stepper.rollout(np.zeros((5, 1)), ["load.angle"])
-result: pw.Result = stepper.run(until=1.0, every=10)
+result: pw.Result = stepper.record(until=1.0, every=10)
 names: list[str] = result.names
 snapshot: pw.Snapshot = stepper.snapshot()
 stepper.restore(snapshot)
@@ -506,7 +506,7 @@ def test_a_typed_program_passes_strict_mypy(check):
 @pytest.mark.parametrize(
     "wrong",
     [
-        'stepper.advance("ten")',
+        'stepper.step("ten")',
         'text: str = stepper["load.angle"]',
         "stepper.restore(stepper)",
         "stepper.set_inptus([1.0])",

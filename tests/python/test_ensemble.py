@@ -19,8 +19,8 @@ def test_replicas_have_the_bits_of_steppers_of_their_own():
     x = ensemble.rollout(steps=50, every=10)
     assert x.shape == (11, 5, 5)
     for i in (0, 4, 10):
-        stepper = pw.Stepper(PAIR, set={"/subsystems/1/parameters/mass_kg": masses[i]})
-        stepper.advance(50)
+        stepper = pw.Stepper(PAIR, overrides={"/subsystems/1/parameters/mass_kg": masses[i]})
+        stepper.step(50)
         assert stepper.states().tolist() == x[i, -1].tolist()
     assert not np.array_equal(x[0], x[1])
     assert ensemble.certificate(3) == "holds"
@@ -49,7 +49,7 @@ def test_replicas_start_and_are_driven_each_by_itself():
     assert np.array_equal(ensemble.states(), x[:, -1])
     ensemble.start_from(x0)
     ensemble.set_inputs([5.0])
-    ensemble.run(40)
+    ensemble.step(40)
     assert np.array_equal(ensemble.states()[0], x[1, -1])
 
 
@@ -75,7 +75,7 @@ def test_a_replica_that_fails_stops_alone():
         (lambda e: e.rollout(steps=5, every=2), "`every` must divide the 5 steps"),
         (lambda e: e.rollout(steps=5, out=np.zeros(3)), "`out` must be of shape (3, 5, "),
         (lambda e: e.set_inputs(np.zeros((3, 2))), "u must be of shape [3, 1]"),
-        (lambda e: e.run(-1), "`steps` must be at least 0"),
+        (lambda e: e.step(-1), "the number of steps must be from 0"),
         (lambda e: e.rollout(steps=-1), "`steps` must be at least 0"),
         (lambda e: pw.Ensemble(SERVO, 3, parameters={"load.inertia_kgm2": [1.0, 2.0]}), "has 2 numbers"),
         (lambda e: pw.Ensemble(SERVO), "say how many replicas"),
@@ -99,14 +99,14 @@ def test_wrong_parameters_are_told():
 def test_a_parameter_changes_between_steps():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 12.0
-    stepper.advance(300)
+    stepper.step(300)
     before = stepper.parameter("load.inertia_kgm2")
     stored, supplied = stepper["load.storage"], stepper.energy["supplied_J"]
     stepper.set_parameter("load.inertia_kgm2", 3.0 * before, tune=True)
     assert stepper.parameter("load.inertia_kgm2") == 3.0 * before
     assert math.isclose(stepper["load.storage"], 3.0 * stored, rel_tol=1e-12)
     assert math.isclose(stepper.energy["supplied_J"] - supplied, 2.0 * stored, rel_tol=1e-9)
-    stepper.advance(300)
+    stepper.step(300)
     assert stepper.certificate == "holds"
     assert stepper.clone().parameter("load.inertia_kgm2") == 3.0 * before
     with pytest.raises(KeyError, match="inertia_kgm2"):
@@ -117,7 +117,7 @@ def test_a_parameter_changes_between_steps():
 
 def test_a_linearisation_is_what_small_changes_do():
     # Steps that are short against the time constant of the coil, 1 ms.
-    stepper = pw.Stepper(SERVO, set={"/time/step_s": 1e-4})
+    stepper = pw.Stepper(SERVO, overrides={"/time/step_s": 1e-4})
     own = stepper.linearise(["load.speed", "motor.shaft.flow"])
     assert own.A.shape == (len(own.state_names), len(own.state_names))
     assert own.recover.shape == (len(stepper.state_names), len(own.state_names))

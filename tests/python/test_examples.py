@@ -1,5 +1,6 @@
-"""The examples run, and come to what they say."""
+"""The examples run and give the results that they state."""
 
+import ast
 import pathlib
 import runpy
 
@@ -39,7 +40,8 @@ def test_all_of_them_are_tested_and_open_as_notebooks():
     }
     for name in names:
         text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
-        assert text.startswith("# %% [markdown]\n# # ") and text.count("\n# %%\n") >= 2
+        assert text.startswith('# %% [markdown]\n"""\n# ') and text.count("\n# %%\n") >= 2
+        assert "\n\nShows " in (ast.get_docstring(ast.parse(text)) or ""), name
 
 
 def test_a_sweep_shows_more_overshoot_with_more_of_the_integral():
@@ -66,9 +68,9 @@ def test_predictive_control_brings_the_load_there_without_sway():
 def test_an_own_part_keeps_and_loses_its_energy():
     own = outcome("own_part")
     assert own["drift"] < 1e-8
-    book = own["book"]
-    assert abs(own["gap"]) < 1e-12 * book["initial_J"]
-    assert book["dissipated_J"] > 0.1 * book["initial_J"]
+    ledger = own["ledger"]
+    assert abs(own["gap"]) < 1e-12 * ledger["initial_J"]
+    assert ledger["dissipated_J"] > 0.1 * ledger["initial_J"]
     # A bead on a wire whose mass did not depend on the place would swing faster.
     x = own["free"]["bead.x"]
     turns = np.flatnonzero(np.diff(np.sign(x)))

@@ -46,12 +46,12 @@ def test_steppers_take_numbers_of_any_kind(kind):
         s = pw.Stepper(servo(), threads=k(1), certify=k(1))
         s["supply.effort"] = k(2)
         s.step_by(k(1))
-        s.advance(k(3))
+        s.step(k(3))
         s.set_parameter("load.inertia_kgm2", k(2), tune=k(0))
         s.run_until(k(2))
         s.set_inputs(np.ravel([k(3)]))
-        out = [s.run(k(3), observe=["load.speed"], every=k(2)).values]
-        out.append(s.run(steps=k(4), observe=["load.speed"]).values)
+        out = [s.record(k(3), observe=["load.speed"], every=k(2)).values]
+        out.append(s.record(steps=k(4), observe=["load.speed"]).values)
         out.append(s.rollout(np.ravel([k(2), k(1)]), ["load.speed"]))
         return out + [s.read(k(s.find("load.angle")))]
 
@@ -66,7 +66,7 @@ def test_systems_hold_numbers_of_any_kind_as_json_has_them(kind):
         system.add("a", "type", initial_state={"x": k(1)}, substeps=k(2), number=k(3), list=[k(1), (k(2),)],
                    inputs={"one": k(4), "two": {"kind": "constant", "value": k(5)}})
         system.join("transformer", "a.b", "c.d", ratio=k(3))
-        system.set("/time/step_s", k(2)).add_block("block", "gain", every=k(2), factor=k(3))
+        system.override("/time/step_s", k(2)).add_block("block", "gain", every=k(2), factor=k(3))
         return system.drive("a.three", k(1))
 
     assert json.loads(made(kind).to_json()) == json.loads(made(int).to_json())
@@ -95,13 +95,13 @@ def test_ensembles_parts_and_studies_take_numbers_of_any_kind(kind):
     ensemble = pw.Ensemble(SERVO, kind(2), threads=kind(1), chunk=kind(1), certify=kind(1))
     n = len(ensemble.state_names)
     assert ensemble.rollout(x0=np.ravel([kind(1)] * n), steps=kind(4), every=kind(2)).shape == (2, 2, n)
-    ensemble.run(kind(2))
+    ensemble.step(kind(2))
     assert ensemble.status(kind(1))["steps"] == 6
     assert ensemble.energy(kind(0)) == ensemble.energy(0) and ensemble.certificate(kind(0))
     assert len(pw.study.budget(PAIR, [kind(1)], guard=[kind(1)], threads=kind(1))) == 1
     assert len(pw.study.rate(PAIR, steps=kind(1), limit=kind(5))) > 0
     assert len(pw.study.tolerance(PAIR, [0.1], stages=[kind(1)], repeat=kind(1), threads=kind(1),
-                                  set={"/time": {"step": {"kind": "adaptive", "tolerance": 1e-3}, "end_s": 1}})) == 1
+                                  overrides={"/time": {"step": {"kind": "adaptive", "tolerance": 1e-3}, "end_s": 1}})) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -111,7 +111,7 @@ def test_laws_take_and_give_numbers_of_any_kind(kind):
         system.add_controller("law", lambda t, u, x: (k(2), k(1)), inputs=["load.angle", 1.0], state=[k(0)],
                               outputs=k(1), every=k(2), drives="supply.effort")
         stepper = pw.Stepper(system)
-        stepper.advance(20)
+        stepper.step(20)
         return stepper["load.angle"]
 
     assert moved(kind) == moved(float) != 0.0
@@ -125,8 +125,8 @@ def test_what_is_no_number_is_told_by_its_name(wrong, error):
         (lambda: stepper.__setitem__("supply.effort", wrong), "supply.effort"),
         (lambda: stepper.set_parameter("load.inertia_kgm2", wrong), "load.inertia_kgm2"),
         (lambda: stepper.step_by(wrong), "the step"),
-        (lambda: stepper.advance(wrong), "`steps`"),
-        (lambda: stepper.run(steps=1, every=wrong), "`every`"),
+        (lambda: stepper.step(wrong), "`steps`"),
+        (lambda: stepper.record(steps=1, every=wrong), "`every`"),
     ):
         with pytest.raises(error, match=name):
             call()
@@ -136,7 +136,7 @@ def test_what_is_no_number_is_told_by_its_name(wrong, error):
 def test_numbers_that_are_not_whole_are_refused():
     stepper = pw.Stepper(SERVO)
     with pytest.raises(ValueError, match="`steps` must be a whole number, got 2.5"):
-        stepper.advance(np.float32(2.5))
+        stepper.step(np.float32(2.5))
     with pytest.raises(ValueError, match="`certify` must be true or false, got 2"):
         pw.Stepper(SERVO, certify=2)
     assert stepper.step_index == 0
@@ -193,16 +193,16 @@ def test_a_warning_names_the_file_of_the_caller():
 def test_snapshots_go_to_bytes_and_back():
     stepper = pw.Stepper(servo())
     stepper["supply.effort"] = 5.0
-    stepper.advance(100)
+    stepper.step(100)
     kept = stepper.snapshot().to_bytes()
     assert isinstance(kept, bytes)
-    stepper.advance(50)
+    stepper.step(50)
     expected = stepper.states().tolist()
     other = pw.Stepper(servo())
     snapshot = pw.Snapshot.from_bytes(kept)
     assert snapshot.step_index == 100
     other.restore(snapshot)
-    other.advance(50)
+    other.step(50)
     assert other.states().tolist() == expected
     with pytest.raises(ValueError, match="load.*inertia_kgm2|inertia_kgm2.*load"):
         pw.Stepper(servo(inertia=0.03)).restore(snapshot)

@@ -35,7 +35,7 @@ def test_a_motor_reaches_its_speed():
     stepper = pw.Stepper(SERVO)
     assert stepper.input_names == ["supply.effort"]
     stepper["supply.effort"] = 12.0
-    stepper.advance(1000)
+    stepper.step(1000)
     assert stepper.step_index == 1000
     assert stepper.time_s == pytest.approx(1.0)
     assert stepper["motor.speed"] == pytest.approx(240.0, abs=2.0)  # 12 V / (0.05 V s/rad)
@@ -53,7 +53,7 @@ def test_a_motor_reaches_its_speed():
 def test_states_and_names_agree():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 5.0
-    stepper.advance(10)
+    stepper.step(10)
     states = dict(zip(stepper.state_names, stepper.states()))
     assert states["load.angle"] == stepper["load.angle"]
     view = stepper.state("load")
@@ -64,19 +64,19 @@ def test_states_and_names_agree():
 def test_it_goes_back_bit_by_bit():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 5.0
-    stepper.advance(50)
+    stepper.step(50)
     snapshot = stepper.snapshot()
     clone = stepper.clone()
-    stepper.advance(100)
+    stepper.step(100)
     expected = stepper.states()
     stepper["supply.effort"] = -20.0
-    stepper.advance(7)
+    stepper.step(7)
     assert not np.array_equal(stepper.states(), expected)
     stepper.restore(snapshot)
     assert stepper["supply.effort"] == 5.0
-    stepper.advance(100)
+    stepper.step(100)
     assert np.array_equal(stepper.states(), expected)
-    clone.advance(100)
+    clone.step(100)
     assert np.array_equal(clone.states(), expected)
     with pytest.raises(ValueError, match="empty"):
         stepper.restore(pw.Snapshot())
@@ -87,26 +87,28 @@ def test_it_goes_back_bit_by_bit():
 
 def test_an_older_snapshot_waits_for_its_parameters():
     stepper = pw.Stepper(SERVO)
-    stepper.advance(5)
+    stepper.step(5)
     before, inertia = stepper.snapshot(), stepper.parameter("load.inertia_kgm2")
     stepper.set_parameter("load.inertia_kgm2", 2.0 * inertia)
     with pytest.raises(ValueError, match='part "load": inertia_kgm2 is'):
         stepper.restore(before)
-    stepper.advance(3)
+    stepper.step(3)
     stepper.set_parameter("load.inertia_kgm2", inertia)
     stepper.restore(before)
     assert stepper.step_index == 5
 
 
 def test_results_are_recorded():
-    result = pw.Stepper("examples/published_douglas_rachford.json").run(until=1.0, every=10)
+    result = pw.Stepper("examples/published_douglas_rachford.json").record(until=1.0, every=10)
     assert result.names == ["A.q1", "B.q2"]
-    assert result.values.shape == (11, 2)
-    np.testing.assert_allclose(result.time_s, np.arange(11) * 0.1, atol=1e-12)
+    assert result.t.shape == (11,) and result.y.shape == (2, 11) and len(result) == 11
+    np.testing.assert_allclose(result.t, np.arange(11) * 0.1, atol=1e-12)
+    assert np.array_equal(result.time_s, result.t) and np.array_equal(result.values, result.y.T)
+    assert np.array_equal(result["B.q2"], result.y[1])
     assert result["A.q1"][0] == 0.4
     with pytest.raises(KeyError, match="A.q1, B.q2"):
         result["A.q2"]
-    frame = result.to_pandas()
+    frame = result.to_dataframe()
     assert list(frame.columns) == ["A.q1", "B.q2"] and frame.index.name == "time_s"
     data = result.to_xarray()
     assert data["A.q1"].attrs["units"] == "m"
@@ -116,10 +118,26 @@ def test_results_are_recorded():
     assert len(axes[0].get_lines()) == 2
 
 
+@pytest.mark.filterwarnings("ignore::portwave.ScenarioWarning")  # its shafts turn against each other
+def test_a_result_says_whether_the_run_succeeded():
+    def recorded(**method):
+        overrides = {"/method": {"guard": True, **method}}
+        return pw.Stepper("examples/lossless_pair.json", overrides=overrides).record(until=10.0)
+
+    good = recorded(kind="auto")
+    assert good.success and good.message == "The run reached its end, and every check holds."
+    poor = recorded(
+        kind="peaceman-rachford", iterations=1, impedance={"kind": "uniform", "value": 20.0}
+    )
+    assert not poor.success and poor.coupling["poor"]
+    assert "the coupling is poor" in poor.message
+    assert "no success" in repr(poor) and "no success" not in repr(good)
+
+
 def test_running_on_is_the_same_as_running_at_once():
-    once = pw.Stepper("examples/published_douglas_rachford.json").run(until=1.0, observe=["A.q1"])
+    once = pw.Stepper("examples/published_douglas_rachford.json").record(until=1.0, observe=["A.q1"])
     stepper = pw.Stepper("examples/published_douglas_rachford.json")
-    parts = [stepper.run(until=0.4, observe=["A.q1"]), stepper.run(steps=60, observe=["A.q1"])]
+    parts = [stepper.record(until=0.4, observe=["A.q1"]), stepper.record(steps=60, observe=["A.q1"])]
     joined = np.concatenate([parts[0]["A.q1"], parts[1]["A.q1"][1:]])
     assert np.array_equal(once["A.q1"], joined)
 
@@ -153,7 +171,7 @@ def test_systems_are_built_part_by_part(tmp_path):
     built, read = pw.Stepper(system), pw.Stepper(SERVO)
     for stepper in (built, read):
         stepper["supply.effort"] = 3.0
-        stepper.advance(20)
+        stepper.step(20)
     assert np.array_equal(built.states(), read.states())
     system.save(tmp_path / "servo.json")
     again = pw.Stepper(tmp_path / "servo.json")
@@ -162,7 +180,7 @@ def test_systems_are_built_part_by_part(tmp_path):
 
 def test_defects_are_told_all_at_once():
     system = pw.System.from_file(SERVO)
-    system.set("/subsystems/3/parameters/inertia_kgm2", -1.0).set("/time/step_s", 0)
+    system.override("/subsystems/3/parameters/inertia_kgm2", -1.0).override("/time/step_s", 0)
     with pytest.raises(pw.ConfigError) as caught:
         pw.Stepper(system)
     where = {pointer for pointer, _ in caught.value.issues}
@@ -176,7 +194,7 @@ def test_defects_are_told_all_at_once():
     with pytest.raises(ValueError, match="finite"):
         stepper["supply.effort"] = math.nan
     with pytest.raises(ValueError, match="not both"):
-        stepper.run(1.0, steps=3)
+        stepper.record(1.0, steps=3)
     assert stepper.step_index == 0
 
 
@@ -184,7 +202,7 @@ def test_a_step_that_fails_says_why():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 1e308
     with pytest.raises(pw.StepError) as caught:
-        stepper.advance(1000)
+        stepper.step(1000)
     assert caught.value.fault in ("not_finite", "not_converged")
     assert caught.value.step == stepper.step_index
     stepper["supply.effort"] = 0.0
@@ -208,7 +226,7 @@ def test_a_part_from_python_is_a_pendulum():
     system = pw.System(step_s=0.002)
     system.add("p", "py_pendulum", initial_state={"angle": 2.0})
     system.join("free", "p.pivot")
-    result = pw.Stepper(system).run(until=10.0, observe=["p.angle", "p.storage"])
+    result = pw.Stepper(system).record(until=10.0, observe=["p.angle", "p.storage"])
     # Swings between +-2 rad with the period 4 K(sin 1) / sqrt(g), by the mean of AGM.
     a, b = 1.0, math.cos(1.0)
     for _ in range(8):
@@ -216,7 +234,7 @@ def test_a_part_from_python_is_a_pendulum():
     period = 2 * math.pi / math.sqrt(9.81) / a
     turns = np.flatnonzero(np.diff(np.sign(result["p.angle"])))
     crossings = [
-        result.time_s[i] - result["p.angle"][i] * 0.002 / (result["p.angle"][i + 1] - result["p.angle"][i])
+        result.t[i] - result["p.angle"][i] * 0.002 / (result["p.angle"][i + 1] - result["p.angle"][i])
         for i in turns
     ]
     np.testing.assert_allclose(np.diff(crossings), period / 2, rtol=2e-4)
@@ -243,7 +261,7 @@ def test_a_part_from_python_comes_to_rest_under_a_load_with_every_discrete_gradi
             initial_state={"angle": 1.0},
             inputs={"torque": {"kind": "constant", "value": 3.0}},
         )
-        result = pw.Stepper(system).run(until=40.0, observe=["p.angle"])
+        result = pw.Stepper(system).record(until=40.0, observe=["p.angle"])
         assert abs(result["p.angle"][-1] - math.asin(3.0 / 9.81)) < 1e-14, kind
 
 
@@ -280,7 +298,7 @@ def test_a_step_that_fails_says_from_where_and_what_is_left():
     )
     stepper = pw.Stepper(system)
     with pytest.raises(pw.StepError) as caught:
-        stepper.advance(100)
+        stepper.step(100)
     assert caught.value.part == "a"
     assert list(caught.value.state) == [stepper["a.x"], stepper["a.p"]]
     assert list(caught.value.inputs) == [2.0]
@@ -300,7 +318,7 @@ def test_the_interpreter_ends_well_with_types_of_its_own():
         "ports=[('port', 'translation', 'effort_in')], energy=lambda x: 0.5 * (x[0]**2 + x[1]**2), "
         "gradient=lambda x: x, J=[[0, 1], [-1, 0]], G=[[0], [1]])\n"
         "s = pw.System(); s.add('a', 't', initial_state={'x': 1.0}); s.join('free', 'a.port')\n"
-        "stepper = pw.Stepper(s); stepper.advance(3); print(stepper.step_index)\n"
+        "stepper = pw.Stepper(s); stepper.step(3); print(stepper.step_index)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
@@ -321,7 +339,7 @@ def test_an_error_in_a_callback_is_told():
     system.add("p", "py_limited", initial_state={"angle": 2.0, "momentum": 5.0})
     system.join("free", "p.pivot")
     with pytest.raises((pw.StepError, RuntimeError), match="too far out"):
-        pw.Stepper(system).advance(500)
+        pw.Stepper(system).step(500)
     assert calls[0] > 0
 
 
@@ -331,7 +349,7 @@ def test_the_lock_is_released_while_it_steps():
     done = threading.Event()
 
     def work():
-        stepper.advance(30_000)
+        stepper.step(30_000)
         done.set()
 
     thread = threading.Thread(target=work)
@@ -349,7 +367,7 @@ def test_ctrl_c_ends_a_run():
     stepper = pw.Stepper(SERVO)
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        stepper.advance(10**12)
+        stepper.step(10**12)
     steps = stepper.step_index
     assert steps > 0
     stepper.step()
@@ -369,7 +387,7 @@ def test_sweeps():
 
 def test_progress_is_a_bar_if_there_is_one(capsys):
     pytest.importorskip("tqdm")
-    pw.Stepper(SERVO).run(until=0.2, observe=["load.angle"], progress=True)
+    pw.Stepper(SERVO).record(until=0.2, observe=["load.angle"], progress=True)
     assert "simulated" in capsys.readouterr().err
 
 
@@ -380,8 +398,8 @@ def test_a_run_begins_where_it_is_told():
     system.join("free", "m.port")
     stepper = pw.Stepper(system)
     assert stepper.time_s == 5.0
-    result = stepper.run(observe=["m.velocity"])
-    assert result.time_s[0] == 5.0 and result.time_s[-1] == pytest.approx(6.0)
+    result = stepper.record(observe=["m.velocity"])
+    assert result.t[0] == 5.0 and result.time_s[-1] == pytest.approx(6.0)
     # The step that the force jumps in takes in its half of the impulse.
     assert result["m.velocity"][1] == pytest.approx(0.01, rel=1e-12)
     assert result["m.velocity"][-1] == pytest.approx(1.99, rel=1e-12)

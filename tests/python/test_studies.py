@@ -29,7 +29,7 @@ def test_budgets_leave_less_error_the_larger_they_are():
     both = pw.study.budget(PAIR, [8], guard=[True, False], methods=["peaceman-rachford"])
     assert sorted(both["guard"].tolist()) == [False, True]
     # Settings reach the study.
-    heavier = pw.study.budget(PAIR, BUDGETS, set={"/subsystems/1/parameters/mass_kg": 9.0})
+    heavier = pw.study.budget(PAIR, BUDGETS, overrides={"/subsystems/1/parameters/mass_kg": 9.0})
     assert not np.array_equal(heavier["rms"], table["rms"])
 
 
@@ -52,7 +52,7 @@ def test_tuning_names_its_choice():
 
 def test_tolerances_bound_steps():
     table = pw.study.tolerance(
-        PAIR, [1e-3, 1e-5], set={"/method": {"kind": "auto"}, "/time": {"step_s": 0.01, "end_s": 2}},
+        PAIR, [1e-3, 1e-5], overrides={"/method": {"kind": "auto"}, "/time": {"step_s": 0.01, "end_s": 2}},
     )
     assert table["tolerance"].tolist() == [1e-3, 1e-5]
     assert table["error"][1] < table["error"][0]
@@ -75,9 +75,9 @@ def test_scaling_has_a_row_for_each_number_of_threads():
 
 def test_tables_become_frames_and_plots():
     table = pw.study.budget(PAIR, BUDGETS)
-    frame = table.to_pandas()
+    frame = table.to_dataframe()
     assert list(frame.columns) == table.names and len(frame) == len(BUDGETS)
-    assert table.to_pandas()["rms"].tolist() == table["rms"].tolist()
+    assert table.to_dataframe()["rms"].tolist() == table["rms"].tolist()
     axes = table.plot()
     assert axes.get_yscale() == "log" and axes.get_xlabel() == "iterations"
     assert axes.get_lines()[0].get_ydata().tolist() == table["rms"].tolist()

@@ -13,13 +13,16 @@
  *   }
  *   portwave_free(simulation);
  *
- * No function throws, and none ends the program. Functions that can fail return a status; what went
- * wrong is then in portwave_last_error(), of the calling thread. A simulation is used by one thread
- * at a time; different ones by different threads at once. Strings are UTF-8 and end with 0; those
- * that are returned belong to the library.
- *
- * Structures that the caller gives begin with their own size, so that later versions may add
- * members at their end: set `size = sizeof(structure)` first.
+ * Errors   Functions that can fail return a status; portwave_last_error() then has the text, per
+ *          thread. No function throws an exception or ends the program. A null pointer is
+ *          PORTWAVE_INVALID_ARGUMENT unless stated otherwise. A call that fails changes nothing
+ *          unless stated otherwise.
+ * Threads  One thread at a time may use a simulation; different threads may use different
+ *          simulations at once.
+ * Strings  All are UTF-8 and end with 0. Returned strings belong to the library and stay valid until
+ *          the next call of the same thread.
+ * Structs  A structure that the caller provides begins with its own size, so that later versions can
+ *          append members: set `size = sizeof(structure)` before the call.
  */
 #ifndef PORTWAVE_H
 #define PORTWAVE_H
@@ -37,151 +40,175 @@ extern "C" {
 #define PORTWAVE_API
 #endif
 
-/* Raised when a program that was compiled against an older version would not run. */
+/* ABI of this header. It increases when programs compiled against an older header can no longer run. */
 #define PORTWAVE_ABI_VERSION 1
 
-/* The ABI of the library that is loaded: compare with PORTWAVE_ABI_VERSION. */
+/* Returns the ABI of the loaded library, to compare with PORTWAVE_ABI_VERSION. */
 PORTWAVE_API int portwave_abi_version(void);
-/* The version of the library, such as "0.1.0". */
+/* Returns the version of the library, such as "0.1.0". */
 PORTWAVE_API const char* portwave_version(void);
 
 typedef enum portwave_status {
   PORTWAVE_OK = 0,
-  PORTWAVE_INVALID_ARGUMENT = 1, /* a null pointer, a number out of range, an unknown name */
-  PORTWAVE_CONFIG_ERROR = 2,     /* defects of a scenario: portwave_issue tells them one by one */
+  PORTWAVE_INVALID_ARGUMENT = 1, /* a null pointer, a value out of range, or an unknown name */
+  PORTWAVE_CONFIG_ERROR = 2,     /* the scenario has defects, which portwave_issue_text lists */
   PORTWAVE_STEP_ERROR = 3,       /* a step failed; the state before it stands */
-  PORTWAVE_NOT_POSSIBLE = 4,     /* not with this method or these options */
-  PORTWAVE_NO_MEMORY = 5,
-  PORTWAVE_FAILED = 6            /* anything else */
+  PORTWAVE_NOT_POSSIBLE = 4,     /* the method, the options or the moment do not allow the call */
+  PORTWAVE_NO_MEMORY = 5,        /* memory is exhausted */
+  PORTWAVE_FAILED = 6            /* any other failure */
 } portwave_status;
 
-/* What the last call of this thread that failed had to say; "" before the first. */
+/* Returns the text of this thread's last error; "" before the first one. */
 PORTWAVE_API const char* portwave_last_error(void);
-/* Defects told by the last call of this thread that returned PORTWAVE_CONFIG_ERROR. */
+
+/* Defects of this thread's last PORTWAVE_CONFIG_ERROR: their number, and for each one, from 0, its JSON
+ * pointer into the scenario and its text. The strings are "" for an index out of range. */
 PORTWAVE_API size_t portwave_issue_count(void);
-/* JSON pointer and text of one; "" for a number that there is not. */
 PORTWAVE_API const char* portwave_issue_where(size_t issue);
 PORTWAVE_API const char* portwave_issue_text(size_t issue);
 
-/* Of the last call of this thread that returned PORTWAVE_STEP_ERROR, and of the part that failed, as far
- * as known: its state before the step, its external inputs and the waves incident at its ports [sqrt(J)].
- * Writes at most `room` numbers to `values`, which may be NULL where room is 0, and returns how many there
- * are; 0 where nothing is known. */
-PORTWAVE_API size_t portwave_failed_state(double* values, size_t room);
-PORTWAVE_API size_t portwave_failed_inputs(double* values, size_t room);
-PORTWAVE_API size_t portwave_failed_waves(double* values, size_t room);
-/* What was left of the equations of that step, as a share of their terms. NaN: not known. */
+/* Facts on the part that failed in this thread's last PORTWAVE_STEP_ERROR: its state before the step [units
+ * of the states], its external inputs [units of the inputs], and the incident waves at its ports [sqrt(J)].
+ * Each function writes at most `capacity` numbers to `values` and returns how many there are; 0 where
+ * nothing is known. `values` may be NULL where `capacity` is 0. */
+PORTWAVE_API size_t portwave_failed_state(double* values, size_t capacity);
+PORTWAVE_API size_t portwave_failed_inputs(double* values, size_t capacity);
+PORTWAVE_API size_t portwave_failed_waves(double* values, size_t capacity);
+/* Returns the residual of the equations of that step, relative to their terms; NaN where unknown. */
 PORTWAVE_API double portwave_failed_residual(void);
-/* Name of the part; "" where none is known. */
+/* Returns the name of that part; "" where unknown. */
 PORTWAVE_API const char* portwave_failed_part(void);
 
-/* A system with its stepper. */
+/* A system and its stepper. */
 typedef struct portwave_simulation portwave_simulation;
 
-/* A scenario file. `overrides`: `count` strings "/json/pointer=value" as of `portwave run --set`;
- * may be NULL where count is 0. On failure *simulation is NULL. */
+/* Loads a scenario file. `overrides` are `count` strings "/json/pointer=value", as for
+ * `portwave run --set`; NULL where `count` is 0. On success *simulation is a new simulation, which
+ * portwave_free releases; on failure it is NULL.
+ * Errors: PORTWAVE_CONFIG_ERROR, also where the file cannot be read. */
 PORTWAVE_API portwave_status portwave_load(const char* path, const char* const* overrides,
                                            size_t count, portwave_simulation** simulation);
-/* The same from text; relative paths in it are relative to `folder`, NULL: the working folder. */
+/* Loads a scenario from text. Relative paths in it refer to `folder`; NULL: the working folder. */
 PORTWAVE_API portwave_status portwave_parse(const char* text, const char* folder,
                                             const char* const* overrides, size_t count,
                                             portwave_simulation** simulation);
-/* Of its own state, at the same time; observers are not copied. */
+/* Creates an independent copy with the same state and time. The observer is not copied. */
 PORTWAVE_API portwave_status portwave_clone(const portwave_simulation* simulation,
                                             portwave_simulation** clone);
-/* NULL is ignored. From within an observer it does nothing, and portwave_last_error says so: the
- * simulation is at a step. */
+/* Releases a simulation; NULL is ignored. Within the simulation's own observer it does nothing but set
+ * portwave_last_error. */
 PORTWAVE_API void portwave_free(portwave_simulation* simulation);
 
-/* Threads from now on, >= 1; the state stays. Results do not depend on it. A new simulation has 1. */
+/* Sets the number of threads, >= 1, for the following steps; 1 at first. The state stays, and results do
+ * not depend on it. */
 PORTWAVE_API portwave_status portwave_set_threads(portwave_simulation* simulation, int threads);
 
-/* One macro-step of the scenario's size; of another size [s], finite and > 0; `steps` of them, from 0 to
- * 2^53; up to a time [s], finite and no more than 2^53 steps away. Of what is neither
- * PORTWAVE_INVALID_ARGUMENT, and nothing has changed. */
+/* Each step is all or nothing. Errors of these four: PORTWAVE_STEP_ERROR where a step fails (earlier steps
+ * of the same call stand); PORTWAVE_INVALID_ARGUMENT for a value out of range. */
+/* Advances by one macro-step of the scenario's size. */
 PORTWAVE_API portwave_status portwave_step(portwave_simulation* simulation);
+/* Advances by one macro-step of size `step_s` [s], finite and > 0. */
 PORTWAVE_API portwave_status portwave_step_by(portwave_simulation* simulation, double step_s);
-PORTWAVE_API portwave_status portwave_run(portwave_simulation* simulation, int64_t steps);
+/* Advances by `steps` macro-steps of the scenario's size, from 0 to 2^53. */
+PORTWAVE_API portwave_status portwave_step_n(portwave_simulation* simulation, int64_t steps);
+/* Advances to `time_s` [s], finite and at most 2^53 steps away; the last step is shortened to end there. */
 PORTWAVE_API portwave_status portwave_run_until(portwave_simulation* simulation, double time_s);
 
-/* Simulated time [s], and macro-steps made. NULL: NaN and -1. */
+/* Returns the simulated time [s]; NaN for NULL. */
 PORTWAVE_API double portwave_time(const portwave_simulation* simulation);
+/* Returns the number of macro-steps made; -1 for NULL. */
 PORTWAVE_API int64_t portwave_step_index(const portwave_simulation* simulation);
 
-/* Inputs of the kind "settable", numbered from 0. -1 for a name that is none; portwave_last_error
- * says which was probably meant. */
+/* Returns the index, from 0, of an input of the kind "settable" by its name "part.input"; -1 for an
+ * unknown name, and portwave_last_error then suggests the nearest one. */
 PORTWAVE_API int portwave_find_input(const portwave_simulation* simulation, const char* name);
+/* Returns the number of settable inputs; -1 for NULL. */
 PORTWAVE_API int portwave_input_count(const portwave_simulation* simulation);
+/* Sets one input, in its unit, for the following steps. `value` must be finite. */
 PORTWAVE_API portwave_status portwave_set_input(portwave_simulation* simulation, int input,
                                                 double value);
+/* Sets all inputs by index; `count` must be portwave_input_count. */
 PORTWAVE_API portwave_status portwave_set_inputs(portwave_simulation* simulation,
                                                  const double* values, size_t count);
-/* NaN for a number that is none. */
+/* Returns the present value of an input, in its unit; NaN for an index out of range. */
 PORTWAVE_API double portwave_get_input(const portwave_simulation* simulation, int input);
 
-/* A number of a part, "load.inertia_kgm2" or "arm.masses_kg[1]", changed between steps: states go on,
- * and what the part stores more then counts as supplied. Snapshots from before do not fit any more. */
+/* Changes a parameter of a part, such as "load.inertia_kgm2" or "arm.masses_kg[1]", between two steps. The
+ * states stay; the change of the stored energy counts as supplied. Snapshots from before the change no
+ * longer fit. Errors: PORTWAVE_CONFIG_ERROR for a value that is not allowed. */
 PORTWAVE_API portwave_status portwave_set_parameter(portwave_simulation* simulation,
                                                     const char* path, double value);
+/* Writes the present value of a parameter, in its unit, to *value. */
 PORTWAVE_API portwave_status portwave_get_parameter(const portwave_simulation* simulation,
                                                     const char* path, double* value);
 
-/* A quantity to read: "part.state", "part.port.effort", ".flow", ".incident", ".outgoing",
- * "part.storage", or a signal of the controller. The same name gives the same number. -1 for a name
- * that is none. Efforts and flows are means over the last step. */
+/* Returns the index of a quantity by its name: "part.state", "part.port.effort", ".flow", ".incident",
+ * ".outgoing", "part.storage" [J], or a signal of the controller. Efforts and flows are means over the last
+ * step. The same name always has the same index. -1 for an unknown name; portwave_last_error then suggests
+ * the nearest one. */
 PORTWAVE_API int portwave_find_quantity(portwave_simulation* simulation, const char* name);
-/* Unit of a quantity, such as "rad/s"; "" for a number that is none. */
+/* Returns the unit of a quantity, such as "rad/s"; "" for an index out of range. */
 PORTWAVE_API const char* portwave_unit(const portwave_simulation* simulation, int quantity);
-/* NaN for a number that is none. */
+/* Returns the present value of a quantity, in its unit; NaN for an index out of range. */
 PORTWAVE_API double portwave_read(const portwave_simulation* simulation, int quantity);
+/* Writes the values of `count` quantities to `values`. Errors: PORTWAVE_INVALID_ARGUMENT for an index out of
+ * range. */
 PORTWAVE_API portwave_status portwave_read_all(const portwave_simulation* simulation,
                                                const int* quantities, size_t count, double* values);
 
-/* All states, part by part in the order of the scenario; those of a part that is cut once, as the part has
- * them. `count` must be portwave_state_count. */
+/* Returns the number of states of all parts; 0 for NULL. */
 PORTWAVE_API size_t portwave_state_count(const portwave_simulation* simulation);
+/* Writes all states, part by part in the order of the scenario, in their units. A part that is cut into
+ * pieces has each of its states once. `count` must be portwave_state_count. */
 PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                              size_t count);
 
-/* Energies of the run [J]: final - initial = supplied - dissipated - mismatch, up to rounding. */
+/* Energy ledger of the run [J]: final - initial = supplied - dissipated - mismatch, up to rounding. */
 typedef struct portwave_energy {
   size_t size;
-  double initial_J, final_J, supplied_J, dissipated_J, mismatch_J, tank_J;
+  double initial_J, final_J, supplied_J, dissipated_J, mismatch_J;
+  double tank_J;   /* what the passivity guard holds in reserve */
   int certificate; /* 0: holds, 1: conditional, 2: violated */
 } portwave_energy;
+/* Writes the ledger to *energy. */
 PORTWAVE_API portwave_status portwave_get_energy(const portwave_simulation* simulation,
                                                  portwave_energy* energy);
 
-/* What the last step did. */
+/* Report of the last step. */
 typedef struct portwave_report {
   size_t size;
-  double step_s;   /* its size */
-  double residual; /* of the interface; 0 where nobody looks */
-  int iterations;
-  int converged;      /* a tolerance was met */
-  int rejected_steps; /* attempts before this step */
+  double step_s;      /* its size [s] */
+  double residual;    /* of the inner iteration; 0 where the method does not compute it */
+  int iterations;     /* inner iterations */
+  int converged;      /* 1: a tolerance was met, 0: it was not, or there is none */
+  int rejected_steps; /* attempts before this step, where steps choose their size */
 } portwave_report;
+/* Writes the report to *report. */
 PORTWAVE_API portwave_status portwave_get_report(const portwave_simulation* simulation,
                                                  portwave_report* report);
 
-/* A state to come back to: the run then goes on as it did, bit by bit. */
+/* The complete state of a run between two steps. */
 typedef struct portwave_snapshot portwave_snapshot;
+/* Creates an empty snapshot, which portwave_snapshot_free releases. */
 PORTWAVE_API portwave_status portwave_snapshot_new(portwave_snapshot** snapshot);
+/* Releases a snapshot; NULL is ignored. */
 PORTWAVE_API void portwave_snapshot_free(portwave_snapshot* snapshot);
-/* Writes over what is in it; its memory is used again. */
-PORTWAVE_API portwave_status portwave_take(const portwave_simulation* simulation,
-                                           portwave_snapshot* snapshot);
+/* Saves the state of a simulation; earlier contents of the snapshot are overwritten, its memory reused. */
+PORTWAVE_API portwave_status portwave_snapshot_take(const portwave_simulation* simulation,
+                                                    portwave_snapshot* snapshot);
+/* Returns to a saved state; the run then continues bit by bit as it did from there. Errors:
+ * PORTWAVE_INVALID_ARGUMENT for an empty snapshot or one of another system, parameters or options. */
 PORTWAVE_API portwave_status portwave_restore(portwave_simulation* simulation,
                                               const portwave_snapshot* snapshot);
 
-/* Called after every step; NULL: no longer. It may read the simulation, clone it, take snapshots, set
- * inputs and put another observer in its place. It cannot step, restore, change or free the simulation
- * that calls it: PORTWAVE_NOT_POSSIBLE, and nothing has changed. Returning other than 0 ends
- * `portwave_run` and `portwave_run_until` after that step with PORTWAVE_NOT_POSSIBLE ("stopped by the
- * observer"). */
+/* Function that is called after every step. It may read the simulation, clone it, save snapshots, set inputs
+ * and replace the observer. It cannot step, restore, change or free the simulation that calls it: such calls
+ * return PORTWAVE_NOT_POSSIBLE. A result other than 0 ends portwave_step_n and portwave_run_until after the
+ * step, with PORTWAVE_NOT_POSSIBLE ("stopped by the observer"). */
 typedef int (*portwave_observer)(portwave_simulation* simulation, void* context);
-PORTWAVE_API portwave_status portwave_observe(portwave_simulation* simulation,
-                                              portwave_observer observer, void* context);
+/* Sets the observer of a simulation and the `context` that it receives; NULL removes the observer. */
+PORTWAVE_API portwave_status portwave_set_observer(portwave_simulation* simulation,
+                                                   portwave_observer observer, void* context);
 
 #ifdef __cplusplus
 }

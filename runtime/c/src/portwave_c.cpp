@@ -25,7 +25,7 @@ struct portwave_snapshot {
 };
 
 struct portwave_simulation {
-  /// The stepper takes the system of the scenario over.
+  /// The stepper takes over the system of the scenario.
   explicit portwave_simulation(portwave::Scenario loaded)
       : scenario(std::make_shared<portwave::Scenario>(std::move(loaded))),
         stepper(
@@ -36,13 +36,14 @@ struct portwave_simulation {
         quantities(other.quantities),
         report(other.report) {}
 
-  /// After every step; false: the observer has had enough.
+  /// Called after every step. False: the observer ends the run.
   bool goes_on(const portwave::StepReport& made) {
     report = made;
     return observer == nullptr || observer(this, context) == 0;
   }
 
-  /// While alive, nobody else steps or changes it: functions that it calls would find it half done.
+  /// While it exists, nobody else may step or change the simulation: functions that a step calls would
+  /// find it half done.
   class Stepping {
    public:
     explicit Stepping(portwave_simulation& of) : of_(of) {
@@ -65,7 +66,7 @@ struct portwave_simulation {
         to_do + " it. Return first (other than 0 ends the run)");
   }
 
-  std::shared_ptr<portwave::Scenario> scenario;  // but for its system; clones share it
+  std::shared_ptr<portwave::Scenario> scenario;  // without its system; clones share it
   std::unique_ptr<portwave::Stepper> stepper;
   std::vector<portwave::Observable> quantities;
   portwave::StepReport report;
@@ -90,7 +91,7 @@ LastError& last_error() {
   return error;
 }
 
-/// Memory may have ended: then there is no text.
+/// The text is left empty where memory is exhausted.
 portwave_status fail(portwave_status status, const char* text) noexcept {
   try {
     last_error().text = text;
@@ -100,7 +101,7 @@ portwave_status fail(portwave_status status, const char* text) noexcept {
   return status;
 }
 
-/// What the exception that is being handled comes to.
+/// The status of the exception that is being handled.
 portwave_status translate() noexcept {
   try {
     throw;
@@ -142,8 +143,8 @@ portwave_status guarded(const Body& body) noexcept {
   }
 }
 
-size_t copy(const std::vector<double>& from, double* values, size_t room) {
-  if (values != nullptr) std::copy_n(from.begin(), std::min(room, from.size()), values);
+size_t copy(const std::vector<double>& from, double* values, size_t capacity) {
+  if (values != nullptr) std::copy_n(from.begin(), std::min(capacity, from.size()), values);
   return from.size();
 }
 
@@ -172,7 +173,7 @@ bool has_quantity(const portwave_simulation* simulation, int quantity) {
          static_cast<std::size_t>(quantity) < simulation->quantities.size();
 }
 
-/// A structure of a caller that may be older: as much of it as it knows.
+/// Copies as much of `out` as the caller, which may be older, has members for.
 template <class Structure>
 portwave_status hand_over(Structure out, Structure* to) {
   if (to->size < sizeof(std::size_t)) {
@@ -191,14 +192,14 @@ int portwave_abi_version(void) { return PORTWAVE_ABI_VERSION; }
 const char* portwave_version(void) { return PORTWAVE_VERSION; }
 
 const char* portwave_last_error(void) { return last_error().text.c_str(); }
-size_t portwave_failed_state(double* values, size_t room) {
-  return copy(last_error().solve.state, values, room);
+size_t portwave_failed_state(double* values, size_t capacity) {
+  return copy(last_error().solve.state, values, capacity);
 }
-size_t portwave_failed_inputs(double* values, size_t room) {
-  return copy(last_error().solve.inputs, values, room);
+size_t portwave_failed_inputs(double* values, size_t capacity) {
+  return copy(last_error().solve.inputs, values, capacity);
 }
-size_t portwave_failed_waves(double* values, size_t room) {
-  return copy(last_error().solve.waves, values, room);
+size_t portwave_failed_waves(double* values, size_t capacity) {
+  return copy(last_error().solve.waves, values, capacity);
 }
 double portwave_failed_residual(void) { return last_error().solve.residual; }
 const char* portwave_failed_part(void) { return last_error().part.c_str(); }
@@ -284,7 +285,7 @@ portwave_status portwave_step_by(portwave_simulation* simulation, double step_s)
   });
 }
 
-portwave_status portwave_run(portwave_simulation* simulation, int64_t steps) {
+portwave_status portwave_step_n(portwave_simulation* simulation, int64_t steps) {
   if (simulation == nullptr) return null_pointer();
   if (steps < 0 || steps > kMostSteps) {
     return fail(PORTWAVE_INVALID_ARGUMENT, "the number of steps must be from 0 to 2^53");
@@ -446,10 +447,9 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
                                 size_t count) {
   if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
   if (const size_t own = portwave_state_count(simulation); own != count) {
-    return fail(PORTWAVE_INVALID_ARGUMENT,
-                ("the system has " + std::to_string(own) + " states, and room is given for " +
-                 std::to_string(count))
-                    .c_str());
+    return fail(PORTWAVE_INVALID_ARGUMENT, ("the system has " + std::to_string(own) +
+                                            " states, and the array holds " + std::to_string(count))
+                                               .c_str());
   }
   return guarded([&] {
     const portwave::System& system = simulation->stepper->system();
@@ -506,7 +506,8 @@ portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {
 
 void portwave_snapshot_free(portwave_snapshot* snapshot) { delete snapshot; }
 
-portwave_status portwave_take(const portwave_simulation* simulation, portwave_snapshot* snapshot) {
+portwave_status portwave_snapshot_take(const portwave_simulation* simulation,
+                                       portwave_snapshot* snapshot) {
   if (simulation == nullptr || snapshot == nullptr) return null_pointer();
   return guarded([&] {
     simulation->stepper->snapshot(snapshot->snapshot);
@@ -524,8 +525,8 @@ portwave_status portwave_restore(portwave_simulation* simulation,
   });
 }
 
-portwave_status portwave_observe(portwave_simulation* simulation, portwave_observer observer,
-                                 void* context) {
+portwave_status portwave_set_observer(portwave_simulation* simulation, portwave_observer observer,
+                                      void* context) {
   if (simulation == nullptr) return null_pointer();
   simulation->observer = observer;
   simulation->context = context;

@@ -8,8 +8,8 @@
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
-#include "scenario/scenario_limits.hpp"
-#include "scenario/scenario_settings.hpp"
+#include "scenario/reader/limits.hpp"
+#include "scenario/settings/settings.hpp"
 
 namespace portwave {
 namespace {

@@ -14,7 +14,7 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "scenario/scenario_limits.hpp"
+#include "scenario/reader/limits.hpp"
 
 namespace portwave {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 #include "report/advice.hpp"
 #include "report/run_curves.hpp"
 #include "report/run_page.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "output/network_json.hpp"
+#include "output/summary/network_json.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "report/advice.hpp"
 #include "report/network_drawing.hpp"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 #include "report/page.hpp"
 
 namespace portwave::report {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "output/input_file.hpp"
+#include "output/files/input_file.hpp"
 
 namespace portwave::report {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 #include "portwave/runtime/report/report.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "report/advice.hpp"

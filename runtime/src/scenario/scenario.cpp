@@ -7,20 +7,17 @@
 
 #include <fmt/format.h>
 
-#include "output/input_file.hpp"
-#include "scenario/scenario_assemblies.hpp"
-#include "scenario/scenario_document.hpp"
-#include "scenario/scenario_events.hpp"
-#include "scenario/scenario_method.hpp"
-#include "scenario/scenario_notes.hpp"
-#include "scenario/scenario_parts.hpp"
-#include "scenario/scenario_patterns.hpp"
-#include "scenario/scenario_plugins.hpp"
-#include "scenario/scenario_reader.hpp"
-#include "scenario/scenario_settings.hpp"
-#include "scenario/scenario_signals.hpp"
-#include "scenario/scenario_slice.hpp"
-#include "scenario/scenario_text.hpp"
+#include "output/files/input_file.hpp"
+#include "scenario/file_keys.hpp"
+#include "scenario/files/plugin_list.hpp"
+#include "scenario/parts/system_draft.hpp"
+#include "scenario/reader/document.hpp"
+#include "scenario/reader/node.hpp"
+#include "scenario/reader/text.hpp"
+#include "scenario/settings/patterns.hpp"
+#include "scenario/settings/settings.hpp"
+#include "scenario/slice.hpp"
+#include "scenario/templates/expansion.hpp"
 #include "signals/table_span.hpp"
 
 namespace portwave {
@@ -47,13 +44,6 @@ std::string report_line(const std::string& file, const Issue& issue) {
   return text;
 }
 
-std::string read_scenario_name(const ObjectReader& object) {
-  const auto name = object.require("name");
-  const auto text = name ? name->text() : std::nullopt;
-  if (text && text->empty()) name->fail("must not be empty");
-  return text.value_or("");
-}
-
 std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
   std::unordered_set<std::string> names;
   for (const PartDraft& part : draft.parts) {
@@ -69,23 +59,17 @@ std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
 
 // Everything that names parts, ports or states. `system` is what the file describes, if it is
 // sound.
-void read_names(const ObjectReader& object, const SystemDraft& draft,
-                const std::optional<System>& system, const std::filesystem::path& folder,
-                RunSettings& settings) {
-  const Node& root = object.node();
-  const std::optional<System> table =
-      system ? std::nullopt : build_name_table(draft, root.defects());
+void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optional<System>& system,
+                const std::filesystem::path& folder, RunSettings& settings, Defects& defects) {
+  const std::optional<System> table = system ? std::nullopt : build_name_table(draft, defects);
   if (!system && !table) return;
   Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
-  if (const auto method = object.find("method")) {
-    read_method_names(*method, names, settings.options.method);
-  }
-  const auto signals = object.find("signals");
-  settings.signal_names = read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder,
-                                       names, settings.options, root.defects());
-  if (const auto events = object.find("events")) read_events(*events, names, settings);
-  if (const auto outputs = object.find("outputs")) {
-    read_observables(*outputs, names, settings);
+  if (keys.method) read_method_names(*keys.method, names, settings.options.method);
+  settings.signal_names = read_signals(keys.signals ? &*keys.signals : nullptr, draft.driven_inputs,
+                                       folder, names, settings.options, defects);
+  if (keys.events) read_events(*keys.events, names, settings);
+  if (keys.outputs) {
+    read_observables(*keys.outputs, names, settings);
   } else {
     settings.recording.observables = names.all_states();
   }
@@ -97,38 +81,31 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                                       const std::filesystem::path& folder, Plugins plugins,
                                       const PhaseCallback& listener,
                                       const SlicePlaces* slice = nullptr) {
-  const ObjectReader object(
-      root, {"$schema", "name", "description", "plugins", "time", "parameters", "assemblies",
-             "subsystems", "couplings", "method", "signals", "events", "outputs"});
-  if (!object.is_object()) return std::nullopt;
-  for (const char* const key : {"$schema", "description"}) {
-    if (const auto text = object.find(key)) text->text();
-  }
-  const std::string name = read_scenario_name(object);
+  FileKeys keys;
+  file_keys().read(root, keys);
+  if (!root.json().is_object()) return std::nullopt;
   RunSettings settings;
-  if (const auto time = object.require("time")) read_time(*time, settings);
+  if (keys.time) read_time(*keys.time, settings);
   SystemDraft draft;
-  if (const auto libraries = object.find("plugins")) {
+  if (keys.plugins) {
     tell(listener, {"loading plugins"});
-    draft.knows_all_types = read_plugins(*libraries, folder, plugins);
+    draft.knows_all_types = read_plugins(*keys.plugins, folder, plugins);
   }
-  const auto parts = object.require("subsystems");
-  draft.knows_all_parts = parts.has_value();
-  if (parts) read_parts(*parts, folder, draft, listener);
+  draft.knows_all_parts = keys.subsystems.has_value();
+  if (keys.subsystems) read_parts(*keys.subsystems, folder, draft, listener);
   draft.knows_all_parts = draft.knows_all_parts && is_whole;
   tell(listener, {"reading the couplings"});
-  if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
-  const auto method = object.find("method");
-  if (method) read_method(*method, settings.options.method);
-  prefer_what_suits_steps(method ? method->json() : Json::object(), settings.options);
-  if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
+  if (keys.couplings) read_couplings(*keys.couplings, folder, draft);
+  if (keys.method) read_method(*keys.method, settings.options.method);
+  prefer_what_suits_steps(keys.method ? keys.method->json() : Json::object(), settings.options);
+  if (keys.outputs) read_outputs(*keys.outputs, settings);
 
   tell(listener, {"joining the subsystems"});
   Issues notes = notes_of(draft);
   std::optional<System> system = slice != nullptr ? build_slice(draft, *slice, root.defects())
                                                   : build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});
-  if (is_whole) read_names(object, draft, system, folder, settings);
+  if (is_whole) read_names(keys, draft, system, folder, settings, root.defects());
   if (slice != nullptr) {  // all states, where nothing was said
     std::erase_if(settings.recording.observables, [slice](const Observable& own) {
       return own.kind == Observable::Kind::state && own.part >= slice->own_parts;
@@ -139,14 +116,9 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                                                settings.options.start_s, settings.end_s)) {
     notes.push_back({"/time", std::move(note)});
   }
-  return Scenario{name,
-                  *std::move(system),
-                  std::move(settings.options),
-                  settings.steps,
-                  settings.end_s,
-                  std::move(settings.recording),
-                  std::move(notes),
-                  std::move(draft.recipes)};
+  return Scenario{std::move(keys.name), *std::move(system),      std::move(settings.options),
+                  settings.steps,       settings.end_s,          std::move(settings.recording),
+                  std::move(notes),     std::move(draft.recipes)};
 }
 
 void note_files(FilesRead& read, Scenario& scenario) {

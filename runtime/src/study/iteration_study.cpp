@@ -1,4 +1,3 @@
-
 #include "portwave/runtime/study/iteration_study.hpp"
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/subsystems/base/error.hpp"
-#include "scenario/scenario_settings.hpp"
+#include "scenario/settings/settings.hpp"
 #include "study/matrix_exponential.hpp"
 #include "study/order_runs.hpp"
 #include "study/stepped_scenario.hpp"

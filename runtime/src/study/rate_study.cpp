@@ -1,4 +1,3 @@
-
 #include "portwave/runtime/study/rate_study.hpp"
 
 #include <algorithm>

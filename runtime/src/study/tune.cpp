@@ -1,4 +1,3 @@
-
 #include "portwave/runtime/study/tune.hpp"
 
 #include <algorithm>

@@ -165,18 +165,6 @@ TEST(CliRun, GrainAndExecutorDoNotChangeAByte) {
   }
 }
 
-TEST(CliRun, TheFormerNameOfAnExecutorIsTakenWithAHint) {
-  const auto run = [](const std::string& executor) {
-    return portwave_cli({"run", kPair, "--steps", "5", "--quiet", "--json", "--threads", "2",
-                         "--executor", executor});
-  };
-  const ProcessResult former = run("waves"), now = run("async");
-  ASSERT_EQ(former.exit_code, 0) << said(former);
-  EXPECT_EQ(former.err, "portwave: --executor: \"waves\" is now called \"async\"\n");
-  EXPECT_EQ(Json::parse(former.out)["execution"]["executor"], "async");
-  EXPECT_EQ(now.err, "");
-}
-
 TEST(CliRun, ADeadlineIsReported) {
   // So long that no step can miss it.
   const ProcessResult result =

@@ -12,8 +12,8 @@
 
 #include <gtest/gtest.h>
 
-#include "http_request.hpp"
-#include "live_server.hpp"
+#include "live/http_request.hpp"
+#include "live/live_server.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/report/live.hpp"
 #include "portwave/runtime/report/report.hpp"

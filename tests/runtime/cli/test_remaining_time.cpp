@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "remaining_time.hpp"
+#include "live/remaining_time.hpp"
 
 namespace portwave::cli {
 namespace {

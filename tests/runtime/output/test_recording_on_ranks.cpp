@@ -18,8 +18,8 @@
 #include <portwave/subsystems/base/error.hpp>
 #include <portwave/subsystems/base/state_archive.hpp>
 
-#include "output/hdf5_file.hpp"
-#include "output/table_reader.hpp"
+#include "output/recording/hdf5_file.hpp"
+#include "output/recording/table_reader.hpp"
 #include "support/oscillator_pair.hpp"
 #include "support/systems.hpp"
 #include "support/temporary_folder.hpp"

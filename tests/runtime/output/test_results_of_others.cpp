@@ -12,7 +12,7 @@
 #include <hdf5.h>
 #endif
 
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 #include "report/run_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"

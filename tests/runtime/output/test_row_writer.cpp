@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "output/row_writer.hpp"
+#include "output/files/row_writer.hpp"
 
 namespace portwave {
 namespace {

@@ -302,11 +302,15 @@ TEST(Summary, ARunThatLosesItsEnergyBetweenThePartsIsPoor) {
     const RunSummary poor = run_lossless(1, 0.0, amplitude);
     EXPECT_GT(poor.mismatch_share(), RunSummary::kPoorMismatch) << amplitude;
     EXPECT_FALSE(poor.is_all_well());
+    ASSERT_FALSE(poor.shortcomings().empty());
+    EXPECT_TRUE(poor.shortcomings().back().starts_with("the coupling is poor: "))
+        << poor.shortcomings().back();
     EXPECT_NE(summary_text(poor).find("poor: "), std::string::npos) << summary_text(poor);
     EXPECT_EQ(summary_json(poor)["coupling"]["poor"], true);
     EXPECT_EQ(summary_json(poor)["all_well"], false);
     const RunSummary good = run_lossless(200, 1e-10, amplitude);
     EXPECT_LT(good.mismatch_share(), 1e-6) << "control, amplitude " << amplitude;
+    EXPECT_TRUE(good.shortcomings().empty());
     EXPECT_EQ(summary_text(good).find("coupling  "), std::string::npos);
     // All of the energy is moved at some time, within parts that keep most of theirs.
     EXPECT_GT(good.moved_J, 0.5 * good.energy.initial_J);

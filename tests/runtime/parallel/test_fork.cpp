@@ -20,7 +20,7 @@
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "output/row_writer.hpp"
+#include "output/files/row_writer.hpp"
 #include "support/systems.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"

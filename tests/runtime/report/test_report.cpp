@@ -17,7 +17,7 @@
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/report/report.hpp>
 
-#include "output/table_reader.hpp"
+#include "output/recording/table_reader.hpp"
 #include "report/network_drawing.hpp"
 #include "report/page.hpp"
 #include "report/run_page.hpp"

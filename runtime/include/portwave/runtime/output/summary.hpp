@@ -76,14 +76,12 @@ struct RunSummary {
 
   /// The steps resolve the motion, as far as anybody looked.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
-  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, the steps
-  /// resolve the motion, the coupling is not poor, and no states at odds were stepped as they were: what
-  /// `portwave run --strict` asks for.
-  bool is_all_well() const {
-    return failure.empty() && certificate.status == CertificateStatus::holds &&
-           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved() &&
-           !is_coupled_poorly() && starts_at_odds.count == 0;
-  }
+  /// A phrase for everything that keeps the run from being well: it failed, the certificate does not
+  /// hold, steps missed their tolerance or were changed noticeably by the guard, the steps do not
+  /// resolve the motion, the coupling is poor, or states at odds were stepped as they were.
+  std::vector<std::string> shortcomings() const;
+  /// There are none: what `portwave run --strict` asks for.
+  bool is_all_well() const { return shortcomings().empty(); }
   /// Of the energy that the run moved, what went astray between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;

@@ -15,7 +15,6 @@ enum class ExecutorKind {
   async,      ///< tasks claimed by workers that never wait for one another
   graph,      ///< a plain tbb::flow::graph, for comparison
   barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
-  waves [[deprecated("it is now called async")]] = async,
 };
 
 std::string_view to_string(ExecutorKind kind);

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "line/commands.hpp"
+#include "line/verb.hpp"
+
+/// Options that several verbs have.
+namespace portwave::cli {
+
+inline constexpr const char* kReportNeedsOut =
+    "--report needs --out: the page lies with the results";
+
+void add_json(Verb& verb, bool& json, const std::string& what);
+void add_out(Verb& verb, std::optional<std::filesystem::path>& out, const std::string& what);
+void add_threads(Verb& verb, int& threads);
+/// "/json/pointer=value"
+void add_overrides(Verb& verb, std::vector<Override>& overrides);
+void add_plugins(Verb& verb, std::vector<std::filesystem::path>& plugins);
+/// What a scenario may have beside its own text.
+void add_permissions(Verb& verb, ScenarioArguments& scenario);
+CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario);
+void add_steps(Verb& verb, std::optional<std::int64_t>& steps);
+void add_certify(Verb& verb, Certify& certify);
+/// How a step is executed: the results do not depend on it.
+void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor);
+/// The page of a study.
+void add_study_report(Verb& verb, const std::optional<std::filesystem::path>& out, bool& report);
+
+}  // namespace portwave::cli

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <portwave/subsystems/base/printable.hpp>
+
+#include "help_examples.hpp"
+#include "line/shared_options.hpp"
+#include "verb_options.hpp"
+
+namespace portwave::cli {
+namespace {
+
+void add_time_budget(Verb& verb, TimeBudget& time) {
+  verb.real("--deadline-us", "T",
+            "Stop the inner iteration so that a step is committed within T us of its beginning; "
+            "results then depend on the clock",
+            {1e-3, 1e12}, [&time](double us) { time.deadline_s = 1e-6 * us; });
+  verb.real("--pace", "X",
+            "Simulated time per wall time, 1 for real time: no step begins early, and each is to "
+            "be committed when the next is due; results then depend on the clock",
+            {1e-6, 1e9}, [&time](double pace) { time.pace = pace; });
+}
+
+/// "500", or "10s".
+void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
+  constexpr RealRange kSeconds = {1e-3, 1e9};
+  constexpr IntegerRange kSteps = {1, kMostSteps};
+  const auto is_time = [](const std::string& text) { return text.ends_with('s'); };
+  verb.text(
+      "--checkpoint-every", "N|Ts",
+      "Keep in DIR what --resume needs, every N steps or every T seconds, as in 10s",
+      [=](const std::string& text) {
+        if (is_time(text))
+          return kSeconds.defect(std::string_view(text).substr(0, text.size() - 1));
+        const std::string defect = kSteps.defect(text);
+        return defect.empty()
+                   ? defect
+                   : fmt::format("{} is neither a number of steps nor a time such as 10s",
+                                 in_quotes(text));
+      },
+      [=, &every](const std::string& text) {
+        every = CheckpointEvery{};
+        if (is_time(text)) {
+          every->wall_s = real(std::string_view(text).substr(0, text.size() - 1));
+        } else {
+          every->steps = integer(text);
+        }
+      });
+}
+
+/// Options that a run which is gone on with takes from its beginning. Permissions are not among them.
+std::vector<std::string> options_beside_resume(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::vector<std::string> may = {
+        "--resume", "--plugin", "--allow-plugins", "--allow-outside-files",
+        "--strict", "--report", "--profile",       "--json",
+        "--quiet",  "--help"};
+    const std::string name = option->get_name();
+    if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// What does not go together.
+std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& run) {
+  std::vector<std::string> defects;
+  if (run.resume) {
+    const std::vector<std::string> others = options_beside_resume(verb);
+    if (!others.empty()) {
+      defects.push_back(fmt::format("--resume takes the run as it was begun: not with {}",
+                                    fmt::join(others, ", ")));
+    }
+  } else if (run.scenario.file.empty()) {
+    defects.push_back("SCENARIO is required: a scenario file (JSON)");
+  }
+  if (run.checkpoint_every && !run.out) {
+    defects.push_back("--checkpoint-every needs --out: checkpoints lie with the results");
+  }
+  if (run.live && run.quiet) defects.emplace_back("--live shows what --quiet hides");
+  const std::pair<bool, const char*> beyond_slices[] = {
+      {run.checkpoint_every.has_value(), "--checkpoint-every"},
+      {run.live, "--live"},
+      {run.serve.has_value(), "--serve"},
+      {run.report, "--report"},
+      {run.profile, "--profile"}};
+  for (const auto& [is_given, name] : beyond_slices) {
+    if (!run.slices || !is_given) continue;
+    defects.push_back(fmt::format("{} needs all of the system: not with --slices", name));
+  }
+  if (run.report && !run.out && !run.resume) defects.emplace_back(kReportNeedsOut);
+  return defects;
+}
+
+}  // namespace
+
+void add_run(Verb& top, RunArguments& run) {
+  Verb verb = top.add("run", "Step a scenario and certify it");
+  add_scenario(verb, run.scenario)->required(false);
+  add_out(verb, run.out, "summary.json, network.json, trajectory.csv and energy.csv");
+  add_checkpoint_every(verb, run.checkpoint_every);
+  verb.path("--resume", "DIR",
+            "Go on with a run from its last checkpoint, in place of SCENARIO; plugins, and files "
+            "outside of DIR, are to be allowed anew",
+            run.resume);
+  add_threads(verb, run.threads);
+  add_execution(verb, run.grain, run.executor);
+  add_time_budget(verb, run.time);
+  add_steps(verb, run.scenario.steps);
+  add_certify(verb, run.certify);
+  verb.flag("--strict",
+            "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
+            run.strict);
+  verb.flag("--report", "Also make a page of it: report.html in DIR", run.report);
+  verb.flag("--profile", "Say where the time goes; with --out also trace.json for ui.perfetto.dev",
+            run.profile);
+  verb.flag("--live", "Show how the run goes on: its rate, energy, residual, guard and worst part",
+            run.live);
+  verb.integer("--serve", "Show the run to browsers on this machine, on that port; 0: any",
+               {0, 65535}, [&run](std::int64_t port) { run.serve = static_cast<int>(port); });
+  add_json(verb, run.json, "the summary");
+  verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
+  verb.flag("--slices",
+            "With mpirun: each process reads only the subsystems that it steps, and writes what is "
+            "observed of them to DIR/rank-0, DIR/rank-1 ...",
+            run.slices);
+  verb.app().footer(std::string(kRunExamples));
+  verb.check([&app = verb.app(), &run] { return run_defects(app, run); });
+}
+
+void add_report(Verb& top, ReportArguments& report) {
+  Verb verb = top.add("report", "Make a page of what a run has left, or compare two runs");
+  verb.app()
+      .add_option("DIR", report.folders, "Folder of results; of two the runs are compared")
+      ->required()
+      ->expected(1, -1)
+      ->type_name("");
+  verb.path("--out", "FILE", "File to write, in place of report.html or comparison.html in DIR",
+            report.out);
+  verb.app().footer(std::string(kReportExamples));
+  verb.check([&report] {
+    return report.folders.size() > 2
+               ? std::vector<std::string>{"a page is of one folder, or compares two"}
+               : std::vector<std::string>{};
+  });
+}
+
+}  // namespace portwave::cli

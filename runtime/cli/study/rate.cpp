@@ -1,0 +1,68 @@
+// portwave study rate
+
+#include <ostream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <portwave/runtime/study/study_json.hpp>
+#include <portwave/subsystems/base/printable.hpp>
+
+#include "line/commands.hpp"
+#include "live/status_line.hpp"
+#include "study/cells.hpp"
+#include "study/results.hpp"
+#include "verbs/report.hpp"
+
+namespace portwave::cli {
+namespace {
+
+constexpr const char* kRateFile = "rate.json";
+
+std::string observed_text(const ObservedRate& seen, double contraction) {
+  return seen.steps > 0 ? contraction_text(contraction) : "-";
+}
+
+std::string rows_table(const std::vector<RateRow>& rows) {
+  constexpr std::string_view kLine = "{:<10} {:<17} {:>10} {:>10} {:>10} {:>12} {:>12}\n";
+  std::string text =
+      fmt::format("{:<28} {:^32} {:^25}\n", "", "contraction", "evaluations to 1e-10");
+  text += fmt::format(kLine, "impedance", "method", "predicted", "observed", "worst", "predicted",
+                      "observed");
+  for (const RateRow& row : rows) {
+    const ObservedRate& seen = row.observed;
+    if (!row.problem.empty()) {
+      text += fmt::format("{:<10} {:<17} {}\n", row.impedance, row.update.rule()->name(),
+                          printable(row.problem, 200));
+      continue;
+    }
+    const std::string evaluations =
+        seen.steps == 0
+            ? "-"
+            : fmt::format("{}{}", seen.not_converged > 0 ? "> " : "", seen.max_evaluations);
+    text += fmt::format(
+        kLine, row.impedance, row.update.rule()->name(),
+        contraction_text(row.predicted.contraction), observed_text(seen, seen.contraction),
+        observed_text(seen, seen.worst_contraction), evaluations_text(row.predicted), evaluations);
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
+  StudyResults results(arguments.out, {kRateFile}, scenario);
+  const auto study = [&] { return study_rate(scenario, arguments.options, status.listener()); };
+  const std::vector<RateRow> rows = found_by(study, arguments.scenario.file);
+  status.finish();
+  const std::string json = study_json(rows);
+  out << (arguments.json ? json : rows_table(rows));  // before the files, which may fail
+  results.write(json, "", err);
+  if (arguments.report) results.draw(json, "rate", err);
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,69 @@
+// portwave report
+
+#include "verbs/report.hpp"
+
+#include <ostream>
+#include <stdexcept>
+
+#include <fmt/core.h>
+
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/report/report.hpp>
+
+#include "line/commands.hpp"
+
+namespace portwave::cli {
+namespace {
+
+constexpr const char* kPageOfTwo = "comparison.html";
+
+/// All files there but pages, which nobody reads.
+std::vector<std::filesystem::path> results_in(const std::vector<std::filesystem::path>& folders) {
+  std::vector<std::filesystem::path> out;
+  std::error_code ignored;
+  for (const std::filesystem::path& folder : folders) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() != ".html") out.push_back(entry.path());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void expect_report(bool is_wanted) {
+  if (is_wanted && !has_report()) {
+    throw std::runtime_error(
+        "this program was built without uPlot, which draws the charts of reports; with it after "
+        "\"npm ci\" in runtime/report");
+  }
+}
+
+void write_run_report(const std::filesystem::path& folder, bool quiet, std::ostream& err) {
+  const std::filesystem::path path = folder / kReportPage;
+  write_file_atomically(path, run_report({folder}));
+  if (!quiet) err << fmt::format("  report       {}\n", path.string());
+}
+
+void write_study_report(const std::optional<std::filesystem::path>& folder, const std::string& json,
+                        const std::string& kind, const std::string& scenario, std::ostream& err) {
+  if (!folder) return;
+  const std::filesystem::path path = *folder / kReportPage;
+  write_file_atomically(path, study_report(json, kind, scenario));
+  err << fmt::format("report: {}\n", path.string());
+}
+
+int run_command(const ReportArguments& arguments, std::ostream&, std::ostream& err) {
+  expect_report(true);
+  const std::filesystem::path path =
+      arguments.out
+          ? *arguments.out
+          : arguments.folders.front() / (arguments.folders.size() == 1 ? kReportPage : kPageOfTwo);
+  refuse_to_overwrite(results_in(arguments.folders), path);
+  const std::string page = run_report(arguments.folders);
+  write_file_atomically(path, page);
+  err << fmt::format("report: {}\n", path.string());
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,208 @@
+#include "portwave/runtime/output/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output/summary/summary_facts.hpp"
+#include "signals/table_span.hpp"
+
+namespace portwave {
+
+bool has_waves(const RunSummary& summary) { return summary.method.couples_by_waves(); }
+
+bool is_automatic(const CouplingMethod& method) {
+  const auto* const waves = method.as<WaveCoupling>();
+  return waves != nullptr && (waves->kind == WaveUpdate::automatic ||
+                              waves->impedance_kind == ImpedanceKind::automatic);
+}
+
+bool is_open(const RunSummary& summary) {
+  return has_waves(summary) && !summary.sizes && !has_tolerance(summary.method);
+}
+
+std::string_view name_of(BrokenLaw::Law law) {
+  return law == BrokenLaw::Law::tank ? "tank >= 0" : "energy + tank <= start + supply";
+}
+
+std::string_view energy_safety(const RunSummary& summary) {
+  if (!summary.has_ledger) return "not_checked";
+  const Certificate& certificate = summary.certificate;
+  if (certificate.growth || certificate.status == CertificateStatus::violated ||
+      certificate.steps_with_excess > 0) {
+    return "not_kept";
+  }
+  if (certificate.uncomputable_islands > 0) return "not_judged";
+  return has_waves(summary) && summary.method.waves().guard && summary.guard.steps > 0
+             ? "kept_by_guard"
+             : "kept";
+}
+
+const Watch* ending_watch(const Stepper& stepper) {
+  for (const Event& event : stepper.events()) {
+    const Watch& watch = stepper.watches()[static_cast<std::size_t>(event.watch)];
+    if (watch.ends_run) return &watch;
+  }
+  return nullptr;
+}
+
+std::string first_part_of(const System& system, int island) {
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    if (system.island_of_part(i) == island) return system.name_of_part(i);
+  }
+  return {};
+}
+
+namespace {
+
+/// In slices nobody knows what single parts store: there all that is stored counts.
+double moved_J(const RunSummary& summary, bool is_slice) {
+  const EnergyTotals& energy = summary.energy;
+  const double stored_J =
+      is_slice ? std::max(std::abs(energy.initial_J), std::abs(energy.max_J)) : 0.0;
+  return std::max({std::abs(energy.supplied_J), std::abs(energy.dissipated_J),
+                   summary.coupling.moved_J, std::abs(energy.final_J - energy.initial_J),
+                   energy.max_J - energy.initial_J, stored_J});
+}
+
+}  // namespace
+
+double RunSummary::mismatch_share() const {
+  const double astray_J = std::abs(energy.mismatch_J);
+  const double rounding_J =
+      std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
+  if (!has_ledger || !(astray_J > rounding_J)) return 0.0;
+  return astray_J / moved_J;
+}
+
+std::vector<std::string> RunSummary::shortcomings() const {
+  std::vector<std::string> out;
+  if (!failure.empty()) out.push_back("the run failed: " + failure);
+  if (certificate.status != CertificateStatus::holds) {
+    out.push_back(fmt::format("the energy certificate is {}", to_string(certificate.status)));
+  }
+  if (iterations.not_converged > 0) {
+    out.push_back(fmt::format("{} of {} inner iterations missed their tolerance",
+                              iterations.not_converged, iterations.windows));
+  }
+  if (guard.missed_steps > 0) {
+    out.push_back(
+        fmt::format("the guard changed the motion in {} of {} steps", guard.missed_steps, steps));
+  }
+  if (!is_resolved()) {
+    out.push_back(fmt::format("the steps do not resolve the motion of \"{}\"", unresolved_part));
+  }
+  if (is_coupled_poorly()) {
+    out.push_back(
+        fmt::format("the coupling is poor: {:.2g} % of the energy that the run moved went astray",
+                    100.0 * mismatch_share()));
+  }
+  if (starts_at_odds.count > 0) {
+    out.push_back(fmt::format("{} steps started from states that violate a rigid joint",
+                              starts_at_odds.count));
+  }
+  return out;
+}
+
+/// Of a part that was cut once.
+std::vector<std::string> names_of(const System& system, const std::vector<int>& parts) {
+  std::vector<std::string> names;
+  for (const int part : parts) {
+    const std::string& name = system.name_of_part(part);
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  return names;
+}
+
+RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
+                     double wall_s, const StepTimes& times) {
+  RunSummary summary;
+  summary.scenario = std::move(scenario);
+  summary.steps = stepper.step_index();
+  summary.step_s = options.step_s;
+  summary.sizes = options.sizes;
+  if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
+  summary.start_s = options.start_s;
+  summary.starts_at_odds = stepper.starts_at_odds();
+  summary.time_s = stepper.time_s();
+  for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
+    const Watch& watch = stepper.watches()[i];
+    summary.events.push_back({watch.name, watch.rising, watch.falling, stepper.event_counts()[i]});
+  }
+  if (const Watch* const last = ending_watch(stepper); last != nullptr)
+    summary.ended_by = last->name;
+  summary.method = options.method;
+  summary.choice = stepper.method();
+  summary.remarks = stepper.remarks();
+  if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
+    summary.tuning = waves->tuning();
+    summary.stages = waves->stages();
+    summary.follows_state = waves->follows_state();
+    if (waves->guard() != nullptr) summary.guard = *waves->guard();
+    if (const int island = summary.guard.worst_island; island >= 0) {
+      summary.guarded_part = first_part_of(stepper.system(), island);
+    }
+  }
+  summary.has_ledger = stepper.keeps_ledger();
+  summary.iterations = stepper.iterations();
+  summary.energy = stepper.energy();
+  summary.coupling = stepper.coupling();
+  summary.moved_J = moved_J(summary, stepper.system().slice() != nullptr);
+  summary.certificate = stepper.certificate();
+  if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
+    summary.worst_passivity_part = stepper.name_of_part(worst);
+  }
+  summary.resolution = stepper.resolution();
+  if (!summary.is_resolved()) {
+    const Resolution& worst = *summary.resolution;
+    const System& system = stepper.system();
+    if (worst.port >= 0) summary.unresolved_port = system.port_label(worst.port);
+    const int part = worst.port < 0
+                         ? worst.part
+                         : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
+    summary.unresolved_part = stepper.name_of_part(part);
+  }
+  if (const int part = summary.certificate.missed.part; part >= 0) {
+    summary.missed_part = stepper.name_of_part(part);
+  }
+  summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
+  summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);
+  if (summary.steps > 0) {
+    summary.notes = tables_out_of_reach(stepper.system(), stepper.signal_graph(), summary.start_s,
+                                        summary.time_s);
+  }
+  summary.certify = options.certify;
+  summary.time = options.time;
+  summary.deadline = stepper.deadline();
+  summary.timed = options.timed || options.time.active();
+  summary.times = times;
+  summary.threads = stepper.threads();
+  summary.tasks = stepper.tasks();
+  summary.grain = options.grain;
+  summary.executor = options.executor;
+  summary.execution = stepper.execution();
+  summary.wall_s = wall_s;
+  return summary;
+}
+
+int iteration_quantile(const IterationStatistics& iterations, double level) {
+  const std::vector<std::int64_t>& bins = iterations.histogram;
+  const std::int64_t all = std::accumulate(bins.begin(), bins.end(), std::int64_t{0});
+  const double wanted = level * static_cast<double>(all);
+  std::int64_t windows = 0;
+  for (std::size_t k = 0; k < bins.size(); ++k) {
+    windows += bins[k];
+    if (windows > 0 && static_cast<double>(windows) >= wanted) return static_cast<int>(k);
+  }
+  return 0;
+}
+
+std::string_view version() { return PORTWAVE_VERSION; }
+
+}  // namespace portwave
