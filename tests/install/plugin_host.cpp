@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
     const std::string plugin = argv[1], file = argv[2];
-    portwave::load_plugin(plugin);  // <portwave/runtime/scenario/plugins.hpp>
+    portwave::load_plugin(plugin);  // <portwave/extend/scenario.hpp>
     const portwave::Scenario scenario = portwave::load_scenario(file);
     portwave::Stepper stepper(scenario.system, scenario.options);
     stepper.run(1000);
