@@ -35,9 +35,9 @@ struct Scenario {
   std::int64_t steps = 0;  ///< 0: to `end_s`, by steps that choose their size
   double end_s = 0.0;
   RecordingOptions recording = {};
-  /// What is allowed but probably not meant, such as shafts that turn against each other.
+  /// Things that are allowed but probably not meant, such as shafts that turn against each other.
   Issues notes = {};
-  /// What the parts were built from (set_parameter); not null.
+  /// The parameters of the parts (set_parameter); not null.
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
   /// Tables and matrices that were read, in the order of reading.
   std::vector<ScenarioFile> files = {};
@@ -54,16 +54,15 @@ class ScenarioError : public ConfigError {
  public:
   ScenarioError(std::string file, Issues issues);
   const std::string& file() const { return file_; }
-  /// The error as people read it: "file pointer: text" per issue, then the count.
+  /// The error for people: "file pointer: text" per issue, then the count.
   std::string report() const;
 
  private:
   std::string file_;
 };
 
-/// Whether tables and matrices may lie elsewhere than in the folder of the scenario or below, links
-/// followed: a scenario of somebody else may name any file, and what is in it shows in errors and
-/// results.
+/// Whether tables and matrices may lie outside the folder of the scenario, links followed: an untrusted
+/// scenario may name any file, and the file's contents show in errors and results.
 enum class OutsideFiles { refused, allowed };
 
 /// Reads, overrides, checks and builds. Relative paths inside (tables, matrices, plugins) are
