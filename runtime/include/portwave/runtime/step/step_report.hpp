@@ -66,9 +66,9 @@ class StepError : public std::runtime_error {
 struct StepSizeStatistics {
   std::int64_t rejected = 0;               ///< attempts that were taken back, for whatever reason
   std::int64_t rejected_for_coupling = 0;  ///< these: the inner iteration did not converge
-  std::int64_t comparisons = 0;  ///< with two steps of half the size, to find a first step
-  std::int64_t shortened = 0;    ///< attempts repeated with a shorter step, to end at an event
-  std::int64_t changes = 0;      ///< changes of the step size
+  std::int64_t comparisons = 0;            ///< of a step with two half steps, to find a first step
+  std::int64_t shortened = 0;  ///< attempts repeated with a shorter step, to end at an event
+  std::int64_t changes = 0;    ///< changes of the step size
   double smallest_s = std::numeric_limits<double>::infinity();
   double largest_s = 0.0;
   double last_s = 0.0;
