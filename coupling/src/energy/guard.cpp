@@ -16,7 +16,7 @@ namespace {
 /// Without a tolerance: up to which gap, in units of the waves, a commit counts as one that met it.
 constexpr double kAsGoodAsMet = 1e-10;
 
-/// Of what there is to pay with.
+/// Share of the energy available.
 constexpr double kNotWorthATrial = 1e-12;
 
 template <class Visit>
@@ -153,7 +153,7 @@ void PassivityGuard::begin_searches(const CommittedStep& step, const GuardedAcco
     search.incident = std::sqrt(static_cast<double>(incident));
     search.psi_full = psi(search, static_cast<double>(outgoing));
     if (ledger.is_too_loud(search.island, step)) {
-      // By what its sources send, if that has been looked at only now.
+      // With the emission of its sources, if that has been examined only now.
       search.most =
           std::min(1.0, std::sqrt(2.0 * ledger.energies(search.island)) / search.incident);
     }
@@ -189,7 +189,7 @@ void PassivityGuard::find_gaps(const CommittedStep& step) {
 }
 
 void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccounts& ledger) {
-  // Large waves that agree are what the interface asks for, and their rounding is told.
+  // Large waves that agree are required by the interface, and their rounding is reported.
   std::erase_if(searches_, [](const Search& search) {
     return search.is_met() && search.most < 1.0 && !(search.deficit > 0.0);
   });
@@ -217,7 +217,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
     if (is_linear && find_projection(search, step.b)) {
       search.path = Path::nearest;
     } else {
-      // Where the tank is not short it is rounding of large waves that creates energy: smaller ones
+      // If the tank is not short, rounding of large waves creates the energy: smaller waves
       // will do.
       begin_scaling(search);
     }
@@ -259,7 +259,7 @@ void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const
   squares[1] += found.image;
 }
 
-/// Of linear parts the direction ∇m = Dᵀb − â, and whether it leads far enough.
+/// For linear parts, the direction ∇m = Dᵀb − â, and whether it leads far enough.
 void PassivityGuard::find_gradients(const double* b) {
   const auto wanted = [this](const Search& search) {
     return search.deficit > 0.0 && is_affine(search);
@@ -375,7 +375,7 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
   return square > 0.0 && std::isfinite(square);
 }
 
-/// Of other parts the direction P b − â, where that is short.
+/// For other parts, the direction P b − â, if it is short.
 void PassivityGuard::find_onward(const double* b) {
   constexpr double kNearlyBalanced = 1e-3;
   const auto wanted = [this](const Search& search) {
@@ -484,7 +484,7 @@ bool PassivityGuard::try_further(Search& search, double deficit_before,
                                  const GuardedAccounts& ledger, const CommittedStep& step) {
   ++search.attempts;
   if (search.path == Path::nearest && search.attempts < 3) {
-    // What is missing is rounding, or of its size.
+    // The remaining deficit is rounding, or of its size.
     const double further = 1.0 + std::clamp(2.0 * search.deficit / deficit_before, 1e-3, 1.0);
     if (may_go(search, further * search.reach * search.length, search.incident)) {
       search.reach *= further;

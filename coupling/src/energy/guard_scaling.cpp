@@ -49,13 +49,13 @@ double PassivityGuard::psi(const Search& search, double square) const {
   return std::sqrt(std::max(square + 2.0 * search.tank, 0.0)) - search.alpha * search.incident;
 }
 
-/// Where the secant through the last point says, and a little further to the feasible side.
+/// The root of the secant through the last point, and a little further to the feasible side.
 void PassivityGuard::choose_next(Search& search, double value) const {
   double root = search.alpha - value / search.slope;
   if (!std::isfinite(root)) root = search.bound;
   root = std::min(root, search.bound);
   double next = root - 0.5 * kExcess * (1.0 - root);
-  // Where all of this is round-off, by ever longer steps.
+  // If all of this is round-off, by ever longer steps.
   const double clear = std::ldexp(std::numeric_limits<double>::epsilon(), search.trials);
   next = std::min(next, search.infeasible - clear);
   const double lowest = std::max(search.best, 0.0);

@@ -164,18 +164,18 @@ bool IslandAccounts::is_any_beyond() const {
   return false;
 }
 
-// What states and sources say.
+// Rounding of states, and emission of sources.
 
 double IslandAccounts::state_rounding(int part, const CommittedStep& step) const {
   need_states_();
   return rounding_.of_states(part, step, tolerance_[waves_.slot(part).entry]);
 }
 
-/// Of each of `islands`, found for all of them at once.
+/// Finds the roundings of all `islands` at once.
 void IslandAccounts::find_state_roundings(std::span<const int> islands,
                                           const CommittedStep& step) const {
   need_states_();
-  // Where nothing cancels, what states round off is within what is allowed already.
+  // If nothing cancels, the rounding of states is within the allowance already.
   constexpr double kUsual = 1000.0 * kEpsilon;
   const bool is_many =
       islands.size() > 1 || std::ssize(parts_.parts_of(islands.front())) >= kManyParts;
@@ -185,7 +185,7 @@ void IslandAccounts::find_state_roundings(std::span<const int> islands,
   sums_of_parts_.find_in_order(islands, [&](ExtendedSums::Terms& sums, int part) {
     const double tolerance = tolerance_[waves_.slot(part).entry];
     const double own = rounding_.of_states(part, step, tolerance, used);
-    // Of a chunk in double precision, as accounts keep it.
+    // The sum of a chunk in double precision, as accounts keep it.
     if (own > kUsual * (kTermsPerTolerance * tolerance)) {
       sums[0] = static_cast<double>(sums[0]) + own;
     }
@@ -230,7 +230,7 @@ double IslandAccounts::bound_of_states(int island, const CommittedStep& step) co
   return static_cast<double>(sums_of_parts_.of(0)[0]);
 }
 
-/// What the sources of an island send by themselves, if it is more than has been seen so far.
+/// Records the energy that the sources of an island send by themselves, if it exceeds the largest so far.
 void IslandAccounts::look_at_sources(int island, const CommittedStep& step) const {
   if (step.record == nullptr) return;
   need_states_();
@@ -243,8 +243,7 @@ void IslandAccounts::look_at_sources(int island, const CommittedStep& step) cons
 
 // Limits.
 
-/// What rounding may leave in the account of an island in this step, as far as waves and energies
-/// say.
+/// Bound on the rounding in the account of an island in this step, according to waves and energies.
 double IslandAccounts::rounding_of_step(int island) const {
   return rounding_of_terms(at(kTolerance, island));
 }
@@ -286,7 +285,7 @@ bool IslandAccounts::is_judged(int island) const {
   return rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
 }
 
-// What the guard asks.
+// The interface for the guard.
 
 bool IslandAccounts::may_overdraw() const {
   bool found = false;
@@ -387,7 +386,7 @@ bool IslandAccounts::judge(int island, const CommittedStep& step, std::int64_t n
 
 /// Whether the account is known well enough to judge by it.
 void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
-  // What sources send is looked at now and then, for as long as that is all there is.
+  // The emission of sources is examined now and then, for as long as there is nothing else.
   if (!is_judged(island) && rounding(island) > 2.0 * at(kLookedAt, island)) {
     at(kLookedAt, island) = rounding(island);
     look_at_sources(island, step);

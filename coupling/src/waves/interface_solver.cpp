@@ -11,7 +11,7 @@
 namespace portwave {
 namespace {
 
-/// In which a step should come to its end.
+/// Updates within which a step should end.
 constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
@@ -19,7 +19,7 @@ constexpr int kMostHalvings = 4;
 /// A correction that is so many times the gap can only be that of an equation without a solution: the
 /// matrix is shifted by 1e-14.
 constexpr double kContradiction = 1e11;
-/// Of the waves: a gap of this size is rounding.
+/// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
 
 }  // namespace
@@ -222,7 +222,7 @@ bool InterfaceSolver::will_do(const Island& own) const {
   return square <= kToSpare * target_ * target_ * own.size;
 }
 
-/// The last evaluation is the one to go on from.
+/// The next update starts from the last evaluation.
 void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
   double size = 0.0;
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {

@@ -95,7 +95,7 @@ class PackedIsland final : public SmallIsland {
   }
 
  private:
-  /// What a part's port solves carry along in the record, and what it was before the first.
+  /// Data that a part's port solves carry along in the record, and their values before the first.
   struct Warm {
     double* last;
     int step;

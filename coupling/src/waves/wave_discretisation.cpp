@@ -171,7 +171,7 @@ std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot)
   return components[0]->make_batch(components);
 }
 
-/// What is going to be asked of a batch, before it is prepared.
+/// Announces the later requests to a batch, before it is prepared.
 void WaveDiscretisation::announce(const BatchSlot& slot, StepBatch& batch) const {
   if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
   if (!slot.driven) batch.expect_no_inputs();

@@ -36,7 +36,7 @@
 namespace portwave {
 namespace {
 
-/// A system, which may be somebody else's.
+/// A system, owned here or elsewhere.
 using Source = std::function<const System&(int replica, std::optional<System>& own)>;
 
 Issues check_ensemble(const System& one, int replicas, const StepperOptions& options,
@@ -198,7 +198,7 @@ struct Ensemble::Impl {
           2 * waves.record_size() + 6 * at(waves.wave_size()) + 16 * waves.slots().size() + 40;
     }
     if (!obstacle.empty()) return;
-    // Impedances are told by port from here on; what else was asked for stays.
+    // Impedances are given by port from here on; other options stay.
     options.method = choice.method;
     options.method.waves().impedance_kind = ImpedanceKind::given;
     options.method.waves().initial_waves = run.options().method.waves().initial_waves;
@@ -214,7 +214,7 @@ struct Ensemble::Impl {
     return (size + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
   }
 
-  /// Of a replica other than the first.
+  /// The impedances of a replica other than the first.
   std::vector<double> impedances_of(const System& other) {
     if (have_same_parts(*system, other)) return choice.method.waves().impedance;
     StagedRun run(other, options);

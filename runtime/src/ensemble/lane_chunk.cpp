@@ -83,7 +83,7 @@ void LaneChunk::check_states(const double* states) {
   if (run_.options().start == Start::consistent) check_joints(first_states);
 }
 
-/// Replicas whose states violate a rigid joint. What enters such joints does not change in lanes.
+/// Replicas whose states violate a rigid joint. The inputs of such joints do not change in lanes.
 void LaneChunk::check_joints(const double* states) {
   std::vector<std::span<const double>> by_part;
   for (const Part& part : system_.parts()) {

@@ -20,8 +20,8 @@ constexpr double kResidualEnough = 1e-11;
 constexpr double kTrusted = 5.0;
 /// Steps in the period of an input.
 constexpr double kPerPeriod = 4.0;
-/// What one step may be off by, as a share of the tolerance, for one, two and three stages: so that at
-/// the end of runs their sum comes to no more than some tolerances.
+/// Largest error of one step, as a share of the tolerance, for one, two and three stages: so that at
+/// the end of runs the errors add up to no more than some tolerances.
 constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
 /// Steps are tried so far beyond a first one, relative to it.
 constexpr double kOfFirst = 1.5;
@@ -121,7 +121,7 @@ bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
   return false;
 }
 
-/// Whether it was good enough, and is booked.
+/// Whether the step was good enough and is committed.
 bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepReport& report) {
   const int rejected = report.rejected_steps;
   const double start_s = trials_.time_s();
@@ -130,7 +130,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     trials_.use(next.step_s);
     report = trials_.attempt_to_book(start_s);
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
-    // The first two steps have been looked at before.
+    // The first two steps have been compared before.
     error = first_error_;
     if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
       error = *own / tolerance_;
@@ -166,7 +166,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   return true;
 }
 
-/// Whether its inner iteration has converged. Where nothing was evaluated nobody knows.
+/// Whether its inner iteration has converged. Unknown if nothing was evaluated.
 bool AdaptiveSteps::is_coupled(const StepReport& report) {
   return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
 }

@@ -44,7 +44,7 @@ bool MacroStep::iterate() {
   const bool at_commit = result_.failed_at == TaskOutcome::kCommit;
   if (result_.failure.fault == StepFault::not_finite && is_repeatable_ &&
       together_.slices() == nullptr) {
-    // Whoever notices a NaN may have been given it.
+    // The part that notices a NaN may have received it.
     together_.note_written();
     together_.fetch();
     stale_ = true;
@@ -103,7 +103,7 @@ StepLedger MacroStep::close() {
   return energy;
 }
 
-/// Of a size that was chosen, which ends at a time of its own, or of all others.
+/// After a step of a chosen size, which ends at a time of its own, or after any other.
 void MacroStep::accept(double end_s, double step_s, bool by_size) {
   revocable_ = false;
   std::swap(now_, next_);
@@ -172,8 +172,8 @@ void MacroStep::begin_iteration() {
   if (interface_) begin_interface();
 }
 
-/// Where a deadline leaves no time for solves the step is one of plain waves, and as fast as theirs. Where other
-/// islands have an update of their own that stays, and those that would solve are averaged.
+/// If a deadline leaves no time for solves the step is one of plain waves, and as fast as these. If other
+/// islands have an update of their own, that stays, and those that would solve are averaged.
 void MacroStep::begin_interface() {
   interface_->current().begin();
   if (plan_.deadline == nullptr || method_.kind != WaveUpdate::interface) return;

@@ -17,7 +17,7 @@ namespace {
 constexpr double kJump = 0.04, kAlternation = 0.015;
 /// Likewise of an effort or flow beside its largest one.
 constexpr double kPortAlternation = 0.05;
-/// Share of the energy of the largest waves below which nothing of a port is looked at.
+/// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
 /// How fast alternations on end may fade or grow.
 constexpr double kFades = 0.55, kGrows = 1.1;

@@ -112,7 +112,7 @@ class ResolutionWatch {
   std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;
   std::int64_t patience_ = 2 * kBurst;  // steps before another change is heeded
   std::int64_t begun_ = 0;              // the first step of those on end
-  bool follows_ = false;                // the step before was looked at
+  bool follows_ = false;                // the step before was examined
   double step_s_ = 0.0;
   double usual_J_ = 0.0, largest_J_ = 0.0;
 };

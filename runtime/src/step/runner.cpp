@@ -24,7 +24,7 @@ int find_single_threaded(const WaveDiscretisation& waves) {
   return first;
 }
 
-/// Of the first rank, for all: every rank cuts the system alike.
+/// The first rank decides for all: every rank cuts the system alike.
 LaneCosts costs_of_first_rank(Ranks& ranks, LaneCosts own) {
   const auto agree = [&](std::vector<double>& costs) {
     const std::size_t bytes = costs.size() * sizeof(double);
@@ -60,7 +60,7 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
             {},
             shares};
   }
-  // Which waves may be late, and so what comes of a step, is not to depend on a measurement.
+  // The choice of waves that may be late affects results, so it must not depend on a measurement.
   costs = max_delay > 0 ? declared_costs(waves)
                         : costs_of_first_rank(*ranks, measured_costs(waves, record));
   const RankCut cut = cut_for_ranks(waves, costs, options.grain, ranks->size(), threads, iterations,

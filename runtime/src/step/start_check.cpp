@@ -17,10 +17,10 @@ namespace portwave {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-/// Violations of this part of all energy there are noise of whoever computed the states.
+/// Violations by this share of all energy there are rounding noise of the given states.
 constexpr double kNoise = 1e-18;
-/// What steps leave of a constraint, as a share of energy: where every iteration has converged, and where
-/// nobody looked.
+/// Violation of a constraint that steps leave, as a share of energy: if every iteration has converged, and
+/// if convergence was not checked.
 constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 /// The last digits of a step's ends, in steps: a jump there belongs to the step that begins.
 constexpr double kSameInstant = 1e-9;
@@ -232,7 +232,7 @@ double StartCheck::before_step(double step_s) {
   return end_s;
 }
 
-/// Of parts whose feedthrough depends on their state, such as a switch that has opened.
+/// Finds the constraints again if feedthrough depends on states, as after a switch has opened.
 void StartCheck::refresh() {
   if (!constraints_.may_change()) return;
   const StateInstant here = now(engine_.clock().time_s());
@@ -246,13 +246,13 @@ void StartCheck::look_at_change() {
   const StateInstant here = now(engine_.clock().time_s());
   const double most_J = largest_energy_J();
   for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
-    // What a resolved decay has left is no impulse.
+    // The remainder of a resolved decay is no impulse.
     if (odds.is_consistent && odds.impulse_J <= kOddsShare * most_J) continue;
     refuse_or_note(odds, here, "a part has changed, and ");
   }
 }
 
-/// Of a state that came from outside: it has the error of the steps that were made.
+/// Checks a state that came from outside: it has the error of its steps.
 void StartCheck::look(double share) {
   const double time_s = engine_.clock().time_s();
   const double last_s = time_s - engine_.clock().last_step_s();
@@ -422,7 +422,7 @@ void StartCheck::archive(StateArchive& archive) {
   archive.expect_counts({notes_.count}, "the number of starts at odds");
   archive.expect(std::isfinite(notes_.first_s) && noted_in_ >= -1, "a start at odds");
   left_.clear();
-  // A state that a checked run has come to is sound, but for inputs that were set since.
+  // A state reached by a checked run is sound, except for inputs set since.
   is_due_ = notes_.count > 0 && options_.start == Start::consistent;
 }
 

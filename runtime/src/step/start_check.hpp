@@ -46,9 +46,9 @@ class StartCheck {
   struct Source {
     int part = 0, channel = 0;
     double amplitude = 0.0;  ///< as far as it is known
-    double held = 0.0;       ///< of a settable one: when it was looked at last
+    double held = 0.0;       ///< for a settable one: its value at the last check
     bool is_settable = false, is_controlled = false, may_jump = false;
-    // Of one that a signal drives: its last change, which is a jump unless its neighbours are alike.
+    // For a source driven by a signal: its last change, which is a jump unless its neighbours are alike.
     double change = 0.0, change_before = 0.0;
     std::int64_t changed_in = 0, interval = 0;  ///< in steps, or samples
   };

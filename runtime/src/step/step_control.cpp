@@ -9,7 +9,7 @@
 namespace portwave {
 namespace {
 
-/// What counts as the same time or step, relative to a step.
+/// Difference below which times or steps count as equal, relative to a step.
 constexpr double kSame = 1e-9;
 /// Share of the tolerance that the next step is aimed at.
 constexpr double kAim = 0.5;
@@ -45,7 +45,7 @@ bool StepControl::can_have(double step_s) const {
 }
 
 void StepControl::accept(const Next& step, double error) {
-  // The error of the next step of this size, if it goes on as it did.
+  // The extrapolated error of the next step of this size.
   double expected = error;
   if (last_error_ > 0.0 && error > 0.0) {
     expected *= std::sqrt(std::clamp(error / last_error_, 0.25, 4.0));

@@ -51,7 +51,7 @@ double quadratic_energy(const LinearForm& form, const double* e, double* z) {
   return 0.5 * sum;
 }
 
-/// What tells kinds of parts in an island apart: the type and the units of its states.
+/// The key of a kind of parts in an island: the type and the units of its states.
 std::string kind_name(const Component& component) {
   std::set<std::string> units;
   for (const StateVariable& state : component.signature().states) units.insert(state.unit);
@@ -120,7 +120,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   }
 }
 
-/// Of row `row` of a part's increments.
+/// Offset of row `row` of a part's increments.
 std::size_t StepErrorEstimate::offset(int part, int row) const {
   const PartSlot& slot = waves_.slot(part);
   const int stride = waves_.batch(slot.batch).batch->stride();
@@ -155,7 +155,7 @@ void StepErrorEstimate::go_on() {
   known_steps_ = std::min(known_steps_ + 1, 2);
 }
 
-/// What the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, has for the increment of a stage
+/// Weight in the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, of the increment of a stage
 /// of the step `back` steps ago.
 double StepErrorEstimate::weight(Window window, int back, int stage) const {
   const double h = steps_[0].step_s;
@@ -237,7 +237,7 @@ double StepErrorEstimate::energy_of_error(int part, const double* next, const do
   return energy <= floor_J(part, x_.data(), e) ? 0.0 : energy;
 }
 
-/// Of `difference_`; 0 where round-off explains it, or it cannot be formed.
+/// The error from `difference_`; 0 if round-off explains it, or if it cannot be formed.
 double StepErrorEstimate::error_of_part(int part, const double* next) {
   if (!is_judged(part)) return 0.0;
   const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
@@ -304,7 +304,7 @@ void StepErrorEstimate::measure_attempts(const double* other, const double* next
   }
 }
 
-/// Of `difference_`; infinite where it is not a number.
+/// The largest share of energy in `difference_`, as an amplitude; infinite if it is not a number.
 double StepErrorEstimate::share(const double* next, const double* a, bool measure) {
   try {
     if (measure) measure_motion(next);
@@ -381,8 +381,7 @@ double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
   return sum + of_waves;
 }
 
-/// Motion grows fast at the start only. Where it is looked at less often, errors are compared with
-/// less.
+/// Motion grows fast at the start only. Less frequent updates compare errors with smaller motion.
 bool StepErrorEstimate::is_motion_due() const {
   constexpr std::int64_t kAlways = 16, kInterval = 4;
   return accepted_ < kAlways || accepted_ % kInterval == 0;
@@ -404,7 +403,7 @@ void StepErrorEstimate::measure_motion(const double* next) {
     double& largest = kinds_[at(kind_of_part_[at(part)])].next_J;
     largest = std::max(largest, motion_J(part, next));
   }
-  // What is only tried counts for itself.
+  // A step that is only tried counts for itself.
   next_island_J_ = island_J_;
   for (const Kind& kind : kinds_) {
     double& largest = next_island_J_[at(kind.island)];

@@ -47,7 +47,7 @@ void add(Digest& digest, const Sensor& sensor) {
   digest.add(sensor.index);
 }
 
-/// Where a run starts, which a snapshot takes the place of.
+/// Keys of a run's start, which a snapshot replaces.
 bool is_of_start(std::string_view key) {
   return key == "initial_waves" || key == "initial_J" || key == "initial_fraction";
 }
@@ -198,7 +198,7 @@ struct NotedItems {
   void gate(std::string_view, std::uint64_t bits, Show) { to.push_back(bits); }
 };
 
-/// What differs, the first few by name.
+/// The differences, the first few by name.
 class Differences {
  public:
   void add(std::string what) {

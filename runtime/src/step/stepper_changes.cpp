@@ -1,4 +1,4 @@
-// What of a run may change between two steps: settable inputs, and the components of parts.
+// Changes of a run between two steps: settable inputs, and the components of parts.
 
 #include <algorithm>
 #include <cmath>

@@ -134,7 +134,7 @@ void check_ranks(const StepperOptions& options, Issues& issues) {
   }
 }
 
-/// What takes more than a rank of slices knows.
+/// Options that need more than a rank of slices knows.
 void check_slice(const System& system, const StepperOptions& options, Issues& issues) {
   const SystemSlice& slice = *system.slice();
   const auto refuse = [&](bool bad, const char* where, const char* what) {

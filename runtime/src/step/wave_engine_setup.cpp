@@ -16,7 +16,7 @@ std::unique_ptr<Together> made_together(const System& system, const StepperOptio
   return std::make_unique<RankTogether>(system, given.ranks);
 }
 
-/// What `make` gives. Of slices it may fail on one rank alone, of which the others hear.
+/// The result of `make`. With slices it may fail on one rank alone, which then tells the others.
 template <class Make>
 auto or_tell_others(Together& together, const Make& make) {
   try {
@@ -82,7 +82,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   }
 }
 
-/// Where the watch finds what it looks at.
+/// Locates the data that the watch examines.
 void WaveEngine::begin_watching() {
   if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
   const int stages = run_.stages();
@@ -157,7 +157,7 @@ void WaveEngine::rehearse_solves() {
   }
 }
 
-/// What of the plan of a step does not change from one to the next.
+/// Sets the members of a step's plan that do not change from one step to the next.
 void WaveEngine::plan_step() {
   StepPlan& plan = step_.plan();
   plan.deadline = scheduler_ ? &*scheduler_ : nullptr;

@@ -47,7 +47,7 @@ struct EnergyGrowth {
 /// An action of the passivity guard on an island in a step.
 struct GuardUse {
   int island;
-  double alpha;       ///< 1 − |a − â|/|â|, a being what was committed in place of â
+  double alpha;       ///< 1 − |a − â|/|â|, a being committed in place of â
   double withheld_J;  ///< increase of ½(|b|² − |a|²): energy that had no source
   bool is_miss;       ///< more than kHarmlessChange, or more than kHarmlessEnergy of what is stored
   /// A step that is changed by more has missed its solution, and is reported.

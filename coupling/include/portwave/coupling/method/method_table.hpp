@@ -51,7 +51,7 @@ using OptionValue =
     std::variant<SpecialOption, OptionField<int>, OptionField<double>, OptionField<bool>,
                  OptionField<std::optional<double>>, OptionChoice, OptionGroup>;
 
-/// A range that follows from other options, and what to add where it is told.
+/// A range that follows from other options, and a text to add to its description.
 struct DependentRange {
   NumberRange range;
   std::string remark;

@@ -52,7 +52,7 @@ struct TankOptions {
 /// Start of the inner iteration of a step. It does not change the limit.
 enum class InnerStart {
   last,          ///< u⁰ = P bⁿ
-  extrapolated,  ///< u⁰ of effort and flow as they go on from the last step, or steps
+  extrapolated,  ///< u⁰ of effort and flow continued from the last step, or steps
 };
 
 std::string_view to_string(InnerStart start);

@@ -67,7 +67,7 @@ class InterfaceSolver {
   /// Limit on the cost of an update: u ← u + ½(P S(u) − u) costs nothing.
   enum class Effort { average, solve, renew };
   /// Makes the next iterate, at a cost of at most `most`. `record` is frozen, `exchanged` is P S(u), read
-  /// only if the last evaluation stands. All are whole systems' arrays. Returns the kind of update made.
+  /// only if the last evaluation stands. All are whole systems' arrays. Returns the effort spent.
   Effort advance(int island, const double* record, const double* u, const double* exchanged,
                  Effort most = Effort::renew);
   /// Between steps: renews D of a nonlinear island at these waves, or solves with the existing factors. False

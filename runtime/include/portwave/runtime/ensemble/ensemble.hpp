@@ -101,8 +101,8 @@ class Ensemble {
   /// "40 chunks of up to 256 replicas in lanes", or "each replica by itself: …" and why.
   const std::string& execution() const;
 
-  /// Where the next run starts: n doubles, or those of a part. A replica that cannot start there
-  /// fails when the run begins.
+  /// The start of the next run: n doubles, or those of a part. A replica that cannot start there fails when
+  /// the run begins.
   /// Errors: std::out_of_range; std::invalid_argument for another length.
   void set_state(int replica, std::span<const double> state);
   void set_state(int replica, int part, std::span<const double> state);

@@ -29,12 +29,12 @@ struct Watch {
   }
 };
 
-/// What a watch has seen in a step.
+/// An event that a watch has seen in a step.
 struct Event {
   int watch = 0;  ///< in Stepper::watches
   bool rising = true;
-  /// The event's time. Of a state with chosen step sizes: the root of the polynomial through the stages; the
-  /// step ends at most StepSizes::event_tolerance_s later. Of a signal: its sample time. Otherwise: on the
+  /// The event's time. For a state with chosen step sizes: the root of the polynomial through the stages; the
+  /// step ends at most StepSizes::event_tolerance_s later. For a signal: its sample time. Otherwise: on the
   /// straight line between the values at the ends of the step.
   double time_s = 0.0;
 
@@ -43,7 +43,7 @@ struct Event {
   }
 };
 
-/// What a watch has seen since the start.
+/// The events that a watch has seen since the start.
 struct EventCount {
   std::int64_t rising = 0, falling = 0;
   double last_s = 0.0;  ///< time of the last event, 0 if there was none

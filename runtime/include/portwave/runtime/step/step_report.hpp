@@ -112,7 +112,7 @@ struct StepTimes {
   double commit_s = 0.0;   ///< advance and ledger
 };
 
-/// What one macro-step did.
+/// The report of one macro-step.
 struct StepReport {
   /// Evaluations of S before the commit: the maximum over islands. With a dynamic iteration, those of the
   /// window that the step belongs to.

@@ -33,7 +33,7 @@ struct OrderRow {
   std::string failure = {};  ///< not empty: why there is no run to the end; error and time are NaN
 };
 
-/// What a method costs against the midpoint rule where their errors are equal, as shares.
+/// Cost of a method relative to the midpoint rule where their errors are equal, as shares.
 struct EqualErrorCost {
   std::string method;
   std::string baseline;       ///< "midpoint (dense)", "midpoint (sparse)"

@@ -77,7 +77,7 @@ double broadcast_s(double bytes, int ranks, const Interconnect& network);
 
 /// The step by a closed formula: every evaluation takes the time of the slowest rank,
 ///   max over r of max(e_r + c_r, e_q + α + n_q/β),   q being a neighbour and n_q all that it sends.
-/// Where all ranks have as many parts it is an upper bound of `simulate_ranks`: a rank that waits for
+/// If all ranks have as many parts it is an upper bound of `simulate_ranks`: a rank that waits for
 /// neighbours only may hide some delays elsewhere.
 /// Errors: std::invalid_argument where a message goes to no rank or to its own.
 RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& network);

@@ -67,7 +67,7 @@ struct RankScalingStudy {
   std::int64_t steps = 0;  ///< macro-steps of one measurement
   Interconnect network;
   std::string network_source;  ///< "measured", "given" or "assumed"
-  /// Of the measurement: bytes of a message, and half a round trip [s].
+  /// Measured values: bytes of a message, and half a round trip [s].
   struct Message {
     std::int64_t bytes;
     double time_s;
