@@ -14,7 +14,7 @@
 namespace portwave {
 namespace {
 
-/// Fewer parts are summed up as fast later.
+/// Smaller islands are summed as fast later.
 constexpr int kWorthSumming = 16;
 
 }  // namespace
@@ -251,7 +251,7 @@ void EnergyLedger::examine_island(int island, const double* a, const double* b) 
   is_known_[at(island)] = 1;
 }
 
-/// The energy of parts that do not know it is what went through their ports.
+/// The energy of parts that do not know it is the energy received through their ports.
 void EnergyLedger::meter(int first, int last) {
   for (int entry = first; entry < last; ++entry) {
     const double change = column(kSupply)[entry] - column(kMismatch)[entry];
@@ -289,7 +289,7 @@ bool EnergyLedger::is_finite() const {
          std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
 
-/// Forms H⁺ − H again where it does not balance; whether it did anywhere.
+/// Forms H⁺ − H again for parts that do not balance; returns whether there were any.
 bool EnergyLedger::refine(const CommittedStep& step) {
   need_states();
   bool is_any = false;
@@ -339,7 +339,7 @@ void EnergyLedger::take(int island, const double* values) {
   has_entries_ = false;
 }
 
-/// From the entries, where that was not done as they were examined.
+/// Sums from the entries, if they were not formed during examination.
 void EnergyLedger::sum_islands() {
   if (!first_.empty()) {
     IslandSumsTask task{
@@ -445,7 +445,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   return ledger;
 }
 
-/// The sums of the step in those of the run.
+/// Adds the sums of the step to those of the run.
 void EnergyLedger::add_up(StepLedger& ledger) {
   max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   stored_.add(ledger.changed_J);

@@ -13,7 +13,7 @@
 namespace portwave {
 namespace {
 
-/// Without a tolerance: up to which gap, in units of the waves, a commit counts as one that met it.
+/// Without a tolerance: largest gap, in units of the waves, of a commit that counts as having met it.
 constexpr double kAsGoodAsMet = 1e-10;
 
 /// Share of the energy available.
@@ -46,7 +46,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
   find_affine();
 }
 
-/// Which islands are of linear parts only, and room for the widest of them.
+/// The islands of linear parts only, and room for the widest of them.
 void PassivityGuard::find_affine() {
   const AlignedVector record(waves_.record_size(), 0.0);
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
@@ -74,7 +74,7 @@ void PassivityGuard::find_affine() {
   reflection_.resize(widest);
 }
 
-/// visit(wave) for those of an island, several at once.
+/// visit(wave) for the waves of an island, several at once.
 template <class Visit>
 void PassivityGuard::for_waves(int island, const Visit& visit) {
   loop_.run(std::span(&island, 1), [&](std::size_t /*k*/, int chunk) {
@@ -93,7 +93,7 @@ int PassivityGuard::island_of(int part) const {
 }
 
 void PassivityGuard::add_squares(long double& sum, int part, const double* waves) const {
-  // Differences of such sums decide.
+  // Differences of such sums decide the outcome.
   for_waves_of_part(waves_, part, [&](std::size_t w) {
     sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
   });
@@ -168,8 +168,8 @@ void PassivityGuard::exchange(const double* b) {
   has_exchanged_ = true;
 }
 
-/// The gap of a commit that nobody judged is |P b − â|, if that is small. Where no process has all of b, it
-/// is not known.
+/// The gap of a commit that was not judged is |P b − â|, if that is small. It is unknown if no process has
+/// all of b.
 void PassivityGuard::find_gaps(const CommittedStep& step) {
   const auto wanted = [](const Search& search) { return search.gap == kNotJudged; };
   if (slices_ != nullptr || std::ranges::none_of(searches_, wanted)) return;
@@ -194,7 +194,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
     return search.is_met() && search.most < 1.0 && !(search.deficit > 0.0);
   });
   for (Search& search : searches_) {
-    // Such a deficit is not what a tolerance leaves.
+    // Such a deficit is more than a tolerance leaves.
     if (search.deficit > search.explained()) search.gap = kMissed;
     // Along a nonlinear S one moves by trial. Such a deficit is not worth one.
     if (search.is_met() && !is_affine(search) && search.deficit <= kNotWorthATrial * search.paid &&
@@ -225,7 +225,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
   std::erase_if(searches_, [](const Search& search) { return search.path == Path::stays; });
 }
 
-/// Leaves the waves, and has the account take the deficit, if it still does.
+/// Keeps the waves, and has the account take the deficit, if it still can.
 bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const CommittedStep& step,
                               const Search& search) {
   if (!ledger.takes(search.island, search.deficit, step)) return false;
@@ -233,12 +233,12 @@ bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const CommittedStep
   return true;
 }
 
-/// Whether waves may be moved that far, which is at most `most` where they did not meet their tolerance.
+/// Whether waves may be moved that far: at most `most` if they did not meet their tolerance.
 bool PassivityGuard::may_go(const Search& search, double way, double most) const {
   return search.most == 1.0 && way <= (search.is_met() ? search.leeway() : most);
 }
 
-/// The direction of parts, and of it |∇m|² and |D∇m|².
+/// The direction of parts, with its |∇m|² and |D∇m|².
 void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const int> parts,
                                    const double* b) {
   GuardPortMap map;
@@ -277,14 +277,14 @@ void PassivityGuard::find_gradients(const double* b) {
   }
 }
 
-/// s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is enough, or it is a long way.
+/// s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False if no s suffices, or if it is a long way.
 bool PassivityGuard::leads_far_enough(Search& search, long double square, long double image) const {
   const long double deficit = search.deficit;
   const long double root = square * square - 2.0L * (square - image) * deficit;
   if (!(square > 0.0L) || !(root >= 0.0L)) return false;
   search.reach = static_cast<double>(2.0L * deficit / (square + std::sqrt(root)));
   search.length = static_cast<double>(std::sqrt(square));
-  // On a long way the gradient may lead up to twice as far as need be.
+  // On a long way the gradient may lead up to twice as far as necessary.
   constexpr double kShort = 0.5;
   return may_go(search, search.reach * search.length, kShort * search.incident);
 }
@@ -478,8 +478,8 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
   return all_settled;
 }
 
-/// After an infeasible commit on one of the first two paths: chooses the next. False where this one stands,
-/// since what is missing is tolerated.
+/// After an infeasible commit on one of the first two paths: chooses the next. False if this one stands,
+/// since the remaining deficit is tolerated.
 bool PassivityGuard::try_further(Search& search, double deficit_before,
                                  const GuardedAccounts& ledger, const CommittedStep& step) {
   ++search.attempts;

@@ -14,7 +14,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNoRatio = std::numeric_limits<double>::quiet_NaN();
 
-/// As many parts are worth keeping what was found for those beside them.
+/// Number of parts from which results for neighbouring parts are kept.
 constexpr int kManyParts = 16;
 
 }  // namespace
@@ -205,7 +205,7 @@ IslandAccounts::StateRoundings IslandAccounts::state_roundings(int island,
   return found_roundings(0);
 }
 
-/// With slices: for those who ask for them later.
+/// With slices: prepares the results for later requests.
 void IslandAccounts::prepare_state_roundings(std::span<const int> islands,
                                              const CommittedStep& step) const {
   if (islands.empty()) return;
@@ -215,7 +215,7 @@ void IslandAccounts::prepare_state_roundings(std::span<const int> islands,
   }
 }
 
-/// No less than state_roundings(…).beyond_usual.
+/// An upper bound of state_roundings(…).beyond_usual.
 double IslandAccounts::bound_of_states(int island, const CommittedStep& step) const {
   std::atomic<bool> is_unknown = false;  // of one part: the others need not be looked at
   sums_of_parts_.find_chunks(
@@ -265,7 +265,7 @@ bool IslandAccounts::is_short(int island, double allowed) const {
   return mismatch(island) < 0.0 && prospect(island) < -allowed;
 }
 
-/// H + T − (H₀ + T₀ + supply + what was tolerated), the step being taken in.
+/// H + T − (H₀ + T₀ + supply + tolerated), this step included.
 double IslandAccounts::excess_of_balance(int island) const {
   return sum_at(kGained, island) + (prospect(island) - at(kTankAtStart, island)) -
          at(kTolerated, island);
@@ -275,7 +275,7 @@ double IslandAccounts::allowance_of_balance(int island) const {
   return kOfTheStart * at(kSize, island) + rounding(island);
 }
 
-/// Whether a law does not hold unless states have rounded off that much.
+/// Whether a law fails unless the rounding of states explains it.
 bool IslandAccounts::is_out(int island) const {
   return is_short(island, rounding(island)) ||
          excess_of_balance(island) > allowance_of_balance(island);
@@ -329,7 +329,7 @@ bool IslandAccounts::is_too_loud(int island, const CommittedStep& step) const {
 }
 
 bool IslandAccounts::takes(int island, double deficit_J, const CommittedStep& step) const {
-  // H⁺ ≤ H₀ + T₀ + supply without it: what the interface took was lost in parts.
+  // H⁺ ≤ H₀ + T₀ + supply without it: the energy that the interface took was lost in parts.
   const double gained = sum_at(kGained, island) + (change(island) - supply(island));
   if (gained <= at(kTankAtStart, island)) return true;
   const double taken = at(kTolerated, island) + deficit_J;
@@ -384,7 +384,7 @@ bool IslandAccounts::judge(int island, const CommittedStep& step, std::int64_t n
   return see_growth(island, number) || is_news;
 }
 
-/// Whether the account is known well enough to judge by it.
+/// Whether the account is known well enough for a judgement.
 void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
   // The emission of sources is examined now and then, for as long as there is nothing else.
   if (!is_judged(island) && rounding(island) > 2.0 * at(kLookedAt, island)) {
@@ -397,8 +397,8 @@ void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
 bool IslandAccounts::see_growth(int island, std::int64_t number) {
   const double size = at(kSize, island);
   const double beyond = sum_at(kGained, island) - at(kTankAtStart, island) - at(kTolerated, island);
-  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing,
-  // where there was energy at the start that they could be measured by.
+  // T may be below zero by the tolerance of the second law. Large waves are no excuse if there was energy at
+  // the start to measure them by.
   double by_waves = 2.0 * at(kRounding, island);
   if (size > 0.0) by_waves = std::min(by_waves, kKnown * measure_of(island) + kUnderflow_J);
   if (!(beyond > kOfTheStart * size + by_waves + 2.0 * at(kByStates, island))) return false;

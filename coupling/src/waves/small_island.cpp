@@ -15,7 +15,7 @@ namespace {
 using Form = PortSolve::Form;
 using Kernels = SmallIslandKernels;
 
-/// A part of a small island: its port solve, and where its waves lie.
+/// A part of a small island: its port solve, and the location of its waves.
 struct SmallPart {
   PortSolve solve;
   std::vector<int> waves;

@@ -60,7 +60,7 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
   return issues;
 }
 
-/// Whether rigid joints ask something of inputs that may jump, or of parts that may change.
+/// Whether rigid joints constrain inputs that may jump, or parts that may change.
 bool has_moving_joints(const System& one) {
   const StateConstraints constraints(one, [&one](int part) -> std::span<const double> {
     return one.parts()[at(part)].initial_state;
@@ -282,8 +282,8 @@ struct Ensemble::Impl {
     });
   }
 
-  /// make(chunk, before_step) for all of them, where before_step() asks whether to go on and is false
-  /// when another thread was told not to.
+  /// make(chunk, before_step) for all of them; before_step() asks whether to continue and is false
+  /// when another thread was told to stop.
   template <class Make>
   void for_steps(const std::function<void()>& ask, const Make& make) {
     if (!ask) {
@@ -375,7 +375,7 @@ Ensemble& Ensemble::operator=(Ensemble&& other) noexcept {
   return *this;
 }
 
-/// Ends the program where it is at a run.
+/// Ends the program if it is in a run.
 void Ensemble::expect_to_end() const noexcept {
   if (impl_ != nullptr) impl_->activity.expect_to_end("an ensemble");
 }

@@ -263,7 +263,7 @@ class NetworkEngine final : public StepEngine {
                     kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
   }
 
-  /// Splitting never creates energy; what is left of the error of a dynamic iteration may.
+  /// Splitting never creates energy; the remaining error of a dynamic iteration may.
   void certify(const NetworkStep& done) {
     const double residual_J = done.energy.max_passivity_residual_J;
     const double tolerance_J = allowed_J(done);
@@ -307,7 +307,7 @@ class NetworkEngine final : public StepEngine {
   EnergyTotals totals_;
   struct {
     CompensatedSum supplied, dissipated, mismatch;
-  } run_;  ///< what its sums are the values of
+  } run_;  ///< data from which its sums are computed
   Certificate certificate_;
   double worst_ratio_ = -std::numeric_limits<double>::infinity();
 };

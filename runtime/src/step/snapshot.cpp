@@ -1,4 +1,4 @@
-// Snapshots of a stepper: what fits what, and the way to bytes and back.
+// Snapshots of a stepper: their identity, and the way to bytes and back.
 
 #include "portwave/runtime/step/snapshot.hpp"
 

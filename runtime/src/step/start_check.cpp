@@ -70,7 +70,7 @@ void StartCheck::begin_sources() {
       const bool is_constant =
           std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
-      // How large it gets: a sine begins at rounding as well as at 0.
+      // The largest value: a sine begins at rounding as well as at 0.
       for (int k = -2; k < 24 && !is_constant && !signal.is_callback(); ++k) {
         const double own_s = std::ldexp(options_.step_s, k) * 1.1;
         const double there = std::abs(value(source, time_s + own_s));
@@ -83,7 +83,7 @@ void StartCheck::begin_sources() {
   }
 }
 
-/// NaN where a callback fails, which the step that samples it tells: no comparison holds with that.
+/// NaN if a callback fails, which the step that samples it reports: no comparison holds with that.
 double StartCheck::value(int part, int channel, double time_s) const {
   try {
     return engine_.system().parts()[at(part)].inputs[at(channel)].at(time_s, engine_.settings());
@@ -132,8 +132,8 @@ std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInst
   return out;
 }
 
-/// Whether nobody says what physics the parts have whose states would jump: then nobody knows either what
-/// an impulse is there.
+/// Whether the parts whose states would jump are of unknown physics: the size of an impulse is then unknown,
+/// too.
 bool StartCheck::is_without_domain(const StateConstraints::Odds& odds) const {
   const auto is_generic = [this](const StateConstraints::Jump& jump) {
     const auto& ports = engine_.system().parts()[at(jump.part)].component->signature().ports;
@@ -275,8 +275,8 @@ void StartCheck::look(double share) {
   }
 }
 
-/// Settable inputs are held over a step: every change of one is a jump. Where signals drive them, at
-/// every sample, one that its neighbours explain is not.
+/// Settable inputs are held over a step: every change of one is a jump. If signals drive them, at
+/// every sample, a change that its neighbours explain is none.
 void StartCheck::look_at_held() {
   constexpr double kAlike = 4.0;
   constexpr std::int64_t kPatience = 10;
@@ -324,7 +324,7 @@ void StartCheck::look_at_held() {
 std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double from_s,
                                                           double to_s) const {
   constexpr int kParts = 8, kSteep = 3;
-  // Steps that choose their size follow whatever is no jump, and end where one is.
+  // Steps that choose their size follow every input without a jump, and end at jumps.
   const int deepest = options_.sizes ? 64 : 24;
   const Source& source = sources_[at(number)];
   const auto at_time = [&](double time_s) { return value(source, time_s); };
@@ -371,7 +371,7 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
     const double by = own.weight * jump;
     return by * by > kOddsShare * size * size;
   };
-  // A jump stays as it is however near one looks, and what is as steep as one is none the less.
+  // A jump keeps its size at any resolution, and so does a change as steep as one.
   const double span_s = to_s - from_s;
   double around = variation + std::abs(at_time(to_s + span_s) - s[kParts]);
   if (engine_.clock().steps() > 0) around += std::abs(s[0] - at_time(from_s - span_s));

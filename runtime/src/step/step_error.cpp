@@ -60,14 +60,13 @@ std::string kind_name(const Component& component) {
   return out;
 }
 
-/// Share of the largest energy of motion in an island that any of its parts is compared with at
-/// least: what has only just begun to move need not be known to all its digits.
+/// Smallest scale of comparison for a part, as a share of the largest energy of motion in its island: motion
+/// that has only just begun need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
-/// Share of an island's energy of motion by which two attempts may differ and still tell how large
-/// its motion is going to be. Of a motion that begins as a high power of time the coarse one sees next
-/// to nothing.
+/// Share of an island's energy of motion by which two attempts may differ and still predict the size of its
+/// motion. If a motion begins as a high power of time the coarse attempt sees almost nothing of it.
 constexpr double kRoughly = 1.0;
-/// Amplitude of an error that cannot be told from what an inner iteration leaves that has converged to
+/// Amplitude of an error that cannot be told from the remainder of an inner iteration converged to
 /// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
 constexpr double kOfCoupling = 1e-11;
 /// Rounding of a state.
@@ -184,7 +183,7 @@ bool StepErrorEstimate::is_node(Window window, int back, int stage) const {
   return window == Window::latest ? back < 2 || stage == stages_.count - 1 : back > 0 || stage == 0;
 }
 
-/// The estimate, in `difference_`; false where fewer than two steps went before.
+/// The estimate, in `difference_`; false after fewer than two earlier steps.
 bool StepErrorEstimate::form_difference(Window window) {
   if (known_steps_ < 2) return false;
   std::fill(difference_.begin(), difference_.end(), 0.0);
@@ -205,7 +204,7 @@ bool StepErrorEstimate::form_difference(Window window) {
   return true;
 }
 
-/// h ẋ; `back`: 0 of the step that was taken, 1 of the one before.
+/// h ẋ; `back`: 0 for the step taken, 1 for the one before.
 double StepErrorEstimate::rate(int back, int part, int stage, int state) const {
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
   return steps_[at(back)].increments[offset(part, stage * n + state)] /
@@ -247,7 +246,7 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   return std::isfinite(energy) ? energy : 0.0;
 }
 
-/// The largest of a part, by island.
+/// The largest energy of a part, by island.
 void StepErrorEstimate::measure_waves(const double* a) {
   std::ranges::fill(wave_J_, 0.0);
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
@@ -357,8 +356,8 @@ double StepErrorEstimate::wave_energy(int part, const double* a) const {
   return sum;
 }
 
-/// The energy of what cannot be told from an error: some ε in each state, and what the inner iteration
-/// leaves.
+/// The energy of differences that cannot be told from an error: some ε in each state, and the remainder of
+/// the inner iteration.
 double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
   const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
   if (physics == nullptr) return 0.0;

@@ -218,7 +218,7 @@ StepReport Stepper::step(double step_s) {
   return report;
 }
 
-/// The energy of what a part did since the start (CouplingLooks::moved_J).
+/// The energy of a part's motion since the start (CouplingLooks::moved_J).
 double Stepper::motion_of(int part) {
   const Part& own = system().parts()[at(part)];
   const Subsystem* const physics = own.port_hamiltonian();

@@ -16,7 +16,7 @@
 namespace portwave {
 namespace {
 
-/// " q = 1 m, p = 2 kg m/s", of what has a name.
+/// " q = 1 m, p = 2 kg m/s", for named values.
 std::string text_of_values(std::span<const double> values, auto name_and_unit) {
   constexpr std::size_t kMost = 6;
   std::string text;
@@ -91,13 +91,13 @@ void WaveEngine::iterate(Moments& moments) {
   moments.inner_end = step_.inner_end();
 }
 
-/// Within what tanks have.
+/// The same within the energy of the tanks.
 void WaveEngine::guard_step() {
   step_.guard();
   if (looks_at_all()) together_->fetch_next();
 }
 
-/// The step has happened: a step of `step_s` that leads to `end_s`.
+/// The step is final: a step of `step_s` that leads to `end_s`.
 void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   const StepClock& clock = step_.clock();
   report.step_s = step_s;
@@ -305,7 +305,7 @@ void WaveEngine::carry_out(Together::Order::Kind kind, double value) {
     const StepReport report =
         kind == Together::Order::Kind::step ? step(value) : step_towards(value);
     if (hooks_->stepped) hooks_->stepped(report);
-  } catch (const StepError&) {  // rank 0 tells of it
+  } catch (const StepError&) {  // rank 0 reports it
   } catch (const ConfigError&) {
   }
 }

@@ -16,7 +16,7 @@
 namespace portwave {
 namespace {
 
-/// Evaluations of S in a step, where it was not made for more: longer than anybody waits.
+/// Largest credible number of evaluations of S in a step, unless its budget is larger.
 constexpr int kMostIterations = 10'000'000;
 
 }  // namespace
@@ -245,7 +245,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
   take_over_maps();
 }
 
-/// For good, in steps of all sizes, or the parts that they belong to.
+/// Impedances, or the parts that they belong to, have changed permanently, for steps of all sizes.
 void WaveEngine::impedances_changed() {
   if (auto& interface = step_.interface()) interface->forget_others();
 }

@@ -94,7 +94,7 @@ void WaveEngine::begin_watching() {
   }
 }
 
-/// Takes over the method that was chosen, and what follows from it.
+/// Takes over the chosen method, and its consequences.
 void WaveEngine::resolve_method() {
   options_.method = tuner().choice().method;
   WaveCoupling& m = options_.method.waves();
@@ -131,7 +131,7 @@ void WaveEngine::make_executor() {
   rehearse_solves();
 }
 
-/// Steps under a deadline are to know what a solve of the interface equation takes, and to have factors to
+/// Steps under a deadline must know the cost of a solve of the interface equation, and have factors to
 /// begin with.
 void WaveEngine::rehearse_solves() {
   auto& interface = step_.interface();
@@ -162,7 +162,7 @@ void WaveEngine::plan_step() {
   StepPlan& plan = step_.plan();
   plan.deadline = scheduler_ ? &*scheduler_ : nullptr;
   plan.rule.deadline = plan.deadline;
-  // All ranks have to find the same.
+  // All ranks must find the same.
   const bool is_repeatable = !together_->any(!step_.is_repeatable());
   plan.may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
                       !step_.is_accelerated() && !step_.interface() && is_repeatable;
