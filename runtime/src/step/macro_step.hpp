@@ -27,8 +27,8 @@ namespace portwave {
 /// accept    makes the committed step the current state.
 ///
 /// Until `accept` the current state stands, whatever fails. A single run, the replicas of an ensemble, the
-/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ in
-/// the treatment of an island that fails (`Failures`).
+/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ
+/// in the treatment of an island that fails (`Failures`).
 class MacroStep {
  public:
   class Failures {

@@ -19,7 +19,7 @@ struct Observable {
   enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
   std::string label;
   Kind kind = Kind::state;
-  int part = 0;  ///< of no meaning for a signal
+  int part = 0;  ///< no meaning for a signal
   /// State component, scalar port of the system, or number of the signal; the storage of the part includes
   /// that of this many parts after it.
   int index = 0;

@@ -75,7 +75,7 @@ struct StepSizeStatistics {
 };
 
 /// Whether the steps of a run resolve its motion (docs/concepts/step-size.md): the worst defect that was
-/// seen. Energy may be kept to the last digit all the same.
+/// seen. Energy may still be kept to the last digit.
 struct Resolution {
   enum class Kind {
     resolved,           ///< nothing was seen
@@ -119,7 +119,7 @@ struct StepReport {
   int iterations = 0;
   bool begins_window = true;  ///< false: the iterations were made in an earlier step of its window
   double residual = 0.0;   ///< largest island residual at the last iteration that stands; 0 where
-                           ///< nobody looks: without tolerance and acceleration
+                           ///< not measured: without tolerance and acceleration
   double gap_J = 0.0;      ///< ½|P b̂ − u|², likewise, all islands
   bool converged = false;  ///< every island met a tolerance (false without one)
   StopReason reason = StopReason::budget;
