@@ -21,10 +21,10 @@ namespace portwave {
 /// The macro-step of wave coupling, and its working data. In order:
 ///
 ///   freeze    samples external inputs and prepares every part for the step,
-/// iterate   runs the inner iteration and commits its result,
-/// guard     commits again, with other waves, results that no energy pays for,
-/// close     makes the step final in the energy ledger,
-/// accept    makes the committed step the current state.
+///   iterate   runs the inner iteration and commits its result,
+///   guard     commits again, with other waves, results that no energy pays for,
+///   close     makes the step final in the energy ledger,
+///   accept    makes the committed step the current state.
 ///
 /// Until `accept` the current state stands, whatever fails. A single run, the replicas of an ensemble, the
 /// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ

@@ -13,11 +13,11 @@ class StateArchive;
 
 /// Looks for motion that the steps of a run do not resolve (docs/concepts/step-size.md). Two signs of it:
 ///
-/// jumps       the estimate of the local error of a step reaches a share of all motion. Steps
-/// that conserve energy throw a stiff decay to the other side of its rest;
-/// alternates  rates of a state, efforts or flows of a port alternate from one step (two stages: from
-/// one stage) to the next, many times in a row: the remainder of such a decay, or states
-/// that violate a constraint. Resolved motion turns more slowly.
+///   jumps       the estimate of the local error of a step reaches a share of all motion. Steps
+///               that conserve energy throw a stiff decay to the other side of its rest;
+///   alternates  rates of a state, efforts or flows of a port alternate from one step (two stages: from
+///               one stage) to the next, many times in a row: the remainder of such a decay, or states
+///               that violate a constraint. Resolved motion turns more slowly.
 ///
 /// It examines the first steps of a run, some after a change by the user or a sudden change of energy, and
 /// some in every few thousand, one after another. An exception of a part's callback here ends the

@@ -100,9 +100,9 @@ struct TunedImpedance {
 /// Tunes by one of the rules `fne` to `adapted`. Deterministic: it depends on the responses alone.
 ///   matched  ports without a positive finite match take the impedance that they see on the other side
 ///            of their junction, or 1;
-/// fne      each part's matched values times its own largest factor with sym(M̂) ⪰ FᵀF (Fû the flows),
-/// which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. There is none if some inputs take no power but
-/// move flows: `problem` names the part;
+///   fne      each part's matched values times its own largest factor with sym(M̂) ⪰ FᵀF (Fû the flows),
+///            which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. There is none if some inputs take no power but
+///            move flows: `problem` names the part;
 ///   leaf     both ports of a two-port junction take the match of the side with the smaller
 ///            Σ_l |M_jl|²/(M_jj M_ll), l ≠ j, as it is seen across the junction; ties go to the linear
 ///            part, then to the lower port. Ports of larger junctions take their match. The stages of a

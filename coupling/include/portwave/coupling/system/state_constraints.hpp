@@ -31,9 +31,9 @@ struct StateInstant {
 /// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing.
 ///
 /// Cost     of the constructor: one pass over all ports, and no more if nothing is tied. Joints that
-/// may tie something are solved with everything that depends on them algebraically, first by
-/// singletons, then by a sparse rank-revealing factorisation.
-/// `odds`: proportional to the parts that are tied.
+///          may tie something are solved with everything that depends on them algebraically, first by
+///          singletons, then by a sparse rank-revealing factorisation.
+///          `odds`: proportional to the parts that are tied.
 /// Source   van der Schaft & Jeltsema (2014), chapter 2; Brogliato, Nonsmooth Mechanics (2016), chapter 4.
 class StateConstraints {
  public:

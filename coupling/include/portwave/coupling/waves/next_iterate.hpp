@@ -10,9 +10,9 @@ namespace portwave {
 /// The starting point of the next update after an evaluation of S, island by island. One of
 ///
 ///   plain      the update of the waves of the last evaluation,
-/// combined   the same for a combination of the last evaluations (Anderson acceleration),
-/// solved     the solution of the interface equation (quasi-Newton), permanently or, as a rescue of an
-/// island that does not converge, for the rest of the step.
+///   combined   the same for a combination of the last evaluations (Anderson acceleration),
+///   solved     the solution of the interface equation (quasi-Newton), permanently or, as a rescue of an
+///              island that does not converge, for the rest of the step.
 ///
 /// It also says which evaluation an island commits: a trial of the last two may be rejected.
 ///

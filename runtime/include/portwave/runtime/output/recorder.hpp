@@ -78,10 +78,10 @@ class StateArchive;
 struct RunSummary;
 
 /// Receives a run in progress: files, memory, a live view. The stepping program calls
-/// record_initial    once, before the first step;
-/// record            after every step, with its report;
-/// finish            once, after the last step, or when the run was interrupted or has failed, with
-/// its summary.
+///   record_initial    once, before the first step;
+///   record            after every step, with its report;
+///   finish            once, after the last step, or when the run was interrupted or has failed, with
+///                     its summary.
 /// A recorder destroyed without `finish` leaves nothing half done, except for the needs of checkpoints.
 /// It reads from the stepper, and changes nothing. One thread calls it.
 /// Errors: std::runtime_error, which ends the run.

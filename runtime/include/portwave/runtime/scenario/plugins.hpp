@@ -29,11 +29,11 @@ struct LoadedPlugin {
 /// do not.
 ///
 /// Errors  ConfigError with every defect. Before any code of the library runs: the file does not
-/// exist, cannot be read, is no shared library or one for another processor, has no entry
-/// of a plugin, or was built with another version of portwave, another standard library,
-/// Eigen or sanitizer; it has changed since it was loaded. Then: the system cannot load it,
-/// such as for missing symbols; its entry throws; it adds no type, or types with defects,
-/// whose `where` is "/<type>" and the pointer of Catalogue::add. Nothing is added then.
+///         exist, cannot be read, is no shared library or one for another processor, has no entry
+///         of a plugin, or was built with another version of portwave, another standard library,
+///         Eigen or sanitizer; it has changed since it was loaded. Then: the system cannot load it,
+///         such as for missing symbols; its entry throws; it adds no type, or types with defects,
+///         whose `where` is "/<type>" and the pointer of Catalogue::add. Nothing is added then.
 /// Thread-safety  as Catalogue::add: not while another thread reads scenarios or the catalogue.
 const LoadedPlugin& load_plugin(const std::filesystem::path& file);
 

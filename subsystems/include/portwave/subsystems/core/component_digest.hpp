@@ -13,7 +13,7 @@ class Component;
 ///   linear parts     all of their matrices;
 ///   others           their structure matrices, H and ∇H at some states, port laws at some sizes, and the
 ///                    levels of their states. Two that agree at all of these are not told apart;
-/// opaque parts     that they are active, and how many stages they have: their contents are unknown.
+///   opaque parts     that they are active, and how many stages they have: their contents are unknown.
 /// Errors: an exception of the part's callbacks at the probe states counts as a value.
 std::uint64_t component_digest(const Component& component);
 

@@ -40,8 +40,8 @@ struct Hamiltonian {
 ///          nil for polynomials of degree ≤ 2·quadrature_points, and for those that say their degree
 ///          (polynomial_degree). The other two take increments of H
 ///          over short steps by quadrature of ∇H, which has the same value to round-off and no
-/// cancellation. Gonzalez' correction vanishes when it is no more than the rounding of that,
-/// so that a part settles to rest under a load.
+///          cancellation. Gonzalez' correction vanishes when it is no more than the rounding of that,
+///          so that a part settles to rest under a load.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
 /// Errors   ConfigError at construction: wrong shapes, a defective structure, a gradient or Hessian
 ///          that does not match finite differences of H or ∇H at the probe states (the default state,
