@@ -14,12 +14,12 @@
 namespace portwave {
 namespace {
 
-/// Fewer parts are summed up as fast later.
+/// Smaller islands are summed as fast later.
 constexpr int kWorthSumming = 16;
 
 }  // namespace
 
-/// What there is at the start, by entry: H, ½|b|², |H|, and 1 for active parts.
+/// Values at the start, by entry: H, ½|b|², |H|, and 1 for active parts.
 class EnergyLedger::Start final : public IslandSums {
  public:
   Start(const PartOrderReduction& parts, std::array<std::span<double>, 4> columns)
@@ -40,7 +40,7 @@ class EnergyLedger::Start final : public IslandSums {
   void take(int island, const double* values) override {
     islands_[at(island)] = {values[0], values[1], values[2], !(values[3] > 0.0)};
   }
-  /// Where this process has all parts.
+  /// For a process that has all parts.
   void find() {
     for (int island = 0; island < parts_.island_count(); ++island) {
       double values[4];
@@ -92,8 +92,8 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   begin(record, b);
 }
 
-/// Where entries of the parts of an island lie at equal distances from those of the island before, and
-/// all of them are one chunk.
+/// Finds islands whose parts' entries lie at equal distances from those of the island before, if all of them
+/// are one chunk.
 void EnergyLedger::find_regular_entries() {
   const std::span<const int> first = parts_.entries_of(0);
   if (first.size() > PartOrderReduction::kChunk) return;
@@ -251,7 +251,7 @@ void EnergyLedger::examine_island(int island, const double* a, const double* b) 
   is_known_[at(island)] = 1;
 }
 
-/// The energy of parts that do not know it is what went through their ports.
+/// The energy of parts that do not know it is the energy received through their ports.
 void EnergyLedger::meter(int first, int last) {
   for (int entry = first; entry < last; ++entry) {
     const double change = column(kSupply)[entry] - column(kMismatch)[entry];
@@ -289,7 +289,7 @@ bool EnergyLedger::is_finite() const {
          std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
 
-/// Forms H⁺ − H again where it does not balance; whether it did anywhere.
+/// Forms H⁺ − H again for parts that do not balance; returns whether there were any.
 bool EnergyLedger::refine(const CommittedStep& step) {
   need_states();
   bool is_any = false;
@@ -339,7 +339,7 @@ void EnergyLedger::take(int island, const double* values) {
   has_entries_ = false;
 }
 
-/// From the entries, where that was not done as they were examined.
+/// Sums from the entries, if they were not formed during examination.
 void EnergyLedger::sum_islands() {
   if (!first_.empty()) {
     IslandSumsTask task{
@@ -407,7 +407,7 @@ int EnergyLedger::first_non_finite() const {
   return static_cast<int>(first.spoiled >= 0 ? first.spoiled : first.largest);
 }
 
-// What the guard asks.
+// The interface for the guard.
 
 bool EnergyLedger::may_overdraw() const { return accounts_->may_overdraw(); }
 void EnergyLedger::prepare(const CommittedStep& step) const { accounts_->prepare(step); }
@@ -445,7 +445,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   return ledger;
 }
 
-/// The sums of the step in those of the run.
+/// Adds the sums of the step to those of the run.
 void EnergyLedger::add_up(StepLedger& ledger) {
   max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   stored_.add(ledger.changed_J);
@@ -478,7 +478,7 @@ void EnergyLedger::take_metered() {
   totals_.metered_J = metered_J_.value();
 }
 
-/// Of islands with a part that balances worse than any so far, or than is tolerated.
+/// Judges islands with a part that balances worse than any so far, or than tolerated.
 bool EnergyLedger::judge_passivity(const CommittedStep& step) {
   need_entries();
   bool is_news = false;
@@ -508,7 +508,7 @@ bool EnergyLedger::judge_passivity(int island, const CommittedStep& step) {
     if (so_far.is_nan) return;
     const int entry = waves_.slot(part).entry;
     const double own = column(kResidual)[entry];
-    // What does not balance counts for where it is worst; only energy from nowhere is a violation.
+    // A defect of either sign counts for the worst place; only energy from nowhere is a violation.
     const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
     double limit = std::max(column(kTolerance)[entry], kUnderflow_J);
     if (defect > limit) limit += accounts_->state_rounding(part, step);

@@ -14,10 +14,10 @@
 namespace portwave {
 namespace {
 
-/// Without a tolerance: up to which gap, in units of the waves, a commit counts as one that met it.
+/// Without a tolerance: largest gap, in units of the waves, of a commit that counts as having met it.
 constexpr double kAsGoodAsMet = 1e-10;
 
-/// Of what there is to pay with.
+/// Share of the energy available.
 constexpr double kNotWorthATrial = 1e-12;
 
 template <class Visit>
@@ -47,7 +47,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
   find_affine();
 }
 
-/// Which islands are of linear parts only, and room for the widest of them.
+/// The islands of linear parts only, and room for the widest of them.
 void PassivityGuard::find_affine() {
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
   for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
@@ -68,7 +68,7 @@ void PassivityGuard::find_affine() {
   reflection_.resize(widest);
 }
 
-/// visit(wave) for those of an island, several at once.
+/// visit(wave) for the waves of an island, several at once.
 template <class Visit>
 void PassivityGuard::for_waves(int island, const Visit& visit) {
   loop_.run(std::span(&island, 1), [&](std::size_t /*k*/, int chunk) {
@@ -87,7 +87,7 @@ int PassivityGuard::island_of(int part) const {
 }
 
 void PassivityGuard::add_squares(long double& sum, int part, const double* waves) const {
-  // Differences of such sums decide.
+  // Differences of such sums decide the outcome.
   for_waves_of_part(waves_, part, [&](std::size_t w) {
     sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
   });
@@ -147,7 +147,7 @@ void PassivityGuard::begin_searches(const CommittedStep& step, const GuardedAcco
     search.incident = std::sqrt(static_cast<double>(incident));
     search.psi_full = psi(search, static_cast<double>(outgoing));
     if (ledger.is_too_loud(search.island, step)) {
-      // By what its sources send, if that has been looked at only now.
+      // With the emission of its sources, if that has been examined only now.
       search.most =
           std::min(1.0, std::sqrt(2.0 * ledger.energies(search.island)) / search.incident);
     }
@@ -162,8 +162,8 @@ void PassivityGuard::exchange(const double* b) {
   has_exchanged_ = true;
 }
 
-/// The gap of a commit that nobody judged is |P b − â|, if that is small. Where no process has all of b, it
-/// is not known.
+/// The gap of a commit that was not judged is |P b − â|, if that is small. It is unknown if no process has
+/// all of b.
 void PassivityGuard::find_gaps(const CommittedStep& step) {
   const auto wanted = [](const Search& search) { return search.gap == kNotJudged; };
   if (slices_ != nullptr || std::ranges::none_of(searches_, wanted)) return;
@@ -183,12 +183,12 @@ void PassivityGuard::find_gaps(const CommittedStep& step) {
 }
 
 void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccounts& ledger) {
-  // Large waves that agree are what the interface asks for, and their rounding is told.
+  // Large waves that agree are required by the interface, and their rounding is reported.
   std::erase_if(searches_, [](const Search& search) {
     return search.is_met() && search.most < 1.0 && !(search.deficit > 0.0);
   });
   for (Search& search : searches_) {
-    // Such a deficit is not what a tolerance leaves.
+    // Such a deficit is more than a tolerance leaves.
     if (search.deficit > search.explained()) search.gap = kMissed;
     // Along a nonlinear S one moves by trial. Such a deficit is not worth one.
     if (search.is_met() && !is_affine(search) && search.deficit <= kNotWorthATrial * search.paid &&
@@ -211,7 +211,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
     if (is_linear && find_projection(search, step.b)) {
       search.path = Path::nearest;
     } else {
-      // Where the tank is not short it is rounding of large waves that creates energy: smaller ones
+      // If the tank is not short, rounding of large waves creates the energy: smaller waves
       // will do.
       begin_scaling(search);
     }
@@ -219,7 +219,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
   std::erase_if(searches_, [](const Search& search) { return search.path == Path::stays; });
 }
 
-/// Leaves the waves, and has the account take the deficit, if it still does.
+/// Keeps the waves, and has the account take the deficit, if it still can.
 bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const CommittedStep& step,
                               const Search& search) {
   if (!ledger.takes(search.island, search.deficit, step)) return false;
@@ -227,12 +227,12 @@ bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const CommittedStep
   return true;
 }
 
-/// Whether waves may be moved that far, which is at most `most` where they did not meet their tolerance.
+/// Whether waves may be moved that far: at most `most` if they did not meet their tolerance.
 bool PassivityGuard::may_go(const Search& search, double way, double most) const {
   return search.most == 1.0 && way <= (search.is_met() ? search.leeway() : most);
 }
 
-/// The direction of parts, and of it |∇m|² and |D∇m|².
+/// The direction of parts, with its |∇m|² and |D∇m|².
 void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const int> parts,
                                    const double* b) {
   GuardPortMap map;
@@ -253,7 +253,7 @@ void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const
   squares[1] += found.image;
 }
 
-/// Of linear parts the direction ∇m = Dᵀb − â, and whether it leads far enough.
+/// For linear parts, the direction ∇m = Dᵀb − â, and whether it leads far enough.
 void PassivityGuard::find_gradients(const double* b) {
   const auto wanted = [this](const Search& search) {
     return search.deficit > 0.0 && is_affine(search);
@@ -271,14 +271,14 @@ void PassivityGuard::find_gradients(const double* b) {
   }
 }
 
-/// s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is enough, or it is a long way.
+/// s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False if no s suffices, or if it is a long way.
 bool PassivityGuard::leads_far_enough(Search& search, long double square, long double image) const {
   const long double deficit = search.deficit;
   const long double root = square * square - 2.0L * (square - image) * deficit;
   if (!(square > 0.0L) || !(root >= 0.0L)) return false;
   search.reach = static_cast<double>(2.0L * deficit / (square + std::sqrt(root)));
   search.length = static_cast<double>(std::sqrt(square));
-  // On a long way the gradient may lead up to twice as far as need be.
+  // On a long way the gradient may lead up to twice as far as necessary.
   constexpr double kShort = 0.5;
   return may_go(search, search.reach * search.length, kShort * search.incident);
 }
@@ -369,7 +369,7 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
   return square > 0.0 && std::isfinite(square);
 }
 
-/// Of other parts the direction P b − â, where that is short.
+/// For other parts, the direction P b − â, if it is short.
 void PassivityGuard::find_onward(const double* b) {
   constexpr double kNearlyBalanced = 1e-3;
   const auto wanted = [this](const Search& search) {
@@ -472,13 +472,13 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
   return all_settled;
 }
 
-/// After an infeasible commit on one of the first two paths: chooses the next. False where this one stands,
-/// since what is missing is tolerated.
+/// After an infeasible commit on one of the first two paths: chooses the next. False if this one stands,
+/// since the remaining deficit is tolerated.
 bool PassivityGuard::try_further(Search& search, double deficit_before,
                                  const GuardedAccounts& ledger, const CommittedStep& step) {
   ++search.attempts;
   if (search.path == Path::nearest && search.attempts < 3) {
-    // What is missing is rounding, or of its size.
+    // The remaining deficit is rounding, or of its size.
     const double further = 1.0 + std::clamp(2.0 * search.deficit / deficit_before, 1e-3, 1.0);
     if (may_go(search, further * search.reach * search.length, search.incident)) {
       search.reach *= further;

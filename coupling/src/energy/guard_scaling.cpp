@@ -1,4 +1,4 @@
-// The guard's last way: â scaled towards zero, and how far.
+// The guard's last resort: â scaled towards zero.
 
 #include <algorithm>
 #include <cmath>
@@ -49,13 +49,13 @@ double PassivityGuard::psi(const Search& search, double square) const {
   return std::sqrt(std::max(square + 2.0 * search.tank, 0.0)) - search.alpha * search.incident;
 }
 
-/// Where the secant through the last point says, and a little further to the feasible side.
+/// The root of the secant through the last point, and a little further to the feasible side.
 void PassivityGuard::choose_next(Search& search, double value) const {
   double root = search.alpha - value / search.slope;
   if (!std::isfinite(root)) root = search.bound;
   root = std::min(root, search.bound);
   double next = root - 0.5 * kExcess * (1.0 - root);
-  // Where all of this is round-off, by ever longer steps.
+  // If all of this is round-off, by ever longer steps.
   const double clear = std::ldexp(std::numeric_limits<double>::epsilon(), search.trials);
   next = std::min(next, search.infeasible - clear);
   const double lowest = std::max(search.best, 0.0);
@@ -63,7 +63,7 @@ void PassivityGuard::choose_next(Search& search, double value) const {
   search.alpha = std::clamp(next, 0.0, 1.0);
 }
 
-/// Takes in a trial. True when it stands; otherwise search.alpha is what to commit next.
+/// Takes in a trial. True when it stands; otherwise search.alpha is the next commit.
 bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value) {
   ++search.trials;
   if (feasible && search.closed_form) return true;
@@ -72,7 +72,7 @@ bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value)
   const double slope = change / (search.alpha - search.previous);
   search.previous = search.alpha;
   search.psi_previous = value;
-  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive; a flat one must be more than what port solves leave.
+  // −2|â| ≤ ψ' ≤ 0 if S is nonexpansive; a flat slope must exceed the error of port solves.
   const bool seen = slope < -1e-3 * search.incident || std::abs(change) > 1e-10 * search.incident;
   const bool plausible = slope < 0.0 && slope >= -4.0 * search.incident && seen;
   search.slope = plausible ? slope : -search.incident;
@@ -96,7 +96,7 @@ bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value)
   return false;
 }
 
-/// The best that was feasible, or what needs no trial.
+/// The best feasible α, or the one that needs no trial.
 void PassivityGuard::choose_last(Search& search) const {
   search.last = true;
   search.alpha =

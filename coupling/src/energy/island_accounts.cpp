@@ -14,7 +14,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNoRatio = std::numeric_limits<double>::quiet_NaN();
 
-/// As many parts are worth keeping what was found for those beside them.
+/// Number of parts from which results for neighbouring parts are kept.
 constexpr int kManyParts = 16;
 
 }  // namespace
@@ -164,18 +164,18 @@ bool IslandAccounts::is_any_beyond() const {
   return false;
 }
 
-// What states and sources say.
+// Rounding of states, and emission of sources.
 
 double IslandAccounts::state_rounding(int part, const CommittedStep& step) const {
   need_states_();
   return rounding_.of_states(part, step, tolerance_[waves_.slot(part).entry]);
 }
 
-/// Of each of `islands`, found for all of them at once.
+/// Finds the roundings of all `islands` at once.
 void IslandAccounts::find_state_roundings(std::span<const int> islands,
                                           const CommittedStep& step) const {
   need_states_();
-  // Where nothing cancels, what states round off is within what is allowed already.
+  // If nothing cancels, the rounding of states is within the allowance already.
   constexpr double kUsual = 1000.0 * kEpsilon;
   const bool is_many =
       islands.size() > 1 || std::ssize(parts_.parts_of(islands.front())) >= kManyParts;
@@ -185,7 +185,7 @@ void IslandAccounts::find_state_roundings(std::span<const int> islands,
   sums_of_parts_.find_in_order(islands, [&](ExtendedSums::Terms& sums, int part) {
     const double tolerance = tolerance_[waves_.slot(part).entry];
     const double own = rounding_.of_states(part, step, tolerance, used);
-    // Of a chunk in double precision, as accounts keep it.
+    // The sum of a chunk in double precision, as accounts keep it.
     if (own > kUsual * (kTermsPerTolerance * tolerance)) {
       sums[0] = static_cast<double>(sums[0]) + own;
     }
@@ -205,7 +205,7 @@ IslandAccounts::StateRoundings IslandAccounts::state_roundings(int island,
   return found_roundings(0);
 }
 
-/// With slices: for those who ask for them later.
+/// With slices: prepares the results for later requests.
 void IslandAccounts::prepare_state_roundings(std::span<const int> islands,
                                              const CommittedStep& step) const {
   if (islands.empty()) return;
@@ -215,7 +215,7 @@ void IslandAccounts::prepare_state_roundings(std::span<const int> islands,
   }
 }
 
-/// No less than state_roundings(…).beyond_usual.
+/// An upper bound of state_roundings(…).beyond_usual.
 double IslandAccounts::bound_of_states(int island, const CommittedStep& step) const {
   std::atomic<bool> is_unknown = false;  // of one part: the others need not be looked at
   sums_of_parts_.find_chunks(
@@ -230,7 +230,7 @@ double IslandAccounts::bound_of_states(int island, const CommittedStep& step) co
   return static_cast<double>(sums_of_parts_.of(0)[0]);
 }
 
-/// What the sources of an island send by themselves, if it is more than has been seen so far.
+/// Records the energy that the sources of an island send by themselves, if it exceeds the largest so far.
 void IslandAccounts::look_at_sources(int island, const CommittedStep& step) const {
   if (step.record == nullptr) return;
   need_states_();
@@ -243,8 +243,7 @@ void IslandAccounts::look_at_sources(int island, const CommittedStep& step) cons
 
 // Limits.
 
-/// What rounding may leave in the account of an island in this step, as far as waves and energies
-/// say.
+/// Bound on the rounding in the account of an island in this step, according to waves and energies.
 double IslandAccounts::rounding_of_step(int island) const {
   return rounding_of_terms(at(kTolerance, island));
 }
@@ -266,7 +265,7 @@ bool IslandAccounts::is_short(int island, double allowed) const {
   return mismatch(island) < 0.0 && prospect(island) < -allowed;
 }
 
-/// H + T − (H₀ + T₀ + supply + what was tolerated), the step being taken in.
+/// H + T − (H₀ + T₀ + supply + tolerated), this step included.
 double IslandAccounts::excess_of_balance(int island) const {
   return sum_at(kGained, island) + (prospect(island) - at(kTankAtStart, island)) -
          at(kTolerated, island);
@@ -276,7 +275,7 @@ double IslandAccounts::allowance_of_balance(int island) const {
   return kOfTheStart * at(kSize, island) + rounding(island);
 }
 
-/// Whether a law does not hold unless states have rounded off that much.
+/// Whether a law fails unless the rounding of states explains it.
 bool IslandAccounts::is_out(int island) const {
   return is_short(island, rounding(island)) ||
          excess_of_balance(island) > allowance_of_balance(island);
@@ -286,7 +285,7 @@ bool IslandAccounts::is_judged(int island) const {
   return rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
 }
 
-// What the guard asks.
+// The interface for the guard.
 
 bool IslandAccounts::may_overdraw() const {
   bool found = false;
@@ -330,7 +329,7 @@ bool IslandAccounts::is_too_loud(int island, const CommittedStep& step) const {
 }
 
 bool IslandAccounts::takes(int island, double deficit_J, const CommittedStep& step) const {
-  // H⁺ ≤ H₀ + T₀ + supply without it: what the interface took was lost in parts.
+  // H⁺ ≤ H₀ + T₀ + supply without it: the energy that the interface took was lost in parts.
   const double gained = sum_at(kGained, island) + (change(island) - supply(island));
   if (gained <= at(kTankAtStart, island)) return true;
   const double taken = at(kTolerated, island) + deficit_J;
@@ -385,9 +384,9 @@ bool IslandAccounts::judge(int island, const CommittedStep& step, std::int64_t n
   return see_growth(island, number) || is_news;
 }
 
-/// Whether the account is known well enough to judge by it.
+/// Whether the account is known well enough for a judgement.
 void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
-  // What sources send is looked at now and then, for as long as that is all there is.
+  // The emission of sources is examined now and then, for as long as there is nothing else.
   if (!is_judged(island) && rounding(island) > 2.0 * at(kLookedAt, island)) {
     at(kLookedAt, island) = rounding(island);
     look_at_sources(island, step);
@@ -398,8 +397,8 @@ void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
 bool IslandAccounts::see_growth(int island, std::int64_t number) {
   const double size = at(kSize, island);
   const double beyond = sum_at(kGained, island) - at(kTankAtStart, island) - at(kTolerated, island);
-  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing,
-  // where there was energy at the start that they could be measured by.
+  // T may be below zero by the tolerance of the second law. Large waves are no excuse if there was energy at
+  // the start to measure them by.
   double by_waves = 2.0 * at(kRounding, island);
   if (size > 0.0) by_waves = std::min(by_waves, kKnown * measure_of(island) + kUnderflow_J);
   if (!(beyond > kOfTheStart * size + by_waves + 2.0 * at(kByStates, island))) return false;

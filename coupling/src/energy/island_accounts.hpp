@@ -24,20 +24,20 @@ namespace portwave {
 
 class StateArchive;
 
-/// The energy accounts of the islands of a system, and the laws that they are judged by: the only place
+/// The energy accounts of the islands of a system, and their laws: the only place
 /// where energy is judged. Numbers are kept by island, side by side, so that one pass judges all islands;
-/// what is remarkable in one is then looked at by itself.
+/// islands with findings are then examined singly.
 ///
 /// With H the stored energy, T the tank, and all sums since the start, of an island
 ///   T ≥ 0  and  H + T ≤ H₀ + T₀ + supply + tolerated   (guarded),
 ///   H ≤ H₀ + T₀ + supply + tolerated                    (growth),
-/// each up to what rounding may have left in the account. Where that is more than a millionth of all energy
-/// there, the island is not judged.
+/// each up to the rounding in the account. If that is more than a millionth of all energy there, the island
+/// is not judged.
 ///
 /// Nothing is allocated after construction.
 class IslandAccounts {
  public:
-  /// `tolerance`: of passivity residuals, by entry [J]; read whenever states are looked at. `need_states`:
+  /// `tolerance`: of passivity residuals, by entry [J]; read whenever states are examined. `need_states`:
   /// called before records are read.
   IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank, bool guarded,
                  SlicesTogether* slices, const double* tolerance,
@@ -55,7 +55,7 @@ class IslandAccounts {
 
   // The sums of a step, before it is judged.
   void set_sums(int island, const LedgerTotals& sums);
-  /// Where LedgerKernels::island_sums is to write them.
+  /// The array for the result of LedgerKernels::island_sums.
   void direct(IslandSumsTask& task);
   double change(int island) const { return at(kChange, island); }
   double supply(int island) const { return at(kSupply, island); }
@@ -69,7 +69,7 @@ class IslandAccounts {
   double sum_of_starts() const { return total(kStart); }
   bool is_any_beyond() const;
 
-  // What the guard asks of a step (EnergyLedger).
+  // The interface for the guard (EnergyLedger).
   bool may_overdraw() const;
   void prepare(const CommittedStep& step) const;
   bool overdraws(int island, const CommittedStep& step) const;
@@ -78,25 +78,24 @@ class IslandAccounts {
   double energies(int island) const;
   double stored(int island) const { return sum_at(kStored, island); }
   double tank(int island) const { return sum_at(kTank, island); }
-  /// T as it will be.
+  /// T after the step.
   double prospect(int island) const;
 
-  /// Judges the step with this number, then adds it to the accounts. True where something was found that was
-  /// not known before.
+  /// Judges the step with this number, then adds it to the accounts. True if there is a new finding.
   bool close(const CommittedStep& step, std::int64_t number,
              std::span<const ToleratedDeficit> tolerated);
-  /// More is stored in a part than before the last step, and was put in.
+  /// A part stores more than before the last step: energy that was put in.
   void revalue(int island, double more_J);
 
-  /// r of a part may be so much, where states are looked at, beyond its tolerance [J].
+  /// Allowance for r of a part, if states are examined, beyond its tolerance [J].
   double state_rounding(int part, const CommittedStep& step) const;
-  /// H⁺ − H of a part in a precision in which nothing cancels; empty where that is not known.
+  /// H⁺ − H of a part in a precision in which nothing cancels; empty if unknown.
   std::optional<double> exact_change(int part, const CommittedStep& step) const {
     return rounding_.change(part, step);
   }
   double storage(int part, const double* record) const { return rounding_.storage(part, record); }
 
-  /// An island has no part in what follows; its account stays as it is.
+  /// Excludes an island from later steps; its account stays as it is.
   void close_island(int island) { closed_[static_cast<std::size_t>(island)] = 1; }
   bool is_open(int island) const { return closed_[static_cast<std::size_t>(island)] == 0; }
 
@@ -118,9 +117,9 @@ class IslandAccounts {
   void archive(StateArchive& archive);
 
  private:
-  /// A sum of two columns is a CompensatedSum: what it is, and what additions have lost.
+  /// A sum of two columns is a CompensatedSum: its value, and the error of its additions.
   enum Column {
-    // Of the step.
+    // Sums of the step.
     kChange,
     kSupply,
     kDissipated,
@@ -130,12 +129,12 @@ class IslandAccounts {
     kLargestExcess,
     kToleratedOfStep,
     kRemarkable,
-    // Of the start.
+    // Values at the start.
     kStart,
     kTankAtStart,
     kSize,  // Σ|Hᵢ| + T₀
     kPerInitialEnergy,
-    // Of the run.
+    // Sums of the run.
     kGained,  // Σ (H⁺ − H − supply)
     kGainedLost,
     kTank,
@@ -151,15 +150,15 @@ class IslandAccounts {
     kGivenUp,
     kGivenUpLost,
     kMoved,     // Σ |supply|
-    kRounding,  // what rounding may have left in these sums, by energies and waves,
-    kByStates,  // and, where that was looked at, by states
-    kLookedAt,  // what it was when sources were looked at
+    kRounding,  // bound on rounding in these sums, by energies and waves,
+    kByStates,  // and, if that was examined, by states
+    kLookedAt,  // its value when sources were examined
     kTolerated,
     kMaxResidual,
     kMaxStored,
     kMaxRatio,
-    // The most that sources were seen to send by themselves, ½|S(0)|². Looked at where waves are large
-    // beside what else there is, as on parts that are held.
+    // The largest energy that sources were seen to send by themselves, ½|S(0)|². Examined if waves are large
+    // beside all other energies, as on parts that are held.
     kSent,
     kColumns
   };
@@ -169,7 +168,7 @@ class IslandAccounts {
   SumColumns sum_columns(Column c) const { return {column(c), column(c) + islands_}; }
   double total(Column c) const;
 
-  /// What states round off on an island in a step [J].
+  /// The rounding error of the states of an island in a step [J].
   struct StateRoundings {
     double beyond_usual = 0.0;  ///< of parts in which terms cancel
     double all = 0.0;

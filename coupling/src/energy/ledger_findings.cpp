@@ -1,4 +1,4 @@
-// What an energy ledger tells of a run and of its islands.
+// The findings of an energy ledger on a run and on its islands.
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 namespace portwave {
 
-/// Of two branches of the tree that PartOrderReduction sums by.
+/// The sum of two branches of the tree that PartOrderReduction sums by.
 inline LedgerTotals added(const LedgerTotals& a, const LedgerTotals& b) {
   return {a.change + b.change,
           a.supply + b.supply,

@@ -24,7 +24,7 @@ class GuardPortMap {
   std::vector<double> many_;
 };
 
-/// What is read and written of a part on the way to ∇m; waves are `stride` apart.
+/// The data of a part for ∇m; waves are `stride` apart.
 struct PortsOfPart {
   int count;
   long stride;

@@ -114,7 +114,7 @@ std::optional<double> StepRounding::change(int part, const CommittedStep& step) 
   return stored_change(form, scratch_->x.data(), scratch_->x_next.data(), scratch_->z.data());
 }
 
-/// By the batch of a part, for its whole group of lanes at once where it can and there is a place.
+/// From the batch of a part, for its whole group of lanes at once if possible and if there is a place.
 std::optional<double> StepRounding::known_of(const PartSlot& slot, const CommittedStep& step,
                                              Beside* beside) const {
   const auto kept = [&] {
@@ -179,7 +179,7 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
   const std::optional<double> known = known_of(slot, step, beside);
   const Subsystem* physics =
       waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
-  // A batch knows what its own sums leave, and not how H is computed.
+  // A batch knows the rounding of its own sums, but not the computation of H.
   if (known && physics == nullptr) return *known;
   if (known) return *known + kPerTerm * physics->storage_terms();
   const double moved = kTermsPerTolerance * tolerance_J;
@@ -200,8 +200,7 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
                         scratch_->x[static_cast<std::size_t>(k)]);
     }
   }
-  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied
-  // by.
+  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: the factor of the state's ε.
   if (form.Q == nullptr) return kPerTerm * std::max({terms, moved, subsystem.storage_terms()});
   return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
 }

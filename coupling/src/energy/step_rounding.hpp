@@ -15,18 +15,18 @@ namespace portwave {
 
 inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-/// The energies that a tolerance belongs to: 1/passivity_tolerance(1).
+/// The energies to which a tolerance belongs: 1/passivity_tolerance(1).
 inline constexpr double kTermsPerTolerance = 1e12;
 
-/// What one step may leave in an island's account per joule that it moves: commits are sums of
+/// Error of one step in an island's account per joule that it moves: commits are sums of
 /// several terms, of which up to 8ε have been seen to be lost.
 inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
 
-/// What it may leave in any case: products that underflow.
+/// Error of one step in any case: products that underflow.
 inline constexpr double kUnderflowOfStep_J = 1e-300;
 
-/// What ledgers ask about single parts where an account is out by more than waves explain. Nothing
-/// is allocated after construction.
+/// Examines single parts for ledgers when an account is out by more than waves explain. Nothing is allocated
+/// after construction.
 class StepRounding {
  public:
   explicit StepRounding(const WaveDiscretisation& waves);
@@ -34,31 +34,31 @@ class StepRounding {
   StepRounding(const StepRounding&) = delete;
   StepRounding& operator=(const StepRounding&) = delete;
 
-  /// ½|S(0)|² of a part with driven external inputs: what it sends if nothing comes in. Zero where it has none
+  /// ½|S(0)|² of a part with driven external inputs: its emission without incident waves. Zero if it has none
   /// or is not linear. `record` is frozen.
   double sent_by_itself(int part, const double* record) const;
   /// H of a part that has equations, in a record [J].
   double storage(int part, const double* record) const;
   /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.
   std::optional<double> change(int part, const CommittedStep& step) const;
-  /// What of_states has found for the lanes of one group.
+  /// The results of of_states for the lanes of one group.
   struct Beside {
     int batch = -1, first = 0, last = 0;
     std::array<double, kLaneGroup> rounding{};
   };
 
-  /// What rounding may have left in the balance of a part in this step, states included: as its
-  /// batch knows it, or else estimated. `tolerance_J`: of its passivity residual. Far from the
+  /// Bound on the rounding in the balance of a part in this step, states included: from its batch
+  /// if known, or else estimated. `tolerance_J`: of its passivity residual. Far from the
   /// origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms only, and that is
   /// multiplied by forces and waves: with M the terms of H and S the energies of the step by some
   /// √(MS) ε. It costs a sweep over the part.
-  /// `beside`: keeps what was found for neighbouring lanes, so that asking for many parts of one step costs
-  /// one sweep for each group of lanes. Use a new one for every step.
+  /// `beside`: keeps results for neighbouring lanes, so that many parts of one step cost one sweep for each
+  /// group of lanes. Use a new one for every step.
   double of_states(int part, const CommittedStep& step, double tolerance_J,
                    Beside* beside = nullptr) const;
 
-  /// No less than of_states of all these parts together, found in a small part of the time; infinite
-  /// where that is not known.
+  /// An upper bound of of_states of all these parts together, found in a small part of the time; infinite if
+  /// unknown.
   double bound_of_states(std::span<const int> parts, const CommittedStep& step) const;
 
   std::size_t bytes() const;

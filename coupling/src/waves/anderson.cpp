@@ -9,9 +9,9 @@
 namespace portwave {
 namespace {
 
-/// Of the normal equations scaled to a unit diagonal.
+/// Relative to the normal equations scaled to a unit diagonal.
 constexpr double kTikhonov = 1e-13;
-/// Combinations with larger weights amplify what rounding has left in the waves.
+/// Combinations with larger weights amplify the rounding in the waves.
 constexpr double kLargestWeight = 1e5;
 
 }  // namespace
@@ -71,7 +71,7 @@ void AndersonSequence::keep(std::span<const double> products, double square) {
   kept_[at(count_++)] = slot_;
 }
 
-/// There is one slot more than can be kept and tried.
+/// One slot more than the kept evaluations and the trial.
 void AndersonSequence::choose_slot() {
   for (int slot = 0;; ++slot) {
     if (std::find(kept_.begin(), kept_.begin() + count_, slot) == kept_.begin() + count_) {
@@ -94,7 +94,7 @@ bool AndersonSequence::find_weights() {
   for (; used < unknowns; ++used) {
     const int i = kept_[at(unknowns - 1 - used)];
     const double square = product(i, i) - 2.0 * product(i, b) + own;
-    // What cancels leaves this much of rounding.
+    // Cancellation leaves this much rounding.
     if (!(square > 1e-13 * (product(i, i) + own))) break;
     scale[at(used)] = 1.0 / std::sqrt(square);
     for (int c = 0; c <= used; ++c) {

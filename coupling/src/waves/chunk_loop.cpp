@@ -18,11 +18,11 @@ std::size_t ChunkLoop::list(std::span<const int> islands) {
 }
 
 void ChunkLoop::share(const std::function<void(std::size_t first, std::size_t last)>& visit) const {
-  // Some for each thread, so that one that is late holds nobody up.
+  // Several blocks for each thread, so that a late thread does not hold up the others.
   constexpr std::size_t kPerThread = 4;
   const std::size_t count =
       std::min(chunks_.size(), kPerThread * static_cast<std::size_t>(threads_));
-  std::exception_ptr failure;  // that of the first part that throws, whoever comes to it first
+  std::exception_ptr failure;  // that of the first part that throws, whichever thread finds it
   int of_block = 0;
   std::mutex failing;
   (*for_each_)(static_cast<int>(count), [&](int block) {

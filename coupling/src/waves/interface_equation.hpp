@@ -10,7 +10,7 @@
 
 namespace portwave {
 
-/// What an island consists of, by number.
+/// The members of an island, by number.
 struct IslandNetwork {
   std::vector<int> parts;  ///< that have ports
   std::vector<int> ports;  ///< scalar ports, in the order of their numbers
@@ -28,11 +28,10 @@ struct IslandNetworks {
 /// The interface equation of one island with affine parts, (I − PD) u = P b⁰, as a sparse LU of
 /// I − PD + δI, δ = 1e-14.
 ///
-/// PD does not expand where the parts are passive, so that I − PD is monotone, no correction
-/// (I − PD + δI)⁻¹(P S(u) − u) leads further away, and all of the gap that a wave can close is
-/// closed, but for δ/(δ + λ) of it in a mode of eigenvalue λ. Where interface waves are not unique
-/// (two ideal ends on one rigid body) I − PD is singular: δ then leaves what is not determined as
-/// it is.
+/// PD does not expand if the parts are passive, so that I − PD is monotone, no correction
+/// (I − PD + δI)⁻¹(P S(u) − u) leads further away, and the correction closes every gap that a wave can close,
+/// except δ/(δ + λ) of it in a mode of eigenvalue λ. If interface waves are not unique (two ideal ends on one
+/// rigid body) I − PD is singular: δ then leaves undetermined components as they are.
 ///
 /// Reflections of many ports, P = ±(2nnᵀ − I), are taken with an unknown of their own, nᵀDu: the
 /// matrix has about as many entries as the parts have, whatever the junctions.
@@ -41,7 +40,7 @@ class InterfaceEquation {
   /// D of a part, row-major.
   using PartMatrix = std::function<const double*(int part)>;
 
-  /// Entries that factors may have: 1 GiB.
+  /// Largest number of entries of the factors: 1 GiB.
   static constexpr std::size_t kMostEntries = std::size_t{1} << 26;
 
   InterfaceEquation(const System& system, const IslandNetworks& networks, int island);

@@ -11,15 +11,15 @@
 namespace portwave {
 namespace {
 
-/// In which a step should come to its end.
+/// Updates within which a step should end.
 constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
-/// A correction that is so many times the gap can only be that of an equation without a solution: the
+/// A correction this many times the gap can only be that of an equation without a solution: the
 /// matrix is shifted by 1e-14.
 constexpr double kContradiction = 1e11;
-/// Of the waves: a gap of this size is rounding.
+/// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
 
 }  // namespace
@@ -166,7 +166,7 @@ InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* recor
   if (most == Effort::renew) {
     update(island, own, record);
   } else {
-    // Without time for more a trial that failed is not tried again in another way.
+    // Without time for more, a failed trial is not repeated in another way.
     const bool may_solve = most == Effort::solve && own.ready && stands;
     propose(island, own, !may_solve ? -1.0 : own.is_rounding ? 0.0 : 1.0);
   }
@@ -190,7 +190,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
   return true;
 }
 
-/// The next iterate, whatever it costs.
+/// The next iterate, at any cost.
 void InterfaceSolver::update(int island, Island& own, const double* record) {
   if (flags_[at(island)].stands) {
     if (own.parts.is_affine()) return propose(island, own, 1.0);
@@ -211,8 +211,7 @@ void InterfaceSolver::update(int island, Island& own, const double* record) {
   propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
 }
 
-/// Whether updates as good as the last one reach the target, with something to spare, by the time
-/// they should.
+/// Whether updates as good as the last one reach the target in time, with a margin.
 bool InterfaceSolver::will_do(const Island& own) const {
   constexpr double kToSpare = 1e-2;  // of the square
   double square = own.square;
@@ -222,7 +221,7 @@ bool InterfaceSolver::will_do(const Island& own) const {
   return square <= kToSpare * target_ * target_ * own.size;
 }
 
-/// The last evaluation is the one to go on from.
+/// The next update starts from the last evaluation.
 void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
   double size = 0.0;
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {
@@ -260,7 +259,7 @@ void InterfaceSolver::catch_up(Island& own) const {
   }
 }
 
-/// Whether the equation has no solution: parts that demand different things of one port, such as two
+/// Whether the equation has no solution: parts with contradictory demands on one port, such as two
 /// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
 bool InterfaceSolver::contradicts(const Island& own) const {
   double gap = 0.0, change = 0.0;
@@ -271,7 +270,7 @@ bool InterfaceSolver::contradicts(const Island& own) const {
   return change > kContradiction * kContradiction * gap;
 }
 
-/// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and where there are no factors, base + gap/2.
+/// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and without factors, base + gap/2.
 void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
   if (own.is_behind && damping > 0.0) catch_up(own);

@@ -55,7 +55,7 @@ const double* PartLinearisation::of(int part) const {
   return matrices_.data() + own->matrix;
 }
 
-/// Of each part: of its own waves, or, where they are much smaller, of those of all.
+/// The step of each part: from its own waves or, if they are much smaller, from those of all parts.
 void PartLinearisation::set_steps(const double* u, const double* exchanged) {
   constexpr double kMuchSmaller = 1e-2;
   const auto square_of = [&](int number) {
@@ -110,7 +110,7 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
   return sound;
 }
 
-/// Of the lane groups that are to be solved: others may be in somebody's hands.
+/// Copies the lane groups to be solved: other threads may be using the rest.
 void PartLinearisation::copy_record(Slice& slice, const double* record) const {
   const StepBatch& batch = *waves_.batch(slice.batch).batch;
   const std::vector<RecordRegion> regions = batch.record_regions();
@@ -148,7 +148,7 @@ bool PartLinearisation::take_column(const Slice& slice, const double* step, int 
   return sound;
 }
 
-/// What a solve that fails leaves behind is no number.
+/// A failed solve leaves NaN.
 void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const StepBatch& batch = *waves_.batch(slice.batch).batch;

@@ -10,7 +10,7 @@ namespace portwave {
 
 class StateArchive;
 
-/// D = S′ of some parts, part by part: exact where S is affine, elsewhere by central differences
+/// D = S′ of some parts, part by part: exact if S is affine, otherwise by central differences
 /// with steps of 1e-6 of the part's own waves.
 class PartLinearisation {
  public:
@@ -18,9 +18,9 @@ class PartLinearisation {
   PartLinearisation(const WaveDiscretisation& waves, std::span<const int> parts);
 
   bool is_affine() const { return widest_ == 0; }
-  /// False: some part is not affine and says that differences of it mean nothing.
+  /// False: some part is not affine and declares its differences meaningless.
   bool is_possible() const { return is_possible_; }
-  /// Takes those of the affine parts again: step maps have changed.
+  /// Takes the matrices of the affine parts again: step maps have changed.
   void take_affine();
   /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is
   /// frozen and stays as it is, warm starts included: solves are made in a copy. False when one of
@@ -29,13 +29,13 @@ class PartLinearisation {
   bool differentiate(const double* record, const double* u, const double* exchanged);
   /// Evaluations of S of those parts by one call of `differentiate`.
   int evaluations() const { return 2 * widest_; }
-  /// All D as they are now are those that `go_back` comes back to.
+  /// Saves all present D as those to which `go_back` returns.
   void keep() { kept_ = matrices_; }
   void go_back() { matrices_ = kept_; }
   /// Row-major.
   const double* of(int part) const;
   std::size_t bytes() const;
-  /// All D. Reading: true where they are what they were.
+  /// All D. Reading: true if they are unchanged.
   bool archive(StateArchive& archive);
 
  private:
@@ -61,7 +61,7 @@ class PartLinearisation {
   std::vector<double> matrices_, kept_;
   std::vector<Slice> slices_;
   std::vector<int> nonlinear_;  // the parts in all of them, in increasing order
-  std::vector<double> steps_;  // of the parts of all slices, in order
+  std::vector<double> steps_;   // of the parts of all slices, in order
   int widest_ = 0;
   bool is_possible_ = true;
 };

@@ -16,7 +16,7 @@ namespace {
 using Form = PortSolve::Form;
 using Kernels = SmallIslandKernels;
 
-/// A part of a small island: its port solve, and where its waves lie.
+/// A part of a small island: its port solve, and the location of its waves.
 struct SmallPart {
   int batch;
   PortSolve solve;
@@ -97,7 +97,7 @@ class PackedIsland final : public SmallIsland {
   }
 
  private:
-  /// What a part's port solves carry along in the record, and what it was before the first.
+  /// Data that a part's port solves carry along in the record, and their values before the first.
   struct Warm {
     double* last;
     int step;

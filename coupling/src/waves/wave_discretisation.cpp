@@ -41,7 +41,7 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
 /// until they have that many.
 constexpr int kSmallestAlone = 64;
 
-/// Who steps a part: of parts outside a slice, the rank that does.
+/// The process that steps a part: for parts outside a slice, the rank that does.
 int owner_of(const System& system, int part) {
   const SystemSlice* const slice = system.slice();
   return slice == nullptr || slice->is_own(part) ? -1
@@ -171,7 +171,7 @@ std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot)
   return components[0]->make_batch(components);
 }
 
-/// What is going to be asked of a batch, before it is prepared.
+/// Announces the later requests to a batch, before it is prepared.
 void WaveDiscretisation::announce(const BatchSlot& slot, StepBatch& batch) const {
   batch.expect({.inputs = slot.driven, .stage_increments = increments_ == StageIncrements::kept});
 }
@@ -299,9 +299,9 @@ void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> 
 
 namespace {
 
-/// Runs act(range), which says what became of the lanes. After a failure the lanes behind it are
+/// Runs act(range), which returns the outcome of the lanes. After a failure the lanes behind it are
 /// run too, so that the failing part with the lowest number is found however the lanes were cut.
-/// spoiled(lane) tells further failures in the lane group of the first one.
+/// spoiled(lane) reports further failures in the lane group of the first one.
 template <class Act, class Spoiled>
 bool guarded(const BatchSlot& slot, std::span<const char> ignored, LaneRange lanes,
              PhaseStatus& failure, const Act& act, const Spoiled& spoiled) {

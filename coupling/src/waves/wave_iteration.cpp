@@ -54,7 +54,7 @@ std::span<const double> WaveIteration::shadow() {
   return shadow_;
 }
 
-/// u ← u + something that vanishes with the gap P b̂ − u: see UpdateRule.
+/// u ← u + a term that vanishes with the gap P b̂ − u: see UpdateRule.
 void WaveIteration::update() { waves_.interconnection().update(update_, b_.data(), u_.data()); }
 
 /// (xⁿ, â) ↦ (xⁿ⁺¹, bⁿ⁺¹): every part, by itself, steps once and for good.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Everything that a program needs to step systems with portwave. What it adds of its own, such as parts, blocks
-// and ranks, is made of the headers in <portwave/extend/…>.
+// Everything that a program needs to step systems with portwave. A program's own parts, blocks and ranks are
+// built with the headers in <portwave/extend/…>.
 
 #include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"

@@ -16,15 +16,15 @@ class Chunk {
  public:
   virtual ~Chunk() = default;
 
-  /// A run begins from these states, [replicas × n]. What failed before is well again.
+  /// A run begins from these states, [replicas × n]. Earlier failures are cleared.
   virtual void begin(const double* states) = 0;
-  /// One macro-step with these settable inputs, [replicas × m]. Replicas that fail are told of by
-  /// `status`, and have no further part.
+  /// One macro-step with these settable inputs, [replicas × m]. `status` reports replicas that fail, which
+  /// take no further part.
   virtual void step(const double* settings) = 0;
-  /// The state of replica r, n doubles, at out + r·distance; of one that has failed NaN.
+  /// The state of replica r, n doubles, at out + r·distance; NaN for one that has failed.
   virtual void read_states(double* out, std::size_t distance) const = 0;
 
-  /// That of one replica.
+  /// The status of one replica.
   virtual void read_state(int replica, double* out) const = 0;
 
   virtual int failures() const = 0;

@@ -36,7 +36,7 @@
 namespace portwave {
 namespace {
 
-/// A system, which may be somebody else's.
+/// A system, owned here or elsewhere.
 using Source = std::function<const System&(int replica, std::optional<System>& own)>;
 
 Issues check_ensemble(const System& one, int replicas, const StepperOptions& options,
@@ -60,7 +60,7 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
   return issues;
 }
 
-/// Whether rigid joints ask something of inputs that may jump, or of parts that may change.
+/// Whether rigid joints constrain inputs that may jump, or parts that may change.
 bool has_moving_joints(const System& one) {
   const StateConstraints constraints(one, [&one](int part) -> std::span<const double> {
     return one.parts()[at(part)].initial_state;
@@ -198,7 +198,7 @@ struct Ensemble::Impl {
           2 * waves.record_size() + 6 * at(waves.wave_size()) + 16 * waves.slots().size() + 40;
     }
     if (!obstacle.empty()) return;
-    // Impedances are told by port from here on; what else was asked for stays.
+    // Impedances are given by port from here on; other options stay.
     options.method = choice.method;
     options.method.waves().impedance_kind = ImpedanceKind::given;
     options.method.waves().initial_waves = run.options().method.waves().initial_waves;
@@ -214,7 +214,7 @@ struct Ensemble::Impl {
     return (size + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
   }
 
-  /// Of a replica other than the first.
+  /// The impedances of a replica other than the first.
   std::vector<double> impedances_of(const System& other) {
     if (have_same_parts(*system, other)) return choice.method.waves().impedance;
     StagedRun run(other, options);
@@ -282,8 +282,8 @@ struct Ensemble::Impl {
     });
   }
 
-  /// make(chunk, before_step) for all of them, where before_step() asks whether to go on and is false
-  /// when another thread was told not to.
+  /// make(chunk, before_step) for all of them; before_step() asks whether to continue and is false
+  /// when another thread was told to stop.
   template <class Make>
   void for_steps(const std::function<void()>& ask, const Make& make) {
     if (!ask) {
@@ -375,7 +375,7 @@ Ensemble& Ensemble::operator=(Ensemble&& other) noexcept {
   return *this;
 }
 
-/// Ends the program where it is at a run.
+/// Ends the program if it is in a run.
 void Ensemble::expect_to_end() const noexcept {
   if (impl_ != nullptr) impl_->activity.expect_to_end("an ensemble");
 }

@@ -55,7 +55,7 @@ void LaneChunk::begin(const double* states) {
   check_states(states);
 }
 
-/// Replicas that cannot start where they are to.
+/// Replicas that cannot start at their initial states.
 void LaneChunk::check_states(const double* states) {
   const double* const first_states = states;
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
@@ -83,7 +83,7 @@ void LaneChunk::check_states(const double* states) {
   if (run_.options().start == Start::consistent) check_joints(first_states);
 }
 
-/// Replicas whose states violate a rigid joint. What enters such joints does not change in lanes.
+/// Replicas whose states violate a rigid joint. The inputs of such joints do not change in lanes.
 void LaneChunk::check_joints(const double* states) {
   std::vector<std::span<const double>> by_part;
   for (const Part& part : system_.parts()) {
@@ -127,7 +127,7 @@ void LaneChunk::step(const double* settings) {
   }
 }
 
-/// The macro-step. False: a replica has failed, and nothing has happened otherwise.
+/// The macro-step. False: a replica has failed, and nothing else has happened.
 bool LaneChunk::attempt() {
   if (!resting_.empty()) rest();
   const StepClock& clock = step_.clock();
@@ -153,7 +153,7 @@ void LaneChunk::rest() {
     for (int j = 0; j < inputs; ++j) {
       step_.input()[batch.input + at(slot.lane * inputs + j)] = 0.0;
     }
-    if (step_.stale() || batch.driven) continue;  // all is frozen below
+    if (step_.stale() || batch.driven) continue;  // everything is frozen below
     const int group = batch.batch->lane_group();
     const int first = slot.lane / group * group;
     PhaseStatus ignored;

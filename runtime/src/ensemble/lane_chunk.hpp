@@ -14,11 +14,11 @@
 namespace portwave {
 
 /// Replicas side by side in the lanes of common batches: a system of as many islands, all in one
-/// island group, and the macro-step of wave coupling for all of them at once. What is decided in it
-/// is decided island by island, so that a replica has the bits that it has alone.
+/// island group, and the macro-step of wave coupling for all of them at once. Every decision is made island
+/// by island, so that a replica has the bits that it has alone.
 ///
-/// A replica that fails is taken out, and the step is begun again without it. Its lanes cannot be
-/// left out: they are set to rest before every step, and what becomes of them is ignored.
+/// A replica that fails is taken out, and the step starts again without it. Its lanes cannot be left out:
+/// they are set to rest before every step, and their results are ignored.
 class LaneChunk final : public Chunk, private MacroStep::Failures {
  public:
   /// `system`: `replicas` alike systems of one island each, gathered. `options`: of the gathered

@@ -8,7 +8,7 @@
 
 namespace portwave {
 
-/// One replica by itself, with a Stepper of its own, which is made anew for every run.
+/// One replica by itself, with its own Stepper, which is rebuilt for every run.
 class SoloChunk final : public Chunk {
  public:
   SoloChunk(System system, const StepperOptions& options);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBisections = 60;
 
-/// What is measured over a step says nothing before the first one.
+/// Means over a step say nothing before the first one.
 bool is_mean(const Watch& watch) {
   return watch.signal < 0 &&
          (watch.of.kind == Sensor::Kind::effort || watch.of.kind == Sensor::Kind::flow);

@@ -15,10 +15,10 @@ namespace portwave {
 class StateArchive;
 class StepEngine;
 
-/// All that is watched: what the options name, then what the parts do of themselves.
+/// All watches: those of the options, then those of the parts.
 std::vector<Watch> watches_of(const System& system, const StepperOptions& options);
 
-/// Sees after every step what has passed its level. Does not allocate after construction.
+/// Detects after every step the quantities that passed their level. Does not allocate after construction.
 class EventWatch {
  public:
   using Reader = std::function<double(const Watch&)>;
@@ -28,7 +28,7 @@ class EventWatch {
   std::span<const Watch> watches() const { return watches_; }
   /// After the step from `start_s` to `end_s`.
   void look(StepEngine& engine, double start_s, double end_s);
-  /// Of the last step, in order of time.
+  /// Events of the last step, in order of time.
   std::span<const Event> events() const { return events_; }
   std::span<const EventCount> counts() const { return counts_; }
   std::size_t bytes() const;
@@ -47,7 +47,7 @@ class EventWatch {
   std::vector<double> state_;  // scratch
 };
 
-/// The side of a level that a value less that level is on.
+/// The side of a level, for a value minus that level.
 inline int side_of(double value) { return value > 0.0 ? 1 : value < 0.0 ? -1 : 0; }
 inline bool is_side(int side) { return side >= -1 && side <= 1; }
 

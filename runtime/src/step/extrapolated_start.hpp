@@ -14,8 +14,7 @@ class StateArchive;
 /// they went on as in the last step, by the polynomial through their values at its stages. With one
 /// stage there is one value per step, and the line goes through those of two steps.
 ///
-/// It changes where an iteration starts, and nothing of what it converges to. Allocates at
-/// construction only.
+/// It changes the start of an iteration, not its limit. Allocates at construction only.
 class ExtrapolatedStart {
  public:
   /// `waves` are those of the system that `run` steps; both must outlive it.
@@ -23,7 +22,7 @@ class ExtrapolatedStart {
 
   /// A step of `step_s` has committed these waves.
   void observe(const double* a, const double* b, double step_s);
-  /// Earlier steps say nothing of the next one.
+  /// Earlier steps say nothing about the next one.
   void forget() { known_steps_ = 0; }
   /// b to start the next step from, whose size and impedances are those of `waves`. False, and
   /// nothing is written, where too few steps are known.

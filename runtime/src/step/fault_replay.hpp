@@ -8,15 +8,15 @@
 
 namespace portwave {
 
-/// What a step failed at: iteration −1 is before the first.
+/// The failure of a step: iteration −1 is before the first.
 struct FoundFault {
   int iteration = -1;
   PhaseStatus failure;
 };
 
-/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given
-/// it: the iteration is run again from b, looking at every wave, for the first part and iteration
-/// that made one. Empty where none did before.
+/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that received it: the
+/// iteration is run again from b, with every wave checked, for the first part and iteration that made one.
+/// Empty if none did before.
 ///
 /// `record`: that of the step, which is frozen again (with `input`, if any is driven).
 /// `noticed_at`: an iteration or TaskOutcome::kCommit. `outcomes`: of the islands in the step that

@@ -54,7 +54,7 @@ void InterfaceSolvers::change(double old_step_s, const StepLevels& levels) {
   for (int i = 0; i < waves_.system().island_count(); ++i) {
     if (current_->is_used(i) != before.is_used(i)) current_->use(i, before.is_used(i));
   }
-  // Those of sizes that are no longer prepared for would be made of maps that are gone.
+  // Solvers for sizes that are no longer prepared would refer to maps that are gone.
   forget_others_but(levels);
 }
 

@@ -13,32 +13,32 @@
 
 namespace portwave {
 
-/// The interface solvers of a run: factors belong to one step size, and are kept with it. Islands that
-/// had to be rescued take the interface update for a while.
+/// The interface solvers of a run: factors belong to one step size, and are kept with it. Rescued islands
+/// take the interface update for a while.
 class InterfaceSolvers {
  public:
-  /// Whether any island may come to the interface update.
+  /// Whether any island may take the interface update.
   static bool are_needed(const WaveCoupling& method);
   /// Errors: ConfigError where the factors of an island that is to use them would be too large.
   InterfaceSolvers(const WaveDiscretisation& waves, const WaveCoupling& method);
 
-  /// That of the step size in force.
+  /// The solver for the step size in force.
   InterfaceSolver& current() const { return *current_; }
   /// Some island takes the interface update in this step.
   bool is_any_engaged() const;
   /// After step `step`, in which islands of `outcomes` may have been rescued.
   void watch(std::span<const IslandOutcome> outcomes, bool is_any_rescued, std::int64_t step);
 
-  /// Another step size is in force than `old_step_s`; of the others those of `levels` are kept.
+  /// The step size changed from `old_step_s`; solvers of the other sizes in `levels` are kept.
   void change(double old_step_s, const StepLevels& levels);
-  /// Those of other step sizes are out of date.
+  /// Solvers for other step sizes are out of date.
   void forget_others() { others_.clear(); }
   void forget_others_but(const StepLevels& levels) {
     std::erase_if(others_, [&](const auto& own) { return !levels.has(own.first); });
   }
 
   // As part of the archive of all step sizes (StepLevels::archive).
-  /// Puts that of the step size in force in use; gives the one of the size before.
+  /// Puts the solver for the step size in force in use; returns the previous one.
   const InterfaceSolver& exchange(double old_step_s);
   void archive(StateArchive& archive, double step_s);
   void archive_watch(StateArchive& archive) {

@@ -13,7 +13,7 @@ namespace portwave {
 
 // The step.
 
-/// Accepting a step has frozen the record but for external inputs. After a failed step all of it is frozen
+/// Accepting a step has frozen the record except for external inputs. After a failed step all of it is frozen
 /// again, since solvers keep warm starts there.
 bool MacroStep::freeze(double time_s) {
   revocable_ = false;
@@ -44,7 +44,7 @@ bool MacroStep::iterate() {
   const bool at_commit = result_.failed_at == TaskOutcome::kCommit;
   if (result_.failure.fault == StepFault::not_finite && is_repeatable_ &&
       together_.slices() == nullptr) {
-    // Whoever notices a NaN may have been given it.
+    // The part that notices a NaN may have received it.
     together_.note_written();
     together_.fetch();
     stale_ = true;
@@ -58,7 +58,7 @@ bool MacroStep::iterate() {
   return fail(result_.failure, at_commit ? plan_.rule.budget : result_.failed_at);
 }
 
-/// Sums up what was committed, and commits again what would overdraw a tank.
+/// Sums up the committed step, and commits again the islands that would overdraw a tank.
 bool MacroStep::guard() {
   if (!keeps_ledger_) return true;
   if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
@@ -74,7 +74,7 @@ bool MacroStep::guard() {
   return commit_within_tanks();
 }
 
-/// With the nearest waves that there is energy for, until the guard is content.
+/// Commits the nearest waves for which there is energy, until the guard accepts.
 bool MacroStep::commit_within_tanks() {
   do {
     guard_->propose(next_.a.data());
@@ -103,7 +103,7 @@ StepLedger MacroStep::close() {
   return energy;
 }
 
-/// Of a size that was chosen, which ends at a time of its own, or of all others.
+/// After a step of a chosen size, which ends at a time of its own, or after any other.
 void MacroStep::accept(double end_s, double step_s, bool by_size) {
   revocable_ = false;
   std::swap(now_, next_);
@@ -135,7 +135,7 @@ void MacroStep::read_back() {
 
 StepReport MacroStep::report() const {
   StepReport report;
-  if (plan_.is_unwatched()) {  // so that nothing else is known of it
+  if (plan_.is_unwatched()) {  // so that nothing else is known about it
     report.iterations = outcomes_.empty() ? 0 : plan_.rule.budget;
     return report;
   }
@@ -172,8 +172,8 @@ void MacroStep::begin_iteration() {
   if (interface_) begin_interface();
 }
 
-/// Where a deadline leaves no time for solves the step is one of plain waves, and as fast as theirs. Where other
-/// islands have an update of their own that stays, and those that would solve are averaged.
+/// If a deadline leaves no time for solves the step is one of plain waves, and as fast as these. If other
+/// islands have an update of their own, that stays, and those that would solve are averaged.
 void MacroStep::begin_interface() {
   interface_->current().begin();
   if (plan_.deadline == nullptr || method_.kind != WaveUpdate::interface) return;
@@ -288,7 +288,7 @@ NextIterate MacroStep::next_iterate() {
   return {acceleration_ ? &*acceleration_ : nullptr, solves ? &interface_->current() : nullptr};
 }
 
-/// The solver of the interface equation is that of the step size, and in no use where no solve fits.
+/// The interface solver for the step size; not used if no solve fits.
 const StepArrays& MacroStep::arrays() {
   StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
   if (interface_) own.next_iterate = next_iterate();

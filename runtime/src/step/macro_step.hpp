@@ -18,23 +18,23 @@
 
 namespace portwave {
 
-/// The macro-step of wave coupling, and what it works on. In order:
+/// The macro-step of wave coupling, and its working data. In order:
 ///
 ///   freeze    samples external inputs and prepares every part for the step,
-///   iterate   runs the inner iteration and commits what it has found,
-///   guard     commits again, with other waves, what no energy pays for,
+///   iterate   runs the inner iteration and commits its result,
+///   guard     commits again, with other waves, results that no energy pays for,
 ///   close     makes the step final in the energy ledger,
-///   accept    makes what was committed the current state.
+///   accept    makes the committed step the current state.
 ///
 /// Until `accept` the current state stands, whatever fails. A single run, the replicas of an ensemble, the
-/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ in
-/// what becomes of an island that fails (`Failures`).
+/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ
+/// in the treatment of an island that fails (`Failures`).
 class MacroStep {
  public:
   class Failures {
    public:
-    /// A part, or an island for the sake of that part, has failed. Iteration −1 is before the first, and K
-    /// the commit. Either throws or takes the island out; the step is then to be begun again.
+    /// A part, or an island because of that part, has failed. Iteration −1 is before the first, and K the
+    /// commit. Either throws or takes the island out; the step must then start again.
     virtual void failed(const PhaseStatus& status, int iteration) = 0;
     /// The part is in an island that was taken out.
     virtual bool is_out([[maybe_unused]] int part) const { return false; }
@@ -47,10 +47,10 @@ class MacroStep {
   MacroStep(WaveDiscretisation& waves, const WaveCoupling& method, std::vector<double> settings,
             const LedgerOptions& ledger, double start_s, Failures& failures, Together& together);
 
-  /// Sets up the inner iteration of `method`, which is resolved, and the guard. `run`: what is stepped.
+  /// Sets up the inner iteration of `method`, which is resolved, and the guard. `run`: the system stepped.
   void prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
                bool keeps_ledger);
-  /// From now on `executor` runs the tasks. To be called again when step maps or junctions have changed.
+  /// From now on `executor` runs the tasks. Call again when step maps or junctions have changed.
   void bind(Executor& executor);
   /// Another run begins: times, waves and accounts are those of a start. `set_states` writes the states into
   /// the record that it is given.
@@ -67,16 +67,16 @@ class MacroStep {
   bool guard();
   StepLedger close();
   void accept(double end_s, double step_s, bool by_size);
-  /// Goes on from what was committed although the step is not closed; until the state is restored.
+  /// Continues from the committed step although it is not closed; until the state is restored.
   void go_on();
-  /// The current state was written: what was gone on from stands no more.
+  /// The current state was overwritten: the unclosed step no longer stands.
   void restored();
-  /// All of it was read from an archive, which says whether the record is frozen.
+  /// Everything was read from an archive, which says whether the record is frozen.
   void read_back();
-  /// Of the step that was committed; `out_of_time`: its deadline has ended the iteration.
+  /// Report of the committed step; `out_of_time`: its deadline has ended the iteration.
   StepReport report() const;
 
-  // What it works on.
+  // Its working data.
   WaveDiscretisation& waves() { return waves_; }
   WaveState& now() { return now_; }
   const WaveState& now() const { return now_; }
@@ -107,13 +107,13 @@ class MacroStep {
   bool& stale() { return stale_; }
   /// When the inner iteration of the last step ended, if plan().timed.
   DeadlineScheduler::Time inner_end() const { return result_.inner_end; }
-  /// bⁿ as the iteration has started from it.
+  /// bⁿ as at the start of the iteration.
   std::span<const double> start() const {
     return extrapolated_ ? std::span<const double>(start_) : now_.b;
   }
   /// Some island takes the interface update in this step.
   bool is_any_engaged() const { return interface_ && interface_->is_any_engaged(); }
-  /// What the step has written, before it is accepted.
+  /// Results of the step, before it is accepted.
   CommittedStep committed() const {
     return {now_.record.data(), next_.record.data(), next_.a.data(), next_.b.data()};
   }
@@ -158,8 +158,8 @@ class MacroStep {
   bool keeps_ledger_ = false;
   bool is_driven_ = false;       // some part here or, of slices, elsewhere
   bool is_repeatable_ = true;    // so are all parts
-  bool stale_ = false;           // the record has seen port solves of a step that failed
-  bool goes_on_ = false;         // from a step that was not closed
+  bool stale_ = false;           // the record was used for port solves of a step that failed
+  bool goes_on_ = false;         // continues from a step that was not closed
   bool without_solves_ = false;  // no solve of an interface equation fits the deadline of this step
   bool revocable_ = false;       // the interface solver is in a step that was not accepted
 };

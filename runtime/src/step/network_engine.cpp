@@ -251,8 +251,8 @@ class NetworkEngine final : public StepEngine {
     certify(done);
   }
 
-  /// ΔH − supply that a step may have. What a converged window leaves of the coupling errors is of
-  /// the size of the tolerance; an active part has no such excuse.
+  /// Allowed ΔH − supply of a step. The remaining coupling error of a converged window is of the size of the
+  /// tolerance; an active part has no such excuse.
   double allowed_J(const NetworkStep& done) const {
     constexpr double kPerTolerance = 10.0;
     // Energies of denormal numbers have no relative precision left.
@@ -263,7 +263,7 @@ class NetworkEngine final : public StepEngine {
                     kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
   }
 
-  /// Splitting never creates energy; what is left of the error of a dynamic iteration may.
+  /// Splitting never creates energy; the remaining error of a dynamic iteration may.
   void certify(const NetworkStep& done) {
     const double residual_J = done.energy.max_passivity_residual_J;
     const double tolerance_J = allowed_J(done);
@@ -294,7 +294,7 @@ class NetworkEngine final : public StepEngine {
   FasterOfTwo faster_;
   double window_s_ = 0.0;
   MethodChoice choice_;
-  // Of the last step, computed when it is asked for.
+  // Values of the last step, computed on demand.
   std::vector<double> mean_, z_;
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;
@@ -307,7 +307,7 @@ class NetworkEngine final : public StepEngine {
   EnergyTotals totals_;
   struct {
     CompensatedSum supplied, dissipated, mismatch;
-  } run_;  ///< what its sums are the values of
+  } run_;  ///< data from which its sums are computed
   Certificate certificate_;
   double worst_ratio_ = -std::numeric_limits<double>::infinity();
 };

@@ -17,7 +17,7 @@
 namespace portwave {
 namespace {
 
-/// `own` is the same everywhere, or it is said which ranks have another than the first.
+/// Checks that `own` is the same everywhere; the error names the ranks that differ from the first.
 void expect_same(Ranks& ranks, std::uint64_t own, const char* what) {
   const std::vector<std::uint64_t> all = gather_values(ranks, own);
   std::string others;

@@ -29,7 +29,7 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
   }
 }
 
-/// Null where one process has all that it steps.
+/// Null with slices: each process then has only the parts that it steps.
 RankTogether* sharing(const StepEngine& engine, RankTogether* ranks) {
   return engine.system().slice() == nullptr ? ranks : nullptr;
 }

@@ -14,11 +14,11 @@ namespace portwave {
 
 class StateArchive;
 
-/// What a run has found so far; what is so from the start is not among it.
+/// The findings of a run so far, without those known from the start.
 void archive_findings(StateArchive& archive, const System& system, Certificate& certificate);
 
-/// The certificate of a run with waves, put together step by step: what the ledger finds, which
-/// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
+/// The certificate of a run with waves, built step by step: the findings of the ledger, the steps that
+/// missed the tolerance and, with Certify::full, the findings of a StepCertifier.
 class RunCertificate {
  public:
   /// `full`: as with Certify::full. `unrepeatable`: the parts whose steps do not repeat.
@@ -35,7 +35,7 @@ class RunCertificate {
   /// With Certify::full: step `index`, which `record` was frozen for, is in the ledger as `energy`.
   void examine(double* record, std::int64_t index, std::span<const IslandOutcome> outcomes,
                const StepLedger& energy, bool accelerated);
-  /// What the ledger has found so far.
+  /// The findings of the ledger so far.
   void take(const EnergyLedger& ledger) {
     certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
     if (ledger.found_at() == ledger.steps() - 1) take_findings(ledger);

@@ -24,7 +24,7 @@ int find_single_threaded(const WaveDiscretisation& waves) {
   return first;
 }
 
-/// Of the first rank, for all: every rank cuts the system alike.
+/// The first rank decides for all: every rank cuts the system alike.
 LaneCosts costs_of_first_rank(Ranks& ranks, LaneCosts own) {
   const auto agree = [&](std::vector<double>& costs) {
     const std::size_t bytes = costs.size() * sizeof(double);
@@ -41,8 +41,8 @@ LaneCosts costs_of_first_rank(Ranks& ranks, LaneCosts own) {
   return own;
 }
 
-/// An island of one task is one rank's; where its interface equation may be solved, which takes all of
-/// the island, that is every rank's work.
+/// An island of one task belongs to one rank; if its interface equation may be solved, which takes all of
+/// the island, the solve is every rank's work.
 Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& options,
                         int iterations, bool may_solve, const double* record, LaneCosts& costs) {
   const std::shared_ptr<Ranks>& ranks = options.ranks;
@@ -60,7 +60,7 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
             {},
             shares};
   }
-  // Which waves may be late, and so what comes of a step, is not to depend on a measurement.
+  // The choice of waves that may be late affects results, so it must not depend on a measurement.
   costs = max_delay > 0 ? declared_costs(waves)
                         : costs_of_first_rank(*ranks, measured_costs(waves, record));
   const RankCut cut = cut_for_ranks(waves, costs, options.grain, ranks->size(), threads, iterations,
@@ -95,7 +95,7 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
   const auto serial = [&] {
     return make_serial_executor(waves, whole_island_groups(waves, costs), trace);
   };
-  // Costs do not change what these hold.
+  // Costs do not change the contents of these.
   const auto serial_runner = [&](std::string description) {
     return Runner{serial(), std::move(description), {}, whole_island_groups(waves, costs)};
   };

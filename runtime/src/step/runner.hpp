@@ -9,18 +9,18 @@
 
 namespace portwave {
 
-/// What runs the steps, and what Stepper::execution says of it.
+/// The executor of the steps, and its description in Stepper::execution.
 struct Runner {
   std::unique_ptr<Executor> executor;
   std::string description;
-  /// As the executor has cut it, of its serial one too; empty where it does not.
+  /// The partition of the executor, also of its serial one; empty if it has none.
   Partition partition, serial;
-  /// What of the step is whose, where there are several ranks.
+  /// The assignment of the step's work to ranks, if there are several.
   std::shared_ptr<RankShares> shares = {};
 };
 
-/// The executor that `options` ask for. Where that depends on costs they are measured, from
-/// `record`, and left in `costs`. `iterations`: what a step is expected to take. `may_solve`: the interface
+/// The executor that `options` ask for. If that depends on costs they are measured, from
+/// `record`, and left in `costs`. `iterations`: expected number in a step. `may_solve`: the interface
 /// equation of an island may be solved as a whole.
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
                    bool may_solve, const double* record, LaneCosts& costs,

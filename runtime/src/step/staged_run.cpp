@@ -39,7 +39,7 @@ int StagedRun::port(int scalar_port, int stage) const {
 double StagedRun::weight(int stage) const { return std::sqrt(gauss_stages(stages_).b[at(stage)]); }
 
 std::vector<double> StagedRun::at_all_stages(std::span<const double> by_port) const {
-  // What has another length is left to those who check it.
+  // Arrays of another length are left to the code that checks them.
   if (stages_ == 1 || by_port.size() != given_->scalar_ports().size()) {
     return {by_port.begin(), by_port.end()};
   }

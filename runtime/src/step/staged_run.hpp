@@ -9,8 +9,8 @@
 
 namespace portwave {
 
-/// What wave coupling steps with: the system and the options as they were given, or, with more than
-/// one stage or with substeps, the staged system with impedances and initial waves for each stage.
+/// The system and options of wave coupling: as given or, with more than one stage or with substeps, the
+/// staged system with impedances and initial waves for each stage.
 class StagedRun {
  public:
   /// `system` must outlive it. Errors: ConfigError of staged_system.
@@ -27,9 +27,9 @@ class StagedRun {
   void component_changed(int part);
 
   int stages() const { return stages_; }
-  /// Of the stepped system: a scalar port of the given one at a stage.
+  /// The stepped system's number of a given scalar port at a stage.
   int port(int scalar_port, int stage) const;
-  /// √bᵢ: what the variables of a stage are times those of the part.
+  /// √bᵢ: the factor from a part's variables to those of a stage.
   double weight(int stage) const;
   /// Values by scalar port of the given system, at every stage; those that are by port of the
   /// stepped one stay as they are.

@@ -16,7 +16,7 @@ EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
   return effort_flow(scalar_port);
 }
 
-/// Of the histogram what is not 0.
+/// The nonzero entries of the histogram.
 void archive(StateArchive& archive, IterationStatistics& statistics) {
   IterationStatistics& s = statistics;
   const auto end = [&s] {

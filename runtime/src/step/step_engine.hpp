@@ -19,8 +19,8 @@ namespace portwave {
 class RankTogether;
 class StateArchive;
 
-/// What a Stepper steps with: wave coupling, or a method without waves. Here stands what both truly
-/// have; what only wave coupling has is a WaveView. The functions are those of Stepper, where they
+/// The engine of a Stepper: wave coupling, or a method without waves. This class has the functions common to
+/// both; those of wave coupling alone are in WaveView. The functions are those of Stepper, where they
 /// are described; options have been checked.
 class StepEngine {
  public:
@@ -34,21 +34,21 @@ class StepEngine {
   /// Errors: StepError; ConfigError where there are no step maps of that size; std::logic_error for
   /// another size than `step_s` without waves.
   virtual StepReport step(double step_s) = 0;
-  /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
+  /// One macro-step that stops at `limit_s` at the latest if steps choose their size, as in Stepper.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
-  /// As RankedStepper::follow; calls after every step that was made, and for what rank 0 tells.
+  /// As RankedStepper::follow; calls after every committed step, and for calls of rank 0.
   struct Hooks {
     std::function<void(const StepReport&)> stepped;
     std::function<void(std::span<const std::byte>)> told;
   };
   virtual void follow(const Hooks&) {}
-  /// What ranks that step the system together do; null: one process alone.
+  /// Joint actions of ranks that step the system together; null: one process alone.
   virtual RankTogether* ranks() { return nullptr; }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
-  /// Of the stepper, which stays where it is when that is moved.
+  /// The clock of the stepper, which stays in place when the stepper is moved.
   Activity& activity() const { return activity_; }
-  /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
+  /// Time and number of the committed steps. It advances steps and gives the sample times of inputs.
   virtual const StepClock& clock() const = 0;
 
   virtual const System& system() const = 0;
@@ -60,38 +60,38 @@ class StepEngine {
   /// Null without waves.
   virtual WaveView* waves() { return nullptr; }
 
-  // What is computed when it is asked for is kept, so that these are not const.
+  // Values computed on demand are kept, so that these are not const.
   virtual std::span<const double> state(int part) = 0;
-  /// Before the first step, asked of this process alone: all ranks have that.
+  /// Before the first step, called on this process alone: all ranks have that.
   virtual std::span<const double> first_state(int part) { return state(part); }
   virtual EffortFlow effort_flow(int scalar_port) = 0;
   virtual double storage(int part) = 0;
 
   /// The settable inputs of the system, by slot; empty without waves.
   virtual std::span<double> settings() { return {}; }
-  /// They have jumped.
+  /// The settable inputs have jumped.
   virtual void settings_changed() {}
 
-  /// A part of the system has become another one, which stores so much more in the same state [J]. All
-  /// or nothing. Errors: as Stepper::set_component.
+  /// A part of the system was exchanged, and the new one stores this much more in the same state [J]. All or
+  /// nothing. Errors: as Stepper::set_component.
   virtual void component_changed(int part, double more_J) = 0;
-  /// That has failed, and the component is the one that it was.
+  /// The exchange has failed, and the component is the previous one.
   virtual void component_restored(int part) = 0;
 
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
-  /// Of a part that it names.
+  /// The name of a part in the certificate.
   virtual std::string name_of_part(int number) const { return system().name_of_part(number); }
   virtual const IterationStatistics& iterations() const = 0;
-  /// As CouplingLooks::residual, of the last step; nothing where there is a tolerance to be met.
+  /// As CouplingLooks::residual, of the last step; empty if there is a tolerance to be met.
   virtual std::optional<double> coupling_residual() { return std::nullopt; }
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
   /// Errors: std::logic_error without StepperOptions::profile.
   virtual Profile profile() = 0;
-  /// All that the steps to come and the accounts of the run depend on. Times on the clock of the
-  /// wall are not among it.
+  /// Everything on which the steps to come and the accounts of the run depend. Wall-clock times are not
+  /// included.
   virtual void archive(StateArchive& archive) = 0;
 
   /// Null where all steps are of one size.
@@ -106,19 +106,19 @@ class StepEngine {
   mutable Activity activity_;
 };
 
-/// What a channel is now.
+/// The present value of a channel.
 double read(StepEngine& engine, const ScalarChannel& channel);
 
 /// Errors: ConfigError.
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options);
-/// Of a method without waves.
+/// The engine of a method without waves.
 std::unique_ptr<StepEngine> make_network_engine(const System& system,
                                                 const StepperOptions& options);
 
 void archive(StateArchive& archive, IterationStatistics& statistics);
 
-/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: there was one
-/// to be met.
+/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: a tolerance was to be
+/// met.
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics);
 
 }  // namespace portwave

@@ -79,7 +79,7 @@ bool has_defect_anywhere(Ranks& ranks, bool here) {
   return std::ranges::any_of(all, [](char own) { return own != 0; });
 }
 
-/// Of slices every rank looks at its own, and the others hear of it.
+/// With slices, every rank checks its own parts, and the others receive the result.
 std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptions& options) {
   auto check = StartCheck::made(engine, options);
   const bool is_slice = engine.system().slice() != nullptr && is_shared(options);
@@ -218,7 +218,7 @@ StepReport Stepper::step(double step_s) {
   return report;
 }
 
-/// The energy of what a part did since the start (CouplingLooks::moved_J).
+/// The energy of a part's motion since the start (CouplingLooks::moved_J).
 double Stepper::motion_of(int part) {
   const Part& own = system().parts()[at(part)];
   const Subsystem* const physics = own.port_hamiltonian();
@@ -292,7 +292,7 @@ void Stepper::sample_if_possible() {
   try {
     sample_signals();
   } catch (const StepError&) {
-    // The step that was made stands. The next one samples anew, and fails.
+    // The committed step stands. The next one samples again, and fails.
   }
 }
 

@@ -1,4 +1,4 @@
-// What of a run may change between two steps: settable inputs, and the components of parts.
+// Changes of a run between two steps: settable inputs, and the components of parts.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@
 namespace portwave {
 namespace {
 
-/// Whether what a part gives at its ports depends on what it is given there in another way.
+/// Whether the outputs of a part at its ports depend on the inputs there in another way.
 bool have_other_feedthrough(const Component& a, const Component& b) {
   const Subsystem *const x = a.port_hamiltonian(), *const y = b.port_hamiltonian();
   if (x == nullptr || y == nullptr) return false;

@@ -94,7 +94,7 @@ void check_sizes(const StepperOptions& options, Issues& issues) {
   }
 }
 
-/// Parts whose state only they know cannot take it to steps of another size.
+/// Parts with private states cannot take them to steps of another size.
 void refuse_opaque_parts(const System& system, Issues& issues) {
   for (std::size_t i = 0; i < system.parts().size(); ++i) {
     const Part& part = system.parts()[i];
@@ -134,7 +134,7 @@ void check_ranks(const StepperOptions& options, Issues& issues) {
   }
 }
 
-/// What takes more than a rank of slices knows.
+/// Options that need more than a rank of slices knows.
 void check_slice(const System& system, const StepperOptions& options, Issues& issues) {
   const SystemSlice& slice = *system.slice();
   const auto refuse = [&](bool bad, const char* where, const char* what) {
@@ -238,7 +238,7 @@ bool is_up_to(Enum value, Enum last) {
   return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
 }
 
-/// Numbers that were cast to enumerations: what they are is undefined from here on.
+/// Numbers that were cast to enumerations: their meaning is undefined from here on.
 Issues check_enumerations(const StepperOptions& options) {
   Issues issues;
   const auto expect = [&](bool good, std::string where) {
@@ -339,7 +339,7 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   if (asked != 0) return asked;
   if (!options.sizes) throw ConfigError("/method/stages", kNoTolerance);
   if (!check_stages(system).empty()) return 1;
-  // Two stages keep what is left of a stiff decay, of one sign, where one and three turn it over.
+  // Two stages keep the remainder of a stiff decay, of one sign; one and three stages turn it over.
   return options.sizes->tolerance >= 1e-2 ? 1 : 3;
 }
 

@@ -10,7 +10,7 @@
 namespace portwave {
 namespace {
 
-/// A look costs about as much as some hundred steps of the parts it looks at.
+/// A check costs about as much as some hundred steps of the parts it examines.
 constexpr std::int64_t kLongestInterval = 1024;
 constexpr std::int64_t kShortestByCount = 16;
 

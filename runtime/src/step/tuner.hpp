@@ -12,39 +12,39 @@ namespace portwave {
 
 class StateArchive;
 
-/// Resolves a method once, and says when its impedances have to follow the state. Decides by step
+/// Resolves a method once, and decides when its impedances must follow the state. Decides by step
 /// numbers and iteration counts, never by the clock.
 class Tuner {
  public:
   /// Errors: ConfigError of choose_method.
   Tuner(const System& system, double step_s, const WaveCoupling& method);
-  /// For steps of another size, by what `like` has chosen: impedances by the same rules, and no
-  /// look at others. Rates are those of `like`. Errors: ConfigError where a part has no response.
+  /// For steps of another size, by the choice of `like`: impedances by the same rules, and no other
+  /// candidates. Rates are those of `like`. Errors: ConfigError if a part has no response.
   Tuner(const System& system, double step_s, const Tuner& like);
 
   const MethodChoice& choice() const { return choice_; }
-  /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
+  /// Evaluations of S in a step: the budget, or the prediction if a tolerance is to end it.
   int expected_iterations() const;
   bool follows_state() const { return follows_; }
 
-  /// What a step took: a count well above the one after the last look, or a tolerance that was not
-  /// met, asks for another look; an island that had to be rescued, for one at once.
+  /// The effort of a step: a count well above the one after the last check, or a tolerance that was not met,
+  /// asks for another check; an island that had to be rescued, for an immediate one.
   void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
   /// Before step `steps`: other impedances by scalar port, if some of those in force are off by
   /// more than WaveCoupling::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
-  /// They are in force now.
+  /// The new impedances are now in force.
   void accept(const std::vector<double>& by_port) { choice_.method.waves().impedance = by_port; }
-  /// They could not be had: the next look is a long time off.
+  /// The new impedances were not available: the next check is a long time off.
   void refuse(std::int64_t steps);
-  /// Others are in force, and stay so.
+  /// Other impedances are in force, and stay so.
   void leave(std::span<const double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
-  /// A part of the system has become another one. Impedances stay as they are, until those that
-  /// follow the state are looked at before the next step.
+  /// A part of the system was exchanged. Impedances stay as they are, until those that follow the state are
+  /// checked before the next step.
   void component_changed(const System& system, double step_s);
-  /// What a run has changed: the impedances in force, the budget, and when it looks again.
+  /// Changes made by a run: the impedances in force, the budget, and the time of the next check.
   void archive(StateArchive& archive);
 
  private:

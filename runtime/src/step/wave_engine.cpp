@@ -16,7 +16,7 @@
 namespace portwave {
 namespace {
 
-/// " q = 1 m, p = 2 kg m/s", of what has a name.
+/// " q = 1 m, p = 2 kg m/s", for named values.
 std::string text_of_values(std::span<const double> values, auto name_and_unit) {
   constexpr std::size_t kMost = 6;
   std::string text;
@@ -28,7 +28,7 @@ std::string text_of_values(std::span<const double> values, auto name_and_unit) {
   return values.size() > kMost ? text + ", …" : text;
 }
 
-/// Where a solve failed, in a few words.
+/// The place of a failed solve, in a few words.
 std::string text_of_failed(const FailedSolve& solve, const Signature& signature) {
   std::string text;
   if (std::isfinite(solve.residual)) {
@@ -91,13 +91,13 @@ void WaveEngine::iterate(Moments& moments) {
   moments.inner_end = step_.inner_end();
 }
 
-/// Within what tanks have.
+/// The same within the energy of the tanks.
 void WaveEngine::guard_step() {
   step_.guard();
   if (looks_at_all()) together_->fetch_next();
 }
 
-/// The step has happened: a step of `step_s` that leads to `end_s`.
+/// The step is final: a step of `step_s` that leads to `end_s`.
 void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   const StepClock& clock = step_.clock();
   report.step_s = step_s;
@@ -126,12 +126,12 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   count_iterations(report);
 }
 
-/// What the inner iteration took, for the accounts of the run and for the choices to come.
+/// Records the effort of the inner iteration, for the accounts of the run and for later choices.
 void WaveEngine::count_iterations(const StepReport& report) {
   const std::int64_t steps = step_.clock().steps();
   count(report, step_.has_tolerance(), statistics_);
   if (step_.has_tolerance() && !report.converged) {
-    // What is left of islands that met their tolerance is that of whichever evaluation their task came to.
+    // Islands that met their tolerance have the gap of the last evaluation that their task happened to make.
     const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
     certificate_->note_miss(
         steps - 1, report, together_->largest_share(waves_.system(), step_.residual(), is_missing));
@@ -162,7 +162,7 @@ void WaveEngine::note_times(StepReport& report, const Moments& moments) {
   }
 }
 
-/// Where impedances follow the state: sets them anew if they are off.
+/// Sets impedances that follow the state again if they are off.
 void WaveEngine::retune() {
   if (!tuner().follows_state()) return;
   const auto state_of = [this](int part) { return state(part); };
@@ -201,7 +201,7 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   throw error;
 }
 
-/// What the record of this process has of it.
+/// The data on a failed solve in the record of this process.
 FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
   if (!together_->is_alone() || status.part < 0) return {};
   const PartSlot& slot = waves_.slot(status.part);
@@ -305,7 +305,7 @@ void WaveEngine::carry_out(Together::Order::Kind kind, double value) {
     const StepReport report =
         kind == Together::Order::Kind::step ? step(value) : step_towards(value);
     if (hooks_->stepped) hooks_->stepped(report);
-  } catch (const StepError&) {  // rank 0 tells of it
+  } catch (const StepError&) {  // rank 0 reports it
   } catch (const ConfigError&) {
   }
 }

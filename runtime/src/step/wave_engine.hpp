@@ -26,12 +26,10 @@
 
 namespace portwave {
 
-/// Steps with wave coupling: a MacroStep, and what a run has beside it. That is the choice of the method,
-/// steps that choose their size, deadlines, the certificate, the watch over what steps resolve, and other
-/// ranks.
+/// Steps with wave coupling: a MacroStep and the other objects of a run: the choice of the method, steps that
+/// choose their size, deadlines, the certificate, the check of resolution, and other ranks.
 ///
-/// How the engine is put together is in wave_engine_setup.cpp, and what is asked and changed between steps in
-/// wave_engine_access.cpp.
+/// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps.
 class WaveEngine final : public StepEngine,
                          public WaveView,
                          public RankedEngine,
@@ -49,7 +47,7 @@ class WaveEngine final : public StepEngine,
   void carry_out(Together::Order::Kind kind, double value) override;
   double read(const ScalarChannel& channel) override { return portwave::read(*this, channel); }
 
-  // What it steps, and how.
+  // The system stepped, and how.
   const StepClock& clock() const override { return step_.clock(); }
   const System& system() const override { return run_.given(); }
   int threads() const override { return runner_.executor->threads(); }
@@ -58,7 +56,7 @@ class WaveEngine final : public StepEngine,
   const MethodChoice& method() const override { return tuner().choice(); }
   WaveView* waves() override { return this; }
 
-  // What was committed.
+  // The committed step.
   std::span<const double> state(int part) override;
   std::span<const double> first_state(int part) override {
     return states_.of(part, step_.now().record.data());
@@ -68,7 +66,7 @@ class WaveEngine final : public StepEngine,
   void state_at(int part, double time_s, std::span<double> state) override;
   EffortFlow port_at(int scalar_port, double time_s) override;
 
-  // What may change between two steps.
+  // Changes between two steps.
   std::span<double> settings() override { return step_.settings(); }
   void settings_changed() override;
   void component_changed(int part, double more_J) override;
@@ -118,7 +116,7 @@ class WaveEngine final : public StepEngine,
   int iterations_of_island(int island) const override;
 
  private:
-  /// When a step was where.
+  /// Times of the phases of a step.
   struct Moments {
     Clock::time_point start{}, ready{}, inner_end{};
   };
@@ -183,11 +181,11 @@ class WaveEngine final : public StepEngine,
   bool is_timed() const { return options_.timed || scheduler_.has_value(); }
 
   const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
-  /// Every step looks at the states or waves of all parts.
+  /// Every step reads the states or waves of all parts.
   bool looks_at_all() const {
     return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
   }
-  /// Whether the step is looked at for motion that it does not resolve. All ranks find the same.
+  /// Whether the step is checked for unresolved motion. All ranks decide the same.
   bool is_watched() const {
     if (!watch_) return false;
     const std::int64_t step = step_.clock().steps();

@@ -16,12 +16,12 @@
 namespace portwave {
 namespace {
 
-/// Evaluations of S in a step, where it was not made for more: longer than anybody waits.
+/// Largest credible number of evaluations of S in a step, unless its budget is larger.
 constexpr int kMostIterations = 10'000'000;
 
 }  // namespace
 
-// What was committed.
+// The committed step.
 
 std::span<const double> WaveEngine::state(int part) {
   expect_own(part);
@@ -98,7 +98,7 @@ void WaveEngine::expect_own(int part) const {
                                       system().parts()[static_cast<std::size_t>(part)].name));
 }
 
-/// Where a time lies in the last step, from 0 to 1.
+/// The position of a time in the last step, from 0 to 1.
 double WaveEngine::share_of_step(double time_s) const {
   return std::clamp(1.0 - (step_.clock().time_s() - time_s) / step_.clock().last_step_s(), 0.0,
                     1.0);
@@ -114,7 +114,7 @@ EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
   const GaussStages& stages = gauss_stages(run_.stages());
   EffortFlow sum{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
-    // Of the stepped system, √bᵢ times that of the given one.
+    // Value in the stepped system, √bᵢ times that in the given one.
     const EffortFlow own = at_stage(scalar_port, i);
     const double weight = stages.lagrange(i, share_of_step(time_s)) / run_.weight(i);
     sum.effort += weight * own.effort;
@@ -128,7 +128,7 @@ EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
 std::optional<double> WaveEngine::coupling_residual() {
   if (step_.has_tolerance() || together_->slices() != nullptr) return std::nullopt;
   together_->fetch();
-  // Of the step to come, which writes it anew.
+  // The inner iterate of the next step serves as scratch: that step overwrites it.
   waves_.interconnection().exchange(step_.now().b.data(), step_.inner().data());
   GapSquares squares;
   for (std::size_t i = 0; i < step_.inner().size(); ++i) {
@@ -156,7 +156,7 @@ Profile WaveEngine::profile() {
   return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
 }
 
-// What may change between two steps.
+// Changes between two steps.
 
 void WaveEngine::settings_changed() {
   const Together::Order order(*together_, Together::Order::Kind::settings_changed);
@@ -234,7 +234,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
   const double before = half_square(waves_, step_.now().b);
   try {
     waves_.set_impedance(by_port);
-  } catch (...) {  // the old ones are in force, in maps that were made anew
+  } catch (...) {  // the old ones are in force, in rebuilt maps
     take_over_maps();
     throw;
   }
@@ -245,7 +245,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
   take_over_maps();
 }
 
-/// For good, in steps of all sizes, or the parts that they belong to.
+/// Impedances, or the parts that they belong to, have changed permanently, for steps of all sizes.
 void WaveEngine::impedances_changed() {
   if (auto& interface = step_.interface()) interface->forget_others();
 }
@@ -300,8 +300,8 @@ void WaveEngine::archive(StateArchive& archive) {
   together_->send_state();
 }
 
-/// What was read and is not looked at by whoever holds it: numbers of parts and islands, counts, and
-/// numbers that have to be finite.
+/// Checks of members that were read and that their owners do not check: numbers of parts and islands, counts,
+/// and numbers that must be finite.
 void WaveEngine::expect_sound(const StateArchive& archive) const {
   const System& stepped = waves_.system();
   const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
@@ -343,8 +343,8 @@ void WaveEngine::expect_sound(const StateArchive& archive) const {
   archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
 }
 
-/// Step sizes and impedances in use, with what the interface update keeps for them. Where they cannot be
-/// read, those in use fit to one another, but are not what they were.
+/// Step sizes and impedances in use, with the interface update's data for them. If they cannot be
+/// read, those in use fit one another, but are not the previous ones.
 void WaveEngine::archive_levels(StateArchive& archive) {
   double in_force_s = waves_.step_s();
   bool is_changed = false;

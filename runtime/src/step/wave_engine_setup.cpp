@@ -16,7 +16,7 @@ std::unique_ptr<Together> made_together(const System& system, const StepperOptio
   return std::make_unique<RankTogether>(system, given.ranks);
 }
 
-/// What `make` gives. Of slices it may fail on one rank alone, of which the others hear.
+/// The result of `make`. With slices it may fail on one rank alone, which then tells the others.
 template <class Make>
 auto or_tell_others(Together& together, const Make& make) {
   try {
@@ -82,7 +82,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   }
 }
 
-/// Where the watch finds what it looks at.
+/// Locates the data that the watch examines.
 void WaveEngine::begin_watching() {
   if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
   const int stages = run_.stages();
@@ -94,7 +94,7 @@ void WaveEngine::begin_watching() {
   }
 }
 
-/// Takes over the method that was chosen, and what follows from it.
+/// Takes over the chosen method, and its consequences.
 void WaveEngine::resolve_method() {
   options_.method = tuner().choice().method;
   WaveCoupling& m = options_.method.waves();
@@ -131,7 +131,7 @@ void WaveEngine::make_executor() {
   rehearse_solves();
 }
 
-/// Steps under a deadline are to know what a solve of the interface equation takes, and to have factors to
+/// Steps under a deadline must know the cost of a solve of the interface equation, and have factors to
 /// begin with.
 void WaveEngine::rehearse_solves() {
   auto& interface = step_.interface();
@@ -157,12 +157,12 @@ void WaveEngine::rehearse_solves() {
   }
 }
 
-/// What of the plan of a step does not change from one to the next.
+/// Sets the members of a step's plan that do not change from one step to the next.
 void WaveEngine::plan_step() {
   StepPlan& plan = step_.plan();
   plan.deadline = scheduler_ ? &*scheduler_ : nullptr;
   plan.rule.deadline = plan.deadline;
-  // All ranks have to find the same.
+  // All ranks must find the same.
   const bool is_repeatable = !together_->any(!step_.is_repeatable());
   plan.may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
                       !step_.is_accelerated() && !step_.interface() && is_repeatable;

@@ -9,7 +9,7 @@
 
 namespace portwave {
 
-// How a run with waves starts, and what is checked of it.
+// The start of a run with waves, and its checks.
 
 /// b⁰ in the order of `waves`: WaveCoupling::initial_waves, or zeros.
 AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling& method);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What scenarios may hold beyond their own words: recipes that make parts out of entries, and plugins.
+// Extensions of scenarios: recipes that make parts out of entries, and plugins.
 // Guide    docs/reference/scenario.md
 
 #include "portwave/runtime/scenario/part_recipes.hpp"

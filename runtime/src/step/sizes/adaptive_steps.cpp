@@ -13,20 +13,20 @@ namespace portwave {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// A residual that is near enough to round-off, where the last digits cannot be had.
+/// A residual that is near enough to round-off, if the last digits are out of reach.
 constexpr double kResidualEnough = 1e-11;
-/// A difference of two attempts tells the error of the better one by the order, which is that of short
+/// The difference of two attempts gives the error of the better one by the order for short
 /// steps: no error is taken for less than this times the square of the difference.
 constexpr double kTrusted = 5.0;
 /// Steps in the period of an input.
 constexpr double kPerPeriod = 4.0;
-/// What one step may be off by, as a share of the tolerance, for one, two and three stages: so that at
-/// the end of runs their sum comes to no more than some tolerances.
+/// Largest error of one step, as a share of the tolerance, for one, two and three stages: so that at
+/// the end of runs the errors add up to no more than some tolerances.
 constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
-/// Steps are tried so far beyond a first one, relative to it.
+/// Limit of the size of later trial steps, relative to the first one.
 constexpr double kOfFirst = 1.5;
 
-/// h₀2⁻ᵏ, the longest that follows every input whose period is known.
+/// h₀2⁻ᵏ, the longest that follows every input with a known period.
 double longest_step(const System& given, const StepSizes& sizes, double largest_s) {
   double frequency_Hz = 0.0;
   for (const Part& part : given.parts()) {
@@ -110,7 +110,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
       "the number of steps so far");
 }
 
-/// False where an event lies before the end of an attempted step, which is then to end there.
+/// False if an event lies before the end of an attempted step, which must then end there.
 bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
   if (crossings_.empty()) return true;
   const CrossingSearch::End event =
@@ -121,7 +121,7 @@ bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
   return false;
 }
 
-/// Whether it was good enough, and is booked.
+/// Whether the step was good enough and is committed.
 bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepReport& report) {
   const int rejected = report.rejected_steps;
   const double start_s = trials_.time_s();
@@ -130,7 +130,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     trials_.use(next.step_s);
     report = trials_.attempt_to_book(start_s);
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
-    // The first two steps have been looked at before.
+    // The first two steps have been compared before.
     error = first_error_;
     if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
       error = *own / tolerance_;
@@ -166,13 +166,13 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   return true;
 }
 
-/// Whether its inner iteration has converged. Where nothing was evaluated nobody knows.
+/// Whether its inner iteration has converged. Unknown if nothing was evaluated.
 bool AdaptiveSteps::is_coupled(const StepReport& report) {
   return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
 }
 
-/// Whether an attempt is to be taken back. Where its coupling has not converged its error says
-/// little, and once shorter steps have not helped it is let be.
+/// Whether an attempt must be taken back. If its coupling has not converged its error says little; once
+/// shorter steps have not helped, it is accepted.
 bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, double& error) {
   if (is_coupled(report)) {
     for_coupling_ = 0;
@@ -180,7 +180,7 @@ bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, doubl
     if (!control_.can_shrink()) give_up(step_s, error);
     return true;
   }
-  // Below what has been given up on, a short way between two knots must not keep steps short.
+  // Below the abandoned size, a short way between two knots must not keep steps short.
   error = step_s < least_for_coupling_s_ ? 0.0 : std::min(error, 1.0);
   if (step_s <= least_for_coupling_s_ || !control_.can_shrink()) return false;
   if (++for_coupling_ >= kMostForCoupling) least_for_coupling_s_ = step_s;
@@ -199,7 +199,7 @@ void AdaptiveSteps::count(const StepReport& report) {
   statistics_.largest_s = std::max(statistics_.largest_s, report.step_s);
 }
 
-/// A short way between two events says nothing about what follows.
+/// A short way between two events says nothing about later steps.
 void AdaptiveSteps::resume() {
   if (resumed_s_ == 0.0) return;
   control_.resume(resumed_s_);
@@ -239,10 +239,10 @@ void AdaptiveSteps::find_first_step(double limit_s) {
   }
 }
 
-/// Three steps of half the size. `error`: of one of them, relative to the tolerance, estimated by what
-/// the first two differ by from one of the whole, and as that of later steps is. The one alone would
-/// be blind to what bounces alike in long steps and in short ones, as a voltage on a diode. Returns a
-/// report of the coupling of all four.
+/// Three steps of half the size. `error`: of one of them, relative to the tolerance, estimated from the
+/// difference between the first two and one whole step, and also as for later steps. The first estimate alone
+/// would miss values that bounce alike in long and in short steps, as a voltage on a diode. Returns a report
+/// of the coupling of all four.
 StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   const double start_s = trials_.time_s();
   const auto go_on = [this] {
@@ -264,7 +264,7 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   go_on();
   add(trials_.attempt(start_s + 0.5 * whole_s));
   const double difference = estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
-  // Half of what Richardson's extrapolation says, where the two are close enough for that.
+  // Half of Richardson's extrapolation, if the two are close enough for it.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
   if (!(error <= 1.0)) return report;
@@ -308,7 +308,7 @@ void AdaptiveSteps::give_up(double step_s, double error) const {
 }
 
 /// Steps that are too short to change the time at all may be needed for a while, after a jump, but not
-/// for ever.
+/// forever.
 void AdaptiveSteps::expect_progress(double start_s, double end_s) {
   constexpr std::int64_t kMostAtOnce = 20'000;
   standing_ = end_s > start_s ? 0 : standing_ + 1;

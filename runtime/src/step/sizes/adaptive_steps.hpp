@@ -13,20 +13,20 @@
 
 namespace portwave {
 
-/// What steps of chosen size ask of an engine: steps that can be tried and taken back.
+/// The interface of an engine to steps of chosen size: steps that can be tried and taken back.
 class StepTrials {
  public:
   virtual ~StepTrials() = default;
   /// Prepares for steps of this size. Errors: ConfigError, nothing having changed.
   virtual void use(double step_s) = 0;
-  /// Steps from the state as it is, at `time_s`, into the next record; nothing is booked.
+  /// Steps from the present state, at `time_s`, into the next record; nothing is committed.
   /// Errors: StepError.
   virtual StepReport attempt(double time_s) = 0;
-  /// The same, within the tanks: ready to be booked.
+  /// The same, within the tanks: ready to be committed.
   virtual StepReport attempt_to_book(double time_s) = 0;
-  /// Books what was attempted; the time is then `end_s`.
+  /// Commits the attempted step; the time is then `end_s`.
   virtual void book(StepReport& report, double end_s) = 0;
-  /// Goes on from what was attempted, unbooked; until `restore`.
+  /// Goes on from the attempted step without committing it; until `restore`.
   virtual void go_on() = 0;
   virtual void save() = 0;
   /// The state that was saved, which stays saved.
@@ -35,16 +35,16 @@ class StepTrials {
   virtual double time_s() const = 0;
   virtual std::int64_t step_index() const = 0;
   virtual const double* record() const = 0;  ///< xⁿ
-  virtual const double* next() const = 0;    ///< what was attempted
+  virtual const double* next() const = 0;    ///< the attempted step
   virtual const double* incident() const = 0;
 };
 
-/// Takes steps whose local error keeps to a tolerance: tries one, estimates its error, and books it
-/// or tries a shorter one (docs/concepts/step-size.md). Where no earlier steps say anything, at the
-/// start and where an input has a kink, a step is compared with two of half its size first.
+/// Takes steps whose local error keeps to a tolerance: tries one, estimates its error, and commits it
+/// or tries a shorter one (docs/concepts/step-size.md). Without information from earlier steps, at the
+/// start and at a kink of an input, a step is first compared with two of half its size.
 class AdaptiveSteps {
  public:
-  /// `waves` is what `trials` steps with, `record` its initial state.
+  /// `waves` is the discretisation of `trials`, `record` its initial state.
   AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves, const System& given,
                 int stages, const StepSizes& sizes, double largest_s, const double* record,
                 std::span<const Watch> watches);
@@ -52,11 +52,11 @@ class AdaptiveSteps {
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
 
-  /// An input has jumped: what went before says nothing about the next step.
+  /// An input has jumped: earlier steps say nothing about the next one.
   void begin_anew();
 
-  /// What an attempt has to come to in its inner iteration: a gap [J] or, where nothing has moved
-  /// yet that it could be compared with, a residual that is round-off.
+  /// The required accuracy of an attempt's inner iteration: a gap [J] or, before any motion to compare with,
+  /// a residual at the level of round-off.
   static constexpr double kResidualTolerance = 1e-13;
   double gap_tolerance_J() const {
     const double amplitude = kOfCoupling * tolerance_;
@@ -69,10 +69,10 @@ class AdaptiveSteps {
   void archive(StateArchive& archive);
 
  private:
-  /// Share of the tolerance that the coupling may have.
+  /// Share of the tolerance available to the coupling.
   static constexpr double kOfCoupling = 0.02;
-  /// Rungs that steps go down because their coupling does not converge. Where a budget of
-  /// iterations is too small for all of these, steps are taken as they are.
+  /// Number of rungs that steps go down because their coupling does not converge. If a budget of iterations
+  /// is too small for all of these, steps are taken as they are.
   static constexpr int kMostForCoupling = 6;
 
   void resume();
@@ -91,7 +91,7 @@ class AdaptiveSteps {
   StepTrials& trials_;
   const System& names_of_;
   double smallest_s_;
-  double share_;      // of the tolerance that one step may have
+  double share_;      // of the tolerance, for one step
   double tolerance_;  // of one step
   int order_;
   StepControl control_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kBisectionsOfStep = 60;
-/// Crossings of one level that are nearer than this share of a step are not looked for one by one.
+/// Crossings of one level that are closer than this share of a step are not located one by one.
 constexpr double kChatter = 0.1;
 
 }  // namespace

@@ -9,18 +9,18 @@
 
 namespace portwave {
 
-/// Finds where in an attempted step a state passes a level that is watched, so that the step can be
-/// taken anew to end there. What passes a level many times in a short while, such as a contact that
-/// chatters, is left to the error of the step.
+/// Finds where in an attempted step a state passes a watched level, so that the step can be repeated with an
+/// end there. Many passages in a short while, as of a contact that chatters, are left to the error of the
+/// step.
 class CrossingSearch {
  public:
-  /// Of `watches` those of states. `record`: the initial state. `waves` and `estimate` must outlive
-  /// it.
+  /// Uses those of `watches` that watch states. `record`: the initial state. `waves` and `estimate` must
+  /// outlive it.
   CrossingSearch(const WaveDiscretisation& waves, const StepErrorEstimate& estimate,
                  std::span<const Watch> watches, double tolerance_s, const double* record);
 
   bool empty() const { return levels_.empty(); }
-  /// Where a step is to end, and whether what follows is another motion.
+  /// The end of a step, and whether other equations hold after it.
   struct End {
     double time_s = std::numeric_limits<double>::infinity();
     bool changes_equations = false;
@@ -29,7 +29,7 @@ class CrossingSearch {
   /// should end, a little after a crossing; infinite where it may stay as it is. `usual_s`: the size
   /// of steps in use.
   End end_for(double start_s, double step_s, double usual_s, const double* next);
-  /// The step that led to `end_s` was booked.
+  /// The step that led to `end_s` was committed.
   void accept(double end_s, const double* record);
   void archive(StateArchive& archive);
 

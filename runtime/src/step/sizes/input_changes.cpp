@@ -10,7 +10,7 @@ namespace portwave {
 namespace {
 
 constexpr double kNoChange = std::numeric_limits<double>::infinity();
-/// Expressions are looked at so many reaches ahead, so that most steps need no search.
+/// Expressions are searched this many reaches ahead, so that most steps need no search.
 constexpr double kReachesAhead = 8.0;
 
 }  // namespace

@@ -11,15 +11,15 @@
 namespace portwave {
 namespace {
 
-/// Amplitude of the energy of an error of one step, and of an alternation, beside the largest energy of
-/// motion, from which on motion is not resolved. One step of the midpoint rule in an oscillation has
-/// the first at hω = 0.8.
+/// Amplitude of the energy of an error of one step, and of an alternation, relative to the largest energy of
+/// motion, above which motion is not resolved. One step of the midpoint rule in an oscillation has the first
+/// at hω = 0.8.
 constexpr double kJump = 0.04, kAlternation = 0.015;
-/// Likewise of an effort or flow beside its largest one.
+/// Likewise for an effort or flow relative to its largest one.
 constexpr double kPortAlternation = 0.05;
-/// Share of the energy of the largest waves below which nothing of a port is looked at.
+/// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
-/// How fast alternations on end may fade or grow.
+/// How fast consecutive alternations may fade or grow.
 constexpr double kFades = 0.55, kGrows = 1.1;
 constexpr int kMostCounted = 100;
 /// Amplitude of an alternation, of the change of its rate, for 1 to 3 stages: a stiff decay has stages at
@@ -153,8 +153,8 @@ void ResolutionWatch::follow(std::int64_t step, const double* record, const doub
   is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
 }
 
-/// The first of three steps has most of all motion in it, and the others have next to nothing of such rates:
-/// what happened there was over within the step. With several stages its parts may cancel in an estimate.
+/// The first of three steps has most of all motion in it, and the others have almost no such rates: its
+/// motion ended within it. With several stages its parts may cancel in an estimate.
 void ResolutionWatch::note_bounces(const double* next) {
   constexpr double kMost = 0.5, kOver = 0.0025;
   for (const Rates& own : rates_) {
@@ -178,7 +178,7 @@ void ResolutionWatch::note_bounces(const double* next) {
 }
 
 void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
-  // Decays that are thrown across go to and fro with the steps, but with two stages within them.
+  // Decays that are thrown across alternate with the steps, but with two stages within them.
   const std::span<const double> increments = estimate_.taken();
   const int count = stages_.count;
   const double scale = 1.0 / std::sqrt(stages_.b[at(count - 1)]);

@@ -13,15 +13,15 @@ class StateArchive;
 
 /// Looks for motion that the steps of a run do not resolve (docs/concepts/step-size.md). Two signs of it:
 ///
-///   jumps       the estimate of the local error of a step comes to a share of all motion. Steps
+///   jumps       the estimate of the local error of a step reaches a share of all motion. Steps
 ///               that conserve energy throw a stiff decay to the other side of its rest;
-///   alternates  rates of a state, efforts or flows of a port go to and fro from one step (two
-///               stages: from one stage) to the next, many times on end: what is left of such a decay,
-///               or of states that violate a constraint. Resolved motion turns more slowly.
+///   alternates  rates of a state, efforts or flows of a port alternate from one step (two stages: from
+///               one stage) to the next, many times in a row: the remainder of such a decay, or states
+///               that violate a constraint. Resolved motion turns more slowly.
 ///
-/// It sees the first steps of a run, some after a change that somebody made or that shows in the
-/// energy, and some in every few thousand, one after another.
-/// What a callback of a part throws here ends the look.
+/// It examines the first steps of a run, some after a change by the user or a sudden change of energy, and
+/// some in every few thousand, one after another. An exception of a part's callback here ends the
+/// examination.
 /// Cost: a pass over states and ports, and in some of these steps what StepErrorEstimate costs.
 /// Allocates at construction only.
 class ResolutionWatch {
@@ -29,19 +29,19 @@ class ResolutionWatch {
   /// `record`: the initial states.
   ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record, int ports);
 
-  /// Whether ports are looked at. With two stages what is left of a decay stays the same from step to step.
+  /// Whether ports are examined. With two stages the remainder of a decay stays the same from step to step.
   bool looks_at_ports() const { return stages_.count != 2; }
 
-  /// Whether it wants to see step `step`, beside those that `note_energy` makes it look at.
+  /// Whether it will examine step `step`, beside those requested by `note_energy`.
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
-  /// Whatever happens.
+  /// The same without requests.
   static bool wants_always(std::int64_t step) {
     return step < kAtStart || step % kEvery >= kEvery - kBurst;
   }
-  /// Something has changed before step `step`: it and some after it are looked at. The more often that
-  /// happens, the less it is heeded.
+  /// Something has changed before step `step`: it and some after it are examined. The more often that
+  /// happens, the less effect it has.
   void look_closely(std::int64_t step);
-  /// What step `step` did with energy: a sudden change is looked at.
+  /// The energies of step `step`: a sudden change is examined.
   void note_energy(std::int64_t step, const StepLedger& energy);
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
@@ -55,9 +55,9 @@ class ResolutionWatch {
   void archive(StateArchive& archive);
 
  private:
-  /// Steps on end, of how many; and after a change, no more often than.
+  /// Consecutive steps, out of how many; and the minimum distance after a change.
   static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 24;
-  /// Changes of direction on end.
+  /// Consecutive changes of direction.
   static constexpr int kAlternations = 14;
 
   /// A number that is followed from step to step.
@@ -90,7 +90,7 @@ class ResolutionWatch {
   StepErrorEstimate estimate_;
   std::vector<std::size_t> first_state_;  // by part, in states_
   std::vector<Sequence> states_;          // by part
-  /// Where the rates of a part's states are, at its last stage.
+  /// Location of the rates of a part's states, at its last stage.
   struct Rates {
     std::size_t offset, first_state;
     int stride, states, part;
@@ -112,7 +112,7 @@ class ResolutionWatch {
   std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;
   std::int64_t patience_ = 2 * kBurst;  // steps before another change is heeded
   std::int64_t begun_ = 0;              // the first step of those on end
-  bool follows_ = false;                // the step before was looked at
+  bool follows_ = false;                // the step before was examined
   double step_s_ = 0.0;
   double usual_J_ = 0.0, largest_J_ = 0.0;
 };

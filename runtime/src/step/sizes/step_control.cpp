@@ -9,12 +9,12 @@
 namespace portwave {
 namespace {
 
-/// What counts as the same time or step, relative to a step.
+/// Difference below which times or steps count as equal, relative to a step.
 constexpr double kSame = 1e-9;
-/// Share of the tolerance that the next step is aimed at.
+/// Share of the tolerance at which the next step is aimed.
 constexpr double kAim = 0.5;
 constexpr int kStepsBeforeGrowth = 3;
-/// After a rejection; more where growing has just been found to be too much.
+/// After a rejection; more if growing has just proved too much.
 constexpr int kLeastPatience = 8, kMostPatience = 128;
 /// Most rungs that one rejection goes down.
 constexpr int kMostRungs = 6;
@@ -45,7 +45,7 @@ bool StepControl::can_have(double step_s) const {
 }
 
 void StepControl::accept(const Next& step, double error) {
-  // The error of the next step of this size, if it goes on as it did.
+  // The extrapolated error of the next step of this size.
   double expected = error;
   if (last_error_ > 0.0 && error > 0.0) {
     expected *= std::sqrt(std::clamp(error / last_error_, 0.25, 4.0));
@@ -83,7 +83,7 @@ void StepControl::reject(const Next& step, double error) {
   last_error_ = -1.0;
 }
 
-/// The next growth waits, and longer where the last one has just been found to be too much.
+/// The next growth waits, and longer if the last one has just proved too much.
 void StepControl::take_back_growth() {
   since_rejection_ = 0;
   const bool was_rash = has_grown_ && since_change_ < kMostPatience / 2;

@@ -14,10 +14,10 @@ class StateArchive;
 /// only where the larger ladder has a rung: a whole number of them from the last event.
 class StepControl {
  public:
-  /// `power`: of the step size in the errors.
+  /// `power`: that of the step size in the errors.
   StepControl(double largest_s, double smallest_s, int power);
 
-  /// The next step from `now_s`, which must not go beyond `limit_s`. One that would leave less than
+  /// The next step from `now_s`, which stops at `limit_s` at the latest. A step that would leave less than
   /// its own length before the limit shares the way with the one after it.
   struct Next {
     double step_s = 0.0;
@@ -26,13 +26,13 @@ class StepControl {
   };
   Next next(double now_s, double limit_s) const;
   double ladder_step_s() const { return step_s_; }
-  /// Whether steps of this size may be taken.
+  /// Whether steps of this size are allowed.
   bool can_have(double step_s) const;
   bool can_shrink() const { return 0.5 * step_s_ >= smallest_s_; }
 
   /// The step was taken.
   void accept(const Next& step, double error);
-  /// It was not; `error` says by how much the next has to be shorter, one rung at least.
+  /// The step was rejected; `error` determines how much shorter the next one is, one rung at least.
   void reject(const Next& step, double error);
   /// Steps of this size or, off the ladder, of the next smaller rung.
   void begin_with(double step_s) {
@@ -46,7 +46,7 @@ class StepControl {
     since_change_ = 0;
     has_grown_ = false;
   }
-  /// What went before says nothing of what comes: an input jumps, or nothing went before.
+  /// Earlier steps say nothing about the next ones: an input jumps, or there are none.
   void forget() { last_error_ = -1.0; }
 
   void archive(StateArchive& archive);

@@ -52,7 +52,7 @@ double quadratic_energy(const LinearForm& form, const double* e, double* z) {
   return 0.5 * sum;
 }
 
-/// What tells kinds of parts in an island apart: the type and the units of its states.
+/// The key of a kind of parts in an island: the type and the units of its states.
 std::string kind_name(const Component& component) {
   std::set<std::string> units;
   for (const StateVariable& state : component.signature().states) units.insert(state.unit);
@@ -61,14 +61,13 @@ std::string kind_name(const Component& component) {
   return out;
 }
 
-/// Share of the largest energy of motion in an island that any of its parts is compared with at
-/// least: what has only just begun to move need not be known to all its digits.
+/// Smallest scale of comparison for a part, as a share of the largest energy of motion in its island: motion
+/// that has only just begun need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
-/// Share of an island's energy of motion by which two attempts may differ and still tell how large
-/// its motion is going to be. Of a motion that begins as a high power of time the coarse one sees next
-/// to nothing.
+/// Share of an island's energy of motion by which two attempts may differ and still predict the size of its
+/// motion. If a motion begins as a high power of time the coarse attempt sees almost nothing of it.
 constexpr double kRoughly = 1.0;
-/// Amplitude of an error that cannot be told from what an inner iteration leaves that has converged to
+/// Amplitude of an error that cannot be told from the remainder of an inner iteration converged to
 /// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
 constexpr double kOfCoupling = 1e-11;
 /// Rounding of a state.
@@ -121,7 +120,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   }
 }
 
-/// Of row `row` of a part's increments.
+/// Offset of row `row` of a part's increments.
 std::size_t StepErrorEstimate::offset(int part, int row) const {
   const PartSlot& slot = waves_.slot(part);
   const int stride = waves_.batch(slot.batch).batch->stride();
@@ -155,7 +154,7 @@ void StepErrorEstimate::go_on() {
   known_steps_ = std::min(known_steps_ + 1, 2);
 }
 
-/// What the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, has for the increment of a stage
+/// Weight in the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, of the increment of a stage
 /// of the step `back` steps ago.
 double StepErrorEstimate::weight(Window window, int back, int stage) const {
   const double h = steps_[0].step_s;
@@ -184,7 +183,7 @@ bool StepErrorEstimate::is_node(Window window, int back, int stage) const {
   return window == Window::latest ? back < 2 || stage == stages_.count - 1 : back > 0 || stage == 0;
 }
 
-/// The estimate, in `difference_`; false where fewer than two steps went before.
+/// The estimate, in `difference_`; false after fewer than two earlier steps.
 bool StepErrorEstimate::form_difference(Window window) {
   if (known_steps_ < 2) return false;
   std::fill(difference_.begin(), difference_.end(), 0.0);
@@ -205,7 +204,7 @@ bool StepErrorEstimate::form_difference(Window window) {
   return true;
 }
 
-/// h ẋ; `back`: 0 of the step that was taken, 1 of the one before.
+/// h ẋ; `back`: 0 for the step taken, 1 for the one before.
 double StepErrorEstimate::rate(int back, int part, int stage, int state) const {
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
   return steps_[at(back)].increments[offset(part, stage * n + state)] /
@@ -237,7 +236,7 @@ double StepErrorEstimate::energy_of_error(int part, const double* next, const do
   return energy <= floor_J(part, x_.data(), e) ? 0.0 : energy;
 }
 
-/// Of `difference_`; 0 where round-off explains it, or it cannot be formed.
+/// The error from `difference_`; 0 if round-off explains it, or if it cannot be formed.
 double StepErrorEstimate::error_of_part(int part, const double* next) {
   if (!is_judged(part)) return 0.0;
   const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
@@ -247,7 +246,7 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   return std::isfinite(energy) ? energy : 0.0;
 }
 
-/// The largest of a part, by island.
+/// The largest energy of a part, by island.
 void StepErrorEstimate::measure_waves(const double* a) {
   std::ranges::fill(wave_J_, 0.0);
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
@@ -304,7 +303,7 @@ void StepErrorEstimate::measure_attempts(const double* other, const double* next
   }
 }
 
-/// Of `difference_`; infinite where it is not a number.
+/// The largest share of energy in `difference_`, as an amplitude; infinite if it is not a number.
 double StepErrorEstimate::share(const double* next, const double* a, bool measure) {
   try {
     if (measure) measure_motion(next);
@@ -357,8 +356,8 @@ double StepErrorEstimate::wave_energy(int part, const double* a) const {
   return sum;
 }
 
-/// The energy of what cannot be told from an error: some ε in each state, and what the inner iteration
-/// leaves.
+/// The energy of differences that cannot be told from an error: some ε in each state, and the remainder of
+/// the inner iteration.
 double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
   const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
   if (physics == nullptr) return 0.0;
@@ -381,8 +380,7 @@ double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
   return sum + of_waves;
 }
 
-/// Motion grows fast at the start only. Where it is looked at less often, errors are compared with
-/// less.
+/// Motion grows fast at the start only. Less frequent updates compare errors with smaller motion.
 bool StepErrorEstimate::is_motion_due() const {
   constexpr std::int64_t kAlways = 16, kInterval = 4;
   return accepted_ < kAlways || accepted_ % kInterval == 0;
@@ -404,7 +402,7 @@ void StepErrorEstimate::measure_motion(const double* next) {
     double& largest = kinds_[at(kind_of_part_[at(part)])].next_J;
     largest = std::max(largest, motion_J(part, next));
   }
-  // What is only tried counts for itself.
+  // A step that is only tried counts for itself.
   next_island_J_ = island_J_;
   for (const Kind& kind : kinds_) {
     double& largest = next_island_J_[at(kind.island)];

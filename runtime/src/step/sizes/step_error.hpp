@@ -15,8 +15,8 @@ namespace portwave {
 
 class StateArchive;
 
-/// What a step of s Gauss stages may be off by, from its stages and those of the two steps before
-/// it: how far they are from one polynomial.
+/// Estimates the error of a step of s Gauss stages from its stages and those of the two steps before
+/// it: the distance of their rates from one polynomial.
 ///
 /// The rates ẋ at 2s + 1 stages, the latest, make a divided difference D, and the estimate is
 /// Cₛ (2s)! h²ˢ⁺¹ D, Cₛ = (s!)²/((2s)! (2s + 1)!). Were the rates those of the solution, D would be
@@ -29,19 +29,19 @@ class StateArchive;
 /// It is measured in energy, so that states of all units count alike and a drift that stores none
 /// does not: with e a part's local error, the energy ½ eᵀ∇²H e beside the largest ½(x − x⁰)ᵀ∇²H
 /// (x − x⁰) that any part of its kind in its island has had so far, or a millionth of what any part
-/// there has had, whichever is more. Attempts of a first step count for
-/// that too, unless they contradict one another: what begins as a power of time has an error that is a
-/// constant share of it, however short the step. Of parts that are not quadratic both are increments
-/// of ∇H. What roundings of states and the inner iteration may have in it is no error. A state that
-/// stores no energy is not judged; what moves it is, unless an input does so directly.
+/// there has had, whichever is more. Attempts of a first step count for that too, unless they contradict one
+/// another: a motion that begins as a power of time has an error that is a constant share of it, however
+/// short the step. For parts that are not quadratic both are increments of ∇H. The effect of roundings of
+/// states and of the inner iteration is no error. A state that stores no energy is not judged; the states
+/// that it moves are, unless an input does so directly.
 /// Cost: a few passes over the states, on one thread. Allocates at construction only.
 class StepErrorEstimate {
  public:
-  /// Which 2s + 1 stages of three steps an estimate is made of: all of the last two and one before, or all
-  /// of the first two and one after. What happens in the first of all steps only the second sees.
+  /// The 2s + 1 stages out of three steps for an estimate: all of the last two and one before, or all of the
+  /// first two and one after. Only the second choice sees the first of all steps.
   enum class Window { latest, earliest };
-  /// Parts whose batches have another number of stages, or take substeps: there are none, or they are not
-  /// judged.
+  /// The treatment of parts whose batches have another number of stages, or take substeps: there are none, or
+  /// they are not judged.
   enum class OtherParts { none, left_out };
 
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
@@ -49,7 +49,7 @@ class StepErrorEstimate {
   StepErrorEstimate(const WaveDiscretisation& waves, int stages, const double* record,
                     OtherParts others = OtherParts::none);
 
-  /// Of the step size in the estimate.
+  /// The power of the step size in the estimate.
   static int power(int stages) { return stages + 2; }
 
   /// Takes in the step that `a` made of `record` into `next`. It becomes the latest with `accept`;
@@ -62,13 +62,13 @@ class StepErrorEstimate {
   /// taken. Nothing where fewer than two steps went before it, or a callback throws.
   template <class Found>
   void for_each_error(const double* next, const double* a, Window window, const Found& found);
-  /// Likewise how far states within the step before the one that was taken are off where nothing went
-  /// before it, and `state_at` has its own stages only: seen by those of the step that was taken.
+  /// Likewise the errors of states within the step before the one taken, when that step was the first and
+  /// `state_at` has its own stages only: seen by the stages of the step taken.
   double error_between(const double* next, const double* a);
   void accept(const double* next);
-  /// Goes on from a step that was only tried, towards the estimate of another one; until `forget`.
+  /// Continues from a step that was only tried, towards the estimate of another one; until `forget`.
   void go_on();
-  /// Steps before the next one say nothing about it.
+  /// Earlier steps say nothing about the next one.
   void forget() { known_steps_ = 0; }
 
   /// The part with the largest share in the error that was found last; −1: none.
@@ -78,11 +78,11 @@ class StepErrorEstimate {
   /// the better one.
   double distance(const double* other, const double* next, const double* a);
 
-  /// The smallest energy, of parts of a kind, that anything has been compared with [J]; 0 where
-  /// nothing has moved yet.
+  /// The smallest energy, of parts of a kind, used in a comparison so far [J]; 0 if nothing has moved
+  /// yet.
   double smallest_scale_J() const;
 
-  // What it knows of kinds of parts, and of the step that was taken.
+  // Its knowledge of kinds of parts, and of the step taken.
   std::size_t kinds() const { return kinds_.size(); }
   int kind_of(int part) const { return kind_of_part_[static_cast<std::size_t>(part)]; }
   /// The largest energy of motion, so far, that parts of this kind are compared with [J].
@@ -90,27 +90,27 @@ class StepErrorEstimate {
   bool is_judged(int part) const;
   /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
   double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
-  /// Of the step so many steps before it, up to 2.
+  /// Increments of the step this many steps before it, up to 2.
   double rate(int back, int part, int stage, int state) const;
   double last_rate(int part, int stage, int state) const { return rate(1, part, stage, state); }
-  /// All of √bᵢ h ẋᵢ of the step that was taken, and where of it the row of the first state of a part at a
-  /// stage begins, and the distance of its next row.
+  /// All √bᵢ h ẋᵢ of the step taken; the row in it of the first state of a part at a stage, and the distance
+  /// to its next row.
   std::span<const double> taken() const { return steps_[0].increments; }
   std::pair<std::size_t, int> place_of(int part, int stage) const;
   /// ½ eᵀ∇²H e of a part [J]; and 0 where round-off explains e, `error`.
   double energy_of(int part, const double* next, const double* e);
   double energy_of_error(int part, const double* next, const double* e);
 
-  /// Of the step accepted last, which led to x: at θ, from 0 at its start to 1. By the polynomial through
-  /// the rates at the stages of this step and the one before it, moved so that it meets both ends: of
-  /// order s + 2, and s + 1 where nothing went before.
+  /// A state within the step accepted last, which led to x: at θ, from 0 at its start to 1. By the polynomial
+  /// through the rates at the stages of this step and the one before it, moved so that it meets both ends: of
+  /// order s + 2, and s + 1 if there was none before.
   void state_at(int part, const double* x, double theta, double* out) const;
   /// Likewise one state of the step that was taken in, which leads to `x`.
   double taken_at(int part, int state, double x, double theta) const;
 
   std::size_t bytes() const;
   void archive(StateArchive& archive);
-  /// What it compares with, without the steps that it has seen.
+  /// Its scales for comparison, without the steps that it has seen.
   void archive_scales(StateArchive& archive);
 
  private:
@@ -164,7 +164,7 @@ class StepErrorEstimate {
   std::vector<double> before_J_;             // scratch
   std::vector<double> wave_J_;               // the largest ½|a|² of a part in a step, by island
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
-  /// Of the rates of the last two steps, for a state within the last one; `theta` is where.
+  /// Weights of the rates of the last two steps, for a state within the last one; `theta` is its place.
   struct DenseWeights {
     double theta = -1.0, last_s = 0.0, before_s = 0.0;
     std::array<double, 2 * kMostStages> weights = {};

@@ -109,7 +109,7 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const
       visit.switched(entry.step_s);
     }
     const auto level = std::ranges::find(levels_, entry.step_s, &Level::step_s);
-    // In the order of the archive, so that one that is made of this is equal to it.
+    // In the order of the archive, so that an archive of the result equals it.
     if (archive.reads()) levels_.splice(levels_.end(), levels_, level);
     level->tuner.archive(archive);
     level->last_use = entry.last_use;

@@ -11,9 +11,9 @@
 
 namespace portwave {
 
-/// What a run has been prepared for: the impedances of every step size in use, and their step maps
+/// The preparations of a run: the impedances of every step size in use, and their step maps
 /// while another size is in force. With steps of one size there is one level. The method is chosen
-/// for the first one; others take impedances by the rules that it chose.
+/// for the first one; others take impedances by the chosen rules.
 class StepLevels {
  public:
   /// The first level is current. Errors: ConfigError of Tuner.
@@ -23,29 +23,29 @@ class StepLevels {
   Tuner& tuner() { return current_->tuner; }
   const Tuner& tuner() const { return current_->tuner; }
 
-  /// Makes another step size current and puts its step maps in force in `waves`, which has those of
-  /// the current level; they are made when they are missing. Of the sizes that have not been in use
-  /// for long some are forgotten. Errors: ConfigError, nothing having changed.
+  /// Makes another step size current and puts its step maps in force in `waves`, which has those of the
+  /// current level; missing ones are built. Some sizes that have not been in use for long are
+  /// discarded. Errors: ConfigError, nothing having changed.
   void switch_to(double step_s, WaveDiscretisation& waves);
   /// Every level has these impedances from now on, by scalar port; they are in force already.
   void leave(std::span<const double> by_port);
   void set_iterations(int iterations);
-  /// A part has become another one: step maps of other sizes are out of date, and forgotten.
+  /// A part was exchanged: step maps of other sizes are out of date, and discarded.
   void component_changed();
   /// Impedances by the rules of the method, for the parts as they are now; by scalar port.
   /// Errors: ConfigError, nothing having changed.
   std::vector<double> chosen_anew() const;
-  /// The current level has these impedances, which are in force; others are forgotten.
+  /// The current level has these impedances, which are in force; other levels are discarded.
   void accept(const std::vector<double>& by_port);
   bool has(double step_s) const;
   int count() const { return static_cast<int>(levels_.size()); }
-  /// What is called for each step size as it is archived.
+  /// Callbacks for each step size as it is archived.
   struct Visit {
     std::function<void(double step_s)> switched;  ///< reading: it has been put in force
     std::function<void(double step_s)> tuned;     ///< after what tuning has made of it
   };
-  /// All step sizes that it is prepared for, and what tuning has made of them, the current one last.
-  /// Reading: each is put in force in `waves` in turn; others are forgotten. Errors: ConfigError.
+  /// All prepared step sizes with the results of tuning, the current one last. Reading: each is put in force
+  /// in `waves` in turn; others are discarded. Errors: ConfigError.
   void archive(StateArchive& archive, WaveDiscretisation& waves, const Visit& visit);
 
  private:

@@ -1,4 +1,4 @@
-// Snapshots of a stepper: what fits what, and the way to bytes and back.
+// Snapshots of a stepper: their identity, and the way to bytes and back.
 
 #include "portwave/runtime/step/snapshot.hpp"
 
@@ -30,7 +30,7 @@
 namespace portwave {
 namespace {
 
-/// What stands before the bytes of a snapshot: first what it is of, then the state.
+/// The header before the bytes of a snapshot: first its identity, then the state.
 struct SnapshotHead {
   char magic[24] = "portwave snapshot 2";
   char version[16] = {};
@@ -88,7 +88,7 @@ Snapshot Stepper::snapshot() const {
   return out;
 }
 
-/// Where it fails the stepper is of no use before another one is read.
+/// After a failure the stepper is unusable until another snapshot is read.
 void Stepper::take(const Snapshot& snapshot) {
   StateArchive reader = StateArchive::reader(snapshot.bytes_);
   archive(reader);

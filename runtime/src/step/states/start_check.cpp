@@ -17,10 +17,10 @@ namespace portwave {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-/// Violations of this part of all energy there are noise of whoever computed the states.
+/// Violations by this share of all energy there are rounding noise of the given states.
 constexpr double kNoise = 1e-18;
-/// What steps leave of a constraint, as a share of energy: where every iteration has converged, and where
-/// nobody looked.
+/// Violation of a constraint that steps leave, as a share of energy: if every iteration has converged, and
+/// if convergence was not checked.
 constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 /// The last digits of a step's ends, in steps: a jump there belongs to the step that begins.
 constexpr double kSameInstant = 1e-9;
@@ -70,7 +70,7 @@ void StartCheck::begin_sources() {
       const bool is_constant =
           std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
-      // How large it gets: a sine begins at rounding as well as at 0.
+      // The largest value: a sine begins at rounding as well as at 0.
       for (int k = -2; k < 24 && !is_constant && !signal.is_callback(); ++k) {
         const double own_s = std::ldexp(options_.step_s, k) * 1.1;
         const double there = std::abs(value(source, time_s + own_s));
@@ -83,7 +83,7 @@ void StartCheck::begin_sources() {
   }
 }
 
-/// NaN where a callback fails, which the step that samples it tells: no comparison holds with that.
+/// NaN if a callback fails, which the step that samples it reports: no comparison holds with that.
 double StartCheck::value(int part, int channel, double time_s) const {
   try {
     return engine_.system().parts()[at(part)].inputs[at(channel)].at(time_s, engine_.settings());
@@ -132,8 +132,8 @@ std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInst
   return out;
 }
 
-/// Whether nobody says what physics the parts have whose states would jump: then nobody knows either what
-/// an impulse is there.
+/// Whether the parts whose states would jump are of unknown physics: the size of an impulse is then unknown,
+/// too.
 bool StartCheck::is_without_domain(const StateConstraints::Odds& odds) const {
   const auto is_generic = [this](const StateConstraints::Jump& jump) {
     const auto& ports = engine_.system().parts()[at(jump.part)].component->signature().ports;
@@ -232,7 +232,7 @@ double StartCheck::before_step(double step_s) {
   return end_s;
 }
 
-/// Of parts whose feedthrough depends on their state, such as a switch that has opened.
+/// Finds the constraints again if feedthrough depends on states, as after a switch has opened.
 void StartCheck::refresh() {
   if (!constraints_.may_change()) return;
   const StateInstant here = now(engine_.clock().time_s());
@@ -246,13 +246,13 @@ void StartCheck::look_at_change() {
   const StateInstant here = now(engine_.clock().time_s());
   const double most_J = largest_energy_J();
   for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
-    // What a resolved decay has left is no impulse.
+    // The remainder of a resolved decay is no impulse.
     if (odds.is_consistent && odds.impulse_J <= kOddsShare * most_J) continue;
     refuse_or_note(odds, here, "a part has changed, and ");
   }
 }
 
-/// Of a state that came from outside: it has the error of the steps that were made.
+/// Checks a state that came from outside: it has the error of its steps.
 void StartCheck::look(double share) {
   const double time_s = engine_.clock().time_s();
   const double last_s = time_s - engine_.clock().last_step_s();
@@ -275,8 +275,8 @@ void StartCheck::look(double share) {
   }
 }
 
-/// Settable inputs are held over a step: every change of one is a jump. Where signals drive them, at
-/// every sample, one that its neighbours explain is not.
+/// Settable inputs are held over a step: every change of one is a jump. If signals drive them, at
+/// every sample, a change that its neighbours explain is none.
 void StartCheck::look_at_held() {
   constexpr double kAlike = 4.0;
   constexpr std::int64_t kPatience = 10;
@@ -324,7 +324,7 @@ void StartCheck::look_at_held() {
 std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double from_s,
                                                           double to_s) const {
   constexpr int kParts = 8, kSteep = 3;
-  // Steps that choose their size follow whatever is no jump, and end where one is.
+  // Steps that choose their size follow every input without a jump, and end at jumps.
   const int deepest = options_.sizes ? 64 : 24;
   const Source& source = sources_[at(number)];
   const auto at_time = [&](double time_s) { return value(source, time_s); };
@@ -371,7 +371,7 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
     const double by = own.weight * jump;
     return by * by > kOddsShare * size * size;
   };
-  // A jump stays as it is however near one looks, and what is as steep as one is none the less.
+  // A jump keeps its size at any resolution, and so does a change as steep as one.
   const double span_s = to_s - from_s;
   double around = variation + std::abs(at_time(to_s + span_s) - s[kParts]);
   if (engine_.clock().steps() > 0) around += std::abs(s[0] - at_time(from_s - span_s));
@@ -422,7 +422,7 @@ void StartCheck::archive(StateArchive& archive) {
   archive.expect_counts({notes_.count}, "the number of starts at odds");
   archive.expect(std::isfinite(notes_.first_s) && noted_in_ >= -1, "a start at odds");
   left_.clear();
-  // A state that a checked run has come to is sound, but for inputs that were set since.
+  // A state reached by a checked run is sound, except for inputs set since.
   is_due_ = notes_.count > 0 && options_.start == Start::consistent;
 }
 

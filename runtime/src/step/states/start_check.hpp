@@ -15,26 +15,26 @@ namespace portwave {
 class StateArchive;
 class StepEngine;
 
-/// Looks whether states are at odds with what rigid joints ask of them (StateConstraints): at the start,
+/// Checks whether states are at odds with the constraints of rigid joints (StateConstraints): at the start,
 /// where a source that enters a constraint jumps, and after a part or the state has been changed from
 /// outside. Refuses them, or notes that they were stepped as they are (Start).
 class StartCheck {
  public:
-  /// Null where nothing is tied, and no state can change that.
+  /// Null if nothing is tied, and no state can change that.
   static std::unique_ptr<StartCheck> made(StepEngine& engine, const StepperOptions& options);
 
   StartCheck(StepEngine& engine, const StepperOptions& options, StateConstraints constraints);
 
   /// At the start. Errors: ConfigError.
   void begin();
-  /// Before a step of `step_s`, or of steps that choose their size, before one of up to so much. Returns a
-  /// time at which it is to end at the latest: where a source jumps.
+  /// Before a step of `step_s` or, if steps choose their size, of at most that. Returns a latest end for it:
+  /// the time at which a source jumps.
   /// Errors: StepError, where the states are at odds or the step leads over a jump.
   double before_step(double step_s);
-  /// A part is about to become another one, or is that now.
+  /// Called before and after a part is exchanged.
   void part_changes(int part);
   void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
-  /// What was noted so far, of a run that goes on here.
+  /// The notes so far, for a run that continues here.
   void take_notes(const StartsAtOdds& notes) { notes_ = notes; }
 
   const StateConstraints& constraints() const { return constraints_; }
@@ -46,13 +46,13 @@ class StartCheck {
   struct Source {
     int part = 0, channel = 0;
     double amplitude = 0.0;  ///< as far as it is known
-    double held = 0.0;       ///< of a settable one: when it was looked at last
+    double held = 0.0;       ///< for a settable one: its value at the last check
     bool is_settable = false, is_controlled = false, may_jump = false;
-    // Of one that a signal drives: its last change, which is a jump unless its neighbours are alike.
+    // For a source driven by a signal: its last change, which is a jump unless its neighbours are alike.
     double change = 0.0, change_before = 0.0;
     std::int64_t changed_in = 0, interval = 0;  ///< in steps, or samples
   };
-  /// What jumps in a constraint, and what it comes to.
+  /// A source that jumps in a constraint, and its new value.
   struct SourceJump {
     int source;
     double time_s, before, after;

@@ -14,7 +14,7 @@
 namespace portwave {
 namespace {
 
-/// A first step of another stepper, which nothing is told of.
+/// A first step of another stepper, without reports.
 std::optional<PortValues> first_step(StepEngine& engine, StepperOptions options) {
   const System& system = engine.system();
   const bool can_go_back = std::ranges::all_of(

@@ -9,15 +9,15 @@ namespace portwave {
 
 class StepEngine;
 
-/// Efforts and flows of ports before the first step: those of the initial states and inputs, found when one
-/// of them is asked for. The run does not depend on that.
+/// Efforts and flows of ports before the first step: those of the initial states and inputs, found on
+/// demand. The run does not depend on that.
 ///
-/// Where the equations of the parts do not determine them they are the means of a first step that another
-/// stepper makes. That needs parts that can go back (Capabilities::restorable); with others, and in slices,
+/// If the equations of the parts do not determine them they are the means of a first step of another
+/// stepper. That needs parts that can go back (Capabilities::restorable); with others, and in slices,
 /// they are 0.
 class StartPorts {
  public:
-  /// Of steppers with such options.
+  /// For steppers with such options.
   explicit StartPorts(const StepperOptions& options);
 
   EffortFlow of(int scalar_port, StepEngine& engine);

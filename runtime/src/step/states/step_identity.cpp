@@ -22,7 +22,7 @@
 namespace portwave {
 namespace {
 
-/// How a number that stands for something is shown; empty: it is not.
+/// The display of a number that stands for something; empty: not shown.
 using Show = std::string (*)(std::uint64_t);
 
 std::string as_number(std::uint64_t bits) { return fmt::format("{}", std::bit_cast<double>(bits)); }
@@ -47,7 +47,7 @@ void add(Digest& digest, const Sensor& sensor) {
   digest.add(sensor.index);
 }
 
-/// Where a run starts, which a snapshot takes the place of.
+/// Keys of a run's start, which a snapshot replaces.
 bool is_of_start(std::string_view key) {
   return key == "initial_waves" || key == "initial_J" || key == "initial_fraction";
 }
@@ -198,7 +198,7 @@ struct NotedItems {
   void gate(std::string_view, std::uint64_t bits, Show) { to.push_back(bits); }
 };
 
-/// What differs, the first few by name.
+/// The differences, the first few by name.
 class Differences {
  public:
   void add(std::string what) {
@@ -268,7 +268,7 @@ std::uint64_t law_of(const DiracStructure& dirac) {
   return digest.value();
 }
 
-/// "A.shaft and B.shaft", of many ports the first and how many more.
+/// "A.shaft and B.shaft"; for many ports the first and the number of others.
 std::string ports_text(const System& system, const Junction& junction) {
   constexpr std::size_t kNamed = 3;
   std::string text;

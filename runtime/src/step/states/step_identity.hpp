@@ -10,26 +10,26 @@ namespace portwave {
 
 class StateArchive;
 
-/// What the steps of a stepper follow from, beside where they stand: the system, with the parameters of
+/// Everything that determines the steps of a stepper, beside its state: the system, with the parameters of
 /// its parts, its inputs and the laws of its couplings, and the options that steps depend on. Two
-/// steppers whose identities are equal go on alike from one snapshot.
+/// steppers with equal identities continue alike from one snapshot.
 ///
-/// It is kept as numbers that stand for these; what they are called is known to whoever has the system.
-/// Not in it: where a run starts (initial states and waves, the first energy of tanks, what blocks of a
-/// signal graph start with), as a snapshot brings its own; threads and the like, on which no result
-/// depends; and what callbacks do, as nobody can look into them.
+/// It is kept as numbers that stand for these; the system has their names. It leaves out the start of a run
+/// (initial states and waves, the first energy of tanks, initial values of blocks of a signal graph), as a
+/// snapshot brings its own; threads and the like, on which no result depends; and the behaviour of
+/// callbacks, which is unknown.
 class StepIdentity {
  public:
   StepIdentity() = default;
   /// `given`: the options of the stepper. `resolved`: the method in use.
   StepIdentity(const System& system, const StepperOptions& given, const CouplingMethod& resolved);
-  /// Of the options alone.
+  /// The identity of the options alone.
   StepIdentity(const StepperOptions& given, const CouplingMethod& resolved);
 
   friend bool operator==(const StepIdentity&, const StepIdentity&) = default;
   std::uint64_t digest() const;
-  /// What differs in another one, part by part and option by option, the first few by name. This one is
-  /// that of the arguments. Empty where they are equal.
+  /// The differences to another one, part by part and option by option, the first few by name. This one is
+  /// that of the arguments. Empty if they are equal.
   std::string difference(const StepIdentity& other, const System& system,
                          const StepperOptions& given, const CouplingMethod& resolved) const;
   /// Errors, reading: StateArchive::Mismatch.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a part of your own is made of: its equations, given to one of these, or a component that steps itself.
+// The base of your own part: its equations, given to one of these, or a component that steps itself.
 //   LinearPortHamiltonian, NonlinearPortHamiltonian, DescriptorPortHamiltonian, SecondOrderSystem
 //   NewtonBatch, nonlinear resistances at ports, stages and substeps of any of them
 // Guide    docs/tutorial/your-own-part.md

@@ -12,7 +12,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 enum class CertificateStatus {
   holds,
-  /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without
+  /// Every part is passive, but with reservations: energy came from the coupling (`growth`, without
   /// the guard, or the error of a dynamic iteration beyond what its tolerance allows); the account
   /// of an island is not known well enough (`uncomputable_islands`); parts that do not know their energy
   /// cannot be judged (`unjudged_parts`); or a sampled margin is negative, so that the premise of
@@ -23,7 +23,7 @@ enum class CertificateStatus {
 
 std::string_view to_string(CertificateStatus status);
 
-/// Where a law of the passivity guard did not hold for the first time.
+/// The first failure of a law of the passivity guard.
 struct BrokenLaw {
   enum class Law {
     tank,     ///< T ≥ 0
@@ -40,11 +40,11 @@ struct MissedTolerance {
   double residual = 0.0;  ///< the largest of an island
   double gap_J = 0.0;     ///< ½|P b̂ − u|² of that step, all islands
   std::int64_t step = -1;
-  int part = -1;            ///< which has most of it
+  int part = -1;            ///< the part with most of it
   double part_gap_J = 0.0;  ///< its own share
 };
 
-/// What a run can say for itself so far.
+/// The evidence that a run has gathered so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
   /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole
@@ -52,12 +52,12 @@ struct Certificate {
   double max_passivity_residual_J = 0.0;
   /// Some r was larger than rounding explains.
   bool is_part_active = false;
-  /// Where r was largest in relation to its tolerance; −1: the whole system.
+  /// The part with the largest r in relation to its tolerance; −1: the whole system.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
-  /// H of an island exceeded what was there and supplied, beyond rounding. Cannot be with the
-  /// guard, unless a part creates energy itself.
+  /// H of an island exceeded the initial and supplied energy, beyond rounding. Impossible with the guard,
+  /// unless a part creates energy itself.
   std::optional<EnergyGrowth> growth;
   /// Islands in whose accounts rounding may have left more than a millionth of all energy there: whether
   /// the laws hold is not judged, and the certificate is conditional on it.
@@ -66,8 +66,8 @@ struct Certificate {
   /// Parts that do not know their energy: whether they are passive is not judged, and the
   /// certificate is conditional on it.
   std::vector<int> unjudged_parts = {};
-  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the
-  /// system there is neither a fixed point to look for nor an iteration to repeat.
+  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the system neither
+  /// a fixed point nor a repeated iteration can be checked.
   std::vector<int> unrepeatable_parts = {};
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
@@ -75,11 +75,11 @@ struct Certificate {
   /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = UpdateRule::fejer_gain. Accelerated
   /// iterations promise neither this nor Theorem 1.
   std::optional<double> max_fejer_residual_J;
-  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|², of rules that want it (Douglas–Rachford).
+  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|², for rules that require it (Douglas–Rachford).
   std::optional<double> min_fne_margin;
-  /// Smallest sampled |α − β|² − |Sα − Sβ|², of rules that want it (Peaceman–Rachford).
+  /// Smallest sampled |α − β|² − |Sα − Sβ|², for rules that require it (Peaceman–Rachford).
   std::optional<double> min_nonexpansiveness_margin;
-  std::int64_t steps_with_excess = 0;  ///< dynamic iteration: in which r was beyond its tolerance
+  std::int64_t steps_with_excess = 0;          ///< dynamic iteration: r was beyond its tolerance
   std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† or iterates were not found
   std::int64_t steps_without_margin = 0;       ///< full: steps where a sampled port solve failed
 };

@@ -2,7 +2,7 @@
 
 namespace portwave {
 
-/// What a step has committed: records in the layout of the discretisation, and waves.
+/// A committed step: records in the layout of the discretisation, and waves.
 struct CommittedStep {
   const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
   const double* next = nullptr;    ///< xⁿ⁺¹

@@ -2,8 +2,8 @@
 
 namespace portwave {
 
-/// A running sum whose error does not grow with the number of terms: what every addition loses is
-/// kept (Knuth's two-sum, without a branch).
+/// A running sum whose error does not grow with the number of terms: it keeps the rounding error of every
+/// addition (Knuth's two-sum, without a branch).
 class CompensatedSum {
  public:
   explicit CompensatedSum(double start = 0.0) : sum_(start) {}
@@ -16,7 +16,7 @@ class CompensatedSum {
   }
   double value() const { return sum_ + lost_; }
 
-  /// A sum that goes on where another one, `lost` being what its additions have lost, has ended.
+  /// Continues another sum at its end; `lost` is the rounding error that it has kept.
   static CompensatedSum resumed(double sum, double lost) {
     CompensatedSum out(sum);
     out.lost_ = lost;

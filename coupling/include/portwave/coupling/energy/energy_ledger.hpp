@@ -29,16 +29,16 @@ struct LedgerTotals;
 struct PartPorts;
 class StateArchive;
 
-/// What is known against an island.
+/// The findings against an island.
 struct LawFinding {
-  /// The largest defect of a part, in relation to its tolerance: which part, and in which step; -1: none yet.
+  /// The largest defect of a part, in relation to its tolerance: the part and the step; -1: none yet.
   double worst_ratio = -std::numeric_limits<double>::infinity();
   std::int64_t worst_part = -1;
   std::int64_t worst_step = -1;
   bool is_part_active = false;  ///< some r exceeded its tolerance and the rounding of its step
   std::optional<BrokenLaw> broken_law;  ///< the first law of the guard that did not hold
   std::optional<EnergyGrowth>
-      growth;  ///< where H exceeded H₀ + T₀ + supply by most, beyond rounding
+      growth;  ///< largest excess of H over H₀ + T₀ + supply, beyond rounding
 
   bool is_violated() const { return is_part_active || broken_law.has_value(); }
 };
@@ -46,11 +46,11 @@ struct LawFinding {
 struct LedgerOptions {
   TankOptions tank = {};
   bool guarded = false;  ///< the two laws of the guard are checked as well
-  /// Of a slice: finds sums of the whole; null: all parts are here. All parts know their energy then; parts
+  /// For a slice: finds sums of the whole; null: all parts are here. All parts then know their energy; parts
   /// that the ledger names are numbered as in the whole.
   SlicesTogether* slices = nullptr;
-  /// Islands are replicas of one system in lanes of common batches: each has totals and findings of its own,
-  /// and nothing is added up over them.
+  /// Islands are replicas of one system in lanes of common batches: each has its own totals and findings, and
+  /// nothing is added up over them.
   bool replicas = false;
 };
 
@@ -61,20 +61,20 @@ struct LedgerOptions {
 /// Per part, r = H⁺ − H − ½(|a|² − |b|²) − supply ≤ 0 up to round-off; per island, a tank
 /// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. H⁺ − H and ½(|b|² −
 /// |a|²) are formed from increments, x⁺ − x and b − a, and added up with compensation, so that
-/// neither large states nor large waves drown them. What rounding may have left in an island's
-/// account all the same is kept beside it (`rounding_J`). Where that is more than a millionth of all energy
-/// there, the laws of the island are not judged (`unjudged_islands`).
+/// neither large states nor large waves drown them. A bound on the remaining rounding in an island's account
+/// is kept beside it (`rounding_J`). If it exceeds a millionth of all energy there, the laws of the island
+/// are not judged (`unjudged_islands`).
 ///
-/// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
-/// definition what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
-/// 0 and says nothing.
+/// For a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
+/// definition the energy received, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
+/// 0 and proves nothing.
 ///
 /// A step is recorded in three acts: `examine`, lane by lane, which several threads may share;
-/// `tally`, which sums up; and `close`, which makes it final. A step that is not closed has not
-/// happened; lanes may be examined and tallied again. Each thread sums the complete chunks it examines.
+/// `tally`, which sums up; and `close`, which makes it final. A step that is not closed leaves no trace;
+/// lanes may be examined and tallied again. Each thread sums the complete chunks it examines.
 ///
-/// Of several processes each may examine some lanes. As IslandSums they then hear of the sums of the
-/// others, and of single entries only when these matter (`before_entries`), which is rare.
+/// With several processes each may examine some lanes. As IslandSums they then receive the sums of the
+/// others, and single entries only when these matter (`before_entries`), which is rare.
 class EnergyLedger final : public GuardedAccounts, public IslandSums {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
@@ -87,32 +87,31 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// Another run begins, from these states and outgoing waves. All islands are open.
   void begin(const double* record, const double* b);
 
-  /// Where `WaveDiscretisation::advance` is to write the energies of the step.
+  /// The arrays into which `WaveDiscretisation::advance` writes the energies of the step.
   EnergyColumns columns();
 
-  /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
+  /// Examines lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
   /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
-  /// Makes ready to examine a whole island at once, which allocates. False where it has more than
-  /// eight parts or one that does not know its energy, where somebody else examines some lanes, and of
-  /// replicas.
+  /// Prepares to examine a whole island at once, which allocates. False if the island has more than eight
+  /// parts or one that does not know its energy, if another process examines some lanes, and for replicas.
   bool prepare_island(int island);
-  /// The same as `examine` of all its lanes, and what they sum up to. Precondition: it is prepared.
+  /// The same as `examine` of all its lanes, with their sums. Precondition: it is prepared.
   void examine_island(int island, const double* a, const double* b);
-  /// Between steps: others may examine from now on. What was examined and not tallied counts no more.
+  /// Between steps: others may examine from now on. Lanes examined but not tallied are discarded.
   void forget_examined();
-  /// Who helps where islands have many parts, as ChunkLoop. No result depends on it.
+  /// Helpers for islands with many parts, as ChunkLoop. No result depends on them.
   void share_with(const ForEach* for_each, int threads);
-  /// Whoever examines only some lanes: `entries` is called before entries of others are looked at, and
+  /// For a caller that examines only some lanes: `entries` is called before entries of others are read, and
   /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
   void before_entries(std::function<void()> entries, std::function<void()> states) {
     fetch_entries_ = std::move(entries);
     fetch_states_ = std::move(states);
   }
   void need_states() const override;
-  /// All that is kept by entry.
+  /// All data kept by entry.
   std::span<const std::span<double>> entries() const { return columns_; }
-  /// Between steps: has entries of all lanes from here on, if it has not.
+  /// Between steps: has entries of all lanes from here on.
   void need_entries() const;
   bool has_entries() const { return has_entries_; }
   // As IslandSums.
@@ -122,14 +121,14 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void form(int chunk, double* values) const override;
   void take(int island, const double* values) override;
 
-  /// Sums up. False when an energy is not finite. Where a linear part does not balance up to
-  /// round-off, its H⁺ − H is formed again from the states of `step` in extended precision: far
-  /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
+  /// Sums up. False when an energy is not finite. For a linear part that does not balance up to round-off,
+  /// H⁺ − H is formed again from the states of `step` in extended precision: far from the origin the terms of
+  /// even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
   bool tally(const CommittedStep& step = {});
-  /// What `tally` gave; of replicas, islands that were closed since do not count.
+  /// The result of `tally`; for replicas, without islands closed since.
   bool is_finite() const;
-  /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not,
-  /// the part that stores most. Of replicas, of the first open island of which that holds.
+  /// After a failed `tally`: the first part whose energy is not finite; if only the sum is not finite, the
+  /// part that stores most. For replicas, in the first such open island.
   int first_non_finite() const;
 
   /// After `tally`: whether `overdraws` may hold for some island.
@@ -144,50 +143,50 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   double supplied(int island) const override;
   double mismatch(int island) const override;
   double tank(int island) const override;
-  /// T as it will be [J].
+  /// T after the step [J].
   double prospect(int island) const;
 
-  /// Makes the tallied step final, of which the guard has to say what `alpha` and `withheld_J` are, and
-  /// which deficits are `tolerated`. Of replicas the sums are zero.
+  /// Makes the tallied step final, with the guard's `alpha` and `withheld_J`, and the deficits that are
+  /// `tolerated`. For replicas the sums are zero.
   StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0,
                    std::span<const ToleratedDeficit> tolerated = {});
-  /// All acts, for all lanes. Empty when an energy is not finite: nothing has happened then.
+  /// All acts, for all lanes. Empty when an energy is not finite: the step then leaves no trace.
   std::optional<StepLedger> account(const CommittedStep& step);
 
-  /// Between steps a part has become another one, which stores so much more in its state than the one
-  /// before [J], finite: whoever exchanged it has put that in. It counts as supplied, and is part of the
-  /// next step's columns. Precondition: the part knows its energy.
+  /// Between steps a part was exchanged, and the new one stores this much more in its state than the old one
+  /// [J], finite: energy put in by the user. It counts as supplied, and is part of the next step's columns.
+  /// Precondition: the part knows its energy.
   void revalue(int part, double more_J);
-  /// An island takes no part in what follows; its totals and findings stay as they are.
+  /// Excludes an island from later steps; its totals and findings stay as they are.
   void close_island(int island);
 
-  /// H of a part as the ledger has it: at the start and the sum of its changes since [J].
+  /// H of a part in the ledger: the initial value and the sum of its changes since [J].
   double storage(int part) const;
-  /// Of the step that was tallied last; zeros before the first.
+  /// Energies of the step that was tallied last; zeros before the first.
   PartEnergies part_energies(int part) const;
   /// The parts that do not know their energy.
   std::span<const int> metered_parts() const { return metered_; }
-  /// Of all islands.
+  /// Totals of all islands.
   const EnergyTotals& totals() const { return totals_; }
   EnergyTotals totals(int island) const;
   /// H₀ + T₀ [J].
   double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
   std::int64_t steps() const { return steps_; }
   std::size_t bytes() const;
-  /// The ledger as it stands between two steps.
+  /// The state of the ledger between two steps.
   void archive(StateArchive& archive);
 
   double max_passivity_residual() const { return max_residual_; }
-  /// Of all islands: where r was largest, and the first law that did not hold.
+  /// Over all islands: the largest r, and the first law that did not hold.
   LawFinding finding() const;
   const LawFinding& finding(int island) const;
-  /// What the ledger can say of an island: of what is looked at elsewhere there is nothing. Parts are
-  /// counted from the first of the island.
+  /// The ledger's findings on an island, without those of other observers. Parts are counted from the first
+  /// of the island.
   Certificate certificate(int island) const;
-  /// Islands of which the laws are not judged now: rounding may have left more than a millionth of all
-  /// energy in the account.
+  /// Islands whose laws are not judged now: rounding may have left more than a millionth of all energy in the
+  /// account.
   int unjudged_islands() const;
-  /// The last step that has added to what `finding` and `unjudged_islands` say; -1: none has.
+  /// The last step that changed `finding` or `unjudged_islands`; -1: none has.
   std::int64_t found_at() const { return found_at_; }
 
  private:
@@ -255,7 +254,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   double revalued_J_ = 0.0;          // since the last step
   CompensatedSum stored_, metered_J_;
   EnergyTotals totals_;
-  /// What its members are the values of: sums over all steps of terms of one sign.
+  /// Sums over all steps of terms of one sign, from which its members are computed.
   struct RunSums {
     CompensatedSum supplied, dissipated, mismatch;
   };

@@ -15,18 +15,18 @@ namespace portwave {
 class StateArchive;
 
 /// The largest α ∈ [0, 1] with T + ½|b⁰ + αDâ|² − ½α²|â|² ≥ 0, for T + ½|b⁰|² ≥ 0 and a negative
-/// value at α = 1; 0 when T + ½|b⁰|² < 0. Given the coefficients of that quadratic in α, evaluated
-/// without cancellation.
+/// value at α = 1; 0 when T + ½|b⁰|² < 0. The arguments are the coefficients of that quadratic in α,
+/// evaluated without cancellation.
 double largest_feasible_scaling(double A0, double A1, double A2);
 
-/// The passivity guard: sees to it that no commit takes more from an island's tank than is in it, and that
+/// The passivity guard: ensures that no commit takes more from an island's tank than is in it, and that
 /// none has waves that no energy can pay for.
 ///
-/// It looks at a step that is committed to the next record but not yet booked. Where the inner iteration of
-/// an island met its tolerance, a deficit of the tank is what that tolerance left: the waves are changed by no
-/// more than the iteration's own gap, and what is still missing is *tolerated*, an entry of its own in the
-/// account (`tolerated`). Any other island whose tank would fall below zero, or whose waves are too loud
-/// (GuardedAccounts::is_too_loud), is committed again with other incident waves a in place of â:
+/// It checks a step that is committed to the next record but not yet recorded in the ledger. If the inner
+/// iteration of an island met its tolerance, a deficit of the tank is due to that tolerance: the waves are
+/// changed by no more than the iteration's own gap, and the remaining deficit is *tolerated*, an entry of its
+/// own in the account (`tolerated`). Any other island whose tank would fall below zero, or whose waves are
+/// too loud (GuardedAccounts::is_too_loud), is committed again with other incident waves a in place of â:
 ///   all parts linear    those nearest to â that the tank can pay for, along the gradient of
 ///                       m(a) = ½|S(a)|² − ½|a|² if that reaches far enough, else by its exact projection.
 ///                       The exact solution u† of the interface has m = 0, so |a − â| ≤ 2|u† − â|;
@@ -37,9 +37,9 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 ///                       √(|S(αâ)|² + 2T) − α|â|, which does not increase with α where S is nonexpansive; at
 ///                       most 12 trial commits, and then one more with the best of them or, if none is
 ///                       feasible, α = min(1, √(2T)/|â|), which is.
-/// Waves that are too loud are scaled to what there is to pay with, at once.
+/// Waves that are too loud are scaled at once to the energy available.
 /// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
-/// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with
+/// Proof: docs/concepts/energy-safety.md. Allocates at construction only, except for linear parts with
 /// more than two ports whose tanks the gradient does not fill, and those with more than eight.
 ///
 ///   if (guard.begin(ledger, record, step, gap_J)) do { guard.propose(a); commit and tally again the islands
@@ -50,19 +50,19 @@ class PassivityGuard {
   /// The longest way towards P b, in units of P b − â.
   static constexpr double kFarthest = 4.0;
 
-  /// `slices`: where `waves` are of a slice, what finds sums of the whole. All ranks then make the same
-  /// calls, and decide the same.
+  /// `slices`: if `waves` are of a slice, the object that finds sums of the whole. All ranks then make the
+  /// same calls and the same decisions.
   explicit PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices = nullptr);
 
   const WaveDiscretisation& waves() const { return waves_; }
-  /// Who helps where islands have many parts, as ChunkLoop. No result depends on it.
+  /// Helpers for islands with many parts, as ChunkLoop. No result depends on them.
   void share_with(const ForEach* for_each, int threads) {
     sums_.share_with(for_each, threads);
     loop_.share_with(for_each, threads);
   }
-  /// The island of a part whose commit failed; with slices, of a part as it is numbered in the whole.
+  /// The island of a part whose commit failed; with slices, the part is numbered as in the whole.
   int island_of(int part) const;
-  /// Of an island whose inner iteration did not meet its tolerance, and of one that has none.
+  /// `gap_J` of an island whose inner iteration did not meet its tolerance, or that has no tolerance.
   static constexpr double kMissed = -1.0, kNotJudged = -2.0;
 
   /// After a tally: whether some island is to be committed again. `record` is the one the step was frozen
@@ -72,33 +72,33 @@ class PassivityGuard {
              std::span<const double> gap_J = {});
   /// Changes `a` on the islands that are searched.
   void propose(double* a);
-  /// Of a step that nothing is wrong with.
+  /// The result for a step without defects.
   void forget();
   /// By island: whether it is to be committed again.
   std::span<const char> searching() const { return searching_; }
   /// After the next tally. True when every island is settled.
   bool review(const GuardedAccounts& ledger, const CommittedStep& step);
 
-  /// Instead of a review, when a trial commit has failed on an island: it is taken for infeasible.
-  /// False where no other is left to try.
+  /// Replaces a review when a trial commit has failed on an island: the trial counts as infeasible.
+  /// False if there is no other trial.
   bool reject(int island);
 
-  /// Of the step just settled: every use; the smallest alpha, and the sum of what was withheld.
+  /// The uses in the step just settled; the smallest alpha, and the total withheld.
   std::span<const GuardUse> uses() const { return uses_; }
   double alpha() const { return alpha_; }
   double withheld_J() const { return withheld_J_; }
-  /// What the ledger is to take as tolerated.
+  /// The deficits that the ledger is to tolerate.
   std::span<const ToleratedDeficit> tolerated() const { return tolerated_; }
-  /// Counts the settled step, once it is booked, as number `step`.
+  /// Counts the settled step, once it is closed, as number `step`.
   void count(std::int64_t step);
   const GuardStatistics& statistics() const { return statistics_; }
 
   std::size_t bytes() const;
-  /// What there is to know between two steps.
+  /// The state of the guard between two steps.
   void archive(StateArchive& archive);
 
  private:
-  /// How much more than needed may be withheld, as a share of 1 − α.
+  /// Largest excess of withholding over the necessary amount, as a share of 1 − α.
   static constexpr double kExcess = 0.02;
 
   enum class Path {
@@ -114,10 +114,10 @@ class PassivityGuard {
     double tank = 0.0;        // T; round-off may have left it a little below zero
     double mismatch = 0.0;    // m(â)
     double incident = 0.0;    // |â|
-    double most = 1.0;        // α of which waves are not too loud
+    double most = 1.0;        // largest α whose waves are not too loud
     double gap = kNotJudged;  // of an iteration that met its tolerance
     double deficit = 0.0;     // −(T + m) at the last commit, T ≥ 0
-    double paid = 0.0;        // what there is to pay with
+    double paid = 0.0;        // energy available
     double length = 0.0;      // of the direction
     double reach = 1.0;       // s
     int attempts = 0;         // commits on the present path
@@ -125,7 +125,7 @@ class PassivityGuard {
     double psi_full = 0.0;    // ψ(1)
     double square = 0.0;      // |S(αâ)|² of the last commit
     double alpha = 1.0;       // of the last or next commit
-    double infeasible = 1.0;  // smallest α found to be so
+    double infeasible = 1.0;  // smallest α found infeasible
     double bound = 1.0;       // no feasible α lies above
     double best = -1.0;       // largest feasible α tried
     double previous = 1.0;    // another point of the secant
@@ -133,7 +133,7 @@ class PassivityGuard {
     double slope = 0.0;  // of ψ, last estimate
     int trials = 0;
     bool closed_form = false;
-    bool last = false;  // what is committed next is final
+    bool last = false;  // the next commit is final
 
     bool is_met() const { return gap >= 0.0; }
     /// A deficit that a met tolerance explains: |m| ≤ |â||P b − â| + ½|P b − â|², up to how much the
@@ -141,7 +141,7 @@ class PassivityGuard {
     double explained() const {
       return 10.0 * gap * (incident + 0.5 * gap) + 1e-12 * incident * incident;
     }
-    /// The way that waves may go where they are within their tolerance already.
+    /// The direction in which waves may move that are within their tolerance already.
     double leeway() const { return kFarthest * gap; }
   };
 

@@ -4,7 +4,7 @@
 
 namespace portwave {
 
-/// What the passivity guard asks of a ledger, island by island, once a step is tallied.
+/// The interface of a ledger to the passivity guard, island by island, once a step is tallied.
 class GuardedAccounts {
  public:
   /// Whether the step takes more from the tank than is in it, beyond rounding; or has waves that no energy
@@ -12,16 +12,16 @@ class GuardedAccounts {
   virtual bool overdraws(int island, const CommittedStep& step) const = 0;
   /// Whether the waves of the step are so large that rounding them may create 1e-10 of `energies`.
   virtual bool is_too_loud(int island, const CommittedStep& step) const = 0;
-  /// What there is to pay with: stored and in the tank at the start, supplied since, and what the sources
-  /// of the island send by themselves [J].
+  /// Energy available: stored and in the tank at the start, supplied since, and emitted by the sources of the
+  /// island [J].
   virtual double energies(int island) const = 0;
   /// Whether the account takes a deficit that a met tolerance explains: where H does not exceed H₀ + T₀ +
   /// supply by it, or all such deficits are not more than 1 % of `energies`.
   virtual bool takes(int island, double deficit_J, const CommittedStep& step) const = 0;
-  /// Called once a step is tallied, before `overdraws` is asked of its islands: what only other processes
-  /// know is found out for all of them together.
+  /// Called once a step is tallied, before `overdraws` is called for its islands: fetches data known only to
+  /// other processes for all of them together.
   virtual void prepare(const CommittedStep& /*step*/) const {}
-  /// |H| before the step, and what is supplied or taken in it [J].
+  /// |H| before the step, and the energy supplied or taken in it [J].
   virtual double stored(int island) const = 0;
   virtual double supplied(int island) const = 0;
   /// T before the step [J].

@@ -22,11 +22,12 @@ struct StepLedger {
   /// of GuardUse::withheld_J.
   double alpha = 1.0;
   double withheld_J = 0.0;
-  /// What islands within their tolerance took beyond their tanks. The guard does not change such steps.
+  /// Energy that islands within their tolerance took beyond their tanks. The guard does not change such
+  /// steps.
   double tolerated_J = 0.0;
 };
 
-/// What a part did with energy in the last step [J]. Up to rounding
+/// The energy balance of a part in the last step [J]. Up to rounding
 ///   changed = supplied + through_ports − dissipated.
 struct PartEnergies {
   double changed_J = 0.0;
@@ -35,22 +36,21 @@ struct PartEnergies {
   double dissipated_J = 0.0;
 };
 
-/// Where the stored energy of an island exceeded what was there and what was supplied, by more than
-/// rounding.
+/// Excess of an island's stored energy over the initial and supplied energy, by more than rounding.
 struct EnergyGrowth {
   int island = 0;
-  std::int64_t step = 0;  ///< after which it was largest
+  std::int64_t step = 0;  ///< the step after which it was largest
   double beyond_J = 0.0;  ///< H − (H₀ + T₀ + supply)
   double ratio = 0.0;     ///< (H − supply)/(H₀ + T₀); infinite when the denominator is 0
 };
 
-/// What the passivity guard did to an island in a step.
+/// An action of the passivity guard on an island in a step.
 struct GuardUse {
   int island;
-  double alpha;       ///< 1 − |a − â|/|â|, a being what was committed in place of â
-  double withheld_J;  ///< by how much ½(|b|² − |a|²) was raised: energy that had no source
+  double alpha;       ///< 1 − |a − â|/|â|, a being committed in place of â
+  double withheld_J;  ///< increase of ½(|b|² − |a|²): energy that had no source
   bool is_miss;       ///< more than kHarmlessChange, or more than kHarmlessEnergy of what is stored
-  /// A step that is changed by more has missed its solution, and is told.
+  /// A step that is changed by more has missed its solution, and is reported.
   static constexpr double kHarmlessChange = 1e-3, kHarmlessEnergy = 1e-2;
 };
 
@@ -64,7 +64,7 @@ struct ToleratedDeficit {
   double energy_J;
 };
 
-/// What the passivity guard did in a run.
+/// The actions of the passivity guard in a run.
 struct GuardStatistics {
   std::int64_t steps = 0;   ///< in which it acted on some island
   std::int64_t uses = 0;    ///< steps counted once per island it acted on
@@ -75,7 +75,7 @@ struct GuardStatistics {
   std::int64_t worst_step = -1;   ///< of these, the one with the smallest alpha
   int worst_island = -1;
 
-  /// One use, in step number `step`. Steps, trials and what was withheld are counted elsewhere.
+  /// One use, in step number `step`. Steps, trials and withheld energy are counted elsewhere.
   void take(const GuardUse& use, std::int64_t step) {
     ++uses;
     if (use.is_miss) {
@@ -105,13 +105,12 @@ struct EnergyTotals {
   double initial_tank_J = 0.0;
   double tank_J = 0.0;
   double given_up_J = 0.0;  ///< by tanks at their cap
-  /// What steps within their tolerance took beyond their tanks: H + T ≤ H₀ + T₀ + supply + this.
+  /// Energy that steps within their tolerance took beyond their tanks: H + T ≤ H₀ + T₀ + supply + this.
   double tolerated_J = 0.0;
-  /// What has gone into parts that do not know their energy since the start, in final_J; negative:
-  /// they have given more than they took.
+  /// Net energy received since the start by parts that do not know their energy, in final_J; negative: they
+  /// have given more than they took.
   double metered_J = 0.0;
-  /// What rounding may have left in the accounts of the islands so far, a bound; both laws are
-  /// judged up to it.
+  /// Bound on the rounding left in the accounts of the islands so far; both laws are judged up to it.
   double rounding_J = 0.0;
   /// max over n of (Hⁿ + Σ max(Tⁿ, 0) − supplyⁿ)/(H₀ + T₀); NaN when the denominator is 0.
   double max_energy_ratio = 0.0;

@@ -15,14 +15,14 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Tolerance of a part's passivity residual: 1e-12 of the terms that it is the difference of.
+/// Tolerance of a part's passivity residual: 1e-12 of the terms whose difference it is.
 /// `magnitude_J` is the sum of their sizes: the stored energy before and after the step, ½|a|²,
 /// ½|b|² and the external supply. See
 /// docs/decisions/0010-passivity-tolerance.md.
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
 /// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a
-/// fixed seed and the step number: of what the update rule asks of parts
+/// fixed seed and the step number: margins of the condition that the update rule imposes on parts
 /// (UpdateRule::part_condition). Needs a frozen record; leaves it so. Parts whose steps do not
 /// repeat are left out.
 class MarginSampler {
@@ -47,10 +47,9 @@ class MarginSampler {
   AlignedVector alpha_, beta_, s_alpha_, s_beta_;
 };
 
-/// Finds the fixed point u† = P S(u†) of the frozen macro-step to round-off: the plain iteration
-/// first, and where that is slow Newton with the sparse matrix I − P D, D being S linearised part
-/// by part (exact for linear parts, central differences else). For certificates and tests: it
-/// allocates.
+/// Finds the fixed point u† = P S(u†) of the frozen macro-step to round-off: first by the plain iteration
+/// and, if that is slow, by Newton with the sparse matrix I − P D, D being S linearised part by part (exact
+/// for linear parts, central differences else). For certificates and tests: it allocates.
 class FixedPointSolver {
  public:
   FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
@@ -71,9 +70,9 @@ class FixedPointSolver {
 /// The parts whose steps do not repeat.
 std::vector<int> unrepeatable_parts(const WaveDiscretisation& waves);
 
-/// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
-/// margins, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states
-/// and waves as they are.
+/// The checks of Certify::full in every macro-step, kept apart from the stepping itself: sampled
+/// margins, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states and waves as they
+/// are.
 class StepCertifier {
  public:
   StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update);

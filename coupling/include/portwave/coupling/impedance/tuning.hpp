@@ -19,16 +19,15 @@ namespace PORTWAVE_EXPORT portwave {
 
 /// The response of a part's scalar ports over one step, linearised at a state: ȳ = M ū + const, u
 /// and y being the inputs and outputs of the ports by their causality, all other inputs held. Exact
-/// for linear parts; of others it is the response to a small step, x⁺ ≈ x, a structure that depends
-/// on the state being held at x. `x` null: the part's default state. One LU of the implicit step,
-/// dense up to 64 states. Throws ConfigError when the implicit step is singular.
+/// for linear parts; for others the response to a small step, x⁺ ≈ x, with a state-dependent structure
+/// held at x. `x` null: the part's default state. One LU of the implicit step, dense up to 64 states. Throws
+/// ConfigError when the implicit step is singular.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x = nullptr);
 
-/// The same of a component that shows no equations, starting at `x`, by steps of its own: from the
-/// matrix of its port map where it is linear, else by central differences of some steps from the
-/// frozen state, each taken back. The impedances at which that is done are moved to where the ports
-/// answer best. Empty where the component is neither linear nor can be linearised, or a step fails,
-/// or there is no response.
+/// The same for a component that shows no equations, starting at `x`, by steps of its own: from the
+/// matrix of its port map if it is linear, else by central differences of some steps from the frozen state,
+/// each taken back. The impedances used are moved to where the ports answer best. Empty if the component is
+/// neither linear nor can be linearised, if a step fails, or if there is no response.
 /// Cost     some tens of port solves for each scalar port, in a batch of its own.
 std::optional<Eigen::MatrixXd> probed_response(const Component& component, double step_s,
                                                const double* x);
@@ -55,21 +54,21 @@ class PortResponses {
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
-  /// Empty, or why a part has no response: nothing can be tuned or predicted then.
+  /// Empty, or why a part has no response: tuning and prediction are then impossible.
   const std::string& problem() const { return problem_; }
   /// Not a number where there is none.
   const Eigen::MatrixXd& of(int part) const;
-  /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms
-  /// that it is the sum of. Where a step is long against all motions of a lossless part they
-  /// cancel, and step maps for an impedance matched to what is left would be too ill-conditioned to
-  /// be passive. Nor less than a thousandth of the usual response, that at the typical state, where
-  /// the way a port acts depends on the state (G does): a stretched arm does not move lengthwise, and
-  /// a port matched to that would ask for forces beyond all measure.
+  /// The value to which a port is matched: its own response M_jj, but at least a thousandth of the terms
+  /// of which it is the sum. If a step is long against all motions of a lossless part the terms cancel, and
+  /// step maps for an impedance matched to the remainder would be too ill-conditioned to be passive. It is
+  /// also at least a thousandth of the usual response, that at the typical state, where the action of a port
+  /// depends on the state (G does): a stretched arm does not move lengthwise, and a port matched to that
+  /// would ask for forces beyond all measure.
   double matched(int part, Eigen::Index port) const;
   /// The sum of the magnitudes of the terms of M_jj.
   double terms(int part, Eigen::Index port) const;
-  /// Linearises the nonlinear parts again, but for opaque ones, whose response is that at the
-  /// start; `state_of` gives the state of a part in signature order.
+  /// Linearises the nonlinear parts again, except opaque ones, whose response stays that at the start;
+  /// `state_of` gives the state of a part in signature order.
   void linearise(const std::function<std::span<const double>(int part)>& state_of);
   /// Whether `linearise` can change anything.
   bool depends_on_state() const { return !nonlinear_.empty(); }
@@ -102,8 +101,8 @@ struct TunedImpedance {
 ///   matched  ports without a positive finite match take the impedance that they see on the other side
 ///            of their junction, or 1;
 ///   fne      each part's matched values times its own largest factor with sym(M̂) ⪰ FᵀF (Fû the flows),
-///            which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. Where some inputs take no power but move flows
-///            there is none: `problem` names the part;
+///            which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. There is none if some inputs take no power but
+///            move flows: `problem` names the part;
 ///   leaf     both ports of a two-port junction take the match of the side with the smaller
 ///            Σ_l |M_jl|²/(M_jj M_ll), l ≠ j, as it is seen across the junction; ties go to the linear
 ///            part, then to the lower port. Ports of larger junctions take their match. The stages of a
@@ -121,19 +120,17 @@ TunedImpedance tune_impedance(const PortResponses& responses,
                               std::span<const ImpedanceKind> by_island);
 
 /// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, twice: from u = 0 with b⁰ fixed and
-/// irregular, and with another b⁰ from the waves that two steps before have left. The worse one
-/// counts, and of a system its worst island. The residual is that of the stopping test, |P b̂ −
-/// u|/max(|u|, |b̂|). b⁰ holds what the parts can emit: modes of PD that no motion of the parts
+/// irregular, and with another b⁰ from the waves that two previous steps have left. The worse run
+/// counts, and the worst island of a system. The residual is that of the stopping test, |P b̂ −
+/// u|/max(|u|, |b̂|). b⁰ holds waves that the parts can emit: modes of PD that no motion of the parts
 /// excites do not count (two free ends on one rigid body have one of eigenvalue −1, at any
-/// impedances), nor do waves that are not unique. `acceleration`: with Anderson acceleration from
-/// so many earlier evaluations. `update` is run as it is; without a rule it is the interface
-/// equation.
+/// impedances), nor do waves that are not unique. `acceleration`: number of earlier evaluations that Anderson
+/// acceleration uses. `update` is run as it is; without a rule it is the interface equation.
 /// Cost: two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. The interface
 /// equation factorises I − PD of each island; it has no rate where that would take more than 1 GiB.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            const InnerUpdate& update, int limit = 100, int acceleration = 0);
-/// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean
-/// nothing.
+/// The same by island. `wanted`, if not empty: the islands to predict; the rates of others are meaningless.
 std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          std::span<const double> impedance,
                                          const InnerUpdate& update, int limit = 100,
@@ -151,26 +148,26 @@ inline PredictedRate predict_rate(const PortResponses& responses, std::span<cons
                       acceleration);
 }
 
-/// A limit that keeps the prediction for a system of that size short: about a second for all that
-/// `choose_method` looks at.
+/// A limit that keeps the prediction for a system of that size short: about a second for all candidates of
+/// `choose_method`.
 int prediction_limit(const System& system);
 
-/// Resolves the automatic choices of `method`; what is not automatic stays as it is, except that
-/// `impedance` is by port afterwards.
+/// Resolves the automatic choices of `method`; other choices stay as they are, except that `impedance` is
+/// by port afterwards.
 ///
-/// WaveUpdate::automatic takes for each island what is predicted to cost least of
+/// WaveUpdate::automatic takes for each island the cheapest by prediction of
 ///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
 ///               most 3 (8 with a nonlinear part: there the prediction is no promise);
 ///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
 ///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB. With
 ///               stages and a nonlinear part, whose batch says what an evaluation costs: where it is
 ///               less work than the plain evaluations, if these are at most 20.
-/// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on
-/// acceleration beyond 8 evaluations, for all islands that do not take the interface equation; if
-/// nothing converges within the limit, θ = ½ with the first rule. Of equals the clearly smaller
-/// contraction wins, then the order matched, leaf, adapted, fne. A rule that makes the step map of
-/// a part of an island worse conditioned than 1e4 is taken there only if nothing else converges.
-/// Where a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
+/// The remaining islands, which do not take the interface equation, together decide on θ = 1, θ = ½ or
+/// Douglas–Rachford (λ = 1), and on acceleration beyond 8 evaluations; if nothing converges within the limit,
+/// θ = ½ with the first rule. Among equals the clearly smaller contraction wins, then the order matched,
+/// leaf, adapted, fne. A rule that makes the step map of a part of an island worse conditioned than 1e4 is
+/// taken there only if nothing else converges.
+/// If a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
 /// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports.
 /// Errors: ConfigError ("/method/impedance") when a rule that was asked for by name has no
 /// solution, given impedances are not finite and > 0, or a part has no response

@@ -8,7 +8,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What is iterated over whole windows.
+/// Iterations over whole windows.
 enum class IterationKind {
   lions_mercier,  ///< monotone in a weighted norm
   jacobi,         ///< every part with the others' last waveforms; may diverge
@@ -38,15 +38,14 @@ std::string_view to_string(IterationMetric metric);
 /// Macro-steps of a window, and fast steps of `impulse`, at most.
 inline constexpr int kMostSubsteps = 1'000'000;
 
-/// Coupling by dynamic iteration: each part is solved over a window of steps with the waveforms of
-/// the others, and that is repeated. All parts are linear. DynamicIterationMethod steps it; the
-/// table in coupling/src/method/dynamic_iteration.cpp lists the options as scenario files have
-/// them.
+/// Coupling by dynamic iteration: each part is solved repeatedly over a window of steps with the waveforms of
+/// the others. All parts are linear. DynamicIterationMethod steps it; the table in
+/// coupling/src/method/dynamic_iteration.cpp lists the options under their scenario-file names.
 struct DynamicIteration {
   IterationKind kind = IterationKind::lions_mercier;
   int iterations = 20;  ///< budget of each window, ≥ 0
   /// Stop a window when Δ·max(1, ρ/(1−ρ)) ≤ tolerance · ‖zᵏ⁺¹‖, where Δ = ‖zᵏ⁺¹ − zᵏ‖ and ρ is the
-  /// ratio of two of them in turn; 0: always use the budget.
+  /// ratio of two successive Δ; 0: always use the budget.
   double tolerance = 0.0;
   /// Macro-steps per window, ≥ 1. A run that ends within a window has computed all of it.
   int window_steps = 1;
@@ -58,8 +57,8 @@ struct DynamicIteration {
       {};              ///< ω ≥ μ [1/s]; the smallest for which the norm falls if empty
   double alpha = 0.5;  ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
   IterationMetric metric = IterationMetric::automatic;
-  /// Jacobi, Gauss–Seidel: give up when the waveforms change by more than this times their size at
-  /// the start: what cancels later is then lost to round-off. Infinite: only at overflow.
+  /// Jacobi, Gauss–Seidel: give up when the waveforms change by more than this times their size at the
+  /// start: later cancellation then loses all digits. Infinite: only at overflow.
   double divergence_limit = 1.0 / std::numeric_limits<double>::epsilon();
 };
 

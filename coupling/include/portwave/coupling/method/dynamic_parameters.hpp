@@ -5,8 +5,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What is known of a Lions–Mercier iteration before its first iteration. K = (1−α)R + μEQ⁻¹ − J_o;
-/// in the energy metric all of it is that of the system transformed to Q = I.
+/// Properties of a Lions–Mercier iteration known before its first iteration. K = (1−α)R + μEQ⁻¹ − J_o;
+/// in the energy metric all of them are those of the system transformed to Q = I.
 struct LionsMercierBounds {
   double norm_K = 0.0;          ///< ‖K‖
   double norm_inverse = 0.0;    ///< ‖(K + J_o)⁻¹‖; infinite where K + J_o is singular

@@ -22,7 +22,7 @@ class MethodKind {
   // NOLINTEND(google-explicit-constructor)
 
   constexpr bool couples_by_waves() const { return is<WaveUpdate>(); }
-  /// Of one of the families: is<SplittingKind>().
+  /// Whether the kind is of a family: is<SplittingKind>().
   template <typename Kind>
   constexpr bool is() const {
     return std::holds_alternative<Kind>(kind_);
@@ -42,7 +42,7 @@ class MethodKind {
 /// The word of scenario files.
 std::string_view to_string(MethodKind kind);
 
-/// How parts are coupled, with the options of that: by waves, by splitting or by dynamic iteration.
+/// The coupling of parts, with its options: by waves, by splitting or by dynamic iteration.
 /// A family converts to it: `CouplingMethod method = Splitting{.kind = SplittingKind::impulse};`
 /// The default is `automatic`, which chooses; `WaveCoupling{}` is plain Douglas–Rachford.
 class CouplingMethod {
@@ -62,7 +62,7 @@ class CouplingMethod {
   static CouplingMethod automatic_with_stages(int stages) {
     return WaveCoupling::automatic_with_stages(stages);
   }
-  /// What a scenario file means that gives the kind alone.
+  /// The method of a scenario file that gives the kind alone.
   static CouplingMethod of_kind(MethodKind kind);
   /// The same options with another kind of the family; the defaults of another family's.
   CouplingMethod with_kind(MethodKind kind) const;
@@ -72,12 +72,12 @@ class CouplingMethod {
   }
   bool couples_by_waves() const { return is<WaveCoupling>(); }
 
-  /// Of one of the families: is<Splitting>().
+  /// Whether the method is of a family: is<Splitting>().
   template <typename Family>
   bool is() const {
     return std::holds_alternative<Family>(options_);
   }
-  /// The options of a family; null when the method is of another.
+  /// The options of a family; null when the method is of another one.
   template <typename Family>
   Family* as() {
     return std::get_if<Family>(&options_);
@@ -87,7 +87,7 @@ class CouplingMethod {
     return std::get_if<Family>(&options_);
   }
 
-  /// The options of the family that the method is of.
+  /// The options of the method's family.
   /// Errors   ConfigError ("/method/kind") when it is of another family.
   WaveCoupling& waves() { return of<WaveCoupling>(); }
   const WaveCoupling& waves() const { return of<WaveCoupling>(); }
@@ -115,12 +115,12 @@ class CouplingMethod {
   std::variant<WaveCoupling, Splitting, DynamicIteration> options_;
 };
 
-/// What to call it: the word for its kind, or the name of its own update rule.
+/// Its name: the word for its kind, or the name of its own update rule.
 std::string_view name_of(const CouplingMethod& method);
 
-/// The budget of an inner iteration, or of each window; 0 for what does not iterate.
+/// The budget of an inner iteration, or of each window; 0 for methods that do not iterate.
 int iterations_of(const CouplingMethod& method);
-/// No effect on what does not iterate.
+/// No effect on methods that do not iterate.
 void set_iterations(CouplingMethod& method, int iterations);
 /// True when an iteration may end before its budget does.
 bool has_tolerance(const CouplingMethod& method);

@@ -9,28 +9,28 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What the linearised iteration promises.
+/// Predicted rate of the linearised iteration.
 struct PredictedRate {
   double contraction = 0.0;  ///< mean factor of the residual per evaluation, until it stopped
   int evaluations = 0;       ///< to reduce the residual by 1e-10; the limit if it is not reached
   bool converges = false;    ///< it is reached within the limit
-  /// Entries of the factors of I − PD: what a solve costs. WaveUpdate::interface only.
+  /// Entries of the factors of I − PD: the cost of a solve. WaveUpdate::interface only.
   std::size_t factor_entries = 0;
 };
 
-/// One combination that `choose_method` looked at.
+/// One combination that `choose_method` examined.
 struct MethodCandidate {
   WaveUpdate kind;
   double relaxation;
   ImpedanceKind impedance;
   PredictedRate rate;
   int acceleration = 0;
-  /// What a step's inner iteration costs by it, in plain evaluations of S: solves, measuring and
-  /// acceleration included; of the islands that were looked at.
+  /// Cost of a step's inner iteration, in plain evaluations of S, including solves, measuring and
+  /// acceleration; of the islands that were examined.
   double cost = 0.0;
 };
 
-/// What `WaveUpdate::automatic` and `ImpedanceKind::automatic` come to.
+/// The result of `WaveUpdate::automatic` and `ImpedanceKind::automatic`.
 struct MethodChoice {
   /// Wave coupling with kind, relaxation, impedance_kind, impedance by port and acceleration.
   CouplingMethod method;

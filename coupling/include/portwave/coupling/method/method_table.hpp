@@ -51,7 +51,7 @@ using OptionValue =
     std::variant<SpecialOption, OptionField<int>, OptionField<double>, OptionField<bool>,
                  OptionField<std::optional<double>>, OptionChoice, OptionGroup>;
 
-/// A range that follows from other options, and what to add where it is told.
+/// A range that follows from other options, and a text to add to its description.
 struct DependentRange {
   NumberRange range;
   std::string remark;
@@ -68,12 +68,12 @@ struct OptionRefusal {
 struct OptionInfo {
   std::string_view key;  ///< with its unit, e.g. "energy_tolerance_J"
   OptionValue value = {};
-  /// Of numbers, which are finite, and of integers, with both ends included.
+  /// Range of numbers, which are finite, and of integers, with both ends included.
   NumberRange range = {};
   /// A number that may be infinite too. In files the word stands for it.
   bool may_be_infinite = false;
-  /// What a file may say in place of a number: for std::optional that there is none, for a number
-  /// that may be infinite that it is, for an integer 0.
+  /// The word that a file may give in place of a number: for std::optional it means none, for a number that
+  /// may be infinite it means infinity, for an integer 0.
   std::string_view word = "";
   std::string_view unit = "";
   std::string_view summary = "";  ///< one line
@@ -82,10 +82,10 @@ struct OptionInfo {
   bool required = false;              ///< in files, unless the kind is one of these:
   std::vector<MethodKind> optional_for = {};
   std::vector<OptionRefusal> refused = {};
-  /// Where the range follows from other options, in place of `range`, which is the widest. Nothing
-  /// where any number will do.
+  /// A range that follows from other options, in place of `range`, which is the widest. Empty if any number
+  /// is valid.
   std::optional<DependentRange> (*range_of)(const CouplingMethod&) = nullptr;
-  /// What to check beyond the range, whatever the kind.
+  /// Checks beyond the range, whatever the kind.
   void (*check)(const CouplingMethod&, Issues&) = nullptr;
 
   bool is_for(MethodKind kind) const;
@@ -125,9 +125,9 @@ std::optional<MethodKind> find_method_kind(std::string_view name);
 /// The names of all kinds, in the order of the documentation.
 const std::vector<std::string>& method_names();
 
-/// Every rule that needs no system: values by themselves, and what does not go together. Pointers
-/// are those of scenario files ("/method/relaxation"), in the order of the family's table. What the
-/// kind makes no use of is not judged.
+/// Every rule that needs no system: single values, and combinations that are invalid. Pointers are those of
+/// scenario files ("/method/relaxation"), in the order of the family's table. Options that the kind does not
+/// use are not judged.
 Issues check_method(const CouplingMethod& method);
 
 /// The place of a member of a family, or of a member of a member:

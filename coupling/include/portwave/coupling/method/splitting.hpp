@@ -31,8 +31,8 @@ std::string_view to_string(CouplingFlow flow);
 struct Splitting {
   SplittingKind kind = SplittingKind::strang;
   CouplingFlow coupling_flow = CouplingFlow::automatic;
-  /// Take local flows apart once more: half the dissipation, the conservative part, half the
-  /// dissipation. Not with `impulse`.
+  /// Also split local flows: half the dissipation, the conservative part, half the dissipation. Not with
+  /// `impulse`.
   bool split_dissipation = false;
   int factor = 10;                     ///< impulse: fast steps m ≥ 1 per macro-step
   std::vector<std::string> fast = {};  ///< impulse: names of the fast parts; the others are slow

@@ -22,7 +22,7 @@ struct RelaxationRange {
   }
 };
 
-/// What every frozen part map S_i has to be for the guarantees of a rule to hold.
+/// The condition on every frozen part map S_i under which the guarantees of a rule hold.
 enum class PartCondition {
   nonexpansive,         ///< |α − β|² − |Sα − Sβ|² ≥ 0
   firmly_nonexpansive,  ///< ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² ≥ 0
@@ -39,16 +39,16 @@ struct JunctionPass {
   double factor = 1.0;  ///< c
 };
 
-/// An update as the loops over junctions take it: one pass, or two, the second one with the gap
-/// that the first one has left.
+/// An update for the loops over junctions: one pass, or two, the second one with the gap that the first
+/// one has left.
 struct JunctionPasses {
   JunctionPass first;
   std::optional<JunctionPass> second = {};
 };
 
-/// How an inner iterate u becomes the next one, given b̂ = S(u), junction by junction. All there is
-/// to know about a rule stands in its one object; everything else, executors, certificates,
-/// predicted rates and checks of options, asks that object.
+/// How an inner iterate u becomes the next one, given b̂ = S(u), junction by junction. One object holds
+/// everything about a rule; executors, certificates, predicted rates and checks of options all ask that
+/// object.
 ///
 /// A new rule is a class derived from this one, in a file of its own. Its update leaves exactly
 /// those u as they are for which u = P S(u). It needs no other file to run: see
@@ -71,8 +71,8 @@ class UpdateRule {
   /// c ≥ 0 of its Fejér decrease |uᵏ⁺¹ − u†|² ≤ |uᵏ − u†|² − c|uᵏ⁺¹ − uᵏ|².
   virtual double fejer_gain(double relaxation) const = 0;
 
-  /// u ← the next iterate. Asked once, where a rule gets its relaxation; the loops over junctions
-  /// then know no rules.
+  /// u ← the next iterate. Called once, when a rule receives its relaxation; the loops over junctions then
+  /// know no rules.
   virtual JunctionPasses passes(double relaxation) const = 0;
 };
 
@@ -84,7 +84,7 @@ const UpdateRule& peaceman_rachford();
 /// The rules that scenario files name.
 std::span<const UpdateRule* const> update_rules();
 
-/// A rule with its relaxation: what an inner iteration needs.
+/// A rule with its relaxation, as an inner iteration needs it.
 class InnerUpdate {
  public:
   /// No rule. No update is to be made with it.

@@ -24,7 +24,7 @@ enum class WaveUpdate {
 
 std::string_view to_string(WaveUpdate kind);
 
-/// Where the impedances come from. All but `given` are computed from the parts' one-step responses
+/// Source of the impedances. All but `given` are computed from the parts' one-step responses
 /// at the given step size, linearised at the frozen state (see tuning.hpp).
 enum class ImpedanceKind {
   given,      ///< WaveCoupling::impedance
@@ -49,26 +49,26 @@ struct TankOptions {
   double cap_J = std::numeric_limits<double>::infinity();  ///< what exceeds it is given up; ≥ 0
 };
 
-/// Where the inner iteration of a step starts. It changes nothing of what it converges to.
+/// Start of the inner iteration of a step. It does not change the limit.
 enum class InnerStart {
   last,          ///< u⁰ = P bⁿ
-  extrapolated,  ///< u⁰ of effort and flow as they go on from the last step, or steps
+  extrapolated,  ///< u⁰ of effort and flow continued from the last step, or steps
 };
 
 std::string_view to_string(InnerStart start);
 
-/// How a rank gets the waves of others. Within one process they are never late.
+/// How a rank receives the waves of others. Within one process they are never late.
 enum class ExchangeKind {
   synchronous,   ///< an evaluation waits for the waves of the one before it
-  asynchronous,  ///< experimental: it takes the newest waves that have come (docs/guides/cluster.md)
+  asynchronous,  ///< experimental: it takes the newest waves that have arrived (docs/guides/cluster.md)
 };
 
 std::string_view to_string(ExchangeKind kind);
 
 struct ExchangeOptions {
   ExchangeKind kind = ExchangeKind::synchronous;
-  /// Of the asynchronous one: by how many evaluations waves may be older than synchronous ones
-  /// are, 1 to kMostDelay. The waves that the last step committed count as those before the first.
+  /// Asynchronous only: number of evaluations by which waves may be older than synchronous ones, 1 to
+  /// kMostDelay. The waves that the last step committed count as those before the first.
   int max_delay = 1;
 
   static constexpr int kMostDelay = 64;
@@ -76,7 +76,7 @@ struct ExchangeOptions {
 };
 
 inline constexpr int kMaxAcceleration = 10;
-/// What WaveCoupling::retune_factor may be.
+/// Allowed range of WaveCoupling::retune_factor.
 inline constexpr std::string_view kRetuneFactorRange = "0 or a number > 1";
 
 /// Coupling by waves, with an inner iteration in every step. The table in
@@ -88,11 +88,11 @@ struct WaveCoupling {
   const UpdateRule* own_rule = nullptr;
   /// Budget K ≥ 0: evaluations of S before the commit.
   int iterations = 20;
-  /// Gauss stages of a step, 1 to kMostStages: its order is twice that. 0: as many as suit the
-  /// tolerance of steps that choose their size, and 1 where a part can have no more. Above 1 every port has a
-  /// wave and an impedance per stage: those that are given by scalar port hold at all stages; those
-  /// that are computed are listed part by part, for each part stage by stage, and may be given so.
-  /// Not for opaque parts, nor where an external input acts on a hidden constraint (index 2).
+  /// Gauss stages of a step, 1 to kMostStages: its order is twice that. 0: as many as suit the tolerance of
+  /// steps that choose their size, and 1 if a part allows no more. Above 1 every port has a wave and an
+  /// impedance per stage: given ones by scalar port hold at all stages; computed ones are listed part by
+  /// part, for each part stage by stage, and may be given so. Not for opaque parts, nor where an external
+  /// input acts on a hidden constraint (index 2).
   int stages = 1;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
   /// rule says. `automatic` chooses its own.
@@ -107,21 +107,21 @@ struct WaveCoupling {
   bool tolerance_per_part = false;
   /// `automatic` is the only one for WaveUpdate::automatic.
   ImpedanceKind impedance_kind = ImpedanceKind::given;
-  /// Of ImpedanceKind::given: one impedance γ > 0 per scalar port of the system, or a single one
+  /// ImpedanceKind::given only: one impedance γ > 0 per scalar port of the system, or a single one
   /// for all.
   std::vector<double> impedance = {1.0};
-  /// Tuned impedances follow the state of nonlinear parts: they are set anew between two steps when
+  /// Tuned impedances follow the state of nonlinear parts: they are set again between two steps when
   /// one of them is off by more than this factor > 1; 0: never.
   double retune_factor = 2.0;
   /// Memory of Anderson acceleration, 0 (none) to kMaxAcceleration earlier evaluations. `automatic`
   /// chooses its own; `interface` makes no use of it.
   int acceleration = 0;
-  /// What `automatic` has chosen beside the kind: islands that take the interface update instead…
+  /// A choice of `automatic` beside the kind: islands that take the interface update instead…
   std::vector<int> interface_islands = {};
   /// …and the evaluations after which any other island that has not met its tolerance takes it for
   /// the rest of the step; 0: never.
   int rescue_after = 0;
-  /// Not with a budget of 0, which commits what it starts from.
+  /// Not with a budget of 0, which commits its start.
   InnerStart start = InnerStart::last;
   /// Asynchronous: needs a fixed budget, and results depend on timing where there are several ranks.
   ExchangeOptions exchange = {};
@@ -131,13 +131,13 @@ struct WaveCoupling {
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
 
-  /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.
+  /// Everything `automatic`, to this residual, with a budget that leaves room for hard problems.
   static WaveCoupling automatic(double to_tolerance = 1e-10);
-  /// What a scenario file means by the kind "auto" with this number of stages, 0 to kMostStages: the
-  /// error of a step falls by some powers of ten with each stage, and the tolerance with it, so that
-  /// the coupling stays below the error of the step.
+  /// The method of a scenario file with kind "auto" and this number of stages, 0 to kMostStages: the error of
+  /// a step falls by some powers of ten with each stage, and the tolerance with it, so that the error of the
+  /// coupling stays below that of the step.
   static WaveCoupling automatic_with_stages(int stages);
-  /// What a scenario file means that gives the kind alone: `automatic` and `interface` compute
+  /// The method of a scenario file that gives the kind alone: `automatic` and `interface` compute
   /// their impedances and iterate to the tolerance of automatic().
   static WaveCoupling of_kind(WaveUpdate kind);
 };

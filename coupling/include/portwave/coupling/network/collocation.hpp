@@ -22,11 +22,11 @@ struct Tableau {
   /// Σⱼ (A⁻¹)ᵢⱼ
 };
 
-/// Of an integrator; `automatic` counts as midpoint.
+/// The method of an integrator; `automatic` counts as midpoint.
 Tableau tableau(Integrator integrator);
 
 /// The whole condensed system by one Runge–Kutta method, monolithically: one sparse LU of all
-/// stages. The reference for what dynamic iteration converges to.
+/// stages. The reference for the limit of dynamic iteration.
 /// Errors: ConfigError: step ≤ 0, a singular implicit step, a singular E with a method that is not
 /// stiffly accurate, a tableau that lacks coefficients.
 class CollocationReference {
@@ -45,7 +45,7 @@ class CollocationReference {
   /// Starts over from this state, at time 0.
   void reset(std::span<const double> x);
   double storage() const;  ///< H [J]
-  /// Of the last step [J]: h Σ bᵢ uᵢᵀBᵀzᵢ and h Σ bᵢ zᵢᵀRzᵢ.
+  /// Energies of the last step [J]: h Σ bᵢ uᵢᵀBᵀzᵢ and h Σ bᵢ zᵢᵀRzᵢ.
   double supplied() const;
   double dissipated() const;
   /// Multiplications and additions of one step, as pairs, of the sparse solve.

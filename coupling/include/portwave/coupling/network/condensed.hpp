@@ -10,7 +10,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A part of a condensed system:  d/dt(Eᵢxᵢ) = (Jᵢ − Rᵢ)Qᵢxᵢ + Bᵢu + what the others send it.
+/// A part of a condensed system:  d/dt(Eᵢxᵢ) = (Jᵢ − Rᵢ)Qᵢxᵢ + Bᵢu + inputs from the others.
 struct CondensedBlock {
   int part = -1;   ///< its number in the System
   int first = 0;   ///< offset of its first state in the state of the whole
@@ -58,7 +58,7 @@ class CondensedSystem {
  public:
   /// `start_s`: when its runs begin.
   explicit CondensedSystem(const System& system, double start_s = 0.0);
-  /// It keeps the system's address: a temporary would be gone.
+  /// Keeps the system's address, so that a temporary is not allowed.
   explicit CondensedSystem(const System&& system, double start_s = 0.0) = delete;
 
   const System& system() const { return *system_; }
@@ -75,7 +75,7 @@ class CondensedSystem {
   int block_of_part(int part) const { return block_of_part_[static_cast<std::size_t>(part)]; }
   bool has_descriptor() const;
   bool has_active() const;
-  /// What kind of differential-algebraic system the whole is; index 0 for ordinary ones.
+  /// The kind of differential-algebraic system of the whole; index 0 for ordinary ones.
   const DescriptorAnalysis& analysis() const { return analysis_; }
 
   /// The matrices of the whole, n×n (B: n × inputs).
@@ -86,9 +86,9 @@ class CondensedSystem {
   SparseMatrix Q() const;
   SparseMatrix B() const;
 
-  /// The initial states of the parts. Where the system is a descriptor system, the algebraic
-  /// components are computed from the others and u at the start.
-  /// Where inputs act on hidden constraints (index 2), u′ there is a forward difference over 1e-8 s.
+  /// The initial states of the parts. In a descriptor system, the algebraic components are computed from the
+  /// others and u at the start. If inputs act on hidden constraints (index 2), u′ there is a forward
+  /// difference over 1e-8 s.
   /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations;
   /// when an input throws or is not finite.
   Eigen::VectorXd initial_state() const;
@@ -119,7 +119,7 @@ class CondensedSystem {
   void refuse_shared_dampers() const;
   void drive(CondensedBlock& block) const;
   void analyse();
-  /// Of the terms of its entries, for magnitudes.
+  /// Sums of the absolute terms of its entries, for magnitudes.
   SparseMatrix J_coupling(bool magnitudes) const;
   SparseMatrix block_diagonal(SparseMatrix CondensedBlock::*member) const;
 

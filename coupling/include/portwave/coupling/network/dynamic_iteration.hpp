@@ -15,7 +15,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// How an iteration went.
+/// The course of an iteration.
 struct WaveformChange {
   double change =
       0.0;  ///< weighted norm of zᵏ⁺¹ − zᵏ; of the coupling waveforms for Jacobi and the like
@@ -77,7 +77,7 @@ class WaveformIteration {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Bounds, ranks and the monotonicity condition, without anything being solved.
+/// Bounds, ranks and the monotonicity condition, without solving anything.
 /// `integrator` and `metric` not automatic; lambda ≤ 0: λ*.
 LionsMercierBounds lions_mercier_bounds(const CondensedSystem& system, double step_s, double lambda,
                                         double mu, double omega, double alpha,
@@ -110,8 +110,8 @@ class DynamicIterationMethod final : public NetworkMethod {
   const DynamicParameters& parameters() const;
   /// Weighted norms of zᵏ⁺¹ − zᵏ in the present window, one per iteration made.
   std::span<const double> history() const;
-  /// The largest ratio of one such norm to the one before it, over the run, where the former is
-  /// above round-off: at most 1 where the norm is monotone.
+  /// The largest ratio of two successive norms over the run, the former being above round-off: at most 1
+  /// where the norm is monotone.
   double largest_rise() const;
 
  private:

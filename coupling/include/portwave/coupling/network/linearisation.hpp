@@ -12,12 +12,12 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Where a system is linearised.
+/// The point at which a system is linearised.
 struct OperatingPoint {
   std::vector<double> state = {};  ///< of all parts, in order; empty: the initial states
   std::vector<double> input = {};  ///< of the settable inputs, by slot; empty: as they begin
-  /// By scalar port: where the search for efforts and flows begins, and what counts where states do
-  /// not determine them; empty: zeros.
+  /// By scalar port: start of the search for efforts and flows, and their values where states do not
+  /// determine them; empty: zeros.
   std::vector<double> effort = {}, flow = {};
   double time_s = 0.0;  ///< of inputs that are functions of time
 };
@@ -32,11 +32,11 @@ struct LinearOutput {
 /// A whole system near a point (x₀, u₀), in continuous time:
 ///   E ẋ = rate + A (x − x₀) + B (u − u₀),   y = output + C (x − x₀) + D (u − u₀).
 ///
-/// E is the identity but for descriptor parts, and x are states of the parts. Where parts are joined
+/// E is the identity but for descriptor parts, and x are states of the parts. If parts are joined
 /// rigidly (a motor and its load, two masses) some states follow from others: those are left out of x, and
-/// had back by `recover`. Where there is no such form (a source that prescribes a state, forces
-/// that are not determined, descriptor parts joined rigidly) x are all states and after them all efforts,
-/// then all flows, whose rows of E are zero.
+/// recovered by `recover`. If there is no such form (a source that prescribes a state, forces that are not
+/// determined, descriptor parts joined rigidly) x consists of all states, then all efforts, then all flows,
+/// whose rows of E are zero.
 ///
 /// States that can only move together, as the angles of two shafts that turn as one, stay states of
 /// their own, with an eigenvalue 0 that no input reaches.
@@ -56,9 +56,8 @@ struct Linearisation {
 /// and central differences where they give none (structure that depends on the state), good to some
 /// nine digits. Cost: a sparse elimination of the ports that depend on one another algebraically; a
 /// chain of n blocks takes O(n).
-/// Errors: ConfigError for opaque parts and for states, inputs and outputs of a wrong number, not
-/// finite, or outside of what a part is defined for; std::runtime_error where efforts and flows
-/// cannot be found.
+/// Errors: ConfigError for opaque parts and for states, inputs and outputs of a wrong number, not finite,
+/// or outside the domain of a part; std::runtime_error if efforts and flows cannot be found.
 Linearisation linearised(const System& system, const OperatingPoint& at = {},
                          const std::vector<LinearOutput>& outputs = {});
 
@@ -68,10 +67,10 @@ struct PortValues {
 };
 
 /// Those at a point, from the equations of the parts and of the junctions alone, at O(n) for a chain of n
-/// parts. Where parts are joined rigidly they are those that keep the parts together, inputs changing as they
-/// do just after `time_s`. Empty where states and inputs do not determine them (a constraint that nothing
-/// which moves answers to, states at odds with a rigid joint, opaque and descriptor parts).
-/// Errors: what an input throws.
+/// parts. If parts are joined rigidly they are those that keep the parts together, with inputs changing as
+/// just after `time_s`. Empty if states and inputs do not determine them (a constraint to which no moving
+/// part responds, inconsistent states at a rigid joint, opaque and descriptor parts).
+/// Errors: exceptions of inputs.
 std::optional<PortValues> port_values(const System& system, const OperatingPoint& at);
 
 }  // namespace portwave

@@ -19,7 +19,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 class StateArchive;
 
-/// What a step of a method without waves did.
+/// The report of a step of a method without waves.
 struct NetworkStep {
   int iterations = 0;       ///< of the window that the step belongs to; 0 for splitting
   bool converged = false;   ///< a tolerance was met, or there is nothing to converge
@@ -29,7 +29,7 @@ struct NetworkStep {
   /// supplied − dissipated − ΔH is the mismatch, the tank stays 0 and max_passivity_residual_J is
   /// ΔH − supplied.
   StepLedger energy;
-  /// The size of what energies are sums of, for tolerances: H before and after, and what was moved.
+  /// The size of the terms of the energies, for tolerances: H before and after, and the energy moved.
   double energy_scale_J = 0.0;
 };
 
@@ -56,7 +56,7 @@ class NetworkMethod {
 
   /// One macro-step, all or nothing. Errors: NetworkFault.
   virtual NetworkStep step(const ForEach& each) = 0;
-  /// Is asked between the iterations of a window; when it says true the step fails (not_converged,
+  /// Called between the iterations of a window; if it returns true the step fails (not_converged,
   /// "interrupted").
   void set_interrupted(std::function<bool()> asked) { interrupted_ = std::move(asked); }
   bool is_interrupted() const { return interrupted_ && interrupted_(); }
@@ -69,18 +69,18 @@ class NetworkMethod {
   virtual std::span<const double> previous_state() const = 0;
   /// H of a block [J].
   virtual double storage(int block) const = 0;
-  /// A guess at what threads can share [ns]: of a step with splitting, of an iteration with dynamic
-  /// iteration.
+  /// An estimate of the work that threads can share [ns]: of a step with splitting, of an iteration with
+  /// dynamic iteration.
   virtual double shared_cost_ns() const = 0;
-  /// Bodies of the parallel phase that has most of them: what threads can share.
+  /// Bodies of the largest parallel phase: the work that threads can share.
   virtual int tasks() const = 0;
   /// Memory of waveforms, states and scratch; step maps apart.
   virtual std::size_t bytes() const = 0;
-  /// What a run showed, for people; empty where there is nothing to say.
+  /// Findings of a run, for people; empty if there are none.
   virtual std::string remarks() const { return {}; }
-  /// The state, and all that the steps to come depend on.
+  /// The state, and everything on which the steps to come depend.
   virtual void archive(StateArchive& archive) = 0;
-  /// What the method is, for people: parameters that were chosen, how the coupling is solved.
+  /// Description of the method, for people: chosen parameters, the solution of the coupling.
   virtual std::string description() const = 0;
 
  private:

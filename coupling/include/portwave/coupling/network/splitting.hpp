@@ -11,7 +11,7 @@ namespace portwave {
 /// Multiplications and additions of one step, counted as pairs.
 struct OperationCounts {
   double dense = 0.0;   ///< with dense step maps, as the source counts: n² for a flow of n states
-  double sparse = 0.0;  ///< of the solves as they are done
+  double sparse = 0.0;  ///< in the solves as implemented
 };
 
 /// Operator splitting for coupled linear port-Hamiltonian systems. Each flow by implicit midpoint,

@@ -12,17 +12,17 @@ namespace PORTWAVE_EXPORT portwave {
 ///   Δᵢ = h[(J − R)∇̄ᵢH + (G − P)uᵢ],   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ   for every part and stage,
 ///   E eᵢ + F fᵢ = 0                                                   for every junction and stage,
 /// with X(τ) = x + Σⱼ (∫₀^τ lⱼ) Δⱼ, ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ ∇H(X), J, R, G, P, S, N at X(cᵢ), and
-/// x⁺ = x + Σᵢ bᵢΔᵢ. Where a part has an E, E Δᵢ stands for Δᵢ, and what E does not see of x⁺ is that
-/// of the polynomial through the X(cᵢ) at the end of the step. With s = 1 that is the mean-value discrete gradient. It shares no code with
-/// the stages of steps by waves: nodes, weights and integrals are computed anew, ∇²H by differences
-/// of ∇H. A reference: it allocates, and one thread does it all.
+/// x⁺ = x + Σᵢ bᵢΔᵢ. If a part has an E, E Δᵢ stands for Δᵢ, and the components of x⁺ that E does not see
+/// are those of the polynomial through the X(cᵢ) at the end of the step. With s = 1 that is the mean-value
+/// discrete gradient. It shares no code with the stages of steps by waves: nodes, weights and integrals are
+/// computed separately, ∇²H by differences of ∇H. A reference: it allocates, and one thread does it all.
 /// Errors   ConfigError (step ≤ 0, stages outside 1 to 3, opaque parts);
 ///          std::runtime_error when Newton fails, state unchanged.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011).
 class GaussReference {
  public:
   GaussReference(const System& system, double step_s, int stages);
-  /// It keeps the system's address: a temporary would be gone by the first step.
+  /// Keeps the system's address: a temporary would be gone by the first step.
   GaussReference(const System&& system, double step_s, int stages) = delete;
   ~GaussReference();
 

@@ -14,8 +14,8 @@ namespace PORTWAVE_EXPORT portwave {
 ///   E e + F f = 0                                                          for every junction,
 /// in the unknowns (x⁺, e, f); for descriptor parts with E(x⁺ − x) in place of x⁺ − x. It shares no
 /// code with the wave coupling beyond the parts' physics (storage, discrete gradient, structure),
-/// so it is independent evidence for what the inner iteration converges to. A reference: it
-/// allocates, and one thread does it all.
+/// so it is independent evidence for the limit of the inner iteration. A reference: it allocates, and one
+/// thread does it all.
 /// Errors: ConfigError (step ≤ 0, opaque parts: they show no equations); std::runtime_error when
 /// Newton fails, state unchanged.
 class MonolithicReference {
@@ -27,7 +27,7 @@ class MonolithicReference {
   MonolithicReference(const System& system, double step_s, Options options);
   MonolithicReference(const System& system, double step_s)
       : MonolithicReference(system, step_s, {}) {}
-  /// It keeps the system's address: a temporary would be gone by the first step.
+  /// Keeps the system's address: a temporary would be gone by the first step.
   MonolithicReference(const System&& system, double step_s, Options options) = delete;
   MonolithicReference(const System&& system, double step_s) = delete;
   ~MonolithicReference();

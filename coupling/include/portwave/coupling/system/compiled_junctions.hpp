@@ -47,9 +47,9 @@ class CompiledJunctions {
   }
 
   bool empty() const { return runs_.empty(); }
-  /// Runs, for those who want to know how well the offsets are numbered.
+  /// Runs, for callers that judge the numbering of offsets.
   const std::vector<JunctionRun>& runs() const { return runs_; }
-  /// Of a run, that holds a single junction: its offsets, and its values (JunctionRun).
+  /// A run of a single junction: its offsets and its values (JunctionRun).
   std::span<const int> offsets(const JunctionRun& run) const {
     return {offsets_.data() + run.offsets, static_cast<std::size_t>(run.arity)};
   }

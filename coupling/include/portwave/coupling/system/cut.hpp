@@ -47,8 +47,8 @@ struct Cut {
 ///
 /// Second-order systems (M q'' + D q' + K q = B u in the form of descriptor_form) are torn at
 /// coordinates: pieces that meet hold copies with one velocity and balanced forces. M, D and K are
-/// split into positive semidefinite shares, M into definite ones; where no such shares exist, which
-/// needs pieces in a ring, what is left is a small piece of its own, "interface".
+/// split into positive semidefinite shares, M into definite ones; if no such shares exist, which
+/// needs pieces in a ring, the remainder is a small piece of its own, "interface".
 /// Port-Hamiltonian parts are cut between states: entries of J become a lossless coupling, entries
 /// of R a resistor, and storage Q is torn as K is. In descriptor form states that E or Q ties stay
 /// together.
@@ -60,8 +60,8 @@ struct Cut {
 Cut cut_part(const Component& part, int parts);
 
 /// Adds the pieces as parts "name/0", "name/1", …; `options` are those of the uncut part, whose names
-/// go on to mean what they meant (System::cuts): "name.state", "name.port.flow", "name.input".
-/// Precondition: they fit it.
+/// keep their meaning (System::cuts): "name.state", "name.port.flow", "name.input".
+/// Precondition: the options fit the part.
 void add_pieces(SystemBuilder& builder, const std::string& name, const Component& whole,
                 const Cut& cut, const SystemBuilder::PartOptions& options);
 /// Joins them.

@@ -11,7 +11,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 class System;
 
-/// What the names of a part that was cut mean: its pieces are parts of the system, one after the other.
+/// The meaning of the names of a cut part: its pieces are parts of the system, one after the other.
 struct CutName {
   struct State {
     int piece = 0;
@@ -28,8 +28,8 @@ struct CutName {
   bool has_part(int part) const { return part >= first_part && part < first_part + pieces; }
 };
 
-/// A label such as "beam.q17" or "beam.tip.flow" in the names of the pieces; as it is where it names
-/// nothing of a part that was cut.
+/// A label such as "beam.q17" or "beam.tip.flow" in the names of the pieces; unchanged if it names nothing
+/// of a cut part.
 std::string label_by_pieces(const System& system, const std::string& label);
 
 /// A state as users know it: "beam.q17", which is state `index` of part `part`.

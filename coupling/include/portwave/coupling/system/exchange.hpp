@@ -7,12 +7,12 @@
 
 namespace portwave {
 
-/// Why a component cannot take the place of another while a system is being stepped; empty: it can.
+/// Why a component cannot replace another while a system is being stepped; empty: it can.
 /// It must be of the same class, with the same states, ports, external inputs and capabilities, and
 /// may be active only if the other one is.
 std::string exchange_defect(const Component& present, const Component& other);
 
-/// Puts another component in the place of a part's. Nothing else of the system changes.
+/// Replaces a part's component by another one. Nothing else of the system changes.
 /// Preconditions: there is such a part, and no `exchange_defect`.
 void exchange_component(System& system, int part, std::shared_ptr<const Component> component);
 

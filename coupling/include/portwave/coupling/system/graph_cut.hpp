@@ -7,15 +7,15 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What two vertices exchange; either order, and several of the same two add up.
+/// The exchange between two vertices; either order, and several of the same two add up.
 struct GraphEdge {
   int a = 0, b = 0;
   int weight = 1;  ///< > 0
 };
 
-/// Cuts a graph into parts of about equal weight that little is exchanged between: the part of each vertex, 0
-/// to parts − 1, numbered in the order of their first vertices; fewer where vertices are heavy. METIS with a
-/// fixed seed: the same again, unless another thread uses std::rand meanwhile. `weights`: of the vertices, ≥ 0.
+/// Cuts a graph into parts of about equal weight with little exchange between them: the part of each vertex,
+/// 0 to parts − 1, numbered in the order of their first vertices; fewer if vertices are heavy. METIS with a
+/// fixed seed: repeatable, unless another thread uses std::rand meanwhile. `weights`: of the vertices, ≥ 0.
 /// Errors: ConfigError when METIS fails.
 std::vector<int> cut_graph(std::span<const double> weights, std::span<const GraphEdge> edges,
                            int parts);

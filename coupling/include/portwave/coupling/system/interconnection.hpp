@@ -33,11 +33,11 @@ class Interconnection {
   Interconnection(std::span<const Junction> junctions, std::span<const int> offset_of,
                   std::span<const double> impedance);
 
-  /// Takes other impedances, by offset: finite, > 0, as many as before. What it then holds is what it
-  /// would hold if it had been made with them. Junctions whose impedances are as before are left
-  /// alone, and offsets stay. Allocates only for junctions without a closed form, and where one takes
-  /// another form than it had, as a swap does that becomes a reflection. What `compile` has made
-  /// is stale (`recompile`). Where it throws (memory), setting impedances again repairs it.
+  /// Sets other impedances, by offset: finite, > 0, as many as before. The result equals an object built with
+  /// them. Junctions whose impedances are as before are left alone, and offsets stay. Allocates only for
+  /// junctions without a closed form, and if one takes another form, as a swap that becomes a reflection.
+  /// Compiled junctions are then stale (`recompile`). If it throws (memory), setting impedances again repairs
+  /// it.
   void set_impedance(std::span<const double> impedance);
 
   int size() const { return static_cast<int>(blocks_.size()); }
@@ -55,9 +55,9 @@ class Interconnection {
   /// of a smaller wave array.
   CompiledJunctions compile(std::span<const int> junctions,
                             std::span<const int> renumbering = {}) const;
-  /// The same into `compiled`, which may hold what was compiled of these junctions, by this renumbering,
-  /// for other impedances: where all of them have kept their forms only weights are written, and
-  /// nothing is allocated.
+  /// The same into `compiled`, which may hold an earlier result for these junctions and this renumbering,
+  /// with other impedances: if all of them have kept their forms only weights are written, and nothing is
+  /// allocated.
   void recompile(CompiledJunctions& compiled, std::span<const int> junctions,
                  std::span<const int> renumbering = {}) const;
 
@@ -69,7 +69,7 @@ class Interconnection {
   Eigen::MatrixXd resolvent_block(int index) const { return apply_to_basis(index, true); }
   JunctionForm form(int index) const { return blocks_[static_cast<std::size_t>(index)].form; }
 
-  /// What the hot path needs of a junction: for a reflection its normal, for a dense one P and its
+  /// The hot path's data of a junction: for a reflection its normal, for a dense one P and its
   /// resolvent, row-major.
   struct Coefficients {
     double sign;
@@ -79,10 +79,10 @@ class Interconnection {
   std::size_t bytes() const;
 
  private:
-  /// What of a junction does not depend on impedances.
+  /// The properties of a junction that do not depend on impedances.
   struct Structure {
-    /// Of which variable the only sum is that the junction has, if it has no other: then P is a
-    /// reflection at any impedances.
+    /// The variable of the junction's only sum, if it has no other sum: then P is a reflection at any
+    /// impedances.
     enum class Balance { of_flows, of_efforts, none };
 
     std::shared_ptr<const DiracStructure> dirac;

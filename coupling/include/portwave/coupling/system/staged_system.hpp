@@ -6,10 +6,10 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// The system with s Gauss stages in every step: each part a staged_part, in its substeps, each junction
-/// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so all that
-/// couples and judges steps by waves does so at any order. Parts keep their numbers, names, states
+/// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so all code
+/// that couples and judges steps by waves does so at any order. Parts keep their numbers, names, states
 /// and islands. External inputs are those of the part at the stages, √bᵢ u(t + cᵢh), or at those of its
-/// substeps (InputNode). With one stage, parts without substeps are what they were.
+/// substeps (InputNode). With one stage, parts without substeps are unchanged.
 /// Errors: ConfigError: stages outside 1 to kMostStages; else naming every part that cannot have
 /// stages.
 System staged_system(const System& system, int stages);

@@ -14,30 +14,30 @@ namespace PORTWAVE_EXPORT portwave {
 /// States and inputs at one instant.
 struct StateInstant {
   std::function<std::span<const double>(int part)> state;
-  /// Of a driven external input.
+  /// A driven external input.
   std::function<double(int part, int channel)> input;
 };
 
-/// What the joints of a network ask of states and prescribed inputs: that rigidly joined inertias turn
-/// alike, that a capacitor on a source has its voltage, that a held mass is at rest.
+/// The constraints that the joints of a network put on states and prescribed inputs: rigidly joined inertias
+/// turn alike, a capacitor on a source has its voltage, a held mass is at rest.
 ///
 /// With the states given, the efforts and flows of all ports follow from linear equations M w = r: those of
 /// the joints, those of the parts, y = (G + P)ᵀ∇H + (S + N)u, and the algebraic ones of descriptor parts.
-/// Where M is singular, every left null vector nᵀM = 0 gives a constraint nᵀr(x, u) = 0, which states and
-/// inputs satisfy, or they are at odds. Every right null vector is an impulse that the ports may carry, and
-/// with those the states jump to where all constraints hold: Δx = Σ(G − P) of it, as in a plastic impact.
+/// If M is singular, every left null vector nᵀM = 0 gives a constraint nᵀr(x, u) = 0; states and inputs that
+/// violate it are at odds. Every right null vector is an impulse that the ports may carry, and with those the
+/// states jump to where all constraints hold: Δx = Σ(G − P) of it, as in a plastic impact.
 ///
 /// Nothing is linearised: a nonlinear part enters by ∇H(x). A nonlinear resistance (Subsystem::port_law)
 /// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing.
 ///
-/// Cost     of the constructor: one look at every port, and where nothing is tied that is all. Joints that
-///          may tie something are solved with all that depends on them algebraically, by singletons and,
-///          what is left of them, by a sparse rank-revealing factorisation.
-///          Of `odds`: of the parts that are tied.
+/// Cost     of the constructor: one pass over all ports, and no more if nothing is tied. Joints that
+///          may tie something are solved with everything that depends on them algebraically, first by
+///          singletons, then by a sparse rank-revealing factorisation.
+///          `odds`: proportional to the parts that are tied.
 /// Source   van der Schaft & Jeltsema (2014), chapter 2; Brogliato, Nonsmooth Mechanics (2016), chapter 4.
 class StateConstraints {
  public:
-  /// `state` of parts: where structures depend on it.
+  /// `state` of parts: for structures that depend on it.
   StateConstraints(const System& system,
                    const std::function<std::span<const double>(int part)>& state);
   ~StateConstraints();
@@ -67,10 +67,10 @@ class StateConstraints {
   /// By constraint.
   std::span<const Source> sources() const;
 
-  /// Whether there are parts whose feedthrough depends on their state, so that constraints may become
-  /// others: an open switch ties the current to 0.
+  /// Whether there are parts whose feedthrough depends on their state, so that constraints may change: an
+  /// open switch ties the current to 0.
   bool may_change() const;
-  /// Whether feedthrough has come to 0 there or left it since these constraints were found.
+  /// Whether feedthrough has become 0 or nonzero there since these constraints were found.
   bool has_changed(const std::function<std::span<const double>(int part)>& state) const;
 
   /// A state that an impulse changes.
@@ -80,17 +80,17 @@ class StateConstraints {
     double before;
     double after;
   };
-  /// States at odds: constraints that hang together, of which some are violated.
+  /// States at odds: connected constraints, some of which are violated.
   struct Odds {
     std::vector<int> violated;  ///< constraints, those farthest off first
     std::vector<Jump> jumps;    ///< to where all hold
     bool is_consistent = true;  ///< false: no states satisfy them, as where two sources disagree
-    double impulse_J = 0.0;     ///< ½Δxᵀ∇²H Δx: what a plastic impact takes
+    double impulse_J = 0.0;     ///< ½Δxᵀ∇²H Δx: the loss of a plastic impact
     double change_J = 0.0;      ///< H(x⁺) − H(x)
-    double energy_J = 0.0;  ///< ½ Σ|∇Hᵢxᵢ| of the parts that hang together, before or after
+    double energy_J = 0.0;      ///< ½ Σ|∇Hᵢxᵢ| of the connected parts, before or after
   };
-  /// The constraints whose residual is beyond √`share` of its terms, each with those that hang together
-  /// with it. `amplitude`: of sources, by their place in `sources`, how large they get; empty: as they are.
+  /// The constraints whose residual is beyond √`share` of its terms, each with the constraints connected to
+  /// it. `amplitude`: largest values of sources, by their index in `sources`; empty: present values.
   std::vector<Odds> odds(const StateInstant& at, double share,
                          std::span<const double> amplitude = {}) const;
   /// The same for constraints that are known to be violated, such as those in which a source jumps.
@@ -110,7 +110,7 @@ class StateConstraints {
   std::unique_ptr<const Impl> impl_;
 };
 
-/// Energy of an impulse, relative to that of what it acts on, from which on states are at odds.
+/// Energy of an impulse, relative to that of the affected parts, above which states are at odds.
 inline constexpr double kOddsShare = 1e-9;
 
 }  // namespace portwave

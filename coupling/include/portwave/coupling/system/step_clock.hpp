@@ -7,7 +7,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// The time of a run, as state that every step moves on.
+/// The time of a run, as state that every step advances.
 ///
 /// Equal steps that follow one another are not added up but multiplied, t = t₀ + n·h, so that the
 /// rounding does not grow with their number. A step of another size begins a new stretch: t₀ is
@@ -30,7 +30,7 @@ class StepClock {
   std::int64_t steps() const { return steps_; }   ///< since the clock was made, of any size
   double last_step_s() const { return step_s_; }  ///< 0 before the first step
 
-  /// Whether a run comes to such a time: where it was read from a file.
+  /// Whether a run can reach such a time: a check for times read from a file.
   bool is_sound() const {
     constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
     return std::isfinite(time_s()) && std::isfinite(start_s_) && step_s_ >= 0.0 &&

@@ -50,9 +50,9 @@ using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::Common
                            joint::Transformer, joint::Gyrator, joint::SkewGain, joint::Kernel,
                            joint::Free, joint::Fixed, joint::Resistive>;
 
-/// Where a step from t of size h samples an external input: scale · u(t + h/2 + shift·h). Of a step
-/// with one stage at its middle. `begin` and `length`: the substep that it is in, likewise from the middle
-/// of the step and in shares of h; `tau`, `stages`: as Signal::StepPlace.
+/// The point at which a step from t of size h samples an external input: scale · u(t + h/2 + shift·h). With
+/// one stage, the middle of the step. `begin` and `length`: its substep, also relative to the middle of the
+/// step and in shares of h; `tau`, `stages`: as Signal::StepPlace.
 struct InputNode {
   double shift = 0.0;
   double scale = 1.0;
@@ -92,8 +92,8 @@ struct Part {
 /// parts without physics.
 std::string opaque_defect(const Part& part);
 
-/// What a solver without waves has against part number `index`: that it is opaque, has a nonlinear
-/// resistance at its ports, or takes substeps. Empty where it is none of these.
+/// The objection of a solver without waves to part number `index`: it is opaque, has a nonlinear resistance
+/// at its ports, or takes substeps. Empty if there is none.
 std::optional<Issue> wave_only_defect(const Part& part, std::size_t index);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.
@@ -123,7 +123,7 @@ class System {
     double initial;
   };
   std::span<const SettableInput> settable_inputs() const { return settable_inputs_; }
-  /// What they are at the start, by slot.
+  /// Initial values of the settable inputs, by slot.
   std::vector<double> initial_settings() const;
   /// The slot of an input channel of a part; -1 where there is none or it is not settable.
   int find_setting(int part, int channel) const;
@@ -143,10 +143,10 @@ class System {
 
   /// Parts that were cut (add_pieces), in the order of their pieces.
   std::span<const CutName> cuts() const { return cuts_; }
-  /// The cut of that name, or that a part is a piece of; null where there is none.
+  /// The cut of that name, or the cut that made a part; null where there is none.
   const CutName* find_cut(std::string_view name) const;
   const CutName* cut_with(int part) const;
-  /// What a part is called for users: a piece by the name of the part that was cut.
+  /// A part's name for users: a piece has the name of the part that was cut.
   const std::string& name_of_part(int part) const;
 
   /// Islands: the connected components of the coupling graph, numbered by their first part.
@@ -202,14 +202,14 @@ class SystemBuilder {
   SystemBuilder& add(std::string name, std::shared_ptr<const Component> component) {
     return add(std::move(name), std::move(component), {});
   }
-  /// Of a slice (SliceBuilder): a part that another process steps. Ports that are joined to nothing
-  /// here are free.
+  /// For a slice (SliceBuilder): a part that another process steps. Ports without a joint here are
+  /// free.
   SystemBuilder& add_outside(std::string name, std::shared_ptr<const Component> component);
-  /// The parts that are added next, as many as the cut has pieces, are those of a part that was cut;
-  /// add_pieces says so.
+  /// Declares that the parts added next, as many as the cut has pieces, are those of a cut part; called by
+  /// add_pieces.
   SystemBuilder& begin_cut(CutName cut);
   SystemBuilder& join(Joint joint, std::vector<std::string> ports);
-  /// Makes room for so many parts and couplings to come.
+  /// Reserves room for this many further parts and couplings.
   SystemBuilder& reserve(std::size_t parts, std::size_t couplings);
   /// join(Connection)
   SystemBuilder& connect(std::string port_1, std::string port_2);

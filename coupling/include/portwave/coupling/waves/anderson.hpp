@@ -14,16 +14,16 @@
 namespace portwave {
 
 /// Safeguarded Anderson acceleration (type II) of one island's inner iteration within a macro-step:
-/// the decisions, apart from the waves they are about.
+/// the decisions, without the waves.
 ///
 /// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with
 /// a Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is
 /// linear. The evaluation at such a trial counts towards K. It stands when its gap has fallen to
 /// `kRequired` of that of the last evaluation that stands; else the plain update of that one is
-/// taken. After `kMaxRejections` of it what was kept is forgotten and the next `kRest` updates are
-/// plain; then it begins anew. So that share of the evaluations is lost at the most; that those
-/// which stand are as good as plain ones would have been is the rule where S is affine, and no
-/// theorem. Memory does not reach across steps, so a step depends on nothing but its beginning.
+/// taken. After `kMaxRejections` of these the memory is cleared and the next `kRest` updates are plain; then
+/// it starts again. At most that share of the evaluations is lost; the others are as good as plain ones, as a
+/// rule where S is affine, though no theorem says so. Memory does not reach across steps, so a step depends
+/// on nothing but its beginning.
 /// Source   Walker & Ni, SIAM J. Numer. Anal. 49 (2011).
 class AndersonSequence {
  public:
@@ -34,10 +34,10 @@ class AndersonSequence {
 
   void begin(int memory);
 
-  /// Where the waves of the evaluation in progress are to be kept.
+  /// Slot for the waves of the evaluation in progress.
   int slot() const { return slot_; }
-  /// Takes in the evaluation kept in `slot()`: its ⟨g, gₛ⟩ with what is kept in slot s, for all s,
-  /// and |g|². Decides what comes next.
+  /// Takes in the evaluation kept in `slot()`: its ⟨g, gₛ⟩ with slot s, for all s, and |g|². Decides the next
+  /// update.
   void judge(std::span<const double> products, double square);
   /// Whether the last evaluation stands.
   bool stands() const { return stands_; }
@@ -45,7 +45,7 @@ class AndersonSequence {
   int base() const { return kept_[static_cast<std::size_t>(count_ - 1)]; }
   /// Whether the next update starts from the last evaluation as it is.
   bool plain() const { return plain_; }
-  /// Else: slots and weights of what it starts from.
+  /// Otherwise: slots and weights of the combination from which it starts.
   struct Term {
     int slot;
     double weight;
@@ -54,7 +54,7 @@ class AndersonSequence {
     return {terms_.data(), static_cast<std::size_t>(term_count_)};
   }
   int rejections() const { return rejections_; }
-  /// Something else goes on from the last evaluation, which stands.
+  /// Another update continues from the last evaluation, which stands.
   void abandon() { plain_ = stands_ = !(trial_ = false); }
   /// Whether the evaluation in progress is at such a trial. It may fail: given a gap that is no
   /// number it is rejected like any other.
@@ -79,14 +79,14 @@ class AndersonSequence {
   bool trial_ = false;  // the evaluation in progress is at an accelerated iterate
   bool stands_ = true;
   int rejections_ = 0;  // in this step
-  int failures_ = 0;    // since it began anew
+  int failures_ = 0;    // since the last clearing
   int rest_ = 0;        // plain updates still to come
 };
 
 /// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept,
 /// measured and combined by different threads, different islands judged by different threads.
 ///
-/// Of several processes each may measure some lanes; as IslandSums they hear of the others.
+/// With several processes each may measure some lanes; as IslandSums they receive the sums of the others.
 class Acceleration final : public IslandSums {
  public:
   Acceleration(const WaveDiscretisation& waves, int memory);

@@ -10,8 +10,8 @@
 
 namespace portwave {
 
-/// Loops over the chunks of islands (PartOrderReduction), on several threads where there are some and the
-/// parts are many. Who visits a chunk makes no difference to what comes of it.
+/// Loops over the chunks of islands (PartOrderReduction), on several threads if there are any and the parts
+/// are many. The visiting thread makes no difference to the result.
 ///
 /// Nothing is allocated after construction. Thread-safety: none.
 class ChunkLoop {
@@ -23,7 +23,7 @@ class ChunkLoop {
     chunks_.reserve(static_cast<std::size_t>(parts.chunk_count()));
   }
 
-  /// Who helps, from now on, on how many threads; null: nobody.
+  /// Sets the helpers and the number of their threads from now on; null: no helpers.
   void share_with(const ForEach* for_each, int threads) {
     for_each_ = for_each;
     threads_ = threads;
@@ -50,9 +50,9 @@ class ChunkLoop {
   std::size_t bytes() const { return chunks_.capacity() * sizeof(int); }
 
  private:
-  /// The chunks of these islands into chunks_. Returns how many parts they have.
+  /// Collects the chunks of these islands into chunks_. Returns the number of their parts.
   std::size_t list(std::span<const int> islands);
-  /// `visit` of chunks from one of them on to another, by whoever is there. Throws what it has thrown.
+  /// `visit` of a range of chunks, by any available thread. Rethrows its exceptions.
   void share(const std::function<void(std::size_t first, std::size_t last)>& visit) const;
   template <class Visit>
   void visit_some(std::size_t first, std::size_t last, const Visit& visit) const {

@@ -12,30 +12,29 @@
 
 namespace portwave {
 
-/// Sums over the parts of islands in extended precision, for what is looked at only now and then: by the
-/// passivity guard, and by a ledger whose account does not close. They are trees as all sums over islands
-/// (PartOrderReduction); the parts of a chunk are added one after another. What a chunk or a branch comes
-/// to is kept as two doubles, also where no other process is to hear of it, so that the bits do not depend
-/// on how many processes there are.
+/// Sums over the parts of islands in extended precision, for rare checks: by the passivity guard, and by a
+/// ledger whose account does not close. They are trees as all sums over islands (PartOrderReduction); the
+/// parts of a chunk are added one after another. The sum of a chunk or a branch is kept as two doubles, even
+/// if no other process receives it, so that the bits do not depend on the number of processes.
 ///
 /// Thread-safety  none, but several threads may compute the terms (share_with). Nothing is allocated after
 ///                construction.
 class ExtendedSums final : public IslandSums {
  public:
-  /// Sums that are found at once, at most.
+  /// Largest number of sums found at once.
   static constexpr int kTerms = 3;
   using Terms = std::array<long double, kTerms>;
 
-  /// `most`: islands that are asked for at once. `slices`: null where this process has all parts.
+  /// `most`: largest number of islands at once. `slices`: null where this process has all parts.
   ExtendedSums(const System& system, const PartOrderReduction& parts, std::size_t most,
                SlicesTogether* slices);
 
-  /// Who helps, as ChunkLoop: parts of different chunks are then asked for their terms at once.
+  /// Helpers, as ChunkLoop: terms of parts in different chunks are then computed at once.
   void share_with(const ForEach* for_each, int threads) { loop_.share_with(for_each, threads); }
 
-  /// Sums over the parts of `islands`, of which there are some; add(terms, part) adds those of a part, of
-  /// each once and in the order of their numbers within a chunk. With slices all ranks call it, for the
-  /// same islands.
+  /// Sums over the parts of `islands`, a nonempty list; add(terms, part) adds those of a part, once for each
+  /// part and in the order of their numbers within a chunk. With slices all ranks call it, for the same
+  /// islands.
   template <class Add>
   void find(std::span<const int> islands, const Add& add) {
     find_chunks(islands, [&](Terms& sum, std::span<const int> parts) {
@@ -48,7 +47,7 @@ class ExtendedSums final : public IslandSums {
     find_by(islands, add,
             [this](std::span<const int> of, const auto& visit) { loop_.run(of, visit); });
   }
-  /// As find, where `add` counts on being called for one part after another.
+  /// As find, with `add` relying on one part being added after another.
   template <class Add>
   void find_in_order(std::span<const int> islands, const Add& add) {
     const auto of_parts = [&](Terms& sum, std::span<const int> parts) {
@@ -67,7 +66,7 @@ class ExtendedSums final : public IslandSums {
     find(std::span(&island, 1), add);
     return of(0);
   }
-  /// Of the i-th of the islands that were asked for last.
+  /// Sum of the i-th island of the last call.
   const Terms& of(std::size_t i) const { return found_[i]; }
 
   std::size_t bytes() const;

@@ -15,25 +15,24 @@ class StateArchive;
 /// The interface update of WaveUpdate::interface, island by island:
 ///   u ← u + (I − P D)⁻¹ (P S(u) − u),   D = S′ part by part.
 ///
-/// Where all parts of an island are affine one update is exact: two evaluations of S, or three
-/// where the first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps
-/// its factors over the steps. They are renewed at the last iterate that stands when updates like
-/// the last one would not reach the target within seven in all; and, for some steps after that, at
-/// the first evaluation already. A trial whose gap is not smaller does not stand, nor does one at
-/// which a port solve fails: then D is taken anew at the last one that does, else the step is
-/// halved, and after 4 of these u ← u + ½(P S(u) − u) takes its place once, which never enlarges
-/// the gap where S is nonexpansive.
+/// If all parts of an island are affine one update is exact: two evaluations of S, or three
+/// if the first leaves more than rounding. Otherwise it is a quasi-Newton iteration that keeps its factors
+/// over the steps. They are renewed at the last iterate that stands when updates like the last one would not
+/// reach the target within seven in total; and, for some steps after that, at the first evaluation already.
+/// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
+/// renewed at the last one that does, else the step is halved, and after 4 of these
+/// u ← u + ½(P S(u) − u) takes its place once, which never enlarges the gap where S is nonexpansive.
 ///
 /// An island may be in use from the first evaluation of every step on, or be engaged within one;
-/// both for good and all deterministic: it depends on the waves alone. One thread at a time may
+/// both permanently and deterministically: the solver depends on the waves alone. One thread at a time may
 /// call for one island, different threads for different ones.
 /// Cost: a solve: one multiplication and addition per entry of the factors, on one thread. Renewing
 /// D: 2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
-/// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is
-/// renewed or an island is engaged for the first time only.
+/// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate only when D is
+/// renewed or an island is engaged for the first time.
 class InterfaceSolver {
  public:
-  /// `target`: of the residual |P S(u) − u|/|P S(u)|, for deciding when to renew D.
+  /// `target`: of the residual |P S(u) − u|/|P S(u)|, to decide when to renew D.
   explicit InterfaceSolver(const WaveDiscretisation& waves, double target = 1e-10);
   ~InterfaceSolver();
   InterfaceSolver(const InterfaceSolver&) = delete;
@@ -49,12 +48,11 @@ class InterfaceSolver {
 
   /// A new macro-step.
   void begin();
-  /// The step that has begun has not happened, at whatever evaluation each island was: what is kept from
-  /// step to step is as it was before. D is kept aside where it is renewed; its factors are made anew when
-  /// they are asked for.
+  /// Discards the step that has begun, at whatever evaluation each island was: data kept from step to step
+  /// are as before it. The previous D is saved where it is renewed; its factors are rebuilt on demand.
   void revoke();
-  /// From the next update on, for the rest of the step. False, and nothing happens, where the
-  /// factors do not fit or memory ends.
+  /// From the next update on, for the rest of the step. False, without effect, if the factors do not fit or
+  /// memory runs out.
   bool engage(int island);
   bool engaged(int island) const { return flags_[at(island)].engaged; }
   /// Whether the next iterate is in u().
@@ -66,14 +64,14 @@ class InterfaceSolver {
   /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not
   /// stand.
   bool accept(int island, double gap_square);
-  /// What an update may cost: u ← u + ½(P S(u) − u) costs nothing.
+  /// Limit on the cost of an update: u ← u + ½(P S(u) − u) costs nothing.
   enum class Effort { average, solve, renew };
-  /// Makes the next iterate, with `most` at the most. `record` is frozen, `exchanged` is P S(u); looked at
-  /// only if the last evaluation stands. All are whole systems' arrays. Gives what was done.
+  /// Makes the next iterate, at a cost of at most `most`. `record` is frozen, `exchanged` is P S(u), read
+  /// only if the last evaluation stands. All are whole systems' arrays. Returns the effort spent.
   Effort advance(int island, const double* record, const double* u, const double* exchanged,
                  Effort most = Effort::renew);
-  /// Between steps: renews D of a nonlinear island at these waves, or solves with the factors that there
-  /// are. False where there are none to be had.
+  /// Between steps: renews D of a nonlinear island at these waves, or solves with the existing factors. False
+  /// if no factors are available.
   bool rehearse(int island, const double* record, const double* u, const double* exchanged,
                 Effort effort);
 
@@ -83,15 +81,14 @@ class InterfaceSolver {
   /// Evaluations of the nonlinear parts, in this step, to renew D.
   int linearisation_evaluations() const;
   std::size_t bytes() const;
-  /// What one step leaves to the next, the step maps apart: which islands are in use, and the D of
-  /// their nonlinear parts. Factors that are not those of the D read back are made anew when they
-  /// are asked for.
+  /// State carried from one step to the next, the step maps apart: the islands in use, and the D of their
+  /// nonlinear parts. Factors that are not those of the D read back are rebuilt on demand.
   void archive(StateArchive& archive);
 
  private:
   struct Island;
   struct Networks;
-  /// What tasks look at.
+  /// Data that tasks read.
   struct Flags {
     bool used = false;
     bool engaged = false;

@@ -12,16 +12,16 @@ namespace portwave {
 /// The larger of two; NaN if one of them is.
 inline double larger_or_nan(double a, double b) { return (a >= b || a != a) ? a : b; }
 
-/// Sums and maxima over the parts of islands, formed chunk by chunk (PartOrderReduction) from what is
-/// known by entry. Whoever has looked at some parts only forms the chunks that it knows, hears of the
-/// others, and gives what comes of both.
+/// Sums and maxima over the parts of islands, formed chunk by chunk (PartOrderReduction) from values by
+/// entry. A process that has examined only some parts forms the chunks that it knows, receives the others,
+/// and provides the totals.
 class IslandSums {
  public:
   virtual ~IslandSums() = default;
-  /// Of each chunk there are so many sums, and after them so many maxima.
+  /// Each chunk has this many sums, followed by this many maxima.
   virtual int sums() const = 0;
   virtual int maxima() const = 0;
-  /// By entry, all that chunks are formed from.
+  /// All values by entry from which chunks are formed.
   virtual std::span<const std::span<double>> terms() = 0;
   virtual void form(int chunk, double* values) const = 0;
   /// values ← values + other, of two branches of the tree.
@@ -31,19 +31,19 @@ class IslandSums {
       values[i] = larger_or_nan(values[i], other[i]);
     }
   }
-  /// Of an island, to be used in place of what would come of the entries here.
+  /// Totals of an island, which replace those of the entries here.
   virtual void take(int island, const double* values) = 0;
 };
 
-/// What several processes find together where each has a slice of the system, and knows of its own parts
-/// only (SystemSlice). All of them call these, in the same order.
+/// Reductions over several processes, each of which has a slice of the system and knows its own parts only
+/// (SystemSlice). All of them call these functions, in the same order.
 class SlicesTogether {
  public:
   virtual ~SlicesTogether() = default;
-  /// Forms sums over all islands, and has them taken.
+  /// Forms sums over all islands and hands them to the IslandSums.
   virtual void share(IslandSums& sums) = 0;
-  /// What each has to tell, in the order of the ranks, which is that of the parts: of as many bytes by
-  /// all.
+  /// The data of each process, in the order of the ranks, which is that of the parts; all give the same
+  /// number of bytes.
   virtual std::vector<std::byte> gather(std::span<const std::byte> own) = 0;
   /// The number in the whole system of one of this process's parts.
   virtual std::int64_t number_of(int part) const = 0;

@@ -7,16 +7,16 @@
 
 namespace portwave {
 
-/// What an inner iteration goes on from after an evaluation of S, island by island. One of
+/// The starting point of the next update after an evaluation of S, island by island. One of
 ///
 ///   plain      the update of the waves of the last evaluation,
-///   combined   the same of a combination of the last evaluations (Anderson acceleration),
-///   solved     the solution of the interface equation (quasi-Newton), for good or, to the rescue of an island
-///              that does not come to an end, for the rest of the step.
+///   combined   the same for a combination of the last evaluations (Anderson acceleration),
+///   solved     the solution of the interface equation (quasi-Newton), permanently or, as a rescue of an
+///              island that does not converge, for the rest of the step.
 ///
 /// It also says which evaluation an island commits: a trial of the last two may be rejected.
 ///
-/// A view on what an iteration has of these. Different islands may be asked for by different threads.
+/// A view of the iteration's objects. Different threads may call it for different islands.
 class NextIterate {
  public:
   NextIterate() = default;
@@ -24,7 +24,7 @@ class NextIterate {
   NextIterate(Acceleration* acceleration, InterfaceSolver* interface)
       : acceleration_(acceleration), interface_(interface) {}
 
-  /// Whether some island may go on from anything but its last evaluation.
+  /// Whether some island may start from anything but its last evaluation.
   bool is_accelerated() const { return acceleration_ != nullptr; }
   bool may_solve() const { return interface_ != nullptr; }
   bool has_trials() const { return is_accelerated() || may_solve(); }
@@ -39,7 +39,7 @@ class NextIterate {
     return acceleration_->sequence(island).stands();
   }
   /// Turns an island whose last evaluation stands to the interface equation for the rest of the step. False
-  /// where that cannot be.
+  /// if that is impossible.
   bool rescue(int island, double gap_square) const {
     if (!interface_->engage(island)) return false;
     if (acceleration_ != nullptr) acceleration_->sequence(island).abandon();
@@ -73,7 +73,7 @@ class NextIterate {
                              : acceleration_->shadow(acceleration_->sequence(island).base());
   }
 
-  // What the next update of an island starts from.
+  // The starting point of an island's next update.
   /// Not plain where there is an acceleration: slots and weights; empty: plain.
   std::span<const AndersonSequence::Term> combination(int island) const {
     const AndersonSequence& sequence = acceleration_->sequence(island);

@@ -12,23 +12,21 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Turns what is known part by part into what is known of an island or of the system: sums, maxima,
-/// the first part of some kind, the first failure. Parts are always taken in the order of their
-/// numbers, so that a result depends on the system alone: not on how parts are laid out in memory,
-/// on who computed their values, or on how many threads there were.
+/// Reduces values by part to values of an island or of the system: sums, maxima, the first part of some
+/// kind, the first failure. Parts are always taken in the order of their numbers, so that a result depends
+/// on the system alone: not on the layout of parts in memory, on the threads that computed their values, or
+/// on the number of threads.
 ///
-/// Everything that a step decides for several parts together goes through here: the gap of an
-/// island, the products of its accelerated iteration, energies and tanks, the guard, and which
-/// failure is reported. So this is one place to extend for runs on several machines
-/// (docs/decisions/0032-engine-seams.md). What has been found for islands is then known to all who
-/// need it: sums over islands are plain loops.
+/// Every joint decision of a step on several parts goes through here: the gap of an island, the products of
+/// its accelerated iteration, energies and tanks, the guard, and the choice of the failure to report. So
+/// this is the one place to extend for runs on several machines (docs/decisions/0032-engine-seams.md).
+/// Results for islands are then known wherever they are needed: sums over islands are plain loops.
 ///
-/// A sum over an island is that of a tree. Its leaves are *chunks*, 64 parts of the island in a row
+/// A sum over an island is a tree. Its leaves are *chunks*, 64 parts of the island in a row
 /// (the last one may have fewer), each in eight interleaved partial sums that are then added pairwise;
-/// the chunks are added two by two. So whoever knows all parts of a chunk, or of a branch, has
-/// something that can be handed on in their place: a thread that commits them, or a process that
-/// others have only heard of (docs/decisions/0056-sums-as-trees.md). Of a slice, these are its own parts;
-/// on each rank they begin a chunk of an island that is cut, and some islands may have none here.
+/// the chunks are added two by two. So a thread or process that knows all parts of a chunk, or of a branch,
+/// can pass on its sum in their place (docs/decisions/0056-sums-as-trees.md). In a slice, the parts are its
+/// own; on each rank they begin a chunk of an island that is cut, and some islands may have none here.
 ///
 /// "By entry": an array with one value per lane, a part's being at PartSlot::entry.
 /// Cost           one indirect call per chunk; nothing is allocated after construction.
@@ -45,9 +43,9 @@ class PartOrderReduction {
   std::span<const int> parts_of(int island) const { return slice(parts_, island); }
   std::span<const int> entries_of(int island) const { return slice(entries_, island); }
 
-  /// Parts of a chunk, at most.
+  /// Largest number of parts in a chunk.
   static constexpr int kChunk = 64;
-  /// Where the parts of a chunk lie: the i-th at shift + i where `index` is null, and at index[i]
+  /// The entries of the parts of a chunk: the i-th at shift + i where `index` is null, and at index[i]
   /// otherwise (shift is then 0).
   struct Entries {
     int shift;
@@ -82,8 +80,8 @@ class PartOrderReduction {
     }
   }
 
-  /// The tree over the chunks from `first` to `last`: at(chunk) has the value of one, add(a, b) is
-  /// that of two branches. A branch of n chunks has the largest power of two below n on its left.
+  /// The tree over the chunks from `first` to `last`: at(chunk) is the value of one, add(a, b) that
+  /// of two branches. A branch of n chunks has the largest power of two below n on its left.
   template <class Value, class At, class Add>
   static Value tree(int first, int last, const At& at, const Add& add) {
     if (last - first == 1) return at(first);
@@ -105,7 +103,7 @@ class PartOrderReduction {
     const Entries own = entries_of_chunk(chunk);
     return sum_(by_entry + own.shift, own.index, own.count);
   }
-  /// Whatever else is put together one part after another: take(so_far, part).
+  /// Any other reduction, one part after another: take(so_far, part).
   template <class Result, class Take>
   Result fold(int island, Result so_far, const Take& take) const {
     for (const int part : parts_of(island)) take(so_far, part);
@@ -125,9 +123,9 @@ class PartOrderReduction {
     return -1;
   }
 
-  /// Of the failures of a macro-step keeps the one to report: that of the earliest iteration, and
-  /// of one iteration that of the lowest part. Iteration −1: there is none. The order and grouping
-  /// in which they are taken do not matter.
+  /// The failure to report among those of a macro-step: that of the earliest iteration, and within an
+  /// iteration that of the lowest part. Iteration −1: there is none. The order and grouping in which they are
+  /// taken do not matter.
   static void take_failure(int& iteration, PhaseStatus& failure, int other_iteration,
                            const PhaseStatus& other) {
     if (other_iteration < 0) return;

@@ -40,7 +40,7 @@ struct GapSquares {
 /// order; nothing is allocated after construction. Different lanes may be measured by different
 /// threads, and then different islands judged by different threads.
 ///
-/// Of several processes each may measure some lanes; as IslandSums they hear of the others.
+/// With several processes each may measure some lanes; as IslandSums they receive the sums of the others.
 class InterfaceResidual final : public IslandSums {
  public:
   explicit InterfaceResidual(const WaveDiscretisation& waves);
@@ -57,7 +57,7 @@ class InterfaceResidual final : public IslandSums {
   void form(int chunk, double* values) const override;
   void take(int island, const double* values) override;
 
-  /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak
+  /// From norms that are all measured. `per_part`: also the largest over the parts, so that a weak
   /// part does not hide behind a strong one. NaN when a wave is NaN.
   InterfaceGap gap(int island, bool per_part) const;
   /// The part with most of the gap, and its ½|P b̂ − u|².
@@ -65,8 +65,8 @@ class InterfaceResidual final : public IslandSums {
     int part = -1;
     double energy_J = 0.0;
 
-    /// The larger one; of equal ones that of the lower part. Where a trial has failed there is no number,
-    /// which is less than any.
+    /// The larger one; among equals that of the lower part. A failed trial has NaN, which counts as less than
+    /// any number.
     void take(const Share& other) {
       if (other.part < 0) return;
       const double size = size_of(energy_J), other_size = size_of(other.energy_J);
@@ -78,7 +78,7 @@ class InterfaceResidual final : public IslandSums {
     static double size_of(double energy_J) { return std::isnan(energy_J) ? -1.0 : energy_J; }
   };
   Share largest_share(int island) const;
-  /// Of some lanes.
+  /// Norms of some lanes.
   Share largest_share(int batch, LaneRange lanes) const;
   std::size_t bytes() const;
 
@@ -88,7 +88,7 @@ class InterfaceResidual final : public IslandSums {
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
   std::array<std::span<double>, 3> terms_;
-  /// Of an island.
+  /// Norms of an island.
   struct Taken {
     GapSquares squares;
     double largest = 0.0;

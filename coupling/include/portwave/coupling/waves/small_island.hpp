@@ -11,10 +11,10 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// The inner iteration of whole islands of few parts, from P bⁿ to â, as one call: their waves lie in
-/// registers or side by side in a small array, each part is solved by itself, and nothing of a
-/// step's arrays is touched in between. Eight lanes side by side are the faster the more of them
-/// there are; two parts in a lane group leave six lanes idle, and wide loads wait for the single
-/// waves that junctions have just stored.
+/// registers or side by side in a small array, each part is solved by itself, and none of a step's
+/// arrays is touched in between. Solving eight lanes side by side pays only if most are filled: two parts in
+/// a lane group leave six lanes idle, and wide loads wait for the single waves that junctions have just
+/// stored.
 ///
 ///   two parts of one port, one junction   in registers from the first evaluation to the last
 ///   up to kMostWaves waves otherwise      in a small array, one pass over parts and junctions each;
@@ -30,7 +30,7 @@ namespace PORTWAVE_EXPORT portwave {
 class SmallIsland {
  public:
   static constexpr int kMostWaves = 16;
-  /// Lanes of a batch beyond which they are better taken side by side.
+  /// Number of lanes of a batch above which solving them side by side is better.
   static constexpr int kMostLanes = 4;
 
   struct Lanes {
@@ -38,9 +38,9 @@ class SmallIsland {
     LaneRange range;
   };
 
-  /// These lanes, which are those of whole islands with the given junctions, on one record. Null
-  /// where they are too many or of other shapes. `numbers` is scratch: −1 for every offset of the
-  /// wave vector, left so. What is stale after WaveDiscretisation::set_impedance is so.
+  /// An object for these lanes, which are those of whole islands with the given junctions, on one record.
+  /// Null if they are too many or of other shapes. `numbers` is scratch: −1 for every offset of the wave
+  /// vector, left so. It becomes stale with WaveDiscretisation::set_impedance.
   static std::unique_ptr<SmallIsland> of(const WaveDiscretisation& waves,
                                          std::span<const Lanes> lanes,
                                          std::span<const int> junctions, double* record,
@@ -49,9 +49,9 @@ class SmallIsland {
   SmallIsland(const SmallIsland&) = delete;
   SmallIsland& operator=(const SmallIsland&) = delete;
 
-  /// â into `a` after so many evaluations of S, ≥ 0, from u⁰ = P b. Both are arrays of all waves.
-  /// False when a port solve fails: then nothing was done, and the same has to be done part by part
-  /// to know which.
+  /// â into `a` after this many evaluations of S, ≥ 0, from u⁰ = P b. Both are arrays of all waves.
+  /// False when a port solve fails: then nothing was done, and the caller repeats the step part by part
+  /// to find the failing part.
   virtual bool iterate(const InnerUpdate& update, int evaluations, const double* b, double* a) = 0;
 
  protected:

@@ -16,7 +16,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Where a part lives in a WaveDiscretisation.
+/// The position of a part in a WaveDiscretisation.
 struct PartSlot {
   int batch = 0;
   int lane = 0;
@@ -27,7 +27,7 @@ struct PartSlot {
 
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchSlot {
-  const StepBatch* batch = nullptr;          ///< prepared; of whom the slot has it
+  const StepBatch* batch = nullptr;          ///< prepared; owned by the slot's owner
   const AffineMap* affine = nullptr;         ///< of the batch; null: it has none
   const StepRoundings* roundings = nullptr;  ///< likewise
   const BoundCalls* calls = nullptr;         ///< likewise
@@ -60,7 +60,7 @@ struct BatchSlot {
 /// None of this depends on the number of threads.
 class WaveDiscretisation {
  public:
-  /// Whether parts can say what stages they stepped through.
+  /// Whether parts can report the stages of their steps.
   enum class StageIncrements { none, kept };
 
   enum class Grouping {
@@ -75,20 +75,20 @@ class WaveDiscretisation {
   WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape,
                      StageIncrements increments = StageIncrements::none);
-  /// It keeps the system's address: a temporary would be gone.
+  /// Keeps the system's address: a temporary would be gone.
   WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape,
                      StageIncrements increments = StageIncrements::none) = delete;
 
   /// Prepares the junctions and the step maps of parts whose impedances differ, and of those that lie in
   /// a batch with them, for other impedances, by scalar port; offsets stay.
-  /// Records have to be frozen anew, and compiled junctions and bound calls that were made from this are stale.
-  /// Allocates only what Interconnection::set_impedance and the batches concerned allocate to be prepared
-  /// again, and at the first call.
+  /// Records must be frozen again, and junctions and bound calls compiled from this object are stale.
+  /// Allocates only what Interconnection::set_impedance and the batches concerned allocate for this
+  /// preparation, and at the first call.
   /// Errors: as for the constructor; the old impedances are then in force again.
   void set_impedance(std::span<const double> impedance);
 
-  /// All that depends on the step size and the impedances: prepared parts and junctions.
+  /// All data that depend on the step size and the impedances: prepared parts and junctions.
   struct Preparation {
     double step_s = 0.0;
     std::vector<double> impedance;  ///< by scalar port
@@ -97,16 +97,16 @@ class WaveDiscretisation {
   };
   /// For another step size, in the same layout. Allocates. Errors: as for the constructor.
   Preparation prepared_for(double step_s, std::span<const double> impedance) const;
-  /// Puts another preparation in force, one of `prepared_for` or of an earlier exchange, and gives
-  /// back the one that was. States and waves in records stay where they are; what is stale after
-  /// set_impedance is so after this.
+  /// Puts another preparation in force, one of `prepared_for` or of an earlier exchange, and returns the
+  /// previous one. States and waves in records stay in place; the same objects become stale as after
+  /// set_impedance.
   Preparation exchange(Preparation other);
 
-  /// A part has another component than when this was made (exchange_component): the batch that it
-  /// lies in, prepared anew. Errors: ConfigError, `where` being within the part.
+  /// A part has another component than at construction (exchange_component): its batch, prepared
+  /// again. Errors: ConfigError, `where` being within the part.
   std::unique_ptr<StepBatch> batch_anew(int batch) const;
-  /// Puts it in force. States have to be put into records anew; what is stale after set_impedance is
-  /// so after this. Precondition: its records are of the size of the present one's.
+  /// Puts it in force. States must be written into records again; the same objects become stale as after
+  /// set_impedance. Precondition: its records are of the size of the present one's.
   void take_batch(int batch, std::unique_ptr<StepBatch> prepared);
 
   const System& system() const { return system_; }
@@ -145,14 +145,14 @@ class WaveDiscretisation {
   /// Memory of offsets, numberings, impedances and junctions; batches with their step maps apart.
   std::size_t bytes() const;
 
-  /// A record at the system's initial states, frozen without external inputs. One at a time, where
-  /// a component keeps its states elsewhere (StepBatch).
+  /// A record at the system's initial states, frozen without external inputs. Only one at a time, if a
+  /// component keeps its states elsewhere (StepBatch).
   AlignedVector initial_record() const;
   /// The state of a part in a record, in signature order.
   void get_state(int part, const double* record, double* x) const;
 
-  /// The acts of StepBatch for lanes of one batch; arrays are the whole system's. False when a lane
-  /// fails: `failure` then says which, an exception of a callback being StepFault::threw.
+  /// The functions of StepBatch for lanes of one batch; arrays are the whole system's. False when a lane
+  /// fails: `failure` then names it, an exception of a callback being StepFault::threw.
   bool freeze(int batch, LaneRange lanes, double* record, const double* input,
               PhaseStatus& failure) const;
   bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
@@ -168,15 +168,15 @@ class WaveDiscretisation {
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
-  /// ū of the step that starts at `time_s`: every driven channel where the step samples it
-  /// (InputNode), settable ones being `set_values` by slot; none: what they are initially.
-  /// A callback's exception becomes StepFault::threw, naming the part and the channel. Those of
+  /// ū of the step that starts at `time_s`: every driven channel at its sample point
+  /// (InputNode), settable ones being `set_values` by slot; none: their initial values.
+  /// A callback's exception becomes StepFault::threw, naming the part and the channel. Inputs of
   /// ignored parts are not sampled.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
                      std::span<const double> set_values = {}) const;
 
-  /// Failures of these parts are none from now on, by part: 1 where it is ignored; empty: none is.
-  /// What its waves and states become means nothing then.
+  /// Failures of these parts do not count from now on, by part: 1 where it is ignored; empty: none is.
+  /// Their waves and states are then meaningless.
   void set_ignored(std::vector<char> parts) { ignored_ = std::move(parts); }
 
  private:
@@ -213,7 +213,7 @@ class WaveDiscretisation {
   std::vector<int> rank_of_part_;
   PartOrderReduction reduction_;
   AlignedVector impedance_;
-  // Of set_impedance: impedances by wave that are to be in force, and batches that they concern.
+  // For set_impedance: impedances by wave to be put in force, and the batches concerned.
   AlignedVector wanted_;
   std::vector<int> affected_;
   std::vector<DrivenInput> driven_;

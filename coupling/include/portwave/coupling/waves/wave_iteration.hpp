@@ -40,8 +40,8 @@ namespace PORTWAVE_EXPORT portwave {
 /// Thread-safety  one thread at a time; the WaveDiscretisation must outlive it and may be shared.
 class WaveIteration {
  public:
-  /// How b̂ = S(u) is solved: as exactly as a part can, or only as exactly as an iterate needs that
-  /// is going to be replaced. Runs iterate inexactly; their commit is exact.
+  /// How b̂ = S(u) is solved: as exactly as a part can, or only as exactly as needed for an iterate that
+  /// will be replaced. Runs iterate inexactly; their commit is exact.
   enum class Scatter { exact, inexact };
 
   WaveIteration(const WaveDiscretisation& waves, const InnerUpdate& update,

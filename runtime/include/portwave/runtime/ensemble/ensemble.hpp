@@ -14,7 +14,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
-// Of the library itself, hence not shown.
+// Internal to the library, hence not shown.
 namespace portwave {
 class Chunk;
 }  // namespace portwave
@@ -22,65 +22,63 @@ class Chunk;
 namespace PORTWAVE_EXPORT portwave {
 
 struct EnsembleOptions {
-  int threads = 1;                    ///< 1 to kMaxThreads: how many step chunks at a time
-  std::shared_ptr<Arena> arena = {};  ///< whose threads they are; null: its own
-  /// Replicas that are stepped together, ≥ 1; 0: as many as keep their numbers in cache, and every
-  /// thread busy. Results do not depend on it.
+  int threads = 1;                    ///< 1 to kMaxThreads: number that step chunks at a time
+  std::shared_ptr<Arena> arena = {};  ///< arena of the threads; null: a private one
+  /// Replicas that are stepped together, ≥ 1; 0: as many as fit in cache while every thread is busy. Results
+  /// do not depend on it.
   int chunk = 0;
 };
 
 struct RolloutOptions {
   int every = 1;  ///< steps from one row of the results to the next, ≥ 1; divides the steps
-  /// Called before each step of each chunk, by the thread that makes it, so by several at a time.
-  /// What it throws ends the run on all threads and is thrown on.
+  /// Called before each step of each chunk, by the thread that steps the chunk, so by several at a time.
+  /// Its exception ends the run on all threads and is rethrown.
   std::function<void()> ask = {};
 };
 
-/// What became of a replica since its run began.
+/// State of a replica since its run began.
 struct ReplicaStatus {
-  bool failed = false;  ///< it has stopped, and has no state any more
+  bool failed = false;  ///< it has stopped, and no longer has a state
   std::string error;    ///< why: what Stepper::step would have thrown, or why it could not start
   std::string part;     ///< its part that failed; empty: the network, or none
   StepFault fault = StepFault::none;
-  std::int64_t steps = 0;       ///< committed; where it failed: in the step of this number, from 0
+  std::int64_t steps = 0;       ///< committed; after a failure: number of the failed step, from 0
   std::int64_t iterations = 0;  ///< evaluations of S, all steps
   int max_iterations = 0;       ///< of a step
   std::int64_t not_converged = 0;  ///< steps that ended without meeting a tolerance
-  /// What the passivity guard did; `trials` is not counted where replicas lie in lanes.
+  /// The passivity guard's actions; `trials` is not counted where replicas lie in lanes.
   GuardStatistics guard;
 };
 
 /// N replicas of one system, each with its own parameters, initial state and inputs, stepped side by
 /// side: in the lanes of common batches, and on several threads.
 ///
-/// Each replica has the bits that a Stepper of its own would have with `options_of`: states,
-/// energies, certificate; whatever the threads and the chunks. A replica whose step fails stops
-/// alone: its status says why, its state is NaN from then on, the others go on as if it had not been
-/// there.
+/// Each replica has the bits of its own Stepper with `options_of`: states, energies, certificate; whatever
+/// the threads and the chunks. A replica whose step fails stops alone: its status says why, its state is NaN
+/// from then on, and the others are not affected.
 ///
 /// Replicas lie in lanes where the system is coupled by waves, is one island, takes steps of one
-/// size and impedances that do not follow the state, and where its parts know their energy, repeat
-/// their steps and are thread-safe. Else every replica is stepped by a Stepper of its own;
-/// `execution` says why. The method is chosen once, for the first replica; others take impedances
-/// by the same rules.
+/// size, has impedances that do not follow the state, and where its parts know their energy, repeat
+/// their steps and are thread-safe. Otherwise each replica has its own Stepper; `execution` says why. The
+/// method is chosen once, for the first replica; the others choose impedances by the same rules.
 ///
 /// Shapes are row-major: N replicas, T steps, n states of the system (all parts in order), m
 /// settable inputs (System::settable_inputs).
 ///
 /// Memory is taken at construction, and when a run begins; steps in lanes do not allocate, unless a
-/// replica fails. One thread at a time may call it; what it calls during a run (parts, inputs, `ask`)
+/// replica fails. One thread at a time may call it; its callees during a run (parts, inputs, `ask`)
 /// cannot step, read or change it: std::logic_error, nothing having changed. If they destroy or move it
-/// the program ends with a text.
+/// the program ends with a message.
 class Ensemble {
  public:
   /// All replicas alike. Errors: ConfigError of Stepper; for a time budget or watches, which an
   /// ensemble does not have; for settable inputs without waves.
   Ensemble(const System& one, int replicas, const StepperOptions& options,
            const EnsembleOptions& ensemble = {});
-  /// Replica i is what replica(i) gives: a system of the same shape (parts, ports, states, junctions,
+  /// Replica i is the result of replica(i): a system of the same shape (parts, ports, states, junctions,
   /// inputs), with parameters, initial states and input functions of its own. It is called once for
   /// each, in order.
-  /// Errors: also ConfigError for a system of another shape, and what `replica` throws.
+  /// Errors: also ConfigError for a system of another shape, and the exceptions of `replica`.
   Ensemble(int replicas, const std::function<System(int)>& replica, const StepperOptions& options,
            const EnsembleOptions& ensemble = {});
   ~Ensemble();
@@ -95,7 +93,7 @@ class Ensemble {
   /// The system of the first replica.
   const System& system() const;
   const MethodChoice& method() const;
-  /// Options with which a Stepper of that replica alone makes the same steps.
+  /// Options with which a Stepper of that replica alone takes the same steps.
   StepperOptions options_of(int replica) const;
   int threads() const;
   int chunks() const;
@@ -103,8 +101,8 @@ class Ensemble {
   /// "40 chunks of up to 256 replicas in lanes", or "each replica by itself: …" and why.
   const std::string& execution() const;
 
-  /// Where the next run starts: n doubles, or those of a part. A replica that cannot start there
-  /// fails when the run begins.
+  /// The start of the next run: n doubles, or those of a part. A replica that cannot start there fails when
+  /// the run begins.
   /// Errors: std::out_of_range; std::invalid_argument for another length.
   void set_state(int replica, std::span<const double> state);
   void set_state(int replica, int part, std::span<const double> state);
@@ -116,11 +114,11 @@ class Ensemble {
   /// Begins a new run at t = 0, from the initial states, or those that were set. Step maps are kept.
   /// Settable inputs stay as they are.
   void reset();
-  /// One macro-step of all replicas that have not failed. With steps that choose their size: as many
-  /// as lead to the next multiple of step_s.
+  /// One macro-step of all replicas that have not failed. With steps that choose their size: all steps up to
+  /// the next multiple of step_s.
   void step() { run(1); }
-  /// `steps` macro-steps: every chunk takes all of them before the next one does. `ask`: as that of
-  /// RolloutOptions; where it ends the run, replicas have made different numbers of steps, and the
+  /// `steps` macro-steps: every chunk takes all of them before the next one does. `ask`: as in
+  /// RolloutOptions; if it ends the run, replicas have taken different numbers of steps, and the
   /// next call begins a new run. Errors: std::invalid_argument unless `steps` is from 0 to 2^53.
   void run(std::int64_t steps, const std::function<void()>& ask = {});
   std::int64_t step_index() const;
@@ -139,10 +137,9 @@ class Ensemble {
   ///   x0  [N, n], or empty: as `reset`
   ///   u   [N, T, m], u(i, t, :) being held over step t; or empty: inputs stay as they are
   ///   x   [N, T/every, n]
-  /// Rows of a replica that fails are NaN from then on; so are all rows where x0 or u of it is not
-  /// finite, from where it is needed. The ensemble is then after the last step; where it was ended
-  /// before, the next call begins a new run. Nothing is allocated in the loop over the steps. x0 and
-  /// u are not kept.
+  /// Rows of a replica are NaN from its failure on, and from the first use of an x0 or u of it that is not
+  /// finite. The ensemble is then after the last step; if it was ended before, the next call begins a new
+  /// run. Nothing is allocated in the loop over the steps. x0 and u are not kept.
   /// Errors: std::invalid_argument for other lengths, saying both.
   void rollout(std::span<const double> x0, std::span<const double> u, int steps,
                std::span<double> x, const RolloutOptions& options = {});

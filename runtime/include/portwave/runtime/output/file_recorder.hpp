@@ -14,15 +14,15 @@ namespace PORTWAVE_EXPORT portwave {
 
 class CheckpointFolder;
 
-/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
-/// made here and is empty. One at a time has a folder, over all processes.
+/// A folder for results, created with its parents if missing. Unless kept, it is removed again if it was
+/// created here and is empty. One owner at a time has a folder, over all processes.
 class OutputFolder {
  public:
-  /// Finds out before the work whether the files can be written: the folder takes files, and no
-  /// name of theirs is taken by a folder.
-  /// `read`: what the work has read, which the files must not take the place of.
-  /// Errors: std::runtime_error naming the folder or file and the system's reason; also where
-  /// somebody else writes to the folder; ConfigError as refuse_to_overwrite, nothing having been made.
+  /// Checks before the work whether the files can be written: the folder takes files, and no file name is
+  /// taken by a folder.
+  /// `read`: the files that the work has read, which its output must not replace.
+  /// Errors: std::runtime_error naming the folder or file and the system's reason; also where another process
+  /// writes to the folder; ConfigError as refuse_to_overwrite, nothing having been created.
   OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files,
                std::span<const std::filesystem::path> read = {});
   ~OutputFolder();
@@ -40,12 +40,12 @@ class OutputFolder {
   std::filesystem::path path_;
   bool created_;
   int lock_ = -1;  // the folder itself, so that no file is left behind
-  int process_;    // that made it: a child of that leaves the folder as it is
+  int process_;    // the process that created it: a child process leaves the folder as it is
 };
 
-/// What ranks other than 0 need beside a FileRecorder of rank 0 with RecordingOptions::per_rank, for
-/// RankedStepper::follow: it records there, and makes the files of that rank. Without per_rank it does nothing.
-/// `options`: as on rank 0. Errors: ConfigError.
+/// The counterpart on ranks other than 0 of rank 0's FileRecorder with RecordingOptions::per_rank, for
+/// RankedStepper::follow: it records there and writes the files of that rank. Without per_rank it does
+/// nothing. `options`: as on rank 0. Errors: ConfigError.
 std::unique_ptr<Follower> make_recording_follower(RecordingOptions options);
 
 /// Removes the hidden files of results that this process has not finished. For a handler of a signal that
@@ -74,21 +74,20 @@ bool has_hdf5();
 /// their names when all are complete, so a name never holds half a file. Texts of numbers have 17
 /// significant digits and read back to the same double. Recording does not allocate: rows go to a
 /// thread that writes them, and where that cannot keep up the run waits, and no row is lost.
-/// Errors: ConfigError for options that are none, and where results would take the place of what was read
-/// (RecordingOptions::inputs); std::runtime_error naming the file and the system's
-/// reason; std::invalid_argument for a
-/// format that this build does not have.
+/// Errors: ConfigError for invalid options, and where results would replace a file that was read
+/// (RecordingOptions::inputs); std::runtime_error naming the file and the system's reason;
+/// std::invalid_argument for a format that this build does not have.
 class FileRecorder final : public Recorder {
  public:
   FileRecorder(std::filesystem::path folder, RecordingOptions options);
-  /// Of a run with checkpoints: temporary files are in that folder, which outlives the recorder.
+  /// For a run with checkpoints: temporary files are in that folder, which outlives the recorder.
   FileRecorder(CheckpointFolder& folder, RecordingOptions options);
-  /// The same check that the constructor makes of RecordingOptions::inputs: `folder` is to hold no file
-  /// that was read under a name of a file of results, be it one that a run writes or one of an earlier
-  /// run that it removes. Errors: ConfigError as refuse_to_overwrite; nothing is made.
+  /// The constructor's check of RecordingOptions::inputs: no file that was read lies in `folder` under the
+  /// name of a results file, neither one that a run writes nor one of an earlier run that it removes.
+  /// Errors: ConfigError as refuse_to_overwrite; nothing is created.
   static void refuse_inputs(const std::filesystem::path& folder, const RecordingOptions& options);
-  /// Without finish: removes the temporary files, and the folder if it was made here. With
-  /// checkpoints all stays as it is.
+  /// Without finish: removes the temporary files, and the folder if it was created here. With checkpoints
+  /// everything stays as it is.
   ~FileRecorder() override;
   FileRecorder(const FileRecorder&) = delete;
   FileRecorder& operator=(const FileRecorder&) = delete;
@@ -102,7 +101,7 @@ class FileRecorder final : public Recorder {
   /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
   /// where there is a summary.json, the files beside it are of the same run.
   void finish(const RunSummary& summary) override;
-  /// The same, with `json` as what is written to summary.json.
+  /// The same, with `json` as the text of summary.json.
   void finish(const std::string& json);
   /// Without summary.json.
   void finish();

@@ -19,9 +19,9 @@ struct Observable {
   enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
   std::string label;
   Kind kind = Kind::state;
-  int part = 0;  ///< of no meaning for a signal
-  /// State component, scalar port of the system, or number of the signal; with the storage of the
-  /// part comes that of as many parts after it.
+  int part = 0;  ///< no meaning for a signal
+  /// State component, scalar port of the system, or number of the signal; the storage of the part includes
+  /// that of this many parts after it.
   int index = 0;
   std::string unit;
 };
@@ -34,56 +34,56 @@ bool resolve_observable(const System& system, const std::string& label, const st
                         Observable& out, Issues& issues,
                         MethodKind method = WaveUpdate::douglas_rachford);
 
-/// The same of what a stepper steps, or the name of a signal of its signal graph. To be found once
-/// and read many times by `observe`. Errors: std::out_of_range with the nearest name.
+/// The same for the system of a stepper, or the name of a signal of its signal graph. Find once and read
+/// many times by `observe`. Errors: std::out_of_range with the nearest name.
 Observable find_observable(const Stepper& stepper, const std::string& label);
 
 /// Errors: std::invalid_argument for a wave where the method couples without waves.
 double observe(const Stepper& stepper, const Observable& observable);
-/// At a time within the last step, by the polynomials of its stages; waves as at its end. Of
+/// At a time within the last step, by the polynomials of its stages; waves as at its end. Only for
 /// steppers whose steps choose their size.
 double observe_at(const Stepper& stepper, const Observable& observable, double time_s);
 
-/// In which form a run writes its tables.
+/// File format of a run's tables.
 enum class ResultFormat {
   csv,   ///< a text file for each
   hdf5,  ///< results.h5, a group for each
-  none,  ///< not at all: the summary alone
+  none,  ///< no tables: the summary alone
 };
 
 std::string_view to_string(ResultFormat format);
 
-/// What of a run is kept in tables (docs/reference/results.md).
+/// Selection of the tables of a run (docs/reference/results.md).
 struct RecordingOptions {
   std::vector<Observable> observables = {};
-  int every = 1;  ///< a row for so many steps, ≥ 1
+  int every = 1;  ///< one row per this many steps, ≥ 1
   double every_s =
       0.0;  ///< steps that choose their size: rows at the multiples of it [s]; 0: `every`
-  /// With each quantity the smallest and the largest value since the row before, that row's included.
+  /// For each quantity also the smallest and the largest value since the row before, that row's included.
   bool envelope = false;
-  /// Rows of the last so many seconds of the run only, which are in memory until it ends; 0: all.
+  /// Only rows of the last this many seconds of the run, held in memory until it ends; 0: all.
   double last_s = 0.0;
-  /// Also what each part and each junction does with energy. Wave coupling with a ledger only.
+  /// Also the energies of each part and each junction. Wave coupling with a ledger only.
   bool energies = false;
   ResultFormat format = ResultFormat::csv;
   /// HDF5 of several ranks: each rank writes the quantities of its parts to a file of its own,
   /// results.rank-R.h5, and results.h5 refers to these. All of them need the folder. Not with `last_s`.
   bool per_rank = false;
-  /// Files that the run has read, which its results must not take the place of. Reading a scenario fills
-  /// it in: the scenario file, tables, matrices and plugins.
+  /// Files that the run has read, which its results must not replace. Reading a scenario fills it in: the
+  /// scenario file, tables, matrices and plugins.
   std::vector<std::filesystem::path> inputs = {};
 };
 
 class StateArchive;
 struct RunSummary;
 
-/// Takes in a run as it goes on: files, memory, a live view. Whoever steps calls
+/// Receives a run in progress: files, memory, a live view. The stepping program calls
 ///   record_initial    once, before the first step;
 ///   record            after every step, with its report;
 ///   finish            once, after the last step, or when the run was interrupted or has failed, with
 ///                     its summary.
-/// One that is destroyed without `finish` leaves nothing half done, but for what checkpoints need.
-/// A recorder asks the stepper for what it keeps, and changes nothing. One thread calls it.
+/// A recorder destroyed without `finish` leaves nothing half done, except for the needs of checkpoints.
+/// It reads from the stepper, and changes nothing. One thread calls it.
 /// Errors: std::runtime_error, which ends the run.
 class Recorder {
  public:
@@ -91,17 +91,17 @@ class Recorder {
   virtual void record_initial(const Stepper& stepper) = 0;
   virtual void record(const Stepper& stepper, const StepReport& report) = 0;
   virtual void finish(const RunSummary& summary) = 0;
-  /// For checkpoints, between two steps. Writing: puts what was recorded where it outlives the process,
-  /// and says where the recorder stands. Reading, in place of record_initial: goes back to there; what
-  /// follows is recorded as if it had never stopped. A recorder that keeps nothing does nothing here.
+  /// For checkpoints, between two steps. Writing: moves recorded data where it outlives the process, and
+  /// archives the recorder's position. Reading, in place of record_initial: goes back to that position;
+  /// recording continues as if uninterrupted. A recorder that keeps nothing does nothing here.
   virtual void archive(const Stepper& stepper, StateArchive& archive);
-  /// How long steps have waited for it so far [s], because it takes in less than there is.
+  /// Time that steps have waited for it so far [s], because it takes in less than the run writes.
   virtual double waited_s() const;
 };
 
-/// Refuses to write where that would destroy what was read: where `place` is one of the files `read`, or
-/// a folder that one of them is in. Files are told apart by device and number, so that links, relative
-/// paths and other names of a file do not hide it. Errors: ConfigError naming the file and the remedy.
+/// Refuses to overwrite files that were read: where `place` is one of the files `read`, or a folder that
+/// one of them is in. Files are told apart by device and number, so that links, relative paths and other
+/// names of a file do not hide it. Errors: ConfigError naming the file and the remedy.
 void refuse_to_overwrite(std::span<const std::filesystem::path> read,
                          const std::filesystem::path& place);
 

@@ -13,13 +13,13 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What a run did, in one page.
+/// A one-page account of a run.
 ///
-/// Without a time budget all but `threads`, `tasks`, `execution` and what is time (`wall_s` and
-/// what follows from it, `times`) is the same, bit by bit, for any number of threads, grain and
+/// Without a time budget everything but `threads`, `tasks`, `execution` and wall-clock times (`wall_s` and
+/// quantities derived from it, `times`) is the same, bit by bit, for any number of threads, grain and
 /// executor.
 struct RunSummary {
-  /// What a watch has seen.
+  /// The events of a watch.
   struct Events {
     std::string name, rising, falling;  ///< as Watch
     EventCount count;
@@ -29,26 +29,26 @@ struct RunSummary {
   std::int64_t steps = 0;
   double step_s = 0.0;
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
-  StepSizeStatistics step_sizes;   ///< and what they came to
+  StepSizeStatistics step_sizes;   ///< statistics of the chosen sizes
   StartsAtOdds starts_at_odds;     ///< as Stepper::starts_at_odds
   double start_s = 0.0;            ///< simulated time at which the run began
-  double time_s = 0.0;             ///< and that it reached
+  double time_s = 0.0;             ///< simulated time that it reached
   std::vector<Events> events;      ///< by watch
   std::string ended_by;            ///< name of the watch that ended the run; empty: none did
   bool completed = true;           ///< false: interrupted, or failed, after `steps` steps
   std::vector<std::string>
-      notes;              ///< sentences, such as on tables of inputs that the run did not come to
+      notes;              ///< sentences, such as on tables of inputs that the run did not reach
   std::string failure;    ///< what StepError said; empty: the run did not fail
   CouplingMethod method;  ///< as asked for
   int stages = 1;         ///< of a step, with wave coupling
-  MethodChoice choice;    ///< what it came to, and why; without waves in words
+  MethodChoice choice;    ///< the method used, and why; without waves in words
   std::string remarks;    ///< as Stepper::remarks
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
   TuningStatistics tuning;     ///< zeros without waves
   GuardStatistics guard;       ///< zeros without a guard
   IterationStatistics iterations;
   CouplingLooks coupling;
-  /// The largest of what was supplied, dissipated, and the change of what parts store [J].
+  /// The largest of supplied energy, dissipated energy, and the change of the parts' stored energy [J].
   double moved_J = 0.0;
   Certify certify = Certify::energy;
   bool has_ledger = true;  ///< else energy and certificate say nothing
@@ -72,20 +72,20 @@ struct RunSummary {
   ExecutorKind executor = ExecutorKind::automatic;  ///< asked for
   std::string execution;                            ///< what ran, as Stepper::execution
   double wall_s = 0.0;                              ///< stepping and recording, without set-up
-  double recording_wait_s = 0.0;  ///< of it: waiting for files that take in less than there is
+  double recording_wait_s = 0.0;  ///< the share spent waiting for files slower than the run
 
-  /// The steps resolve the motion, as far as anybody looked.
+  /// The steps resolve the motion, as far as examined.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
   /// A phrase for everything that keeps the run from being well: it failed, the certificate does not
   /// hold, steps missed their tolerance or were changed noticeably by the guard, the steps do not
   /// resolve the motion, the coupling is poor, or states at odds were stepped as they were.
   std::vector<std::string> shortcomings() const;
-  /// There are none: what `portwave run --strict` asks for.
+  /// The run has no defects: the condition of `portwave run --strict`.
   bool is_all_well() const { return shortcomings().empty(); }
-  /// Of the energy that the run moved, what went astray between the parts; 0 where that is rounding.
+  /// Share of the moved energy that was lost or gained between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;
-  /// It is more than kPoorMismatch.
+  /// The mismatch is more than kPoorMismatch.
   bool is_coupled_poorly() const { return mismatch_share() > kPoorMismatch; }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.
@@ -95,8 +95,8 @@ struct RunSummary {
 /// The watch that says that the run ends with the last step; null: none does.
 const Watch* ending_watch(const Stepper& stepper);
 
-/// Collects the summary of what `stepper`, made with `options`, has done so far. `times`: those of
-/// its step reports, added up.
+/// Collects the summary of the run so far of `stepper`, built with `options`. `times`: the sum of the
+/// times of its step reports.
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
                      double wall_s, const StepTimes& times = {});
 

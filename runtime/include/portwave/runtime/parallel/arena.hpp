@@ -6,18 +6,17 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Worker threads of oneTBB that steppers and ensembles share. Whatever they ask for, no more
-/// threads than the arena has work for all of them together; which threads they are is oneTBB's
-/// business, and it has no more of them than the machine has processors. Results do not depend
-/// on it.
+/// Worker threads of oneTBB that steppers and ensembles share: together they use no more threads than the
+/// arena has. oneTBB chooses which threads these are, and has no more of them than the machine has
+/// processors. Results do not depend on it.
 ///
 /// Several threads may step steppers of one arena at a time, each its own.
 class Arena {
  public:
-  /// `threads` ≥ 1: a caller, and workers that help it; fewer of them where this user may not have as
-  /// many. Errors: std::invalid_argument.
+  /// `threads` ≥ 1: a caller and the workers that help it; fewer if this user may not have as many.
+  /// Errors: std::invalid_argument.
   explicit Arena(int threads);
-  /// The arena that the calling thread is in: inside a oneTBB task that of the task.
+  /// The arena that the calling thread is in: inside a oneTBB task, the arena of the task.
   static std::shared_ptr<Arena> current();
   ~Arena();
   Arena(const Arena&) = delete;
@@ -34,19 +33,19 @@ class Arena {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Of the threads that are wanted, the calling one among them, as many as oneTBB may have: at least 1.
-/// It ends the program where it is refused one, so that has to be found out before. That is done once,
-/// and for more than were found: while it is being found out oneTBB must not need any.
-/// Where address space is limited (ulimit -v, -d) half of what there is stays free of threads.
-/// `others`: further threads that are begun later; those come first.
+/// How many of the wanted threads, including the calling one, oneTBB may have: at least 1. oneTBB ends the
+/// program if it is refused a thread, so that this must be known before. It is found out once, for more
+/// threads than were found; meanwhile oneTBB must not need any. Where address space is limited
+/// (ulimit -v, -d) half of it stays free of threads. `others`: further threads that are started later; they
+/// take precedence.
 int threads_allowed(int wanted, int others = 0);
 
-/// Where address space is limited: begins oneTBB's workers, as many as `threads` and oneTBB allow, so that
-/// it is not refused one in the middle of a run. Elsewhere nothing; they come when they are needed.
+/// Where address space is limited: starts oneTBB's workers, as many as `threads` and oneTBB allow, so that
+/// none is refused in the middle of a run. Elsewhere does nothing; workers start when needed.
 void start_workers(int threads);
 
-/// Of so many threads beside those that there are as many as this user may have. Costs some 20 us each,
-/// because for a moment they are there.
+/// How many of that many additional threads this user may have. Costs some 20 us each, because they exist
+/// for a moment.
 int threads_to_be_had(int most);
 
 }  // namespace portwave

@@ -11,7 +11,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What limits a macro-step besides K and the tolerances of the method: time.
+/// Time limits of a macro-step, beside K and the tolerances of the method.
 struct TimeBudget {
   /// A step is to be committed within this time of its beginning [s]; 0: no deadline.
   double deadline_s = 0.0;
@@ -38,16 +38,15 @@ inline constexpr std::size_t kStopReasons = 5;
 /// "budget", "tolerance", "energy_tolerance", "deadline", "round_off".
 std::string_view to_string(StopReason reason);
 
-/// Decides how many inner iterations fit into what is left of a macro-step. Costs are running
-/// quantiles of what earlier steps took, so that a preempted step does not spoil the estimate; the
-/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Where none
-/// fits for some steps, by experience that may be out of date, one is tried all the same: after 8
-/// steps, then after twice as many each time that it was too long indeed. Time comes in from
-/// outside: the class itself never reads a clock.
+/// Decides how many inner iterations fit into the rest of a macro-step. Costs are running quantiles over
+/// earlier steps, so that a preempted step does not spoil the estimate; the clock is read once per chunk of
+/// iterations, and chunks shrink towards the deadline. If estimates that may be out of date allow none for
+/// some steps, one is tried all the same: after 8 steps, then after twice as many each time that it was
+/// indeed too long. Callers pass times in: the class itself never reads a clock.
 ///
-/// Where an island solves its interface equation, the time of that is not the iterations': a solve is made
-/// where it is known to fit before one more iteration and the commit, else the plain iteration goes on. After a
-/// step of solves that did not converge they are left out, for 1, 3, 7, … steps, as long as that goes on.
+/// Where an island solves its interface equation, that time does not count as iterations: a solve is made
+/// where it is known to fit before one more iteration and the commit; otherwise the plain iteration goes on.
+/// After a step of solves that did not converge they are skipped for 1, 3, 7, … steps while that recurs.
 ///
 /// One thread at a time may call it, except that `horizon`, `affords` and `took` may be called by several at
 /// once.
@@ -56,7 +55,7 @@ class DeadlineScheduler {
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;
 
-  /// Prior guesses [s], used until there is experience.
+  /// Prior guesses [s], used until there are measurements.
   DeadlineScheduler(double deadline_s, double iteration_s, double commit_s);
 
   /// Time for the steps to come [s].
@@ -73,22 +72,22 @@ class DeadlineScheduler {
     begin_solves();
   }
 
-  /// How many iterations in all may be done before time must be looked at again, `done` of at most
+  /// Total number of iterations that may be done before time must be checked again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
   int horizon(int done, int budget, Time now) const;
 
-  /// What solving an interface equation takes, beside evaluations: with the factors that there are, or with
-  /// a new linearisation.
+  /// Cost of solving an interface equation, beside evaluations: with the existing factors, or with a new
+  /// linearisation.
   enum class Solve : std::uint8_t { none, with_factors, anew };
-  /// The most that fits now, before one more iteration.
+  /// The most expensive solve that fits now, before one more iteration.
   Solve affords(Time now) const;
-  /// A solve took so long [s]: in a step, or in `rehearse` before the first one.
+  /// Reports the time of a solve [s]: in a step, or in `rehearse` before the first one.
   void took(Solve what, double time_s) const;
   void rehearse(Solve what, double time_s);
 
   /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
-  /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a
-  /// long one is time that was lost.
+  /// deadline − duration [s]. `usual`: the commit had nothing unusual to do, so that the excess of
+  /// a long one is lost time.
   double finish(int iterations, Time inner_end, Time end, bool usual = true, bool converged = true);
 
   /// Current estimates [s].
@@ -98,8 +97,8 @@ class DeadlineScheduler {
   struct Statistics {
     std::int64_t steps = 0;
     std::int64_t misses = 0;  ///< committed after the deadline
-    /// Of them, those in which some stretch between two looks at the clock took so much longer than
-    /// usual that only losing the processor explains it.
+    /// Those among them in which some stretch between two clock readings took so much longer than usual that
+    /// only losing the processor explains it.
     std::int64_t preempted_misses = 0;
     double worst_slack_s = 0.0;  ///< the smallest deadline − duration
     /// Slack quantiles over the last steps: 1 %, 50 %, 99 % [s].
@@ -135,20 +134,20 @@ class DeadlineScheduler {
 
   double deadline_s_;
   Time begin_{};
-  int starved_ = 0;  // steps in turn without an iteration
+  int starved_ = 0;  // consecutive steps without an iteration
   int patience_ = kLeastPatience;
   bool is_trial_ = false;  // the step may make one that does not seem to fit
-  // Of the step: the last look at the clock, and whether a chunk of iterations took far too long.
+  // State of the step: the last clock reading, and whether a chunk of iterations took far too long.
   mutable std::atomic<Time> last_check_{};
   mutable std::atomic<int> last_done_{0};
   mutable std::atomic<bool> lost_time_{false};
   RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_;
-  // Solves: what each takes, and in this step in all and at most; steps until they are tried again.
+  // Solves: cost of each; total and longest in this step; steps until they are tried again.
   double solve_s_[2] = {};
   mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
   bool may_solve_ = true;
   int failed_solves_ = 0, without_solves_ = 0;
-  mutable std::atomic<double> seen_solved_s_{0.0};  // at the last look at the clock
+  mutable std::atomic<double> seen_solved_s_{0.0};  // at the last clock reading
   std::int64_t steps_ = 0, misses_ = 0, preempted_misses_ = 0;
   double worst_slack_s_ = 0.0;
   std::vector<double> slack_;

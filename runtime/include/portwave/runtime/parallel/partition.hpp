@@ -34,9 +34,8 @@ struct LaneCosts {
   std::vector<double> advance_ns;
 };
 LaneCosts declared_costs(const WaveDiscretisation& waves);
-/// Times port solves and commits of every batch at the given record, which is left as it is but for
-/// its warm starts. A port solve that fails keeps the declared cost, and so do parts whose steps do
-/// not repeat.
+/// Times port solves and commits of every batch at the given record, whose warm starts alone change. A port
+/// solve that fails keeps the declared cost, and so do parts whose steps do not repeat.
 LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record);
 
 /// One task per island group: for one thread.

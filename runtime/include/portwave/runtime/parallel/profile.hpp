@@ -9,13 +9,13 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// StepperOptions::profile: where the time of steps goes. Some of them are looked at: at first all, and
-/// every second of these from then on whenever there are more events than are kept.
+/// StepperOptions::profile: how the time of steps is spent. Some steps are measured: at first all, and from
+/// then on every second of these whenever there are more events than are kept.
 struct ProfileOptions {
-  std::size_t most_events = 100'000;  ///< of the trace
+  std::size_t most_events = 100'000;  ///< in the trace
 };
 
-/// What a thread did in the steps that were looked at [s].
+/// Time of a thread in the measured steps [s].
 struct ProfileWorker {
   double iterate_s = 0.0;   ///< port solves and updates of tasks
   double exchange_s = 0.0;  ///< exchange and residuals, where a tolerance is checked
@@ -25,7 +25,7 @@ struct ProfileWorker {
 };
 
 struct ProfileTask {
-  int number = 0;  ///< of the executor; below 0: a task of the serial one, −1 being its first
+  int number = 0;  ///< in the executor; below 0: a task of the serial one, −1 being its first
   int parts = 0;
   std::string first_part;
   double iterate_s = 0.0, exchange_s = 0.0, commit_s = 0.0;
@@ -33,7 +33,7 @@ struct ProfileTask {
   double all_s() const { return iterate_s + exchange_s + commit_s; }
 };
 
-/// Parts that are solved together, measured alone where the run stands.
+/// Parts that are solved together, measured alone at the present state.
 struct ProfileBatch {
   std::string type;
   int parts = 0;
@@ -41,22 +41,22 @@ struct ProfileBatch {
   double commit_s = 0.0;   ///< one commit of each
 };
 
-/// What happened on a thread; times from the first step that was looked at [s].
+/// An activity of a thread; times from the first measured step [s].
 struct ProfileEvent {
   enum class Kind : std::uint8_t { iterate, exchange, commit, begin, inner, ledger };
   double begin_s = 0.0, end_s = 0.0;
   std::int64_t step = 0;
   int worker = 0;
-  int task = 0;  ///< of no meaning for the last three kinds, which are of the whole step
+  int task = 0;  ///< no meaning for the last three kinds, which are of the whole step
   Kind kind = Kind::iterate;
 };
 
-/// Sums are over the steps that were looked at.
+/// Sums are over the measured steps.
 struct Profile {
   std::int64_t steps = 0, sampled = 0;
   double step_s = 0.0;        ///< within Stepper::step
-  double between_s = 0.0;     ///< between steps: recording, and what else the caller does
-  double other_step_s = 0.0;  ///< mean of the steps that were not looked at; 0: there are none
+  double between_s = 0.0;     ///< between steps: recording, and other work of the caller
+  double other_step_s = 0.0;  ///< mean of the steps that were not measured; 0: there are none
   double begin_s = 0.0;       ///< inputs and freezing
   double inner_s = 0.0;       ///< iteration
   double ledger_s = 0.0;      ///< commits, guard and ledger
@@ -71,16 +71,16 @@ struct Profile {
   std::int64_t dropped_events = 0;        ///< beyond what is kept of a step
 
   double mean_step_s() const { return sampled > 0 ? step_s / static_cast<double>(sampled) : 0.0; }
-  /// Of the threads' time within steps: those of all that waited, or had nothing to do.
+  /// Share of the threads' time within steps in which they waited or were idle.
   double waiting_s() const;
   double working_s() const;
   /// Time of the busiest thread over the mean; 1 without threads.
   double imbalance() const;
 };
 
-/// As people read it: some tables, each line ended by a newline.
+/// For people: some tables, each line ended by a newline.
 std::string profile_text(const Profile& profile);
-/// As Chrome and Perfetto read it: the trace event format.
+/// For Chrome and Perfetto: the trace event format.
 std::string trace_json(const Profile& profile);
 
 }  // namespace portwave

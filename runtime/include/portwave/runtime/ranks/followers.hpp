@@ -11,7 +11,7 @@ class Stepper;
 struct StepReport;
 
 /// A number that can be read off a system between two steps: a component of a state, effort, flow or a
-/// wave of a scalar port, the stored energy of a part. Of a port only `index` counts, its number in the
+/// wave of a scalar port, the stored energy of a part. For a port only `index` counts, its number in the
 /// system.
 struct ScalarChannel {
   enum class Kind { state, effort, flow, incident, outgoing, storage };
@@ -20,16 +20,16 @@ struct ScalarChannel {
   int index = 0;
 };
 
-/// What another rank than 0 does beside stepping its share (RankedStepper::follow). What its functions throw
-/// ends `follow`. They may read channels of this rank's own parts (RankedStepper::read_own), and nothing else
-/// that is not known to all ranks.
+/// The tasks of a rank other than 0 beside stepping its share (RankedStepper::follow). An exception of its
+/// functions ends `follow`. They may read channels of this rank's own parts (RankedStepper::read_own), and
+/// nothing else that is not known to all ranks.
 class Follower {
  public:
   virtual ~Follower() = default;
-  /// After every step that was made.
+  /// After every committed step.
   virtual void stepped(const Stepper& stepper, const StepReport& report) = 0;
-  /// Rank 0 calls RankedStepper::tell_followers. All others are told at the same time, so that they can make
-  /// calls of `Ranks` together with rank 0.
+  /// Rank 0 calls RankedStepper::tell_followers. All others receive this call at the same time, so that they
+  /// can make calls of `Ranks` together with rank 0.
   virtual void told(const Stepper& stepper, std::span<const std::byte> message) = 0;
 };
 

@@ -18,11 +18,11 @@ class SliceDefects : public RankError {
 };
 
 /// A system that no process has as a whole: every rank builds the parts that it steps, a *slice*, and the
-/// parts *outside* with which these share a coupling. Steps then give the numbers of one process, bit by
-/// bit (docs/decisions/0059-slices.md).
+/// parts *outside* with which these share a coupling. Results are those of one process, bit by bit
+/// (docs/decisions/0059-slices.md).
 ///
-/// Parts of the whole are numbered. Slices are runs of numbers, in the order of the ranks; the parts of
-/// an island that a rank begins with are the first of it, or as many as a multiple of 64 after that.
+/// Parts of the whole are numbered. Slices are runs of numbers, in the order of the ranks; a rank begins with
+/// the first part of an island, or a multiple of 64 parts after it.
 ///
 ///   SliceBuilder builder(first);
 ///   for (std::int64_t i = first; i < end; ++i) builder.add(name(i), block);
@@ -37,26 +37,26 @@ class SliceDefects : public RankError {
 /// and the certificate are of the whole, and the part that a certificate names is numbered as in the whole.
 class SliceBuilder {
  public:
-  /// Parts of an island from one rank to the next come in multiples of this.
+  /// Within an island, ranks begin at multiples of this number of parts.
   static constexpr int kUnit = 64;
 
   /// `first_part`: the number of the first part that is added.
   explicit SliceBuilder(std::int64_t first_part) : first_part_(first_part) {}
 
-  /// A part of this rank's; the next has the next number.
+  /// A part of this rank; the next one has the next number.
   SliceBuilder& add(std::string name, std::shared_ptr<const Component> component,
                     SystemBuilder::PartOptions options = {});
-  /// A part of another rank's. Of its ports, those that share a coupling with parts of this rank are
-  /// joined here, as there.
+  /// A part of another rank. Those of its ports that share a coupling with parts of this rank are joined
+  /// here, as there.
   SliceBuilder& add_outside(std::int64_t number, std::string name,
                             std::shared_ptr<const Component> component);
-  /// A coupling of at least one part of this rank's.
+  /// A coupling of at least one part of this rank.
   SliceBuilder& join(Joint joint, std::vector<std::string> ports);
   SliceBuilder& connect(std::string port_1, std::string port_2) {
     return join(joint::Connection{}, {std::move(port_1), std::move(port_2)});
   }
 
-  /// What is wrong with this slice by itself.
+  /// The defects of this slice by itself.
   Issues check() const;
 
   /// All ranks call it. The builder is spent afterwards.
@@ -79,11 +79,10 @@ class SliceBuilder {
   SystemBuilder builder_;
 };
 
-/// "/subsystems/7/…" of a slice as it is in the whole.
+/// The pointer "/subsystems/7/…" of a slice, as in the whole.
 Issue placed_in_whole(Issue issue, const System& slice);
 
-/// The parts from which a rank's slice begins and ends where `parts` parts of one island are dealt out
-/// evenly: {first, end}.
+/// The range of parts, {first, end}, of a rank's slice where `parts` parts of one island are divided evenly.
 std::pair<std::int64_t, std::int64_t> even_slice(std::int64_t parts, int rank, int ranks);
 
 }  // namespace portwave

@@ -11,16 +11,16 @@ namespace PORTWAVE_EXPORT portwave {
 /// Whether pages can be made: whether portwave was built with the library that draws charts.
 bool has_report();
 
-/// What a run has written into its folder, as one page of HTML that needs nothing beside it: the
-/// verdict in words, what to try, trajectories, energy, iterations, guard, step sizes, deadlines, the
-/// network, and how it was run. Of two folders: how the runs differ. Of any length of a run the page
-/// has at most some thousand points for each line: the smallest and the largest of every stretch of
-/// rows, so that no peak is lost. Memory does not grow with the rows.
+/// The output folder of a run as one self-contained page of HTML: the verdict in words, what to try,
+/// trajectories, energy, iterations, guard, step sizes, deadlines, the network, and how it was run. For two
+/// folders: how the runs differ. For a run of any length the page has at most some thousand points for each
+/// line: the smallest and the largest of every stretch of rows, so that no peak is lost. Memory does not grow
+/// with the rows.
 /// Errors: std::runtime_error naming what is missing in a folder or cannot be read;
 /// std::invalid_argument unless there are one or two folders, or without `has_report`.
 std::string run_report(const std::vector<std::filesystem::path>& folders);
 
-/// What `portwave study KIND --json` writes, drawn. `kind`: budget, rate, order, tolerance,
+/// A chart of the output of `portwave study KIND --json`. `kind`: budget, rate, order, tolerance,
 /// iteration or scaling. Errors: std::invalid_argument for another kind or without `has_report`;
 /// std::runtime_error where it is not of that kind.
 std::string study_report(const std::string& json, const std::string& kind,

@@ -22,8 +22,8 @@ struct BlockField {
   enum class Kind {
     signal,   ///< an input: the name of a signal, a quantity "part.state", or a number
     signals,  ///< an array of inputs
-    /// Inputs with names: an object of them, or an array of inputs that are called u1, u2, …; the
-    /// names are the value.
+    /// Named inputs: an object of them, or an array of inputs that are named u1, u2, …; the names are the
+    /// value.
     named_signals,
     text,
     number,
@@ -46,7 +46,7 @@ struct BlockField {
       {};  ///< of numbers and integers, which are from 0 to 10⁶ where it does not say
 };
 
-/// What was read for the fields of a block, inputs apart.
+/// The values read for the fields of a block, without inputs.
 class BlockValues {
  public:
   using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
@@ -80,12 +80,12 @@ class BlockValues {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// A kind of block that scenario files can name: from this its keys, schema and errors come.
+/// A kind of block that scenario files can name: the source of its keys, schema and errors.
 struct BlockKind {
   std::string name;
   std::string summary;
   std::vector<BlockField> fields;
-  /// `inputs`: how many signals were given. Errors: ConfigError, `where` being "/<field>".
+  /// `inputs`: the number of signals given. Errors: ConfigError, `where` being "/<field>".
   std::function<block::Handle(const BlockValues& values, int inputs)> make;
 };
 
@@ -93,11 +93,11 @@ struct BlockKind {
 /// ("constant", "table", …), which are sampled, and "sensor".
 const std::vector<BlockKind>& block_kinds();
 
-/// Adds a kind of one's own behind them, or puts it in the place of one that was added before under
-/// the same name: scenarios that are read from then on have the new one. References into
-/// `block_kinds` are good no more. Must not run while another thread reads a scenario.
+/// Appends a user's kind, or replaces one that was added before under the same name: scenarios read from
+/// then on have the new one. References into `block_kinds` become invalid. Must not run while another
+/// thread reads a scenario.
 /// Errors: ConfigError — "/name": it is empty, or that of a kind of portwave's own; "/make": there is
-/// no function; "/fields/2": a key without a name, that is there twice, or that all blocks have.
+/// no function; "/fields/2": a key without a name, a duplicate, or one that all blocks have.
 void add_block_kind(BlockKind kind);
 
 }  // namespace portwave

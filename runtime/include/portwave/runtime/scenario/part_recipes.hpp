@@ -18,11 +18,11 @@ namespace PORTWAVE_EXPORT portwave {
 struct Scenario;
 class Stepper;
 
-/// What the parts of a scenario were built from, so that they can be built again with other numbers.
-/// Several threads may use it.
+/// The parameters from which the parts of a scenario were built, so that they can be rebuilt with other
+/// numbers. Several threads may use it.
 class PartRecipes {
  public:
-  /// Parts with matrices are left out: those are not numbers to change one by one.
+  /// Parts with matrices are left out: matrices are not changed number by number.
   void add(const std::shared_ptr<const Component>& part, const PartType& type,
            Parameters parameters, bool allow_active);
 
@@ -30,7 +30,7 @@ class PartRecipes {
   /// Errors: std::out_of_range with the nearest name; std::invalid_argument where it is no number;
   /// std::logic_error for a part that is not known.
   double value(const Component& part, std::string_view parameter) const;
-  /// The part built anew with that number changed, and known from now on.
+  /// The part rebuilt with that number changed, and recorded from now on.
   /// Errors: also ConfigError where the number is not allowed.
   std::shared_ptr<const Component> with(const Component& part, std::string_view parameter,
                                         double value);
@@ -40,8 +40,8 @@ class PartRecipes {
     std::weak_ptr<const Component> part;
     const PartType* type;
     bool allow_active;
-    /// Where all parameters of the type are given and are numbers, truth values or choices, those in
-    /// its order, choices by their place; systems of many parts have little else. Otherwise `others`.
+    /// If all parameters of the type are given and are numbers, truth values or choices: their values in its
+    /// order, choices by their index; systems of many parts have little else. Otherwise `others`.
     std::vector<double> numbers;
     std::unique_ptr<const Parameters> others;
 
@@ -54,7 +54,7 @@ class PartRecipes {
 
   mutable std::mutex mutex_;
   std::unordered_map<const Component*, Recipe> recipes_;
-  std::size_t most_ = 1024;  // before those of parts that are gone are thrown out
+  std::size_t most_ = 1024;  // before those of destroyed parts are removed
 };
 
 /// Changes a number of a part between steps, "load.inertia_kgm2" or "arm.masses_kg[1]"
@@ -62,7 +62,7 @@ class PartRecipes {
 /// Errors, nothing having changed: those of PartRecipes and set_component; std::out_of_range for an
 /// unknown part, with the nearest name.
 void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path, double value);
-/// One such number, and what it is to be.
+/// One such number and its new value.
 struct ParameterChange {
   std::string path;
   double value = 0.0;
@@ -72,7 +72,7 @@ struct ParameterChange {
 System changed_system(const System& system, const Scenario& scenario,
                       std::span<const ParameterChange> changes);
 
-/// What it is at present. Errors: likewise.
+/// Its present value. Errors: the same.
 double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path);
 
 }  // namespace portwave

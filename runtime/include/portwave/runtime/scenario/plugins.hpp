@@ -8,16 +8,16 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Whether a scenario may have plugins loaded, which are code that may do all that the program may.
+/// Whether a scenario may load plugins: code that may do everything that the program may.
 enum class Plugins {
-  refused,  ///< but for those that the program has loaded already
+  refused,  ///< except plugins that the program has loaded already
   allowed,
 };
 
 /// A plugin in this process.
 struct LoadedPlugin {
   std::filesystem::path file;      ///< absolute, links resolved
-  std::vector<std::string> types;  ///< their names, in the order in which it added them
+  std::vector<std::string> types;  ///< names of its types, in the order in which it added them
 };
 
 /// Loads a shared library that was written with PORTWAVE_PLUGIN
@@ -28,12 +28,12 @@ struct LoadedPlugin {
 /// portwave_enable_plugins(program). A plugin that brings a copy of portwave works in programs that
 /// do not.
 ///
-/// Errors  ConfigError with every defect. Before any code of the library runs: there is no such
-///         file, it cannot be read, is no shared library or one for another processor, has no entry
+/// Errors  ConfigError with every defect. Before any code of the library runs: the file does not
+///         exist, cannot be read, is no shared library or one for another processor, has no entry
 ///         of a plugin, or was built with another version of portwave, another standard library,
 ///         Eigen or sanitizer; it has changed since it was loaded. Then: the system cannot load it,
-///         such as for symbols that are not there; its entry throws; it adds no type, or types with
-///         defects, whose `where` is "/<type>" and what Catalogue::add says. Nothing is added then.
+///         such as for missing symbols; its entry throws; it adds no type, or types with defects,
+///         whose `where` is "/<type>" and the pointer of Catalogue::add. Nothing is added then.
 /// Thread-safety  as Catalogue::add: not while another thread reads scenarios or the catalogue.
 const LoadedPlugin& load_plugin(const std::filesystem::path& file);
 

@@ -35,9 +35,9 @@ struct Scenario {
   std::int64_t steps = 0;  ///< 0: to `end_s`, by steps that choose their size
   double end_s = 0.0;
   RecordingOptions recording = {};
-  /// What is allowed but probably not meant, such as shafts that turn against each other.
+  /// Things that are allowed but probably not meant, such as shafts that turn against each other.
   Issues notes = {};
-  /// What the parts were built from (set_parameter); not null.
+  /// The parameters of the parts (set_parameter); not null.
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
   /// Tables and matrices that were read, in the order of reading.
   std::vector<ScenarioFile> files = {};
@@ -54,16 +54,15 @@ class ScenarioError : public ConfigError {
  public:
   ScenarioError(std::string file, Issues issues);
   const std::string& file() const { return file_; }
-  /// The error as people read it: "file pointer: text" per issue, then the count.
+  /// The error for people: "file pointer: text" per issue, then the count.
   std::string report() const;
 
  private:
   std::string file_;
 };
 
-/// Whether tables and matrices may lie elsewhere than in the folder of the scenario or below, links
-/// followed: a scenario of somebody else may name any file, and what is in it shows in errors and
-/// results.
+/// Whether tables and matrices may lie outside the folder of the scenario, links followed: an untrusted
+/// scenario may name any file, and the file's contents show in errors and results.
 enum class OutsideFiles { refused, allowed };
 
 /// Reads, overrides, checks and builds. Relative paths inside (tables, matrices, plugins) are
@@ -75,11 +74,11 @@ Scenario load_scenario(const std::filesystem::path& file,
                        OutsideFiles outside = OutsideFiles::refused);
 
 /// The same in slices, for a scenario that is too large for one process: each rank reads the file piece
-/// by piece and keeps the subsystems that it steps, a run of them whose length is a multiple of 64, and
-/// those beside them. `system` is a slice (SliceBuilder), and what is recorded is of this rank's
-/// subsystems. The file may be of any size. All ranks call it; one alone reads it as load_scenario.
-/// Errors: on all ranks, ScenarioError with every defect of all slices, or with what reaches beyond one:
-/// signals, events, assemblies, cut parts, patterns of what is observed.
+/// by piece and keeps its slice, a run of subsystems whose length is a multiple of 64, and those beside
+/// it. `system` is a slice (SliceBuilder), and recorded quantities are those of this rank's subsystems. The
+/// file may be of any size. All ranks call it; a single rank reads it as load_scenario.
+/// Errors: on all ranks, ScenarioError with every defect of all slices, or with features that reach beyond
+/// one: signals, events, assemblies, cut parts, patterns of observed quantities.
 Scenario load_scenario_slice(const std::filesystem::path& file, Ranks& ranks,
                              const std::vector<Override>& overrides = {},
                              const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
@@ -95,12 +94,12 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
                         OutsideFiles outside = OutsideFiles::refused);
 
-/// Where a scenario comes from that was kept by a run (`portwave run --resume`). What it says of itself
-/// permits nothing.
+/// Origin of a scenario that was kept by a run (`portwave run --resume`). Its own statements permit
+/// nothing.
 struct KeptScenario {
   std::string text;
   std::string file;              ///< names it in errors
-  std::filesystem::path folder;  ///< that it says it was in: relative paths are relative to it
+  std::filesystem::path folder;  ///< the original folder: relative paths are relative to it
   std::filesystem::path keeper;  ///< the folder of the results: files are read there and below
 };
 /// The same. Errors: ScenarioError, also for files that lie elsewhere than in `keeper` unless
@@ -108,7 +107,7 @@ struct KeptScenario {
 Scenario parse_scenario(const KeptScenario& kept, const std::vector<Override>& overrides = {},
                         const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
                         OutsideFiles outside = OutsideFiles::refused);
-/// Whether some of its files lie elsewhere than in a folder or below, so that a scenario kept there needs
+/// Whether some of its files lie outside a folder, so that a scenario kept there needs
 /// OutsideFiles::allowed.
 bool reads_outside(const Scenario& scenario, const std::filesystem::path& folder);
 

@@ -26,9 +26,9 @@ struct SampleTime {
 /// A discrete-time block of a signal graph: an element of a controller, a reference, a filter.
 ///
 /// At each of its samples, y = output(t, u, x) and then x⁺ = update(t, u, y, x), with inputs u,
-/// outputs y and state x. Between samples its outputs are held. Immutable, so that one block may
-/// serve several graphs; the state is kept by whoever steps the graph.
-/// Neither function allocates. What they throw ends the step before it has begun.
+/// outputs y and state x. Between samples its outputs are held. Immutable, so that one block may serve
+/// several graphs; the stepper of the graph keeps the state. Neither function allocates. An exception of
+/// theirs ends the step before it has begun.
 class Block {
  public:
   struct Shape {
@@ -39,24 +39,24 @@ class Block {
     bool feeds_through = true;
   };
 
-  /// `digest`: a number that stands for its kind and options; 0: nobody can look into it.
+  /// `digest`: a number that stands for its kind and options; 0: its contents are unknown.
   explicit Block(Shape shape, std::uint64_t digest = 0) : shape_(shape), digest_(digest) {}
   virtual ~Block() = default;
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   const Shape& shape() const { return shape_; }
-  /// Equal for blocks that do the same, whatever they start from.
+  /// Equal for blocks that behave the same, whatever their initial state.
   std::uint64_t digest() const { return digest_; }
   /// The state before the first sample; zero unless overridden.
   virtual void start(std::span<double> /*x*/) const {}
-  /// Where it does not feed through, `u` is not to be read.
+  /// A block without feedthrough must not read `u`.
   virtual void output(const SampleTime& when, std::span<const double> u, std::span<const double> x,
                       std::span<double> y) const = 0;
   virtual void update(const SampleTime& /*when*/, std::span<const double> /*u*/,
                       std::span<const double> /*y*/, std::span<double> /*x*/) const {}
-  /// Both at once, y and x⁺ from x, for blocks that compute them together. Called in their place
-  /// where it feeds through.
+  /// Both at once, y and x⁺ from x, for blocks that compute them together. Replaces the two calls where the
+  /// block feeds through.
   virtual void sample(const SampleTime& when, std::span<const double> u, std::span<double> y,
                       std::span<double> x) const {
     output(when, u, x, y);
@@ -102,7 +102,7 @@ struct Pulse {
   double amplitude = 1.0;
   double period_s = 1.0;  ///< > 0
   double width_s = 0.5;   ///< 0 to period_s
-  double delay_s = 0.0;   ///< of the first pulse
+  double delay_s = 0.0;   ///< delay of the first pulse
   double offset = 0.0;
 };
 /// `offset`, and `offset + amplitude` for `width_s` in every period from `delay_s` on.
@@ -139,7 +139,7 @@ struct RateLimit {
 /// u, as fast as the limits let y follow it; y = u at the first sample.
 Handle rate_limit(const RateLimit& options);
 
-/// u so many samples ago, `initial` before that. Breaks algebraic loops.
+/// u delayed by this many samples, `initial` before that. Breaks algebraic loops.
 Handle delay(int samples, double initial = 0.0);
 
 struct Integrator {
@@ -159,7 +159,7 @@ Handle lookup(std::vector<Signal::Knot> knots);
 
 struct Switch {
   double on_above = 0.0;
-  double off_below = 0.0;  ///< ≤ on_above: between them it stays as it is (hysteresis)
+  double off_below = 0.0;  ///< ≤ on_above: between them the output keeps its value (hysteresis)
   double on = 1.0;
   double off = 0.0;
   bool initially_on = false;
@@ -185,7 +185,7 @@ struct Pid {
   double derivative_filter_s = 0.0;
   /// Share of the setpoint in the proportional part, 0 to 1.
   double setpoint_weight = 1.0;
-  /// Of the setpoint in the derivative part: 0 takes the derivative of the measurement alone.
+  /// Share of the setpoint in the derivative part: 0 differentiates the measurement alone.
   double derivative_setpoint_weight = 0.0;
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
@@ -216,9 +216,9 @@ Handle callback(
     std::function<void(const SampleTime&, std::span<const double> u, std::span<double> y)>
         function);
 /// (y, x⁺) = function(t, u, x): `function` writes the outputs, and the next state over `x`, which
-/// starts as `initial_state`. The state is that of the stepper: snapshots hold it, clones have their
-/// own. A sample that failed is taken anew, from the same x. Errors: ConfigError, also where the
-/// initial state is not finite.
+/// starts as `initial_state`. The stepper holds the state: snapshots contain it, clones have their own. A
+/// failed sample is repeated from the same x. Errors: ConfigError, also where the initial state is not
+/// finite.
 Handle callback(int inputs, int outputs, std::vector<double> initial_state,
                 std::function<void(const SampleTime&, std::span<const double> u,
                                    std::span<double> y, std::span<double> x)>

@@ -14,14 +14,14 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What a sensor measures: a state of a part, its stored energy, or effort or flow of a scalar port
-/// (means over the last step, 0 before the first).
+/// A sensor: measures a state of a part, its stored energy, or effort or flow of a scalar port (means over
+/// the last step, 0 before the first).
 struct Sensor {
   enum class Kind { state, effort, flow, storage };
   Kind kind = Kind::state;
   int part = 0;
-  /// State of the part, or scalar port of the system; with the storage of the part comes that of as
-  /// many parts after it.
+  /// State of the part, or scalar port of the system; the storage of the part includes that of this many
+  /// parts after it.
   int index = 0;
 };
 
@@ -33,14 +33,14 @@ class SignalGraph {
   /// A sensor or a block in place.
   struct Node {
     std::string name;
-    int every = 1;  ///< sampled before every so many macro-steps, the first included
+    int every = 1;  ///< sampled before every this many macro-steps, the first included
     std::shared_ptr<const Block> block;  ///< null: a sensor
     Sensor sensor;
     std::vector<int> inputs;  ///< signals
     int first_output = 0;     ///< its signals begin here
     int outputs = 1;
     int first_state = 0;
-    std::uint64_t digest = 0;  ///< Block::digest, or what was said of a block that has none
+    std::uint64_t digest = 0;  ///< Block::digest, or the digest given for a block that has none
   };
   /// A settable input and the signal that drives it.
   struct Actuator {
@@ -76,7 +76,7 @@ class SignalGraphBuilder {
   explicit SignalGraphBuilder(const System& system) : system_(&system) {}
 
   SignalGraphBuilder& sensor(std::string name, Sensor sensor, int every = 1);
-  /// A null block stands for one that could not be made: its name stays known. `digest`: of the options
+  /// A null block stands for one that could not be built: its name stays known. `digest`: that of the options
   /// of a block that has none of its own.
   SignalGraphBuilder& block(std::string name, std::shared_ptr<const Block> block,
                             std::vector<std::string> inputs, int every = 1,

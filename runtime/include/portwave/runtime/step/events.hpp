@@ -20,22 +20,22 @@ struct Watch {
   int signal = -1;  ///< ≥ 0: this signal of the signal graph, in place of `of`
   double level = 0.0;
   Direction direction = Direction::both;
-  bool changes_equations = false;  ///< a level of a part: what follows is another motion
-  bool ends_run = false;           ///< for whoever steps: the stepper itself goes on
-  std::string rising = "rising", falling = "falling";  ///< what it is called in either direction
+  bool changes_equations = false;  ///< a level of a part: other equations hold beyond it
+  bool ends_run = false;           ///< for the caller: the stepper itself goes on
+  std::string rising = "rising", falling = "falling";  ///< the event's name in either direction
 
   bool wants(bool is_rising) const {
     return direction == Direction::both || (direction == Direction::rising) == is_rising;
   }
 };
 
-/// What a watch has seen in a step.
+/// An event that a watch has seen in a step.
 struct Event {
   int watch = 0;  ///< in Stepper::watches
   bool rising = true;
-  /// Where steps choose their size, of a state: the root of the polynomial through the stages, the
-  /// step's end being at most StepSizes::event_tolerance_s later. Of a signal: when it was sampled.
-  /// Else on the straight line between the values at the ends of the step.
+  /// The event's time. For a state with chosen step sizes: the root of the polynomial through the stages; the
+  /// step ends at most StepSizes::event_tolerance_s later. For a signal: its sample time. Otherwise: on the
+  /// straight line between the values at the ends of the step.
   double time_s = 0.0;
 
   friend constexpr std::array<std::size_t, 1> archive_flags(const Event*) {
@@ -43,10 +43,10 @@ struct Event {
   }
 };
 
-/// What a watch has seen since the start.
+/// The events that a watch has seen since the start.
 struct EventCount {
   std::int64_t rising = 0, falling = 0;
-  double last_s = 0.0;  ///< time of the last one, 0 where there was none
+  double last_s = 0.0;  ///< time of the last event, 0 if there was none
 
   std::int64_t all() const { return rising + falling; }
 };

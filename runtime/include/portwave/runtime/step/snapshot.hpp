@@ -8,27 +8,27 @@
 
 #include "portwave/subsystems/base/export.hpp"
 
-// Of the library itself, hence not shown.
+// Internal to the library, hence not shown.
 namespace portwave {
 class StepIdentity;
 }  // namespace portwave
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A run as it stands between two steps: states, waves and warm starts, the time, inputs, the energy
-/// book, tanks and certificate, statistics, impedances, the choice of step sizes, controllers and
-/// events. `Stepper::snapshot` takes one and `Stepper::restore` goes back to it, in the same stepper
-/// or in another one of the same system and options; what then follows is the same bit by bit.
+/// The state of a run between two steps: states, waves and warm starts, the time, inputs, the energy
+/// ledger, tanks and certificate, statistics, impedances, the choice of step sizes, controllers and
+/// events. `Stepper::snapshot` takes one and `Stepper::restore` goes back to it, in the same stepper or in
+/// another one with the same system and options; the steps that follow are the same bit by bit.
 ///
-/// With it goes what it is of: parameters of parts, external inputs, laws of couplings, options. A stepper
-/// in which any of these differs refuses it, and says what differs: a snapshot holds states, and does not
-/// change a system. What callbacks do is not known; they are taken for the same.
+/// A snapshot also identifies its system: parameters of parts, external inputs, laws of couplings, options.
+/// A stepper in which any of these differs refuses it and names the difference: a snapshot holds states and
+/// does not change a system. Callbacks cannot be compared; they are taken to be the same.
 ///
-/// Not in it: what the clock on the wall says (deadlines and what was learnt about them, pace,
-/// which executor is faster), observers, and what callbacks of the user keep to themselves.
+/// A snapshot leaves out wall-clock data (deadlines and what was learnt about them, pace, the faster
+/// executor), observers, and the private state of user callbacks.
 ///
-/// It is a block of bytes of this machine and this build. Memory is used again when the next
-/// snapshot is taken into it.
+/// It is a block of bytes of this machine and this build. Taking the next snapshot into it reuses its
+/// memory.
 class Snapshot {
  public:
   bool empty() const { return bytes_.empty(); }
@@ -36,11 +36,11 @@ class Snapshot {
   double time_s() const { return time_s_; }  ///< simulated time at which it was taken
   std::int64_t step_index() const { return step_index_; }
 
-  /// All of it as bytes, to be handed to another process of the same build on such a machine; and
-  /// back. Bytes may come from anywhere: what is no state of a run is refused, here or by
+  /// The whole snapshot as bytes, to hand to another process of the same build on such a machine; and back.
+  /// Bytes may come from anywhere: bytes that are no state of a run are refused, here or by
   /// Stepper::restore.
   std::vector<std::byte> to_bytes() const;
-  /// Errors: std::invalid_argument where they are not whole, were changed, or are of another version.
+  /// Errors: std::invalid_argument where they are incomplete, were changed, or are of another version.
   static Snapshot from_bytes(std::span<const std::byte> bytes);
 
  private:

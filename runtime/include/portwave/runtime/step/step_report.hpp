@@ -19,7 +19,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// A macro-step that failed. The stepper keeps the last committed state and stays usable.
 class StepError : public std::runtime_error {
  public:
-  /// As `budget`: of a step that is not made of inner iterations.
+  /// For a step without inner iterations: `iteration` equals `budget`.
   static constexpr int kNoIterations = -1;
 
   /// `budget` is K, so that iteration K reads as the commit. `part` empty: the network as a whole.
@@ -28,20 +28,20 @@ class StepError : public std::runtime_error {
 
   const std::string& part() const { return part_; }  ///< name of the part
   std::int64_t step() const { return step_; }        ///< macro-step that failed, from 0
-  /// Of a block of a signal graph, which fails before the step has begun. `part` is empty.
+  /// For a block of a signal graph, which fails before the step has begun. `part` is empty.
   static StepError of_signal(const std::string& name, std::int64_t step, StepFault fault,
                              const std::string& detail);
 
-  /// Of states that violate a rigid joint. `part` is the first one.
+  /// For states that violate a rigid joint. `part` is the first one.
   static StepError of_odds(std::string part, std::int64_t step, const std::string& detail);
 
   int iteration() const {
     return iteration_;
   }  ///< inner iteration; -1: before the first, K: the commit
   StepFault fault() const { return fault_; }
-  /// The part's state before the step, its external inputs and incident waves, and what was left of its
-  /// equations: as far as known, which it is not where other processes step the part, of the network
-  /// as a whole, and with methods without waves.
+  /// The part's state before the step, its external inputs and incident waves, and the residual of its
+  /// equations, as far as known. They are not known where other processes step the part, for the network as
+  /// a whole, and with methods without waves.
   const FailedSolve& solve() const { return solve_; }
   /// The same in words, for people: "1.2e-09 of the terms of its equations are left, from q = 1 m, …".
   const std::string& circumstances() const { return circumstances_; }
@@ -62,28 +62,27 @@ class StepError : public std::runtime_error {
   std::string circumstances_;
 };
 
-/// What steps of chosen size came to in a run.
+/// Statistics of the step sizes chosen in a run.
 struct StepSizeStatistics {
-  std::int64_t rejected = 0;  ///< attempts that were taken back, for whatever reason
-  std::int64_t rejected_for_coupling =
-      0;                         ///< of them: because the inner iteration did not converge
-  std::int64_t comparisons = 0;  ///< of a step with two of half its size, to find a first step
-  std::int64_t shortened = 0;    ///< attempts taken anew to end at an event
-  std::int64_t changes = 0;      ///< of the step size
+  std::int64_t rejected = 0;               ///< attempts that were taken back, for whatever reason
+  std::int64_t rejected_for_coupling = 0;  ///< these: the inner iteration did not converge
+  std::int64_t comparisons = 0;            ///< of a step with two half steps, to find a first step
+  std::int64_t shortened = 0;  ///< attempts repeated with a shorter step, to end at an event
+  std::int64_t changes = 0;    ///< changes of the step size
   double smallest_s = std::numeric_limits<double>::infinity();
   double largest_s = 0.0;
   double last_s = 0.0;
 };
 
-/// Whether the steps of a run resolve its motion (docs/concepts/step-size.md): the worst that was seen of
-/// what they do not. Energy may be kept to the last digit all the same.
+/// Whether the steps of a run resolve its motion (docs/concepts/step-size.md): the worst defect that was
+/// seen. Energy may still be kept to the last digit.
 struct Resolution {
   enum class Kind {
     resolved,           ///< nothing was seen
     jumps,              ///< the local error of a step is a share of all motion
-    alternates,         ///< states go to and fro from step to step
-    effort_alternates,  ///< so does the effort of a port,
-    flow_alternates,    ///< or its flow
+    alternates,         ///< states alternate from step to step
+    effort_alternates,  ///< the effort of a port alternates
+    flow_alternates,    ///< the flow of a port alternates
   };
   Kind kind = Kind::resolved;
   double share =
@@ -91,17 +90,17 @@ struct Resolution {
             ///< effort or flow there
   double h_lambda =
       0.0;  ///< rate of the decay or oscillation that was seen times the step; 0: not known
-  std::int64_t step = -1;  ///< where
+  std::int64_t step = -1;  ///< step with the worst defect
   int part = -1;
   int port = -1;           ///< scalar port, of efforts and flows
-  std::int64_t looks = 0;  ///< steps that were looked at
+  std::int64_t looks = 0;  ///< number of steps examined
 };
 
 std::string_view to_string(Resolution::Kind kind);
 
-/// States at odds that were stepped as they were, with Start::as_given.
+/// Inconsistent states that were stepped as they were, with Start::as_given.
 struct StartsAtOdds {
-  std::int64_t count = 0;  ///< instants at which there were some
+  std::int64_t count = 0;  ///< instants with inconsistent states
   double first_s = 0.0;
   std::string first;  ///< the joint, its parts, and their values
 };
@@ -113,14 +112,14 @@ struct StepTimes {
   double commit_s = 0.0;   ///< advance and ledger
 };
 
-/// What one macro-step did.
+/// The report of one macro-step.
 struct StepReport {
-  /// Evaluations of S before the commit: the most over islands. Of a dynamic iteration those of the
+  /// Evaluations of S before the commit: the maximum over islands. With a dynamic iteration, those of the
   /// window that the step belongs to.
   int iterations = 0;
-  bool begins_window = true;  ///< they were made in this step, not in an earlier one of its window
+  bool begins_window = true;  ///< false: the iterations were made in an earlier step of its window
   double residual = 0.0;   ///< largest island residual at the last iteration that stands; 0 where
-                           ///< nobody looks: without tolerance and acceleration
+                           ///< not measured: without tolerance and acceleration
   double gap_J = 0.0;      ///< ½|P b̂ − u|², likewise, all islands
   bool converged = false;  ///< every island met a tolerance (false without one)
   StopReason reason = StopReason::budget;
@@ -136,13 +135,13 @@ struct StepReport {
   StepLedger energy;  ///< zeros with Certify::none
 };
 
-/// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration
-/// as many as it says. It is counted when it is iterated: in its first step.
+/// Iterations over a run. A window is iterated as a unit: one step, or as many steps as a dynamic
+/// iteration says. It is counted when it is iterated, in its first step.
 struct IterationStatistics {
   std::int64_t steps = 0;
   std::int64_t windows = 0;
   std::int64_t total = 0;
-  int max = 0;  ///< of a window
+  int max = 0;  ///< largest number in a window
   /// Windows by their number of iterations, counts above kHistogram − 1 in the last entry.
   static constexpr int kHistogram = 257;
   std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
@@ -161,14 +160,14 @@ struct IterationStatistics {
   }
 };
 
-/// What the coupling came to where a run was looked at: after 1, 2, 4, 8, … steps.
+/// State of the coupling when a run was examined: after 1, 2, 4, 8, … steps.
 struct CouplingLooks {
   std::int64_t count = 0;
-  /// The largest sum over parts of the energy of their motion since the start [J]: of how far H was from
-  /// H(x₀) or, where that is more, from H(x₀) + ∇H(x₀)ᵀ(x − x₀), which of a linear part is ½(x − x₀)ᵀQ(x − x₀)
-  /// and does not see preloads. With a ledger, and not in slices.
+  /// The largest sum over parts of the energy of their motion since the start [J]: the distance of H from
+  /// H(x₀) or, if larger, from H(x₀) + ∇H(x₀)ᵀ(x − x₀), which for a linear part is ½(x − x₀)ᵀQ(x − x₀) and
+  /// ignores preloads. With a ledger, and not in slices.
   double moved_J = 0.0;
-  /// Where nobody asked for convergence: the largest |P b − a| beside the waves, of committed waves.
+  /// If no convergence was asked for: the largest |P b − a| relative to the waves, of committed waves.
   double residual = 0.0;
 };
 

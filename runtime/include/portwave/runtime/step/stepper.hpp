@@ -28,7 +28,7 @@
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
-// Of the library itself, hence not shown.
+// Internal to the library, hence not shown.
 namespace portwave {
 class EventWatch;
 class StepEngine;
@@ -52,13 +52,13 @@ struct InputSlot {
 ///
 /// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane groups of
 /// up to eight equal subsystems, whatever the grain and the threads: graph has a node for each
-/// task, async deals them out to workers. Options of wave coupling are not looked at, there is no
+/// task, async deals them out to workers. Options of wave coupling are ignored, there is no
 /// WaveView, and Certify::full is Certify::energy.
 ///
 /// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
-/// may call it. What the stepper calls (parts, inputs, blocks of a signal graph, observers) may read it,
-/// but neither step nor change it, take or restore snapshots, nor clone it: std::logic_error, nothing
-/// having changed. If they destroy or move it the program ends with a text.
+/// may call it. Callees of the stepper (parts, inputs, blocks of a signal graph, observers) may read it, but
+/// neither step nor change it, take or restore snapshots, nor clone it: std::logic_error, nothing having
+/// changed. If they destroy or move it the program ends with a message.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
@@ -83,38 +83,38 @@ class Stepper {
   StepReport step(double step_s);
   /// `steps` macro-steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
   void run(std::int64_t steps);
-  /// One macro-step that does not go beyond `limit_s`, a time later than now, but to it exactly if
-  /// it comes that far. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless
-  /// `limit_s` is finite; std::out_of_range unless it is later.
+  /// One macro-step that stops at `limit_s` at the latest, and then exactly there; `limit_s` is later than
+  /// now. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless `limit_s` is
+  /// finite; std::out_of_range unless it is later.
   StepReport step_towards(double limit_s);
-  /// Steps until it is `end_s`; nothing where it is later already. With steps of one size the last
-  /// one is shorter if need be, by more than a billionth of a step. Errors: as step_towards or, with
-  /// steps of one size, as step(double) where a shorter one is needed: all others are then made;
-  /// std::invalid_argument, nothing having been done, unless `end_s` is finite and no more than 2^53
-  /// steps away.
+  /// Steps until `end_s`; does nothing if the time is later already. With steps of one size the last one is
+  /// shorter if need be, by more than a billionth of a step. Errors: as step_towards; with steps of one
+  /// size, as step(double) where a shorter one is needed, all others having been made;
+  /// std::invalid_argument, nothing having been done, unless `end_s` is finite and at most 2^53 steps
+  /// away.
   void run_until(double end_s);
-  /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
+  /// One step of `run_until`; empty if the time is `end_s` already. Errors: as run_until.
   std::optional<StepReport> step_if_before(double end_s);
 
-  /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
-  /// passed on; the step stands. It may read the stepper, take snapshots, clone it and set inputs; it may
-  /// not step it, change or restore it, nor add or clear observers (std::logic_error).
+  /// Calls `observer` after every committed step, in order. Its exceptions are passed on; the step stands. An
+  /// observer may read the stepper, take snapshots, clone it and set inputs; it may not step it, change or
+  /// restore it, nor add or clear observers (std::logic_error).
   void on_step(std::function<void(const Stepper&, const StepReport&)> observer);
   void clear_observers();
 
-  /// The run as it stands. Allocates where `into` has not held one as large before.
+  /// A snapshot of the run. Allocates unless `into` has held one as large before.
   /// Errors: std::logic_error where a part keeps its state elsewhere than in numbers (Capabilities).
   void snapshot(Snapshot& into) const;
   Snapshot snapshot() const;
   /// Goes back, or forth, to a snapshot of this stepper or of one with the same system and options.
-  /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are made anew.
-  /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of
-  /// another system, other parameters or other options, saying which; or where it is no state that a run
-  /// comes to, having been made up.
+  /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are rebuilt.
+  /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of another
+  /// system, other parameters or other options, naming the difference; or where it is not a state that a run
+  /// can reach.
   void restore(const Snapshot& snapshot);
-  /// A stepper with the same system and options in the same state, but for observers. It prepares
-  /// everything anew; to go back to a state many times, `restore` is far cheaper. A system that this
-  /// one has taken over is copied, another one shared. `threads`: of the clone; 0: as many.
+  /// A stepper with the same system and options in the same state, but without observers. It repeats all
+  /// preparation; to go back to a state many times, `restore` is far cheaper. A system that this stepper has
+  /// taken over is copied, another one shared. `threads`: of the clone; 0: the same number.
   /// Errors: as snapshot.
   Stepper clone(int threads = 0) const;
 
@@ -123,25 +123,25 @@ class Stepper {
   double start_s() const { return options_.start_s; }  ///< as StepperOptions::start_s
   double time_s() const;  ///< simulated time that was reached, from StepperOptions::start_s
   int threads() const;
-  /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
+  /// Tasks of a step; without waves those of the phase with the most tasks, and 1 when serial.
   int tasks() const;
-  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph"; and
-  /// why, if it was not asked for.
+  /// The executor in use: "serial", "serial or async, whichever is faster", "async", "graph"; and
+  /// the reason, if it was not asked for.
   const std::string& execution() const;
 
-  /// Committed state of a part, in signature order; valid until the next step. This and what follows:
-  /// std::out_of_range for a number of a part or port that there is not.
+  /// Committed state of a part, in signature order; valid until the next step. This and the functions below
+  /// throw std::out_of_range for a part or port number that does not exist.
   std::span<const double> state(int part) const;
-  /// By name, also of a part that was cut, whose pieces are then gathered into memory that is written to
-  /// by the next call. std::out_of_range, with the nearest name, if unknown.
+  /// By name, also of a part that was cut: its pieces are gathered into memory that the next call
+  /// overwrites. std::out_of_range, with the nearest name, if unknown.
   std::span<const double> state(std::string_view part) const;
-  /// The state of a part at a time within the last step, by the polynomial through the stages,
-  /// which is off by O(hˢ⁺¹) between the ends of the step. `state`: as many as it has.
+  /// The state of a part at a time within the last step, by the polynomial through the stages, with error
+  /// O(hˢ⁺¹) between the ends of the step. `state`: the length of the part's state.
   /// Errors: std::logic_error without StepSizes; std::out_of_range; std::invalid_argument for another
   /// length.
   void state_at(int part, double time_s, std::span<double> state) const;
-  /// Effort and flow of a scalar port likewise, by the polynomial through their values at the
-  /// stages, which is off by O(hˢ). Errors: as state_at.
+  /// Effort and flow of a scalar port at such a time, by the polynomial through their values at the
+  /// stages, with error O(hˢ). Errors: as state_at.
   EffortFlow port_at(int scalar_port, double time_s) const;
   /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves
   /// those of the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
@@ -150,45 +150,44 @@ class Stepper {
   /// H of a part [J].
   double storage(int part) const;
 
-  /// Sets an input that is Signal::settable, for the steps to come. Where a signal graph drives it,
-  /// that sets it anew before the next step. Errors: std::out_of_range unless there is such a part
-  /// and channel and it is settable; std::invalid_argument for a value that is not finite;
-  /// std::logic_error without waves.
+  /// Sets an input that is Signal::settable, for the steps to come. A signal graph that drives it overwrites
+  /// it before the next step. Errors: std::out_of_range unless the part and channel exist and the channel is
+  /// settable; std::invalid_argument for a value that is not finite; std::logic_error without waves.
   void set_input(int part, int channel, double value);
-  /// What a settable input is.
+  /// The present value of a settable input.
   double input(int part, int channel) const;
   /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
-  /// As above, without a search. Nothing happens where it is the value that is held. Errors: std::invalid_argument for a value that is not finite;
-  /// std::out_of_range; std::logic_error without waves.
+  /// As above, without a search. Does nothing for the value that is held already. Errors:
+  /// std::invalid_argument for a value that is not finite; std::out_of_range; std::logic_error without waves.
   void set_input(InputSlot input, double value);
   double input(InputSlot input) const;
   /// All settable inputs, in the order of System::settable_inputs. Errors: likewise, nothing having
   /// changed.
   void set_inputs(std::span<const double> values);
-  /// Puts another component in the place of a part's, such as one with other parameters; its states
-  /// and waves go on. What it stores more than the one before counts as supplied. Impedances stay
-  /// as they are, unless they follow the state; WaveView::tune_anew fits them to parts that have changed by
-  /// much. Snapshots from before do not fit any more, until the parameters are again what they were.
-  /// Cost: its batch is prepared anew, and where islands are solved by their interface equation,
-  /// its factors; step maps of other step sizes are forgotten.
+  /// Replaces a part's component by another one, such as one with other parameters; its states and waves
+  /// carry on. Extra energy that the new component stores counts as supplied. Impedances stay as they are,
+  /// unless they follow the state; WaveView::tune_anew fits them to parts that have changed by much. Earlier
+  /// snapshots fit again only when the parameters are what they were.
+  /// Cost: its batch is prepared again, and so are the factors of islands solved by their interface equation;
+  /// step maps of other step sizes are discarded.
   /// Errors, nothing having changed: std::out_of_range; std::invalid_argument, saying why, for
   /// a component of another type or shape, or one that cannot be in the state that it is to take over;
   /// ConfigError where it has no step map; std::logic_error where the stepper has not taken its
   /// system over, or couples without waves.
   void set_component(int part, std::shared_ptr<const Component> component);
 
-  /// The signals of the graph as sampled for the step to come, by number; empty without a graph. At
-  /// t = 0 too. What a block throws is told by the next step.
+  /// The signals of the graph as sampled for the step to come, by number; empty without a graph. Also at
+  /// t = 0. The next step reports the exception of a block.
   std::span<const double> signals() const;
   /// Null without one.
   const SignalGraph* signal_graph() const { return options_.signals.get(); }
 
-  /// What is watched: StepperOptions::watches, then what parts watch of themselves.
+  /// The watches: StepperOptions::watches, then the levels that parts report.
   std::span<const Watch> watches() const;
-  /// What happened in the last step, in order of time; until the next step.
+  /// Events of the last step, in order of time; valid until the next step.
   std::span<const Event> events() const;
-  /// How often, by watch.
+  /// Event counts, by watch.
   std::span<const EventCount> event_counts() const;
 
   /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as
@@ -196,14 +195,13 @@ class Stepper {
   const WaveView* waves() const;
   WaveView* waves();
 
-  /// The method in use, and why where it was not asked for in full. Without waves: the method as it
-  /// was asked for, and in `reason` what it came to.
+  /// The method in use, and the reason where it was not asked for in full. Without waves: the method as it
+  /// was asked for, with the result in `reason`.
   const MethodChoice& method() const;
-  /// What the run has shown of a method without waves, for people; empty where there is nothing to
-  /// say.
+  /// Findings of the run about a method without waves, for people; empty where there are none.
   std::string remarks() const;
 
-  /// What Start::as_given let pass.
+  /// The inconsistent states that Start::as_given let pass.
   const StartsAtOdds& starts_at_odds() const;
 
   /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
@@ -211,19 +209,18 @@ class Stepper {
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
-  /// What a part is called that the certificate names. In a slice these are numbers in the whole, and only
-  /// parts of this rank and those that the certificate names now have a name; others are "number 7".
+  /// The name of a part in the certificate. In a slice parts are numbered as in the whole, and only parts of
+  /// this rank and those that the certificate names now have a name; others are "number 7".
   std::string name_of_part(int number) const;
   const IterationStatistics& iterations() const;
   const CouplingLooks& coupling() const { return looks_; }
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
-  /// Of wave coupling; empty where nobody looks: without waves, with Certify::none, and in a slice of a
-  /// system.
+  /// Wave coupling only; empty where nothing is examined: without waves, with Certify::none, and in slices.
   std::optional<Resolution> resolution() const;
-  /// How steps kept to the time budget; nothing without one.
+  /// How well steps kept to the time budget; empty without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
-  /// Where the time of the steps went so far. Measures the parts, one type after the other: a few
+  /// The distribution of the time of the steps so far. Measures the parts, one type after the other: a few
   /// milliseconds. Errors: std::logic_error without StepperOptions::profile.
   Profile profile() const;
   /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without
@@ -244,16 +241,16 @@ class Stepper {
   const std::shared_ptr<const StepIdentity>& identity() const;
   void take(const Snapshot& snapshot);
   std::span<const double> state_of_cut(const CutName& cut) const;
-  /// Takes the samples for the step to come, unless that is done. Errors: StepError.
+  /// Takes the samples for the step to come, unless already taken. Errors: StepError.
   void sample_signals();
-  /// The same, what fails being left to the next step.
+  /// The same, but the next step reports the error.
   void sample_if_possible();
   double next_sample_s() const;
   double& setting(int part, int channel) const;
   /// Errors: std::logic_error without waves.
   std::span<double> settings() const;
 
-  /// Ends the program where a stepper is moved that is at a step.
+  /// Ends the program when a stepper is moved during a step.
   class Engine : public std::unique_ptr<StepEngine> {
    public:
     explicit Engine(std::unique_ptr<StepEngine> made);
@@ -262,7 +259,7 @@ class Stepper {
     Engine& operator=(Engine&& other) noexcept;
   };
 
-  std::unique_ptr<System> own_system_;  // null: somebody else's
+  std::unique_ptr<System> own_system_;  // null: owned by someone else
   Engine engine_;
   std::unique_ptr<SignalRun> signals_;
   double signals_every_s_ = 0.0;  ///< 0: before every step

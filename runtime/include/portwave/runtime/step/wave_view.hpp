@@ -12,19 +12,19 @@ namespace PORTWAVE_EXPORT portwave {
 /// Changes of impedance in the course of a run.
 struct TuningStatistics {
   std::int64_t changes = 0;    ///< of any impedance, between two steps
-  std::int64_t failures = 0;   ///< times when there were none, or no step maps for them
-  double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
+  std::int64_t failures = 0;   ///< attempts that found no impedances, or no step maps for them
+  double rescattered_J = 0.0;  ///< sum of the resulting changes of ½|b|²: no energy of the system
 };
 
-/// What there is of a run whose parts are coupled by waves, and of no other: waves, impedances,
-/// tanks, the passivity guard. `Stepper::waves()` has it. Ports are scalar ports of the system.
+/// Properties of a run with wave coupling only: waves, impedances, tanks, the passivity guard.
+/// `Stepper::waves()` returns it. Ports are scalar ports of the system.
 class WaveView {
  public:
   /// Gauss stages of a step; a port has a wave and an impedance at each of them.
   virtual int stages() const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
   virtual WavePair waves_at(int scalar_port, int stage) const = 0;
-  /// With more than one stage these are of the first.
+  /// With more than one stage, the waves of the first.
   WavePair waves_at(int scalar_port) const { return waves_at(scalar_port, 0); }
   double incident(int scalar_port) const { return waves_at(scalar_port).incident; }
   double outgoing(int scalar_port) const { return waves_at(scalar_port).outgoing; }
@@ -38,8 +38,8 @@ class WaveView {
   /// longer tuned. Allocates.
   /// Errors: ConfigError.
   virtual void set_impedance(std::span<const double> by_port) = 0;
-  /// Impedances chosen anew by the rules of the method, for the parts as they are now (see
-  /// Stepper::set_component); those that were given stay. Allocates, and prepares all step maps.
+  /// Chooses impedances again by the rules of the method, for the parts as they are now (see
+  /// Stepper::set_component); given ones stay. Allocates, and prepares all step maps.
   /// Errors: ConfigError, nothing having changed.
   virtual void tune_anew() = 0;
   /// Whether impedances follow the state of nonlinear parts.
@@ -51,13 +51,13 @@ class WaveView {
   /// Evaluations of S in the last step, by island.
   virtual int iterations_of_island(int island) const = 0;
 
-  /// What the guard did in the run; null without a guard.
+  /// The guard's actions in the run; null without a guard.
   virtual const GuardStatistics* guard() const = 0;
-  /// What the guard did in the last step, island by island; empty where it did not act.
+  /// The guard's actions in the last step, island by island; empty where it did not act.
   virtual std::span<const GuardUse> guard_uses() const = 0;
-  /// What a part did with energy in the last step [J]; with a ledger only, and after a step.
+  /// The energy balance of a part in the last step [J]; with a ledger only, and after a step.
   virtual PartEnergies energies_of(int part) const = 0;
-  /// What went into the part through a port in the last step [J]: ½(a² − b²), of all stages.
+  /// Energy that entered the part through a port in the last step [J]: ½(a² − b²), over all stages.
   double energy_through(int scalar_port) const {
     double energy_J = 0.0;
     for (int stage = 0; stage < stages(); ++stage) {

@@ -19,7 +19,7 @@ struct StartError {
 
 struct IterationOptions {
   int iterations = 20;       ///< per window, ≥ 0
-  std::int64_t windows = 1;  ///< so many from the start, ≥ 1; no more than the scenario has
+  std::int64_t windows = 1;  ///< number of windows, ≥ 1; no more than the scenario has
   /// Jacobi and Gauss–Seidel: starts each window from the solution and this error, in place of the
   /// constant waveform.
   std::optional<StartError> start_error = {};
@@ -33,14 +33,14 @@ struct IterationRow {
   double x_largest = 0.0;   ///< largest |Δx|₂ at the end of a step
   std::optional<double> z_error = {};     ///< L² of the stage values; Lions–Mercier
   std::optional<double> z_weighted = {};  ///< in the norm that it contracts; Lions–Mercier
-  /// z_weighted over that of the iterate before it; of x_error for the others.
+  /// z_weighted divided by that of the previous iterate; for the others the same ratio of x_error.
   std::optional<double> ratio = {};
 };
 
 struct IterationWindow {
   double start_s = 0.0;
   std::vector<IterationRow> rows;
-  /// Largest ratio above round-off: up to where the error is 1e-11 of the first.
+  /// Largest ratio above round-off: as long as the error exceeds 1e-11 of the first.
   std::optional<double> largest_rise = {};
   /// First iteration whose largest error is beyond single precision, 3.4028e38.
   std::optional<int> beyond_single = {};
@@ -58,9 +58,9 @@ struct IterationStudy {
   std::vector<IterationWindow> windows;
 };
 
-/// A dynamic iteration, iterate by iterate, against what it converges to: the whole system by the
-/// same integrator, monolithically. Every window starts from the state of that solution, so that
-/// its errors are its own and none are inherited.
+/// A dynamic iteration, iterate by iterate, against its limit: the whole system by the same integrator,
+/// monolithically. Every window starts from the state of that solution, so that its errors are its own and
+/// none are inherited.
 /// Errors: ConfigError — another method, a start error for Lions–Mercier, and those of the method.
 /// An iteration that breaks down ends its window's rows.
 IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options,

@@ -12,7 +12,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 struct OrderOptions {
   std::vector<double> steps_s;  ///< steps to compare; each divides the end time
-  /// Beside the monolithic midpoint rule, which always takes part. Absent: the scenario's own, and
+  /// Methods beside the monolithic midpoint rule, which always takes part. Absent: the scenario's own, and
   /// Strang splitting where it applies. A method that is not the scenario's has default options.
   std::optional<std::vector<MethodKind>> methods = {};
   int repeat = 3;   ///< runs of each row; the fastest counts
@@ -26,18 +26,18 @@ struct OrderRow {
   std::int64_t steps = 0;
   double error = 0.0;                ///< ‖x − x_reference‖₂ at the end, all states
   std::optional<double> order = {};  ///< observed against the row before it, of the same method
-  /// Pairs of a multiplication and an addition, of all steps; where the method counts them.
+  /// Pairs of a multiplication and an addition, over all steps; where the method counts them.
   std::optional<double> operations = {};         ///< with dense step maps
   std::optional<double> operations_sparse = {};  ///< of the sparse solves
   double time_s = 0.0;                           ///< wall time of all steps, none of the setup
   std::string failure = {};  ///< not empty: why there is no run to the end; error and time are NaN
 };
 
-/// What a method costs against the midpoint rule where their errors are equal, as shares.
+/// Cost of a method relative to the midpoint rule where their errors are equal, as shares.
 struct EqualErrorCost {
   std::string method;
   std::string baseline;       ///< "midpoint (dense)", "midpoint (sparse)"
-  double error = 0.0;         ///< at which they are compared
+  double error = 0.0;         ///< error at which they are compared
   bool extrapolated = false;  ///< the rows have no error in common; the baseline's were prolonged
   std::optional<double> operations = {};  ///< dense against dense, sparse against sparse
   double time = 0.0;

@@ -15,10 +15,10 @@ struct RankPlanOptions {
   int threads = 1;  ///< of each, ≥ 1
   double latency_s = 2e-6;
   double bandwidth_B_per_s = 1e10;
-  int steps = 20;  ///< that are made here, to measure what a step costs
+  int steps = 20;  ///< steps taken here, to measure the cost of a step
 };
 
-/// What a rank would do.
+/// The planned work of a rank.
 struct PlannedRank {
   std::int64_t parts = 0;
   int tasks = 0;
@@ -28,7 +28,7 @@ struct PlannedRank {
   std::int64_t waves_sent = 0;  ///< per evaluation, to all neighbours
 };
 
-/// How a scenario would be dealt out to ranks, and what a step would take.
+/// The distribution of a scenario over ranks, and the predicted time of a step.
 struct RankPlan {
   std::vector<PlannedRank> ranks;
   std::int64_t parts = 0;
@@ -37,7 +37,7 @@ struct RankPlan {
   std::int64_t messages = 0;     ///< per evaluation
   std::int64_t waves_sent = 0;   ///< per evaluation
   double iterations = 0.0;       ///< evaluations of a step, as measured
-  /// That a rank gives to know sums of all, at most: where gaps are judged, and for the ledger.
+  /// Bytes of a rank for sums of all, at most: where gaps are judged, and for the ledger.
   std::int64_t gathered_bytes_per_evaluation = 0;
   std::int64_t gathered_bytes_per_step = 0;
   double serial_step_s = 0.0;  ///< measured here, on one thread

@@ -26,12 +26,12 @@ struct RankScalingOptions {
   std::shared_ptr<Ranks> world;
 };
 
-/// So many ranks of so many threads: measured, or predicted where fewer were started.
+/// A number of ranks with a number of threads each: measured, or predicted where fewer were started.
 struct RankScalingRow {
   std::int64_t size = 0;  ///< parts
   int ranks = 1, threads = 1;
   bool predicted = false;
-  /// More threads of all ranks on one machine than it has cores: right, but no measurement of speed.
+  /// All ranks' threads on one machine exceed its cores: correct, but no measurement of speed.
   bool oversubscribed = false;
   double step_s = 0.0;  ///< wall time of a macro-step: median of the repetitions, or predicted
   /// Half the distance of the quartiles over the median, and the extremes; only if measured.
@@ -44,16 +44,16 @@ struct RankScalingRow {
   RankStepTime prediction;   ///< always
   double simulated_s = 0.0;  ///< the same step, event by event
   int tasks = 1;
-  /// What a rank sends in a step, the most of any, as planned: to its neighbours; and to know sums and how it went
-  /// everywhere.
+  /// Bytes that a rank sends in a step, the most of any, as planned: to its neighbours; and for sums and
+  /// outcomes that all ranks need.
   int neighbours = 0;
   double message_bytes = 0.0, gathered_bytes = 0.0;
   double memory_bytes =
-      0.0;  ///< at least, of a rank: what the engine needs beside the parts themselves
+      0.0;                ///< at least, of a rank: needs of the engine beside the parts themselves
   std::string execution;  ///< as Stepper::execution, or "predicted"
 };
 
-/// The same steps by a protocol that has more, or less, to agree upon.
+/// The same steps by a protocol with more, or less, agreement between ranks.
 struct RankProtocol {
   std::string name;
   std::vector<RankScalingRow> curve;
@@ -67,7 +67,7 @@ struct RankScalingStudy {
   std::int64_t steps = 0;  ///< macro-steps of one measurement
   Interconnect network;
   std::string network_source;  ///< "measured", "given" or "assumed"
-  /// Of the measurement: bytes of a message, and half a round trip [s].
+  /// Measured values: bytes of a message, and half a round trip [s].
   struct Message {
     std::int64_t bytes;
     double time_s;
@@ -75,10 +75,10 @@ struct RankScalingStudy {
   std::vector<Message> messages;
   double serial_step_s = 0.0, iterations = 0.0;
   double begin_s = 0.0;   ///< inputs, of all parts on every rank
-  double ledger_s = 0.0;  ///< booking of islands where a ledger is kept, likewise
+  double ledger_s = 0.0;  ///< closing the accounts of islands where a ledger is kept, likewise
   std::vector<RankScalingRow> rows;
-  /// 1, 2, 4, … 10⁴ ranks of the first number of threads, as long as each has a part. Weak scaling: so
-  /// many parts on each as in the last network, every rank being like the busiest there.
+  /// 1, 2, 4, … 10⁴ ranks of the first number of threads, as long as each has a part. Weak scaling: each with
+  /// as many parts as in the last network, every rank being like the busiest there.
   std::vector<RankScalingRow> curve;
   std::vector<RankProtocol> protocols;
 };
@@ -89,8 +89,8 @@ struct RankedScenario {
   int ranks = 1;
 };
 
-/// Steps the scenario with every number of ranks and of threads, in turn, over the same steps, as far as
-/// there are as many ranks, and predicts the rest. Rank 0 gets the study, all others an empty one.
+/// Steps the scenario with every number of ranks and of threads, in turn, over the same steps, if that many
+/// ranks exist, and predicts the rest. Rank 0 receives the study, all others an empty one.
 /// Errors: ConfigError ("/ranks", "/threads", …; methods without waves), StepError, RankError;
 /// std::runtime_error when results differ by configuration.
 RankScalingStudy study_rank_scaling(const Scenario& scenario, const RankScalingOptions& options,
@@ -101,8 +101,8 @@ RankScalingStudy study_weak_rank_scaling(const std::vector<RankedScenario>& scen
                                          const RankScalingOptions& options,
                                          const PhaseCallback& listener = {});
 
-/// Half the time of a round trip between ranks 0 and 1 (the tenth that are fastest), for several sizes, by
-/// messages as steps send them. All ranks call it, and there are two at least; only rank 0 is told.
+/// Half the time of a round trip between ranks 0 and 1 (the fastest tenth), for several sizes, by messages
+/// as steps send them. All ranks call it, at least two; only rank 0 receives the result.
 std::vector<RankScalingStudy::Message> measure_messages(Ranks& ranks);
 
 /// α and β of messages, so that the relative errors are least. Errors: std::invalid_argument with fewer

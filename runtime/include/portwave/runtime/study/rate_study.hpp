@@ -15,7 +15,7 @@ struct RateOptions {
   int limit = 100;  ///< evaluations of one step
 };
 
-/// What an iteration did, as PredictedRate counts it.
+/// The observed iteration, counted as in PredictedRate.
 struct ObservedRate {
   int steps = 0;                   ///< in which there was a gap to close
   double contraction = 0.0;        ///< geometric mean over the steps, 2.2e-16 for less
@@ -29,7 +29,7 @@ struct ObservedRate {
 struct RateRow {
   InnerUpdate update;
   std::string impedance = {};  ///< as scenario files call the rule of impedances
-  std::string problem = {};    ///< not empty: why there is nothing predicted, or nothing observed
+  std::string problem = {};    ///< not empty: why there is no prediction or observation
   PredictedRate predicted = {};
   ObservedRate observed = {};
 };
@@ -37,8 +37,8 @@ struct RateRow {
 /// Predicted and observed contraction of the residual |P S(u) − u|/max(|u|, |S(u)|) per evaluation,
 /// for every rule of impedances with either iteration. Observed is the nonlinear iteration at
 /// frozen states, without acceleration or guard, over the scenario's first steps. Like the
-/// prediction it starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and
-/// is nearer. Each row commits what its own iteration comes to.
+/// prediction it starts from u = 0, as far away as possible; a run starts closer, from P bⁿ. Each row
+/// commits the result of its own iteration.
 /// Errors: ConfigError (a singular implicit step, a method without waves); failures of a step are
 /// the row's problem.
 std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {},

@@ -17,19 +17,19 @@ struct StepModel {
   std::vector<double> iterate_ns;            ///< by task: one inner iteration, ≥ 0
   std::vector<double> commit_ns;             ///< by task, ≥ 0
   std::vector<std::vector<int>> neighbours;  ///< by task; symmetric, without the task itself
-  /// By task: tasks with the same number also wait for one another after every iteration, as they
-  /// do when a tolerance is checked. Empty: nobody does.
+  /// By task: tasks with the same number also wait for one another after every iteration, as they do when a
+  /// tolerance is checked. Empty: no task does.
   std::vector<int> waits_with;
   int iterations = 0;     ///< K ≥ 0
-  double phase_ns = 0.0;  ///< what every phase of a task with neighbours takes beside its work
+  double phase_ns = 0.0;  ///< overhead of every phase of a task with neighbours
 };
 
 /// Σ over tasks of K iterations and the commit, without phase_ns [ns].
 double work_ns(const StepModel& model);
 
-/// When the last commit ends if `workers` ≥ 1 cores take, whenever they are free, the task that is
-/// ready and farthest behind, the lowest number first. No time passes between a task's end and the
-/// beginning of what waited for it, so the result is a little optimistic. Deterministic.
+/// When the last commit ends if each of `workers` ≥ 1 cores, whenever it is free, takes the ready task that
+/// is farthest behind, the lowest number first. No time passes between a task's end and the beginning of
+/// tasks that waited for it, so the result is a little optimistic. Deterministic.
 /// Errors: std::invalid_argument when neighbours are not symmetric and the step can not end.
 double makespan_ns(const StepModel& model, int workers);
 
@@ -46,13 +46,13 @@ struct ScalingOptions {
   int cores = 0;  ///< of this machine: more threads are predicted, not measured; 0: ask the system
 };
 
-/// What becomes of the time of all threads, as shares of it. With the efficiency they come to about 1.
+/// Shares of the time of all threads. With the efficiency they add up to about 1.
 struct ScalingLoss {
   double one_thread = 0.0;  ///< while one thread freezes inputs or keeps the ledger
   double waiting = 0.0;     ///< among the tasks: too few of them, or one for another
   double more_work = 0.0;   ///< tasks take longer than on one thread: caches, messages, cut batches
   double imbalance = 1.0;   ///< work of the busiest thread over the mean
-  std::int64_t steps = 0;   ///< that were looked at
+  std::int64_t steps = 0;   ///< steps measured
 };
 
 /// One configuration: measured, or predicted where the machine has too few cores.
@@ -73,14 +73,13 @@ struct ScalingRow {
   int tasks = 1;
   double imbalance = 1.0;  ///< of the partition for so many threads; 1 when it runs serially
   std::string execution;   ///< as Stepper::execution; "predicted" or "predicted: serial"
-  /// One thread does all although more were asked for. Nothing where the clock decides step by
-  /// step.
+  /// One thread does all work although more were asked for. Empty where the clock decides step by step.
   std::optional<bool> fell_back;
-  /// Of two threads and more, only if measured, by the executor `async`, tasks being followed.
+  /// Two or more threads with the executor `async` only, measured while tasks are followed.
   std::optional<ScalingLoss> loss = {};
 };
 
-/// What the predictions for one network rest on.
+/// The inputs of the predictions for one network.
 struct ScalingModel {
   std::int64_t size = 0;
   double serial_step_s = 0.0;  ///< measured on one thread, the median
@@ -109,9 +108,9 @@ struct SizedScenario {
 };
 
 /// Times the scenario with every thread count. All configurations step through the same steps, one
-/// after the other within each repetition, their workers being called in before the clock runs.
+/// after the other within each repetition, their workers being started before the clock runs.
 /// Predictions simulate the step (makespan_ns) with the costs of the parts measured alone, scaled
-/// so that one thread takes what it was measured to take; freezing and the ledger stay serial.
+/// so that one thread takes its measured time; freezing and the ledger stay serial.
 /// Errors: ConfigError ("/threads", "/steps", "/repetitions" and the Stepper's); StepError;
 /// std::runtime_error when results differ by configuration.
 ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,

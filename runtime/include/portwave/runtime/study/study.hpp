@@ -10,8 +10,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What the budget study varies. A list that is empty stands for what the scenario says. Of the
-/// methods without waves those that iterate can be studied; they have neither impedances nor guard.
+/// The axes of the budget study. An empty list stands for the scenario's value. Of the methods without waves
+/// only those that iterate can be studied; they have neither impedances nor guard.
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
@@ -37,8 +37,8 @@ struct BudgetRow {
   std::optional<double> max_energy_ratio = {};
   std::int64_t guard_steps = 0;                         ///< in which the guard acted
   CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
-  /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, a rule of
-  /// the axes has no impedances for this system, or a method of the axes is not for it.
+  /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, a rule of the axes
+  /// has no impedances for this system, or a method of the axes does not suit it.
   std::string failure = {};
 };
 
@@ -50,10 +50,10 @@ using Samples = std::vector<double>;
 /// memory.
 Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener = {});
 
-/// Runs the scenario at every budget with every combination of the axes, certified in full: method
-/// by method, of each impedance by impedance, of each with and without guard. Where the iteration
-/// is not the scenario's, the relaxation is 1. Runs that fail are rows. Errors: ConfigError (an
-/// empty or impossible axis, bad options) and those of monolithic_samples.
+/// Runs the scenario at every budget with every combination of the axes, certified in full: by method,
+/// within it by impedance, within that with and without guard. If the iteration is not the scenario's, the
+/// relaxation is 1. Runs that fail are rows. Errors: ConfigError (an empty or impossible axis, bad options)
+/// and those of monolithic_samples.
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
                                          int threads = 1, const PhaseCallback& listener = {});
 /// The scenario's own method at every budget.

@@ -13,11 +13,11 @@
 #include "portwave/runtime/study/tune.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
-/// Studies as texts, for programs: what `portwave study --json` writes and Python reads. The columns are
+/// Studies as texts, for programs: the output of `portwave study --json`, which Python reads. The columns are
 /// described in docs/reference/studies.md.
 namespace PORTWAVE_EXPORT portwave {
 
-/// JSON. What is not known or not finite is null.
+/// JSON. Unknown or non-finite values are null.
 std::string study_json(const std::vector<BudgetRow>& rows);
 std::string study_json(const std::vector<DelayRow>& rows);
 std::string study_json(const std::vector<RateRow>& rows);
@@ -27,7 +27,7 @@ std::string study_json(const IterationStudy& study, const Scenario& scenario);
 std::string study_json(const ScalingStudy& study, const ScalingOptions& options);
 std::string study_json(const TuningReport& report, const Scenario& scenario);
 
-/// The rows for plotting, with a header and all digits. What is not known or not finite is empty.
+/// The rows for plotting, with a header and all digits. Unknown or non-finite values are empty.
 std::string study_csv(const std::vector<BudgetRow>& rows);
 std::string study_csv(const OrderStudy& study);
 std::string study_csv(const ToleranceStudy& study);

@@ -27,21 +27,21 @@ struct ToleranceRow {
   double smallest_s = 0.0;  ///< steps
   double largest_s = 0.0;
   std::int64_t missed = 0;       ///< steps whose inner iteration did not converge
-  std::int64_t evaluations = 0;  ///< of S in the steps that were taken
+  std::int64_t evaluations = 0;  ///< evaluations of S in the accepted steps
   double time_s = 0.0;           ///< wall time of all steps, none of the setup
   std::string failure = {};      ///< not empty: why there is no run to the end; error is NaN
 };
 
 struct ToleranceStudy {
   double end_s = 0.0;
-  std::string reference = {};  ///< what errors are taken against
+  std::string reference = {};  ///< reference of the errors
   std::vector<ToleranceRow> rows = {};
 };
 
-/// Work against precision: what a tolerance of StepSizes comes to at the end of a run, and costs.
-/// The reference is a run of its own, with a tolerance of a thousandth of the smallest, with the method
-/// `auto` and with three stages where all parts can have them. A scenario with steps of one size is run with steps
-/// that choose theirs, up to an eighth of the whole.
+/// Work against precision: the error at the end of a run, and its cost, by tolerance of StepSizes. The
+/// reference is a separate run, with a tolerance of a thousandth of the smallest, with the method `auto` and
+/// with three stages where all parts can have them. A scenario with steps of one size is run with steps that
+/// choose theirs, up to an eighth of the whole.
 /// Errors: ConfigError — no tolerances, a method without waves, what Stepper refuses; StepError of
 /// the reference. A run that fails is a row.
 ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions& options,

@@ -20,21 +20,21 @@ struct PortTuning {
   double match = 0.0;      ///< without reflection into its own part; where not > 0 there is none
 };
 
-/// What a part is with the impedances of the choice: smallest eigenvalues for its scattering matrix
+/// Properties of a part with the impedances of the choice: smallest eigenvalues for its scattering matrix
 /// D, linearised at the initial state. Not negative where it has the property.
 struct PartMargins {
   std::string part = {};
-  double firm = 0.0;  ///< of sym(D) − DᵀD: firmly nonexpansive, as Douglas–Rachford wants it
-  double nonexpansive = 0.0;  ///< of I − DᵀD, as Peaceman–Rachford wants it
+  double firm = 0.0;  ///< of sym(D) − DᵀD: firmly nonexpansive, as Douglas–Rachford requires
+  double nonexpansive = 0.0;  ///< of I − DᵀD, as Peaceman–Rachford requires
 };
 
-/// What an update rule promises.
+/// The predicted rate of an update rule.
 struct UpdateRate {
   InnerUpdate update;
   PredictedRate predicted = {};
 };
 
-/// What a rule of impedances promises with each update rule, at the relaxation of the scenario
+/// The predicted rates of a rule of impedances with each update rule, at the relaxation of the scenario
 /// where it names that one, else 1.
 struct RuleRates {
   std::string rule = {};                 ///< as scenario files call it: "uniform", "matched", …
@@ -45,7 +45,7 @@ struct RuleRates {
       {};  ///< Peaceman–Rachford with θ = ½, which needs nonexpansive parts only
 };
 
-/// What tuning a scenario comes to.
+/// The result of tuning a scenario.
 struct TuningReport {
   std::vector<PortTuning> ports = {};  ///< by scalar port
   std::vector<PartMargins> parts = {};
@@ -53,10 +53,10 @@ struct TuningReport {
   MethodChoice choice = {};
 };
 
-/// The word of scenario files for where a method has its impedances from; "none" without waves.
+/// The scenario-file word for the source of a method's impedances; "none" without waves.
 std::string impedance_rule(const CouplingMethod& method);
 
-/// What each rule promises at the initial state. Rules that have no impedances here say why.
+/// The predicted rates of each rule at the initial state. Rules without impedances here say why.
 std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
                                       const PhaseCallback& listener = {});
 

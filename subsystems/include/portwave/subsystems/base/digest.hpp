@@ -8,8 +8,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A number that stands for numbers and texts, in their order (FNV-1a). It tells apart what differs by
-/// mistake; who wants two to be alike can make them so.
+/// A number that stands for numbers and texts, in their order (FNV-1a). It detects accidental differences;
+/// deliberate collisions are possible.
 class Digest {
  public:
   void add(std::string_view text) {

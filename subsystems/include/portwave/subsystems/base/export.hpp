@@ -1,8 +1,8 @@
 #pragma once
 
-/// What the shared library shows, and what a program shows to its plugins. portwave is compiled with
-/// hidden names (-fvisibility=hidden); a public header opens its namespace with this word, and all that
-/// it declares can be linked to:
+/// Names visible outside the shared library, and those that a program shows to its plugins. portwave is
+/// compiled with hidden names (-fvisibility=hidden); a public header opens its namespace with this word, and
+/// all its declarations can be linked to:
 ///
 ///   namespace PORTWAVE_EXPORT portwave { ... }
 ///

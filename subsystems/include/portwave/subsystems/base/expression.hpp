@@ -22,38 +22,37 @@ namespace PORTWAVE_EXPORT portwave {
 class Expression {
  public:
   /// Variables are numbered in the order given; their names hide those of functions and pi.
-  /// Errors: ConfigError, `where` being empty, with the column of what is wrong, counted from 1.
+  /// Errors: ConfigError, `where` being empty, with the column of the error, counted from 1.
   static Expression parse(std::string_view text, std::span<const std::string> variables);
 
-  /// True of letters, digits and _ that do not begin with a digit: what a variable may be called.
+  /// Whether a name may be that of a variable: letters, digits and _, not beginning with a digit.
   static bool is_name(std::string_view text);
   /// True of "pi" and the names of functions.
   static bool is_reserved(std::string_view name);
 
-  /// The value for values of the variables, of which there must be as many as were named. Does not
-  /// allocate.
+  /// The value for values of the variables, one for each name. Does not allocate.
   double operator()(std::span<const double> values) const;
-  /// The same, the first variable apart from the others.
+  /// The same, with the first variable separate from the others.
   double operator()(double first, std::span<const double> others) const;
-  /// Equal for expressions that do the same in the same order.
+  /// Equal for expressions with the same operations in the same order.
   std::uint64_t digest() const;
   /// True where the value may depend on the variable of this number.
   bool uses(int variable) const;
 
-  /// What an expression of one variable comes to over an open interval of it.
+  /// Bounds and smoothness of an expression of one variable over an open interval of it.
   struct Range {
     double low, high;  ///< bounds of its values, but for roundings
-    /// False unless it is shown that no comparison, min, max, abs, sign, floor, ceil, round, mod or
+    /// True only if it is shown that no comparison, min, max, abs, sign, floor, ceil, round, mod or
     /// condition that counts changes over within, and that no function leaves its domain.
     bool is_smooth;
   };
   /// Over from < t < to, by interval arithmetic (Moore, Interval Analysis, 1966).
   Range over(double from, double to) const;
-  /// The first t in (after, until] where it changes over, as `Range::is_smooth` means that, to about
-  /// a rounding of t; infinite where there is none. At most some thousand evaluations: where these do
-  /// not tell, as near places where changes accumulate, a t that nothing changes over before.
+  /// The first t in (after, until] where it changes over, in the sense of `Range::is_smooth`, to about
+  /// a rounding of t; infinite where there is none. At most some thousand evaluations: if these do not
+  /// decide, as near accumulating changes, a t before which nothing changes over.
   double first_change(double after, double until) const;
-  /// Whether anything in it can change over.
+  /// Whether any operation in it can change over.
   bool can_change_over() const { return can_change_over_; }
 
  private:

@@ -6,9 +6,9 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Runs body(0) … body(count − 1), in any order and at once if it likes, and returns when all are
-/// done. What is run must write to different places for different i, so that results do not depend
-/// on who runs it. This one takes them in turn on the calling thread.
+/// Runs body(0) … body(count − 1), in any order and possibly at once, and returns when all are done. Bodies
+/// with different i must write to different places, so that results do not depend on the executor. This
+/// class runs them one after another on the calling thread.
 class ForEach {
  public:
   virtual ~ForEach() = default;

@@ -18,9 +18,9 @@ enum class InstructionSet {
   sve_512,    ///< the same for 512 bits
 };
 
-/// The widest set that this machine has and this build contains, no wider than the environment
-/// variable PORTWAVE_ISA says as it was at the first call: "baseline"; "v3", "v4" on x86-64;
-/// "sve256", "sve512" on AArch64. Anything else is ignored.
+/// The widest set that this machine has and this build contains, limited by the value of the environment
+/// variable PORTWAVE_ISA at the first call: "baseline"; "v3", "v4" on x86-64;
+/// "sve256", "sve512" on AArch64. Other values are ignored.
 InstructionSet instruction_set();
 
 /// "baseline", "x86-64-v3", "x86-64-v4", "sve-256", "sve-512".
@@ -28,8 +28,8 @@ std::string_view to_string(InstructionSet set);
 
 }  // namespace portwave
 
-// Each set has a namespace, `portwave_kernels` in cmake/portwave_targets.cmake compiles what is in it,
-// and these two know them all. Macros, since no function takes a namespace.
+// Each set has a namespace, `portwave_kernels` in cmake/portwave_targets.cmake compiles its contents,
+// and these two macros know them all. Macros, since no function takes a namespace.
 
 /// Declares constants, in each of the namespaces.
 #define PORTWAVE_DECLARE_KERNELS(...) \

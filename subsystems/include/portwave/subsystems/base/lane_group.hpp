@@ -4,7 +4,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Lanes that the kernels take side by side: parts of a batch, or blocks of one class.
+/// Number of lanes that the kernels take side by side: parts of a batch, or blocks of one class.
 inline constexpr int kLaneGroup = 8;
 
 }  // namespace portwave

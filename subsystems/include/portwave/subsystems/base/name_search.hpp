@@ -9,7 +9,7 @@
 namespace portwave {
 
 /// Finds the name that a misspelt word was probably meant to be, for many words among the same
-/// names: what nearest_name (error.hpp) finds for one.
+/// names: the result of nearest_name (error.hpp) for each.
 /// Cost: Names are compared by length, those of the same length first, and each only up to the
 /// distance of the best one so far. All words together may take `effort` entries of the table of
 /// edit distances (a fraction of a second); then the search gives up and finds nothing more, so
@@ -23,7 +23,7 @@ class NameSearch {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  /// The name nearest to `word`, as nearest_name says; "" when none is near enough to be a slip, or
+  /// The name nearest to `word`, as defined by nearest_name; "" when none is near enough to be a slip, or
   /// when the search gave up.
   std::string nearest(std::string_view word);
   /// " Did you mean \"x\"?" or "".
@@ -54,8 +54,8 @@ class NameSearch {
   std::vector<std::size_t> before_, previous_, current_;
 };
 
-/// " Did you mean \"x\"?"; "" of no name, and of one that looks like the word that was found wanting: that
-/// helps nobody.
+/// " Did you mean \"x\"?"; "" for an empty name, and for one that looks like the rejected word, which would
+/// not help.
 std::string suggestion(std::string_view name, std::string_view word);
 
 }  // namespace portwave

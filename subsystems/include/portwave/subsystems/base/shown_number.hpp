@@ -7,7 +7,7 @@
 
 namespace portwave {
 
-/// A number in a message: what is not a number has no sign there.
+/// A number in a message: NaN is shown without a sign.
 inline std::string shown_number(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }

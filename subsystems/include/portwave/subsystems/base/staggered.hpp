@@ -10,8 +10,8 @@
 namespace portwave {
 
 /// Arrays in one piece of memory. Arrays that are read and written side by side begin at different
-/// places of a page: with equal ones, processors take a load for one that waits for a store 4096
-/// bytes away.
+/// offsets within a page: with equal offsets, processors make a load wait for a store 4096 bytes
+/// away.
 class StaggeredMemory {
  public:
   /// Arrays of one size [doubles].

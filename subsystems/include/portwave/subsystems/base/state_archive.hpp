@@ -15,26 +15,26 @@
 
 namespace portwave {
 
-/// Writes what a run is made of into bytes, or reads it back: one function per class, which names
+/// Writes the state of a run into bytes, or reads it back: one function per class, which names
 /// its members in one order, serves both ways.
 ///
 /// Bytes are those of this machine and of this build. Neither direction allocates, but for members
 /// that grow and for the first use of a buffer.
 ///
-/// Bytes may have been made up to do harm: whoever reads members says what has to hold of them
-/// (`expect`, `expect_finite`), before anything is indexed, counted or divided by them.
+/// Bytes may be malicious: whoever reads members checks them (`expect`, `expect_finite`) before anything is
+/// indexed, counted or divided by them.
 class StateArchive {
  public:
-  /// Bytes that nobody has written, or that do not fit what they are read into. What was read into is
-  /// then of no use before it has been read from other bytes.
+  /// Bytes that no archive has written, or that do not fit their destination. The destination is then
+  /// unusable until it has been read from other bytes.
   class Mismatch : public std::logic_error {
     using std::logic_error::logic_error;
   };
-  /// Steps, windows and the like that a run may count: as many as a double has integers, and far from
-  /// where adding to them overflows.
+  /// Largest count of steps, windows and the like: the largest integer range of a double, far from
+  /// overflow of further additions.
   static constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
-  /// Writes over what is in `bytes`, whose memory it uses again; `finish` ends it.
+  /// Writes over the contents of `bytes`, whose memory it reuses; `finish` ends it.
   static StateArchive writer(std::vector<std::byte>& bytes) { return StateArchive(bytes); }
   static StateArchive reader(std::span<const std::byte> bytes) { return StateArchive(bytes); }
 
@@ -56,7 +56,7 @@ class StateArchive {
   void value(T& member) {
     values(member);
   }
-  /// As many as there are: the size is not in the archive.
+  /// A span of fixed length: the size is not in the archive.
   template <class T>
   void array(std::span<T> members) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
@@ -81,7 +81,7 @@ class StateArchive {
   void array(Vector& members) {
     array(std::span(members));
   }
-  /// One whose size may differ from that of the same member elsewhere.
+  /// A container whose size may differ from that of the same member elsewhere.
   template <class Vector>
   void vector(Vector& members) {
     std::uint64_t size = members.size();
@@ -93,13 +93,13 @@ class StateArchive {
     }
     array(members);
   }
-  /// How many members follow, each of which is archived with at least so many bytes.
+  /// The number of members that follow, each of which is archived with at least this many bytes.
   void count(std::uint64_t& members, std::size_t least_bytes) {
     value(members);
     expect(members <= rest() / least_bytes, "a number of members");
   }
-  /// Reading: refuses the bytes where something does not hold of what was read. `what`: of what, as in
-  /// "the number of steps".
+  /// Reading: refuses the bytes unless a condition holds for the values read. `what` names them, as in "the
+  /// number of steps".
   void expect(bool holds, const char* what) const {
     if (reads() && !holds) [[unlikely]] {
       throw_unexpected(what);
@@ -114,7 +114,7 @@ class StateArchive {
     }
     expect(all, what);
   }
-  /// Steps that were counted.
+  /// A count of steps.
   void expect_counts(std::initializer_list<std::int64_t> counts, const char* what) const {
     for (const std::int64_t count : counts) expect(count >= 0 && count <= kMostSteps, what);
   }
@@ -128,7 +128,7 @@ class StateArchive {
     return true;
   }
 
-  /// Ends a writer: the buffer is as long as what was written. Ends a reader: all has been read.
+  /// Ends a writer: the buffer is cut to the written length. Ends a reader: all bytes must have been read.
   void finish() {
     if (!reads()) return out_->resize(out_->size() - rest());
     if (rest() != 0) throw_mismatch();
@@ -143,7 +143,7 @@ class StateArchive {
             const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
         end_(cursor_ + in.size()) {}
 
-  /// Bytes that are read need not be what was written, and a bool is 0 or 1: the flags of a type are
+  /// Bytes read may differ from those written, and a bool must be 0 or 1: the flags of a type are
   /// itself, or those that its function `archive_flags` gives as offsets.
   template <class T>
   static constexpr bool HasFlags = std::is_same_v<T, bool> || requires {
@@ -164,8 +164,8 @@ class StateArchive {
     check<T>(from);
     std::memcpy(&member, from, sizeof(T));
   }
-  /// What lies between the members of a class is none of the state: whatever memory held there before
-  /// would make different bytes of equal states, and go into files.
+  /// Padding between the members of a class is no state: its previous contents would make different bytes of
+  /// equal states, and get into files.
   template <class T>
   static void write_one(const T& member, std::byte* to) {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -178,7 +178,7 @@ class StateArchive {
 #endif
     std::memcpy(to, &member, sizeof(T));
   }
-  /// Behind the value of an optional stands whether there is one; the rest is zeros.
+  /// An optional's value is followed by a flag for its presence; the rest is zeros.
   template <class T>
   static void read_one(std::optional<T>& member, const std::byte* from) {
     static_assert(sizeof(std::optional<T>) > sizeof(T));

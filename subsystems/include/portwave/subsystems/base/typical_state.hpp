@@ -9,8 +9,8 @@ namespace portwave {
 /// and never so short beside |x| that rounding of x would show.
 double difference_step(double typical, double x);
 
-/// What an estimate of typical sizes asks of a part with n states; both may throw or give what is
-/// not finite where x is outside their domain.
+/// The callbacks of an estimate of typical sizes for a part with n states; both may throw or return values
+/// that are not finite where x is outside their domain.
 struct StorageProbe {
   std::function<double(const double* x)> value;              ///< H(x) [J]
   std::function<void(const double* x, double* g)> gradient;  ///< ∇H(x), n doubles
@@ -24,8 +24,8 @@ struct StorageProbe {
 ///   - |xᵢ|;
 ///   - the reach that changes H by the energy that states of the first kind have at theirs, else by 1 J;
 ///   - 1.
-/// Right to a factor of ten at best. Cost: some hundred evaluations of ∇H per state. Never throws
-/// what the callbacks throw.
+/// Right to a factor of ten at best. Cost: some hundred evaluations of ∇H per state. Exceptions of the
+/// callbacks are not passed on.
 std::vector<double> typical_sizes(const StorageProbe& H, const std::vector<double>& x);
 
 }  // namespace portwave

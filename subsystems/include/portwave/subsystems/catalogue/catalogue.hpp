@@ -35,7 +35,7 @@ struct ShapedMatrix {
   std::string source;     ///< the name of the file, for messages
 };
 
-/// What a parameter holds. Scenario files map JSON to these, one to one.
+/// The type of a parameter's value. Scenario files map JSON to these, one to one.
 enum class ParameterKind {
   number,   ///< double
   numbers,  ///< std::vector<double>, the bounds being those of each
@@ -72,7 +72,7 @@ using Parameters = std::map<std::string, ParameterValue, std::less<>>;
 /// One type of part in the catalogue.
 struct PartType {
   std::string name;
-  /// Under which listings show it, such as "translation" or "electrical"; empty: "other".
+  /// The heading of its listing, such as "translation" or "electrical"; empty: "other".
   std::string group = {};
   std::string summary;
   std::string equations;  ///< a few lines, in the notation of the field
@@ -84,7 +84,7 @@ struct PartType {
 };
 
 /// The types of parts that scenario files can name, as a list: those of portwave in a fixed order,
-/// then those that the program has added, in the order in which it did.
+/// then those that the program has added, in the order of addition.
 ///
 /// A program adds its own types before it reads scenarios that name them:
 ///   Catalogue::add(my_type());
@@ -128,8 +128,8 @@ const PartType* find_part_type(std::string_view name);
 /// type. Every defect is reported, `where` being "/<parameter>".
 Issues check_parameters(const PartType& type, Parameters& parameters, bool allow_active);
 
-/// Builds a part from parameters that `check_parameters` passed, and notes in it what it was built from.
-/// Null where the type builds nothing. Throws what the type throws. `type`: of the catalogue.
+/// Builds a part from parameters that `check_parameters` passed, and records them in the part. Null if the
+/// type builds nothing. Rethrows the type's exceptions. `type`: of the catalogue.
 std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters);
 
 /// check_parameters, then build. Throws ConfigError with every defect.

@@ -7,7 +7,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What the port at one end of a chain is attached to.
+/// The attachment of the port at one end of a chain.
 enum class ChainEnd {
   mass,    ///< the end mass itself: effort-in, f = −v as in linear_oscillator
   spring,  ///< the free end of a coupling spring on the end mass: flow-in, f its velocity

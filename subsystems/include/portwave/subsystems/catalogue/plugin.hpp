@@ -14,21 +14,21 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-/// What a plugin is written with: a shared library whose types of parts a program takes into its
+/// The header of a plugin: a shared library whose types of parts a program takes into its
 /// catalogue while it runs. One source file of the library holds
 ///
 ///   PORTWAVE_PLUGIN(types) {
 ///     types.add(my_type());
 ///   }
 ///
-/// and nothing of portwave is linked to it: it takes portwave's code from the program that loads it.
+/// and no portwave library is linked to it: it takes portwave's code from the program that loads it.
 /// In CMake: find_package(portwave), then portwave_add_plugin(my_parts my_parts.cpp).
-/// Scenarios name the library in "plugins"; programs load it with `load_plugin`.
-/// What may go wrong stands there.
+/// Scenarios name the library in "plugins"; programs load it with `load_plugin`, which describes the
+/// errors.
 namespace PORTWAVE_EXPORT portwave {
 
-/// What a plugin was compiled with, in plain data: a program reads it from the file and compares it
-/// with its own before any code of the plugin runs. Its form never changes; another one has another
+/// The build settings of a plugin, in plain data: a program reads them from the file and compares them
+/// with its own before any code of the plugin runs. The form never changes; another form gets another
 /// name than portwave_plugin_build_v1.
 struct PluginBuild {
   char portwave[16];               ///< version of the headers, ended by 0
@@ -43,7 +43,7 @@ struct PluginBuild {
 };
 static_assert(sizeof(PluginBuild) == 64);
 
-/// That of the code that is being compiled.
+/// The build settings of the code that is being compiled.
 constexpr PluginBuild plugin_build() {
   PluginBuild build = {};
   for (std::size_t i = 0; i < sizeof(kVersion); ++i) build.portwave[i] = kVersion[i];
@@ -88,7 +88,7 @@ constexpr PluginBuild plugin_build() {
   return build;
 }
 
-/// Takes the types of a plugin. They are checked and go into the catalogue when the plugin is done:
+/// Receives the types of a plugin. They are checked and go into the catalogue when the plugin is done:
 /// all of them, or none.
 class PluginTypes {
  public:
@@ -99,7 +99,7 @@ class PluginTypes {
   std::vector<PartType> types_;
 };
 
-/// The names of what a plugin shows, and of the function that it offers.
+/// The names of a plugin's exported symbols.
 inline constexpr std::string_view kPluginBuildSymbol = "portwave_plugin_build_v1";
 inline constexpr const char* kPluginEntrySymbol = "portwave_plugin_v1";
 using PluginEntry = void (*)(PluginTypes* types);
@@ -110,7 +110,7 @@ using PluginEntry = void (*)(PluginTypes* types);
 #define PORTWAVE_PLUGIN_SHOWN __attribute__((visibility("default")))
 
 /// Begins the function that adds the types of a plugin; once in each plugin. `types` names its
-/// argument, a PluginTypes&. It may throw: the plugin is then refused with what the exception says.
+/// argument, a PluginTypes&. It may throw: the plugin is then refused with the exception's text.
 #define PORTWAVE_PLUGIN(types)                                                                   \
   static void portwave_plugin_add_types(::portwave::PluginTypes& types);                         \
   extern "C" {                                                                                   \

@@ -14,16 +14,16 @@ namespace PORTWAVE_EXPORT portwave {
 struct LawReport {
   std::string law;
   bool holds = true;
-  /// The largest defect seen, as a multiple of what round-off (or the law's margin) allows: the law
+  /// The largest defect seen, as a multiple of the allowed round-off (or the law's margin): the law
   /// holds while this is ≤ 1. Infinite when a port solve failed.
   double worst = 0.0;
-  /// Where the worst defect was seen: enough to replay it. Empty when nothing was tested.
+  /// The worst case: enough to replay it. Empty when nothing was tested.
   std::string detail;
 };
 
-/// What the checks draw. All of it is a pure function of these numbers.
+/// The random draws of the checks, a pure function of these numbers.
 struct ConformanceOptions {
-  /// Step sizes [s] to try. A part whose own time scale is far from a second wants others.
+  /// Step sizes [s] to try. A part whose own time scale is far from a second needs others.
   std::vector<double> steps_s = {1e-6, 1e-3, 1e-1, 10.0};
   int trials = 4;  ///< random states, waves, inputs and impedances per step size
   std::uint64_t seed = 1;
@@ -62,34 +62,34 @@ LawReport check_energy_law(const Subsystem& part, const ConformanceOptions& opti
 /// |Sα − Sβ| ≤ |α − β|.
 LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& options = {});
 /// The observed order from runs with h, h/2, h/4 and h/8 over a time of the part's own scale, with
-/// smooth incident waves and inputs, is at least options.order − 0.25. Of descriptor parts it is
-/// that of Ex, from the default state where a random one violates a constraint; nothing is tested
-/// where it has more than 200 states.
+/// smooth incident waves and inputs, is at least options.order − 0.25. For descriptor parts it is
+/// that of Ex, from the default state if a random one violates a constraint; nothing is tested
+/// for more than 200 states.
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
-/// The same of the part with two and with three stages: at least 3.5 and 5.5, from steps four times
-/// as long. Nothing is tested of parts that are not smooth or cannot have stages, or where
-/// differences are round-off.
+/// The same for the part with two and with three stages: at least 3.5 and 5.5, from steps four times
+/// as long. Not tested for parts that are not smooth or cannot have stages, or if differences are
+/// round-off.
 LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options = {});
-/// Steps under constant waves and inputs are found, and keep the energy law, for 400 steps of a twentieth and of
-/// half of the part's own time scale: also where what is lossy has come to rest, and increments are no
-/// more than round-off. Nothing is tested of parts without a motion of their own.
+/// Steps under constant waves and inputs are found, and keep the energy law, for 400 steps of a twentieth and
+/// of half of the part's own time scale: also when lossy states are at rest, and increments are no more than
+/// round-off. Not tested for parts without a motion of their own.
 LawReport check_rest_under_load(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
 /// solves, from a fresh batch, from the record of another batch (its `record_regions`), and with a null
 /// input for zero inputs, they give the same bits; `advance` gives the b of `scatter`.
 LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options = {});
-/// `inexact_scatter` keeps to the error that it promises, on incident waves that tend to a limit,
+/// `inexact_scatter` keeps within its promised error, on incident waves that tend to a limit,
 /// jump and repeat; after freezing it gives the same bits again.
 LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions& options = {});
-/// Where the batch has an affine form, S(a) = b⁰ + D a.
+/// If the batch has an affine form, S(a) = b⁰ + D a.
 LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options = {});
-/// The part's own batch gives what a Newton batch gives, to 1e-10.
+/// The part's own batch agrees with a Newton batch, to 1e-10.
 LawReport check_batch_equals_newton(const Subsystem& part, const ConformanceOptions& options = {});
 /// A part in a batch of several gives the bits that it gives alone. (Nothing to test for parts with
 /// an empty batch_key.)
 LawReport check_lane_independence(const Subsystem& part, const ConformanceOptions& options = {});
 
-/// Of any component whose steps repeat (Capabilities::repeatable), opaque ones too, from its
+/// For any component whose steps repeat (Capabilities::repeatable), opaque ones too, from its
 /// default state: a step that is tried or committed can be taken back. Scatters leave the state
 /// alone, also from a copied record; a step that is committed again, after one with another wave,
 /// leads to the same bits. One component is used by one batch at a time.

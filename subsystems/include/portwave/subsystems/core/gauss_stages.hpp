@@ -6,7 +6,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Stages of a step, at most: order 2s.
+/// Largest number of stages of a step: order 2s.
 inline constexpr int kMostStages = 3;
 
 /// Gauss collocation with s stages, of order 2s: nodes c and weights b of the quadrature on [0, 1],
@@ -29,12 +29,12 @@ struct GaussStages {
 /// 1 ≤ stages ≤ kMostStages.
 const GaussStages& gauss_stages(int stages);
 
-/// Substeps of a part within a step, at most.
+/// Largest number of substeps of a part within a step.
 inline constexpr int kMostPartSubsteps = 1000;
 
 /// A step cut into m equal substeps of the same s stages, the step's inputs being the polynomial
-/// through their values at its own stages: what the input at stage l of the step counts for at stage
-/// i of substep k (from 0), √bᵢ l_l((k + cᵢ)/m)/√b_l, both being √b times what they are. As matrices
+/// through their values at its own stages: the weight of the input at stage l of the step at stage i of
+/// substep k (from 0), √bᵢ l_l((k + cᵢ)/m)/√b_l, both inputs scaled by √b. As matrices
 /// Vₖ = (share) these obey Σₖ VₖᵀVₖ = m I, since the stages integrate products of two l exactly: so
 /// outputs Σₖ Vₖᵀyₖ/m of the step do the work of those of its substeps.
 double substep_share(const GaussStages& stages, int substeps, int k, int i, int l);

@@ -17,8 +17,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// An external input u(t): a pure function of time, or a value that is set between steps. Copies share what describes it.
-/// Evaluation does not allocate. A callback may be called from the stepping thread only.
+/// An external input u(t): a pure function of time, or a value that is set between steps. Copies share their
+/// description. Evaluation does not allocate. A callback may be called from the stepping thread only.
 class Signal {
  public:
   struct Sine {
@@ -38,7 +38,7 @@ class Signal {
   /// Errors: ConfigError when `sines` is empty or a number is not finite.
   static Signal sine_product(double amplitude, std::vector<Sine> sines, double offset = 0.0);
   /// Linear between the knots, constant before the first and after the last. Two knots of equal time are
-  /// a jump: at that instant u is what it is after it.
+  /// a jump: at that instant u has the value after it.
   /// Errors: ConfigError unless there is a knot, times do not decrease, no more than two are equal and all
   /// is finite.
   static Signal piecewise_linear(std::vector<Knot> knots);
@@ -68,18 +68,18 @@ class Signal {
     double mean = 0.0;
   };
   static Signal noise(const Noise& noise);
-  /// A value that whoever steps the system sets between steps (Stepper::set_input), held over each
-  /// step; `initial` until then. Errors: ConfigError when that is not finite.
+  /// A value set between steps (Stepper::set_input), held over each step; `initial` until then. Errors:
+  /// ConfigError when that is not finite.
   static Signal settable(double initial = 0.0);
 
   double operator()(double time_s) const;
   /// The same, a settable input being taken from `set_values`: those of all settable inputs of a
-  /// system, by their slots. Without it: what it is initially.
+  /// system, by their slots. Without it: its initial value.
   double at(double time_s, std::span<const double> set_values) const {
     const bool is_set = slot_ >= 0 && !set_values.empty();
     return is_set ? set_values[static_cast<std::size_t>(slot_)] : (*this)(time_s);
   }
-  /// A place in a step, or in one of the substeps that it consists of.
+  /// A point in a step, or in one of its substeps.
   struct StepPlace {
     double time_s = 0.0;    ///< the place: begin_s + tau·length_s
     double begin_s = 0.0;   ///< of the step
@@ -87,33 +87,33 @@ class Signal {
     double tau = 0.5;       ///< the place, as a share of the step
     int stages = 1;         ///< of the step, at most kMostStages
   };
-  /// What a step sees of the input at one of its stages: u there. Of a table with knots within the step, or
-  /// an expression that changes over there, it is p(tau), p being the polynomial through as many stages that
-  /// is nearest to u in the mean, so that the mean over the step is right wherever they lie. With more than
-  /// 64 of these within a step it is u there after all.
+  /// The input as a step sees it at one of its stages: u there. For a table with knots within the step, or an
+  /// expression that changes over there, it is p(tau), p being the polynomial through as many stages that is
+  /// nearest to u in the mean, so that the mean over the step is right wherever these lie. With more than 64
+  /// of them within a step it is u after all.
   double in_step(const StepPlace& place, std::span<const double> set_values = {}) const;
-  /// u at a sample instant: what rounding alone puts before a jump counts as after it.
+  /// u at a sample instant: an instant that rounding puts just before a jump counts as after it.
   double at_sample(double time_s, double period_s) const;
-  /// From the first to the last knot of a table of several; nothing for other signals.
+  /// The times of the first and last knot of a table of several; empty for other signals.
   struct Span {
     double begin_s = 0.0;
     double end_s = 0.0;
   };
   std::optional<Span> table_span() const;
   bool is_settable() const;
-  /// Made of a function: who may call it, and when, is said above.
+  /// Made of a function: see above for who may call it, and when.
   bool is_callback() const;
-  /// A number that stands for its kind and what describes it. All callbacks have the same one, as nobody
-  /// can look into them, and so have all settable inputs, whatever they are initially.
+  /// A number that stands for its kind and description. All callbacks have the same one, since their contents
+  /// are unknown, and so have all settable inputs, whatever their initial values.
   std::uint64_t digest() const;
-  /// Its place among the settable inputs of a system that was built; −1 else.
+  /// Its slot among the settable inputs of a built system; −1 otherwise.
   int slot() const { return slot_; }
   void set_slot(int slot) { slot_ = slot; }
-  /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
-  /// table. Infinite where there is none, and for callbacks, of which nothing is known. Those of
-  /// expressions are found by `next_change`.
+  /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a table.
+  /// Infinite if there is none, and for callbacks, which are unknown. `next_change` finds those of
+  /// expressions.
   double next_kink(double after_s) const;
-  /// Of an expression: the first time in (after_s, until_s] at which it changes over, as
+  /// For an expression: the first time in (after_s, until_s] at which it changes over, as
   /// Expression::first_change. Infinite for all others.
   double next_change(double after_s, double until_s) const;
   /// Whether `next_change` may find anything.
@@ -146,7 +146,7 @@ class Signal {
   int slot_ = -1;
 };
 
-/// What is wrong with a knot at `time_s` that follows those before; empty where nothing is.
+/// The defect of a knot at `time_s` that follows those before; empty if there is none.
 std::string knot_defect(std::span<const Signal::Knot> before, double time_s);
 
 }  // namespace portwave

@@ -26,7 +26,7 @@ struct PortLawValue {
   double slope = 0.0;
 };
 
-/// A level of a state, and what its passage is called in either direction.
+/// A level of a state, and the name of its passage in either direction.
 struct StateLevel {
   int state = 0;
   double level = 0.0;
@@ -44,41 +44,41 @@ class Subsystem : public Component {
  public:
   using Component::Component;
 
-  /// All of them; `linear` as is_linear says. Overridden by a part that keeps less.
+  /// All capabilities; `linear` as is_linear says. Overridden by a part that keeps less.
   Capabilities capabilities() const override;
   const Subsystem* port_hamiltonian() const final { return this; }
 
-  /// Unless overridden: of linear parts the default state's sizes, 1 where that is zero; of others
-  /// what `typical_sizes` finds.
+  /// Unless overridden: for linear parts the default state's sizes, 1 where that is zero; for others the
+  /// result of `typical_sizes`.
   std::vector<double> typical_state() const override;
 
   /// H(x) [J].
   virtual double storage(const double* x) const = 0;
-  /// Of a part that is not linear, energies that H(x) is the difference of where it works [J]: H(x) is
-  /// known to ε of them, even where H itself is far less, as mgl(1 − cos φ) is near φ = 0. 0, as unless
-  /// overridden: H and ∇̄H are formed so that nothing cancels.
+  /// For a part that is not linear, the energies whose difference is H(x) at usual states [J]: H(x) is known
+  /// to ε of them, even where H itself is far less, as mgl(1 − cos φ) is near φ = 0. The default 0: H and ∇̄H
+  /// are formed so that nothing cancels.
   virtual double storage_terms() const { return 0.0; }
   /// The co-energy variables z: ∇H(x), or Qx with ∇H(x) = Eᵀz where linear_form() has an E.
   virtual void gradient(const double* x, double* g) const = 0;
-  /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x). Where there is an E:
+  /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x). With an E:
   /// ∇̄HᵀE(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = Qx.
   virtual void discrete_gradient(const double* x, const double* x_next, double* g) const = 0;
   /// ∂∇̄H/∂x⁺ as (row, column, value) triplets, appended; equal places add up.
   virtual void discrete_gradient_jacobian(const double* x, const double* x_next,
                                           std::vector<Eigen::Triplet<double>>& jacobian) const = 0;
 
-  /// Adds to `terms`, which holds |∇̄H| and what roundings of x and x⁺ move in it, what else the components
-  /// of `g` = ∇̄H(x, x⁺) are made of where that is more: each is known to ε of its terms, and a step that
-  /// meets its equations up to that is found. Nothing, unless overridden: where a component has terms of
-  /// its own alone.
+  /// Adds to `terms`, which holds |∇̄H| and the effect of roundings of x and x⁺ on it, the larger terms that
+  /// cancel in the components of `g` = ∇̄H(x, x⁺): each component is known to ε of its terms, and a step that
+  /// meets its equations up to that is found. Adds nothing unless overridden: right for components with terms
+  /// of their own alone.
   virtual void add_gradient_terms([[maybe_unused]] const double* x,
                                   [[maybe_unused]] const double* x_next,
                                   [[maybe_unused]] const double* g,
                                   [[maybe_unused]] double* terms) const {}
 
-  /// ∂z/∂x at x, ∇²H where there is no E, as (row, column, value) triplets, appended; equal places
-  /// add up. False where the part does not give it, and it has to be had by differences of
-  /// `gradient`. Steps of more than one stage ask for it.
+  /// ∂z/∂x at x, ∇²H if there is no E, as (row, column, value) triplets, appended; equal places
+  /// add up. False if the part does not give it, so that differences of `gradient` replace it. Steps of more
+  /// than one stage ask for it.
   virtual bool hessian([[maybe_unused]] const double* x,
                        [[maybe_unused]] std::vector<Eigen::Triplet<double>>& hessian) const {
     return false;
@@ -101,13 +101,13 @@ class Subsystem : public Component {
   /// The structure matrices at the midpoint state (x + x⁺)/2, written to `out`.
   virtual void structure_at(const double* x_mid, Structure& out) const;
   /// The structure matrices of a step of one stage from x to x + Δx, written to `out`: those at its
-  /// midpoint, unless overridden by a part whose dissipation ends where its rate Δx/h asks for more than
-  /// there is, as a contact does not hold back what leaves it. Passive like the others at every Δx, and
-  /// continuous in it; those at the midpoint as Δx tends to 0.
+  /// midpoint, unless overridden by a part whose dissipation ends where its rate Δx/h would exceed the
+  /// available force, as a contact does not hold back a body that leaves it. Passive like the others at every
+  /// Δx, and continuous in it; those at the midpoint as Δx tends to 0.
   virtual void structure_over(const double* x, const double* dx, double step_s,
                               Structure& out) const;
   /// Brings x⁺ back to the bounds of its states at the end of a step, as the contacts of a switch stop
-  /// where they meet. Only of states that H and ∇H do not depend on, so that no energy is moved.
+  /// where they meet. Only for states that H and ∇H do not depend on, so that no energy is moved.
   virtual void stop_at_bounds([[maybe_unused]] double* x_next) const {}
 
   /// True when port_law is not zero: then the outputs at the ports are
@@ -122,7 +122,7 @@ class Subsystem : public Component {
 
   /// True when H is quadratic and the structure constant: then S is affine and the step a midpoint.
   virtual bool is_linear() const { return false; }
-  /// Its matrices, for those that are linear.
+  /// Its matrices, for linear parts.
   virtual LinearForm linear_form() const { return {}; }
   /// The general Newton solver (make_newton_batch), unless overridden.
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;

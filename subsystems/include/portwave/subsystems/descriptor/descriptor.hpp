@@ -9,11 +9,11 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// What kind of differential-algebraic system d/dt(Ex) = Ax + f is.
+/// The kind of the differential-algebraic system d/dt(Ex) = Ax + f.
 struct DescriptorAnalysis {
   bool regular = true;  ///< det(sE − A) is not zero for every s
-  /// Differentiation index: 0 (E regular), 1, 2; 3 stands for every higher one. Of no meaning where
-  /// the pencil is singular.
+  /// Differentiation index: 0 (E regular), 1, 2; 3 stands for every higher one. Meaningless if the pencil is
+  /// singular.
   int index = 0;
   int algebraic = 0;  ///< n − rank E: equations without derivatives
   int hidden = 0;     ///< those of them that constrain Ex; 0 up to index 1
@@ -79,7 +79,7 @@ class AlgebraicPart {
   DescriptorAnalysis analysis_;
 };
 
-/// Of d/dt(Ex) = (J − R)Qx.
+/// The algebraic equations of d/dt(Ex) = (J − R)Qx.
 DescriptorAnalysis analyse_descriptor(const SparseMatrix& E, const SparseMatrix& J,
                                       const SparseMatrix& R, const SparseMatrix& Q);
 

@@ -24,8 +24,8 @@ struct DescriptorForm {
 
 /// Checks shapes, finiteness, J skew, R symmetric and ⪰ 0 (unless rules.allow_active), EᵀQ
 /// symmetric and ⪰ 0, Q or E regular, rank[E R J] = n, the pencil sE − (J − R)Q regular and of index ≤
-/// 2; every defect is reported, `where` being "/E", "/J", … What needs sound matrices is checked
-/// where they are sound.
+/// 2; every defect is reported, `where` being "/E", "/J", … Checks that need sound matrices are made only
+/// for those.
 Issues validate(const DescriptorForm& form, int states, int inputs,
                 const StructureRules& rules = {});
 

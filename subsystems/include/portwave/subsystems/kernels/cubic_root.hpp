@@ -12,7 +12,7 @@ namespace portwave::PORTWAVE_ISA {
 inline constexpr int kMaxCubicSteps = 200;
 /// Relative error that counts as round-off.
 inline constexpr double kCubicRoundOff = 1e-16;
-/// A reciprocal of the slope that is off by more is computed anew instead of refined.
+/// A reciprocal of the slope that is off by more is recomputed instead of refined.
 inline constexpr double kRefinable = 0.03;
 
 /// ((c₃d + c₂)d + c₁)d + c₀
@@ -27,8 +27,8 @@ struct CubicSolution {
   Vec<W> root, drive, inverse;
 };
 
-/// Makes `inverse` that of `slope`, by a Newton step for the reciprocal where it is close. Returns
-/// 1 − slope·inverse of before, whose square is what remains.
+/// Makes `inverse` that of `slope`, by a Newton step for the reciprocal if it is close. Returns the previous
+/// 1 − slope·inverse, whose square is the remaining error.
 template <int W>
 [[gnu::always_inline]] static inline Vec<W> refine_reciprocal(Vec<W> slope, Vec<W>& inverse) {
   using V = Vec<W>;
@@ -71,11 +71,11 @@ template <int W>
 
 /// Root for r, the cubic being taken around the root of the last solve, d_w for r_w:
 ///   f'δ + ½f''δ² + c₃δ³ = r − r_w − ρ, ρ the residual left there.
-/// What belongs to d_w is computed before r is needed; from r on there are two multiplications and
-/// two additions to δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. Where
+/// Terms of d_w are computed before r is needed; from r on there are two multiplications and
+/// two additions to δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. If
 /// that is not round-off yet, Newton goes on. The reciprocal of f' is carried along and refined, so
-/// that no division is needed near the last root. A lane stops on its own test, whatever the others
-/// do. False when a lane did not converge.
+/// that no division is needed near the last root. A lane stops on its own test, independently of the others.
+/// False when a lane did not converge.
 template <int W>
 [[gnu::always_inline]] static inline bool solve_cubic(const Cubic<W>& f, Vec<W> r,
                                                       CubicSolution<W>& last) {

@@ -10,7 +10,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Where a linear part keeps its step maps.
+/// Storage of a linear part's step maps.
 enum class StepMapStorage {
   automatic,  ///< dense up to 64 states, sparse beyond
   dense,      ///< Φ, Ψ as dense matrices: one product per commit, n² doubles per part

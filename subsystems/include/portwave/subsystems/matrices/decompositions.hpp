@@ -17,7 +17,7 @@ struct SymmetricEigen {
   Eigen::MatrixXd vectors;  ///< n×n, orthonormal columns
 };
 
-/// Of a symmetric n×n matrix; its lower triangle is read.
+/// Eigenvalues and eigenvectors of a symmetric n×n matrix; its lower triangle is read.
 SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& M);
 /// The same eigenvalues without vectors, increasing.
 Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& M);

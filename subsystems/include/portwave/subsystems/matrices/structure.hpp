@@ -31,7 +31,7 @@ struct Structure {
   int inputs() const { return static_cast<int>(G.cols()); }
 };
 
-/// What `validate` lets pass.
+/// The rules of `validate`.
 struct StructureRules {
   bool allow_active = false;  ///< let [R P; Pᵀ S] be indefinite: the part may create energy
   /// Names of the n states and m inputs, for messages; empty: "state 0", "input 0", …

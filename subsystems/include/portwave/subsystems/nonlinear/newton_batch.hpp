@@ -14,7 +14,7 @@ struct NewtonOptions {
 
 /// The fallback solver: dense Newton on x⁺ of the discrete-gradient step
 ///   x⁺ − x − h[(J − R)∇̄H(x, x⁺) + (G − P)u] = 0,   u from the wave relation,
-/// for any Subsystem, one lane per part. It asks the part for nothing but its contract, which makes
+/// for any Subsystem, one lane per part. It uses only the contract of the part, which makes
 /// it the yardstick for parts that solve their own step.
 /// Cost     one dense LU of size n per Newton step. Errors: StepFault::not_converged.
 std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,

@@ -40,8 +40,8 @@ struct Hamiltonian {
 ///          nil for polynomials of degree ≤ 2·quadrature_points, and for those that say their degree
 ///          (polynomial_degree). The other two take increments of H
 ///          over short steps by quadrature of ∇H, which has the same value to round-off and no
-///          cancellation. Gonzalez' correction vanishes where it is no more than the rounding of that,
-///          so that a part comes to rest under a load.
+///          cancellation. Gonzalez' correction vanishes when it is no more than the rounding of that,
+///          so that a part settles to rest under a load.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
 /// Errors   ConfigError at construction: wrong shapes, a defective structure, a gradient or Hessian
 ///          that does not match finite differences of H or ∇H at the probe states (the default state,
@@ -55,18 +55,17 @@ class NonlinearPortHamiltonian : public Subsystem {
   struct Options {
     DiscreteGradient discrete_gradient = DiscreteGradient::gonzalez;
     int quadrature_points = 8;  ///< mean_value: Gauss–Legendre points, 1 to 16
-    /// Of H, where it is a polynomial: mean gradients are then integrated exactly, in place of
+    /// Degree of H, if it is a polynomial: mean gradients are then integrated exactly, in place of
     /// `quadrature_points`. At most kMostPolynomialDegree; 0: not known to be one.
     int polynomial_degree = 0;
     int max_newton_steps = 50;      ///< per port solve, > 0
     bool allow_active = false;      ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
     std::vector<double> default_state = {};  ///< empty: zero. Also the first probe state.
-    /// A size > 0 that each state usually has, in its own unit, such as 1e-12 for a charge in C on
-    /// a picofarad: scales difference steps and probe states. Empty: by `typical_sizes` at the
-    /// default state, which finds where H ceases to be a power of a state; give sizes where H has
-    /// none such place but the structure has, or where evaluating H far from the default state does
-    /// harm.
+    /// A usual size > 0 of each state, in its own unit, such as 1e-12 for a charge in C on a picofarad:
+    /// scales difference steps and probe states. Empty: by `typical_sizes` at the default state, which finds
+    /// where H ceases to be a power of a state; give sizes if H has no such place but the structure has, or
+    /// if evaluating H far from the default state does harm.
     std::vector<double> typical_state = {};
     /// State-dependent structure; called with x_mid, writes matrices of the shapes and sparsity of
     /// the constant ones. Skewness and definiteness are checked at the probe states.
@@ -80,13 +79,13 @@ class NonlinearPortHamiltonian : public Subsystem {
   static constexpr int kMostPolynomialDegree = 10;
 
   const Options& options() const { return options_; }
-  /// For mean gradients of a step with so many stages, whose integrands are of degree sd − 1.
+  /// For mean gradients of a step with this many stages, whose integrands are of degree sd − 1.
   int quadrature_points(int stages) const;
 
   std::vector<double> default_state() const override;
   std::vector<double> typical_state() const override { return options_.typical_state; }
   double storage(const double* x) const override;
-  /// |H| + Σ|∂H/∂xᵢ xᵢ| at the typical state: nobody knows how a function adds up.
+  /// |H| + Σ|∂H/∂xᵢ xᵢ| at the typical state: the terms of a callback are unknown.
   double storage_terms() const override { return storage_terms_J_; }
   void gradient(const double* x, double* g) const override;
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;

@@ -10,19 +10,19 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// A part whose step has s Gauss stages, as a component with s times its ports: order 2s. It is
-/// passive for every h > 0 as far as its integrals are exact (below). Of the options of a
-/// NonlinearPortHamiltonian the kind of discrete gradient plays no part.
+/// passive for every h > 0 as far as its integrals are exact (below). The kind of discrete gradient of a
+/// NonlinearPortHamiltonian has no effect.
 ///
 /// With X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
 ///   ẋᵢ = (J − R)∇̄ᵢH + (G − P)uᵢ,   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ,   x⁺ = x + h Σᵢ bᵢẋᵢ,
 /// a state-dependent structure being that at X(cᵢ). Then
 ///   H⁺ − H = h Σᵢ bᵢuᵢᵀyᵢ − h Σᵢ bᵢ[∇̄ᵢH; uᵢ]ᵀ[R P; Pᵀ S][∇̄ᵢH; uᵢ],
-/// exactly where the integrals are: for quadratic H, and for polynomials as far as the quadrature
-/// goes (Hamiltonian of the part). What it misses appears in the ledger as the part's residual.
+/// exactly where the integrals are: for quadratic H, and for polynomials up to the degree of the
+/// quadrature (Hamiltonian of the part). The error appears in the ledger as the part's residual.
 ///
 /// A descriptor part, d/dt(Ex) = …, has E X(cᵢ) = E x + h Σⱼ aᵢⱼ Kⱼ and E x⁺ = E x + h Σᵢ bᵢKᵢ with Kᵢ
-/// the right-hand side at stage i. Ex is of order 2s. What E does not see of x⁺ is that of the
-/// polynomial through the X(cᵢ) at the end of the step, of order s; no step depends on it.
+/// the right-hand side at stage i. Ex is of order 2s. The components of x⁺ that E does not see are those of
+/// the polynomial through the X(cᵢ) at the end of the step, of order s; no step depends on them.
 ///
 /// The component's variables at stage i are √bᵢ times those of the part: efforts, flows, inputs and
 /// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
@@ -50,8 +50,8 @@ namespace PORTWAVE_EXPORT portwave {
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
                                              int substeps = 1);
 
-/// Of nonlinear parts and of linear ones that ask for dense step maps: one with more states is better
-/// cut.
+/// Limit for nonlinear parts and for linear ones that ask for dense step maps: a part with more states is
+/// better cut.
 inline constexpr int kMostStagedStates = 400;
 
 /// Why a part cannot have stages; empty where it can.
