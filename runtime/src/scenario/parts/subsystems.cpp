@@ -205,11 +205,11 @@ const KeyTable<PartKeys>& part_keys() {
                    later(&PartKeys::inputs, map_of(reference("signal")))),
       optional_key("allow_active", "the part may create energy",
                    to(&PartKeys::allow_active, form::boolean()), false),
-      optional_key("count", "", elsewhere<PartKeys>(count_schema())),
       optional_key("substeps", "steps that the part takes within each step",
                    to(&PartKeys::substeps, form::integer(1, kMostPartSubsteps)), 1),
       optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
                    later(&PartKeys::cut, cut_keys().schema())),
+      optional_key("count", "", elsewhere<PartKeys>(count_schema())),
   });
   return keys;
 }
