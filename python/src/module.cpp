@@ -29,6 +29,7 @@
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "study.hpp"
 
 using namespace nb::literals;

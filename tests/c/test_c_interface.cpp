@@ -43,7 +43,7 @@ std::vector<double> states_with(const std::string& method) {
   portwave_simulation* simulation = nullptr;
   EXPECT_EQ(portwave_parse(text.c_str(), nullptr, nullptr, 0, &simulation), PORTWAVE_OK)
       << portwave_last_error();
-  EXPECT_EQ(portwave_run(simulation, 50), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(simulation, 50), PORTWAVE_OK);
   std::vector<double> states(portwave_state_count(simulation));
   EXPECT_EQ(portwave_states(simulation, states.data(), states.size()), PORTWAVE_OK);
   portwave_free(simulation);

@@ -12,6 +12,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -60,10 +61,8 @@ std::unique_ptr<Subsystem> walled_spring(double stiffness, double reach, double 
   options.discrete_gradient = DiscreteGradient::mean_value;
   options.check_derivatives = false;
   return std::make_unique<NonlinearPortHamiltonian>(
-      Signature{"walled_spring",
-                {{"q", "m"}},
-                {{"end", Causality::flow_in, Domain::translation, 1}},
-                {}},
+      Signature{
+          "walled_spring", {{"q", "m"}}, {{"end", Causality::flow_in, Domain::translation, 1}}, {}},
       std::move(s), std::move(H), options);
 }
 
@@ -231,24 +230,22 @@ void brakes(SystemBuilder& builder, Random& random, Traits& /*traits*/) {
     nodes.linear = 0.7;
     const std::string name = "l" + std::to_string(line);
     int number = 0;
-    add_grid(builder, random, name, 1, random.integer(3, 30), nodes,
-             [&](const std::string& port) {
-               const std::string own = fmt::format("{}_e{}", name, number++);
-               const int kind = random.integer(0, 3);
-               if (kind == 0) return static_cast<void>(builder.join(joint::Free{}, {port}));
-               if (kind == 1) {
-                 builder.add(own,
-                             make_part("coulomb_damper",
-                                       {{"friction_N", random.uniform(1.0, 20.0)},
-                                        {"creep_speed_m_per_s", random.logarithmic(1e-5, 1e-1)}}));
-                 return static_cast<void>(builder.connect(own + ".end", port));
-               }
-               builder.add(own, make_part("contact", {{"force_N", random.uniform(10.0, 1000.0)},
-                                                      {"compression_m", 0.01},
-                                                      {"damping_s_per_m", random.uniform(0.0, 1.0)},
-                                                      {"gap_m", random.uniform(0.0, 0.2)}}));
-               static_cast<void>(builder.connect(own + ".face", port));
-             });
+    add_grid(builder, random, name, 1, random.integer(3, 30), nodes, [&](const std::string& port) {
+      const std::string own = fmt::format("{}_e{}", name, number++);
+      const int kind = random.integer(0, 3);
+      if (kind == 0) return static_cast<void>(builder.join(joint::Free{}, {port}));
+      if (kind == 1) {
+        builder.add(own, make_part("coulomb_damper",
+                                   {{"friction_N", random.uniform(1.0, 20.0)},
+                                    {"creep_speed_m_per_s", random.logarithmic(1e-5, 1e-1)}}));
+        return static_cast<void>(builder.connect(own + ".end", port));
+      }
+      builder.add(own, make_part("contact", {{"force_N", random.uniform(10.0, 1000.0)},
+                                             {"compression_m", 0.01},
+                                             {"damping_s_per_m", random.uniform(0.0, 1.0)},
+                                             {"gap_m", random.uniform(0.0, 0.2)}}));
+      static_cast<void>(builder.connect(own + ".face", port));
+    });
   }
 }
 
@@ -261,19 +258,17 @@ void walls(SystemBuilder& builder, Random& random, Traits& /*traits*/) {
     nodes.by_newton = random.chance(0.5) ? 0.4 : 0.0;
     const std::string name = "w" + std::to_string(line);
     int number = 0;
-    add_grid(builder, random, name, 1, random.integer(2, 12), nodes,
-             [&](const std::string& port) {
-               if (random.chance(0.4)) {
-                 return static_cast<void>(builder.join(joint::Free{}, {port}));
-               }
-               const std::string own = fmt::format("{}_s{}", name, number++);
-               const double reach = random.logarithmic(0.2, 3.0);
-               builder.add(own,
-                           walled_spring(random.logarithmic(10.0, 1e3), reach,
-                                         random.logarithmic(0.1, 30.0)),
-                           {.initial_state = {random.uniform(-0.7, 0.7) * reach}});
-               static_cast<void>(builder.connect(own + ".end", port));
-             });
+    add_grid(builder, random, name, 1, random.integer(2, 12), nodes, [&](const std::string& port) {
+      if (random.chance(0.4)) {
+        return static_cast<void>(builder.join(joint::Free{}, {port}));
+      }
+      const std::string own = fmt::format("{}_s{}", name, number++);
+      const double reach = random.logarithmic(0.2, 3.0);
+      builder.add(
+          own, walled_spring(random.logarithmic(10.0, 1e3), reach, random.logarithmic(0.1, 30.0)),
+          {.initial_state = {random.uniform(-0.7, 0.7) * reach}});
+      static_cast<void>(builder.connect(own + ".end", port));
+    });
   }
 }
 
@@ -284,21 +279,21 @@ void circuit(SystemBuilder& builder, Random& random, Traits& /*traits*/) {
     const int cells = random.integer(2, 12);
     const auto name = [&](const char* what, int i) { return fmt::format("{}{}_{}", what, k, i); };
     for (int i = 0; i < cells; ++i) {
-      builder.add(name("L", i),
-                  make_part("saturating_inductor",
-                            {{"inductance_H", random.logarithmic(1e-3, 1e-1)},
-                             {"saturation_flux_Vs", random.logarithmic(1e-3, 1e-1)},
-                             {"resistance_ohm", random.uniform(0.0, 0.5)}}),
-                  {.initial_state = {random.uniform(-0.02, 0.02)}});
+      builder.add(
+          name("L", i),
+          make_part("saturating_inductor", {{"inductance_H", random.logarithmic(1e-3, 1e-1)},
+                                            {"saturation_flux_Vs", random.logarithmic(1e-3, 1e-1)},
+                                            {"resistance_ohm", random.uniform(0.0, 0.5)}}),
+          {.initial_state = {random.uniform(-0.02, 0.02)}});
       builder.add(name("C", i),
                   make_part("capacitor", {{"capacitance_F", random.logarithmic(1e-4, 1e-2)}}),
                   {.initial_state = {random.uniform(-10.0, 10.0)}});
       builder.add(name("T", i), make_part("electrical_transformer", {{"ratio", 1.0}}));
       std::vector<std::string> node = {name("C", i) + ".terminals", name("T", i) + ".secondary"};
       if (random.chance(0.4)) {
-        builder.add(name("D", i), make_part("diode", {{"saturation_current_A",
-                                                       random.logarithmic(1e-9, 1e-4)},
-                                                      {"emission_coefficient", 2.0}}));
+        builder.add(name("D", i),
+                    make_part("diode", {{"saturation_current_A", random.logarithmic(1e-9, 1e-4)},
+                                        {"emission_coefficient", 2.0}}));
         node.push_back(name("D", i) + ".terminals");
       }
       if (random.chance(0.4)) {
@@ -335,21 +330,20 @@ void chain(SystemBuilder& builder, Random& random, Traits& traits) {
       SystemBuilder::PartOptions options;
       options.initial_state = std::move(x);
       if (random.chance(0.3)) {
-        options.inputs = {{fmt::format("force_{}", random.integer(1, masses)),
-                           Signal::sine_product(random.uniform(0.5, 5.0),
-                                                {{random.uniform(0.2, 3.0), 0.2}})}};
+        options.inputs = {
+            {fmt::format("force_{}", random.integer(1, masses)),
+             Signal::sine_product(random.uniform(0.5, 5.0), {{random.uniform(0.2, 3.0), 0.2}})}};
       }
-      builder.add(
-          name(i),
-          mass_spring_damper_chain(
-              {.masses = masses,
-               .mass_kg = random.uniform(0.2, 2.0),
-               .stiffness_N_per_m = random.uniform(10.0, 200.0),
-               .damping_Ns_per_m = random.uniform(0.0, 0.2),
-               .coupling_stiffness_N_per_m = random.uniform(20.0, 100.0),
-               .coupling_damping_Ns_per_m = is_damped ? random.uniform(0.0, 0.1) : 0.0,
-               .right_end = is_last ? ChainEnd::mass : ChainEnd::spring}),
-          std::move(options));
+      builder.add(name(i),
+                  mass_spring_damper_chain(
+                      {.masses = masses,
+                       .mass_kg = random.uniform(0.2, 2.0),
+                       .stiffness_N_per_m = random.uniform(10.0, 200.0),
+                       .damping_Ns_per_m = random.uniform(0.0, 0.2),
+                       .coupling_stiffness_N_per_m = random.uniform(20.0, 100.0),
+                       .coupling_damping_Ns_per_m = is_damped ? random.uniform(0.0, 0.1) : 0.0,
+                       .right_end = is_last ? ChainEnd::mass : ChainEnd::spring}),
+                  std::move(options));
     }
     for (int i = 0; i + 1 < blocks; ++i) {
       builder.connect(name(i) + ".right", name(i + 1) + ".left");
@@ -366,9 +360,9 @@ struct Family {
 
 const std::vector<Family>& all() {
   static const std::vector<Family> kAll = {
-      {"grid", grid},          {"struck", struck}, {"grids", grids},
-      {"pairs", pairs},        {"newton", newton_grid}, {"brakes", brakes},
-      {"walls", walls},        {"circuit", circuit}, {"chain", chain}};
+      {"grid", grid},   {"struck", struck},      {"grids", grids},
+      {"pairs", pairs}, {"newton", newton_grid}, {"brakes", brakes},
+      {"walls", walls}, {"circuit", circuit},    {"chain", chain}};
   return kAll;
 }
 
@@ -449,17 +443,16 @@ void add_line(SystemBuilder& builder, Random& random, LineKind kind, const std::
                                        .stiffness_N_per_m = 60.0,
                                        .damping_Ns_per_m = 0.1,
                                        .coupling_stiffness_N_per_m = 50.0};
-      builder.add(name(i),
-                  kind == LineKind::dense ? mass_spring_damper_chain(parameters)
-                                          : sparse_chain(parameters),
-                  std::move(options));
+      builder.add(
+          name(i),
+          kind == LineKind::dense ? mass_spring_damper_chain(parameters) : sparse_chain(parameters),
+          std::move(options));
     } else {
       const Nodes nodes{.most_cubic = 1e3, .amplitude = 0.3};
       options.initial_state = random_start(random, nodes).initial_state;
       std::unique_ptr<Subsystem> node = duffing_node(random_node(random, nodes));
       if (kind == LineKind::newton) {
-        builder.add(name(i), std::make_shared<const ByNewton>(std::move(node)),
-                    std::move(options));
+        builder.add(name(i), std::make_shared<const ByNewton>(std::move(node)), std::move(options));
       } else {
         builder.add(name(i), std::move(node), std::move(options));
       }

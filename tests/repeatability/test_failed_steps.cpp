@@ -17,12 +17,14 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave::repeatability {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 

@@ -12,6 +12,7 @@
 #include "portwave/coupling/waves/interface_solver.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave::testing {
 

@@ -9,6 +9,8 @@
 #include <Eigen/Dense>
 
 #include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave::testing {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "portwave/subsystems/core/component.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave::testing {
 

@@ -191,7 +191,7 @@ TEST(LedgerLimits, WhatUnderflowsBreaksNoLaw) {
     const WaveDiscretisation waves(small, 0.1, std::vector<double>{1.0});
     const AlignedVector record = waves.initial_record();
     const AlignedVector none(static_cast<std::size_t>(waves.wave_size()), 0.0);
-    EnergyLedger ledger(waves, record.data(), none.data(), tank, guarded);
+    EnergyLedger ledger(waves, record.data(), none.data(), {.tank = tank, .guarded = guarded});
     ledger.columns().set(waves.slot(0).entry, {.change_J = kLeast});
     for (int batch = 0; batch < static_cast<int>(waves.batches().size()); ++batch) {
       ledger.examine(batch, waves.batch(batch).all(), none.data(), none.data());

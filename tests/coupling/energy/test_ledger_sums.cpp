@@ -14,6 +14,7 @@
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {

@@ -12,6 +12,7 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/coupled_systems.hpp"

@@ -12,6 +12,7 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/inner_iteration.hpp"

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/system/interconnection.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/networks.hpp"
 

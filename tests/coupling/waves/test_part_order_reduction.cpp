@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/waves/part_order_reduction.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "support/networks.hpp"
 
 namespace portwave {

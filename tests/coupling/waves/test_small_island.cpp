@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/waves/small_island.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "support/small_systems.hpp"
 

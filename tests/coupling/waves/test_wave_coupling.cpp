@@ -14,6 +14,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/networks.hpp"

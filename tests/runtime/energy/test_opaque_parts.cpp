@@ -14,10 +14,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/energy/step_certifier.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/network/condensed.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"

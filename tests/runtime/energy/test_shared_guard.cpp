@@ -18,11 +18,13 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "parallel/executors/executor.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/counting_part.hpp"
 #include "support/coupled_systems.hpp"

@@ -12,8 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/energy/step_certifier.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "support/linear_rate.hpp"
 #include "support/networks.hpp"
 #include "support/systems.hpp"

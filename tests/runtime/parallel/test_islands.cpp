@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/guard_of.hpp"
 #include "support/networks.hpp"
 #include "support/trace.hpp"

@@ -15,6 +15,7 @@
 
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
 namespace {

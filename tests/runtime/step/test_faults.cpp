@@ -19,8 +19,10 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "support/guard_of.hpp"
 
 namespace portwave {

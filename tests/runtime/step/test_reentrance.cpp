@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/runtime/step/stepper.hpp"

@@ -11,6 +11,7 @@
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {

@@ -14,6 +14,7 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
 #include "support/linear_networks.hpp"

@@ -9,6 +9,7 @@
 
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 #include "support/systems.hpp"

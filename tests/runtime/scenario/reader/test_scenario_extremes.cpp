@@ -9,6 +9,7 @@
 
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
 namespace {
