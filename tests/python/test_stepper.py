@@ -23,7 +23,7 @@ def test_a_scenario_without_a_method_means_auto_with_the_guard():
     def last_state(method):
         given = {key: value for key, value in scenario.items() if key != "method"}
         stepper = pw.Stepper(given if method is None else {**given, "method": method})
-        stepper.advance(50)
+        stepper.step(50)
         return [stepper["A.q1"], stepper["B.q2"]]
 
     usual = last_state(None)

@@ -129,6 +129,8 @@ void MacroStep::restored() {
 }
 
 void MacroStep::read_back() {
+  // Steps write no lanes that pad a group: in both records these are what was read.
+  std::ranges::copy(now_.record, next_.record.begin());
   together_.note_restored();
   goes_on_ = false;
 }

@@ -141,7 +141,8 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
   start_check_ = checked_start(*engine_, options);
   if (!is_shared(options)) return;
   expect_same_stepper(*this, *options.ranks);
-  engine_->ranks()->lead();
+  if (RankTogether* const ranks = engine_->ranks())
+    ranks->lead();  // a method without waves has none
 }
 
 Stepper::Stepper(System&& system, const StepperOptions& options)
