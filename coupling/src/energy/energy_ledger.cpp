@@ -274,9 +274,11 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
 bool EnergyLedger::tally(const CommittedStep& step) {
   if (!is_taken_) sum_islands();
   std::ranges::fill(is_summed_, 0);
-  if (accounts_->is_any_beyond() && step.record != nullptr) {
+  is_beyond_ = accounts_->is_any_beyond();
+  if (is_beyond_ && step.record != nullptr) {
     const bool is_any = refine(step);
     if (slices_ != nullptr && slices_->any(is_any)) slices_->share(*this);
+    is_beyond_ = accounts_->is_any_beyond();
   }
   is_taken_ = false;
   if (!replicas_) tallied_ = accounts_->sum_of_step();
@@ -435,7 +437,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
   for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
-  const bool is_part_news = accounts_->is_any_beyond() && judge_passivity(step);
+  const bool is_part_news = is_beyond_ && judge_passivity(step);
   const bool is_news = accounts_->close(step, steps_, tolerated);
   if (!metered_.empty()) take_metered();
   std::swap(columns_[kStorage], columns_[kStorageBefore]);

@@ -145,6 +145,14 @@ double IslandAccounts::total(Column c) const {
 
 StepLedger IslandAccounts::sum_of_step() const {
   StepLedger out;
+  if (islands_ == 1) {
+    out.changed_J = change(0);
+    out.supplied_J = supply(0);
+    out.dissipated_J = at(kDissipated, 0);
+    out.mismatch_J = mismatch(0);
+    out.max_passivity_residual_J = at(kLargestResidual, 0);
+    return out;
+  }
   out.changed_J = total(kChange);
   out.supplied_J = total(kSupply);
   out.dissipated_J = total(kDissipated);

@@ -420,10 +420,12 @@ inline double add_at(const SumColumns& column, int i, double term) {
 
 inline double larger(double a, double b) { return a < b ? b : a; }
 
-template <bool Guarded>
+/// `One`: there is one island, and no loop.
+template <bool Guarded, bool One>
 void judge_accounts(const IslandAccountsTask& t) {
+  const int islands = One ? 1 : t.islands;
   PORTWAVE_INDEPENDENT
-  for (int i = 0; i < t.islands; ++i) {
+  for (int i = 0; i < islands; ++i) {
     const double gained = add_at(t.gained, i, t.change[i] - t.supply[i]);
     const double moved = t.moved[i] + magnitude_of(t.supply[i]);
     t.moved[i] = moved;
@@ -452,12 +454,17 @@ void judge_accounts(const IslandAccountsTask& t) {
 }
 
 void judge_islands(const IslandAccountsTask& t) {
-  t.guarded ? judge_accounts<true>(t) : judge_accounts<false>(t);
+  if (t.islands == 1) {
+    return t.guarded ? judge_accounts<true, true>(t) : judge_accounts<false, true>(t);
+  }
+  t.guarded ? judge_accounts<true, false>(t) : judge_accounts<false, false>(t);
 }
 
-void settle_islands(const IslandAccountsTask& t) {
+template <bool One>
+void settle_accounts(const IslandAccountsTask& t) {
+  const int islands = One ? 1 : t.islands;
   PORTWAVE_INDEPENDENT
-  for (int i = 0; i < t.islands; ++i) {
+  for (int i = 0; i < islands; ++i) {
     double tank = t.tank.sum[i], tank_lost = t.tank.lost[i];
     add_to(tank, tank_lost, t.mismatch[i]);
     // Adding 0 changes nothing.
@@ -480,6 +487,10 @@ void settle_islands(const IslandAccountsTask& t) {
     t.max_ratio[i] =
         larger(t.max_ratio[i], (energy + reserve - supplied) * t.per_initial_energy[i]);
   }
+}
+
+void settle_islands(const IslandAccountsTask& t) {
+  t.islands == 1 ? settle_accounts<true>(t) : settle_accounts<false>(t);
 }
 
 }  // namespace

@@ -129,8 +129,10 @@ void MacroStep::restored() {
 }
 
 void MacroStep::read_back() {
-  // Steps write no lanes that pad a group: in both records these are what was read.
+  // Steps leave the lanes that pad a group as they are: on both sides these are what was read.
   std::ranges::copy(now_.record, next_.record.begin());
+  std::ranges::copy(now_.a, next_.a.begin());
+  std::ranges::copy(now_.b, next_.b.begin());
   together_.note_restored();
   goes_on_ = false;
 }

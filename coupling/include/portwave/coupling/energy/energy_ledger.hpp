@@ -248,8 +248,10 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::vector<std::vector<PartPorts>> small_;  // by island that is examined at once; empty: of none
   std::vector<char> is_known_;                 // by island: its sums are in the accounts
   std::vector<int> first_,
-      step_;               // of replicas: entries of their parts; empty where these are irregular
-  bool is_taken_ = false;  // the sums in the accounts are what others found, too
+      step_;  // of replicas: entries of their parts; empty where these are irregular
+  bool is_beyond_ =
+      false;  // some part balances worse than any of its island so far, or than is tolerated
+  bool is_taken_ = false;            // the sums in the accounts are what others found, too
   mutable bool has_entries_ = true;  // of all lanes
   double revalued_J_ = 0.0;          // since the last step
   CompensatedSum stored_, metered_J_;
