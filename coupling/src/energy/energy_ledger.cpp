@@ -79,8 +79,9 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   for (std::span<double>& c : columns_) c = memory_.take(at(waves.entry_count()));
   terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
             columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
-  accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded, options.slices,
-                                               column(kTolerance), [this] { need_states(); });
+  accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded,
+                                               options.replicas, options.slices, column(kTolerance),
+                                               [this] { need_states(); });
   for (int island = 0; island < parts_.island_count(); ++island) {
     const auto [first, last] = parts_.chunks_of(island);
     island_of_chunk_.insert(island_of_chunk_.end(), at(last - first), island);

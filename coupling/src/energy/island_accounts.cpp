@@ -20,8 +20,8 @@ constexpr int kManyParts = 16;
 }  // namespace
 
 IslandAccounts::IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank,
-                               bool guarded, SlicesTogether* slices, const double* tolerance,
-                               std::function<void()> need_states)
+                               bool guarded, bool totals, SlicesTogether* slices,
+                               const double* tolerance, std::function<void()> need_states)
     : waves_(waves),
       parts_(waves.reduction()),
       kernels_(&ledger_kernels()),
@@ -30,6 +30,7 @@ IslandAccounts::IslandAccounts(const WaveDiscretisation& waves, const TankOption
       need_states_(std::move(need_states)),
       options_(tank),
       guarded_(guarded),
+      totals_(totals),
       islands_(parts_.island_count()),
       columns_(static_cast<std::size_t>(kColumns * islands_), 0.0),
       task_(task()),
@@ -44,6 +45,7 @@ IslandAccounts::IslandAccounts(const WaveDiscretisation& waves, const TankOption
 IslandAccountsTask IslandAccounts::task() const {
   return {.islands = islands_,
           .guarded = guarded_,
+          .totals = totals_,
           .cap = options_.cap_J,
           .limits = {.terms_per_tolerance = kTermsPerTolerance,
                      .rounding_per_joule = kRoundingPerJoule,
@@ -69,12 +71,12 @@ IslandAccountsTask IslandAccounts::task() const {
           .sent = column(kSent),
           .tolerated = column(kTolerated),
           .tolerated_of_step = column(kToleratedOfStep),
+          .given_up = sum_columns(kGivenUp),
           .max_residual = column(kMaxResidual),
           .max_stored = column(kMaxStored),
           .supplied = sum_columns(kSupplied),
           .dissipated_in_all = sum_columns(kDissipatedInAll),
           .mismatched = sum_columns(kMismatched),
-          .given_up = sum_columns(kGivenUp),
           .max_ratio = column(kMaxRatio),
           .remarkable = column(kRemarkable)};
 }

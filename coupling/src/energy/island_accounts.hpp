@@ -37,10 +37,11 @@ class StateArchive;
 /// Nothing is allocated after construction.
 class IslandAccounts {
  public:
+  /// `totals`: are kept by island, too (`totals`, `max_residual`).
   /// `tolerance`: of passivity residuals, by entry [J]; read whenever states are examined. `need_states`:
   /// called before records are read.
   IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank, bool guarded,
-                 SlicesTogether* slices, const double* tolerance,
+                 bool totals, SlicesTogether* slices, const double* tolerance,
                  std::function<void()> need_states);
 
   int count() const { return islands_; }
@@ -199,7 +200,7 @@ class IslandAccounts {
   const double* tolerance_;
   std::function<void()> need_states_;
   TankOptions options_;
-  bool guarded_;
+  bool guarded_, totals_;
   int islands_;
   int unjudged_ = 0;
   mutable AlignedVector columns_;

@@ -460,7 +460,7 @@ void judge_islands(const IslandAccountsTask& t) {
   t.guarded ? judge_accounts<true, false>(t) : judge_accounts<false, false>(t);
 }
 
-template <bool One>
+template <bool One, bool Totals>
 void settle_accounts(const IslandAccountsTask& t) {
   const int islands = One ? 1 : t.islands;
   PORTWAVE_INDEPENDENT
@@ -477,20 +477,23 @@ void settle_accounts(const IslandAccountsTask& t) {
     t.tank.sum[i] = tank;
     t.tank.lost[i] = tank_lost;
     const double energy = add_at(t.stored, i, t.change[i]);
-    const double supplied = add_at(t.supplied, i, t.supply[i]);
-    t.max_stored[i] = larger(t.max_stored[i], energy);
-    add_at(t.dissipated_in_all, i, t.dissipated[i]);
-    add_at(t.mismatched, i, t.mismatch[i]);
-    t.max_residual[i] = larger(t.max_residual[i], t.largest_residual[i]);
-    const double held = tank + tank_lost;
-    const double reserve = held < 0.0 ? 0.0 : held;
-    t.max_ratio[i] =
-        larger(t.max_ratio[i], (energy + reserve - supplied) * t.per_initial_energy[i]);
+    if (Totals) {
+      const double supplied = add_at(t.supplied, i, t.supply[i]);
+      t.max_stored[i] = larger(t.max_stored[i], energy);
+      add_at(t.dissipated_in_all, i, t.dissipated[i]);
+      add_at(t.mismatched, i, t.mismatch[i]);
+      t.max_residual[i] = larger(t.max_residual[i], t.largest_residual[i]);
+      const double held = tank + tank_lost;
+      const double reserve = held < 0.0 ? 0.0 : held;
+      t.max_ratio[i] =
+          larger(t.max_ratio[i], (energy + reserve - supplied) * t.per_initial_energy[i]);
+    }
   }
 }
 
 void settle_islands(const IslandAccountsTask& t) {
-  t.islands == 1 ? settle_accounts<true>(t) : settle_accounts<false>(t);
+  if (t.totals) return settle_accounts<false, true>(t);
+  t.islands == 1 ? settle_accounts<true, false>(t) : settle_accounts<false, false>(t);
 }
 
 }  // namespace

@@ -113,6 +113,7 @@ struct SumColumns {
 struct IslandAccountsTask {
   int islands = 0;
   bool guarded = false;
+  bool totals = false;  ///< what stands under "totals" is kept by island, too
   double cap = 0.0;
   /// As in account_limits.hpp.
   struct {
@@ -138,9 +139,11 @@ struct IslandAccountsTask {
   const double* sent = nullptr;
   const double* tolerated = nullptr;  ///< this step included
   const double* tolerated_of_step = nullptr;
+  SumColumns given_up;
+  // Totals.
   double* max_residual = nullptr;
   double* max_stored = nullptr;
-  SumColumns supplied, dissipated_in_all, mismatched, given_up;
+  SumColumns supplied, dissipated_in_all, mismatched;
   double* max_ratio = nullptr;
   /// Out of `judge`: not 0 where an account has to be looked at.
   double* remarkable = nullptr;

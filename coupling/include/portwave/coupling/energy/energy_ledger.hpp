@@ -168,6 +168,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::span<const int> metered_parts() const { return metered_; }
   /// Totals of all islands.
   const EnergyTotals& totals() const { return totals_; }
+  /// Totals of an island; of replicas only.
   EnergyTotals totals(int island) const;
   /// H₀ + T₀ [J].
   double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
