@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/impedance/tuning.hpp"
-#include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/ranks/thread_ranks.hpp"

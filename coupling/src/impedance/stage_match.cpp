@@ -1,5 +1,3 @@
-#include "impedance/stage_match.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include <Eigen/Dense>
 
+#include "impedance/impedance_rules.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 

@@ -12,7 +12,6 @@
 
 #include "impedance/impedance_rules.hpp"
 #include "impedance/response_tools.hpp"
-#include "impedance/stage_match.hpp"
 #include "impedance/two_ports.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"

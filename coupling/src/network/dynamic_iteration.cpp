@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "network/linear_solver.hpp"
+#include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/splitting.hpp"
+#include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -254,6 +256,18 @@ std::string DynamicIterationMethod::description() const {
                                          p.bounds.optimal_rate, p.bounds.optimal_lambda)
                            : std::string("no bound on the rate: rank[mu E, (1-alpha) R] < n");
   return text + "; the norm of the change never rises";
+}
+
+std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
+                                                   const CouplingMethod& method, bool ledger) {
+  if (const auto* const splitting = method.as<Splitting>()) {
+    return std::make_unique<SplittingMethod>(system, step_s, *splitting, ledger);
+  }
+  if (const auto* const dynamic = method.as<DynamicIteration>()) {
+    return std::make_unique<DynamicIterationMethod>(system, step_s, *dynamic);
+  }
+  throw ConfigError("/method/kind",
+                    fmt::format("\"{}\" couples by waves", to_string(method.kind())));
 }
 
 }  // namespace portwave

@@ -11,6 +11,11 @@
 
 namespace portwave {
 
+/// The settings of an iteration with everything chosen that was left open. Errors: ConfigError with
+/// every reason (see WaveformIteration).
+DynamicParameters resolve_parameters(const CondensedSystem& system, double step_s,
+                                     const DynamicIteration& given);
+
 /// Waveforms lie lane group by lane group, [step][stage][state of the block], and of lanes
 /// [step][stage][state][lane]; channels [step][stage][channel].
 struct WaveformIteration::Impl {

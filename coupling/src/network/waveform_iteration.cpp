@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "network/waveform_impl.hpp"
-#include "network/waveform_parameters.hpp"
 
 namespace portwave {
 namespace {

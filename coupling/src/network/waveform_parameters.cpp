@@ -1,5 +1,3 @@
-#include "network/waveform_parameters.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "network/linear_solver.hpp"
+#include "network/waveform_impl.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {

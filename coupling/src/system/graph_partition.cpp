@@ -1,4 +1,4 @@
-#include "system/graph_partition.hpp"
+#include "portwave/coupling/system/graph_partition.hpp"
 
 #include <algorithm>
 #include <metis.h>
@@ -6,7 +6,6 @@
 #include <queue>
 #include <utility>
 
-#include "portwave/coupling/system/graph_cut.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 

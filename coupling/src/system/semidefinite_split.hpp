@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "system/graph_partition.hpp"
+#include "portwave/coupling/system/graph_partition.hpp"
 
 namespace portwave {
 

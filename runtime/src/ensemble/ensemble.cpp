@@ -16,12 +16,11 @@
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include "ensemble/lane_chunk.hpp"
-#include "ensemble/solo_chunk.hpp"
+#include "ensemble/chunks.hpp"
+#include "parallel/expect_number.hpp"
 #include "parallel/threads/activity.hpp"
 #include "parallel/threads/arena_impl.hpp"
-#include "parallel/expect_number.hpp"
-#include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"

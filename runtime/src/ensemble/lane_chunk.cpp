@@ -1,5 +1,3 @@
-#include "ensemble/lane_chunk.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ensemble/chunks.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/subsystems/base/printable.hpp"

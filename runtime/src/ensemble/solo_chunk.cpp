@@ -1,5 +1,3 @@
-#include "ensemble/solo_chunk.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/system/gathered_system.hpp"
+#include "ensemble/chunks.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "parallel/lane_groups.hpp"
-#include "portwave/coupling/system/graph_cut.hpp"
+#include "portwave/coupling/system/graph_partition.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

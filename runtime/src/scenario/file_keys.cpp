@@ -5,7 +5,7 @@
 #include "scenario/files/plugin_list.hpp"
 #include "scenario/settings/settings.hpp"
 #include "scenario/settings/signal_keys.hpp"
-#include "scenario/templates/assembly_list.hpp"
+#include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/template_schema.hpp"
 
 namespace portwave::scenario_file {

@@ -14,7 +14,7 @@
 #include "scenario/reader/document.hpp"
 #include "scenario/reader/node.hpp"
 #include "scenario/reader/text.hpp"
-#include "scenario/settings/patterns.hpp"
+#include "scenario/settings/names.hpp"
 #include "scenario/settings/settings.hpp"
 #include "scenario/slice.hpp"
 #include "scenario/templates/expansion.hpp"

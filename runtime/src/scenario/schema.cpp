@@ -13,7 +13,7 @@
 #include "scenario/parts/values.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/reader/schema_tools.hpp"
-#include "scenario/settings/method_special_options.hpp"
+#include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/signal_keys.hpp"
 #include "scenario/templates/template_schema.hpp"
 

@@ -22,7 +22,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "ranks/slice_sums.hpp"
 #include "scenario/reader/limits.hpp"
-#include "scenario/settings/patterns.hpp"
+#include "scenario/settings/names.hpp"
 #include "scenario/templates/slice_templates.hpp"
 
 namespace portwave::scenario_file {

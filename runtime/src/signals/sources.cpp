@@ -1,15 +1,39 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/signals/block.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/core/signal.hpp"
 #include "signals/block_of.hpp"
-#include "signals/source_block.hpp"
+#include "signals/table_span.hpp"
 
 namespace portwave::block {
+
+/// A function of time as a block.
+class SourceBlock final : public Block {
+ public:
+  explicit SourceBlock(Signal signal)
+      : Block({.inputs = 0, .outputs = 1, .feeds_through = false},
+              Mark("source", {}).add(signal.digest()).value()),
+        signal_(std::move(signal)) {}
+
+  const Signal& signal() const { return signal_; }
+  void start(std::span<double> /*x*/) const override {}
+  void output(const SampleTime& when, std::span<const double> /*u*/, std::span<const double> /*x*/,
+              std::span<double> y) const override {
+    y[0] = signal_.at_sample(when.time_s, when.period_s);
+  }
+
+ private:
+  Signal signal_;
+};
 
 OptionCheck& OptionCheck::expect(bool good, std::string where, std::string what) {
   if (!good) issues_.push_back({std::move(where), std::move(what)});
@@ -181,3 +205,39 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
 }
 
 }  // namespace portwave::block
+
+namespace portwave {
+
+std::vector<std::string> tables_out_of_reach(const System& system, const SignalGraph* graph,
+                                             double start_s, double end_s) {
+  std::vector<std::string> notes;
+  const auto look_at = [&](const Signal& signal, auto&& name) {
+    const std::optional<Signal::Span> span = signal.table_span();
+    const bool is_before = span && end_s <= span->begin_s;
+    const bool is_after = span && start_s >= span->end_s;
+    if (!is_before && !is_after) return;
+    notes.push_back(
+        fmt::format("the table of {} goes from {:g} s to {:g} s, and the run from {:g} s to {:g} s "
+                    "lies wholly {} "
+                    "it: there it is {:g} throughout",
+                    name(), span->begin_s, span->end_s, start_s, end_s,
+                    is_before ? "before" : "after", signal(is_before ? start_s : end_s)));
+  };
+  for (const Part& part : system.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (!part.input_is_driven[i]) continue;
+      look_at(part.inputs[i], [&] {
+        return fmt::format("{} ({})", in_quotes(part.name),
+                           printable(part.component->signature().inputs[i].name));
+      });
+    }
+  }
+  if (graph == nullptr) return notes;
+  for (const SignalGraph::Node& node : graph->nodes()) {
+    const auto* const source = dynamic_cast<const block::SourceBlock*>(node.block.get());
+    if (source != nullptr) look_at(source->signal(), [&] { return in_quotes(node.name); });
+  }
+  return notes;
+}
+
+}  // namespace portwave

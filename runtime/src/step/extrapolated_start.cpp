@@ -9,7 +9,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 
 namespace portwave {
 

@@ -12,7 +12,7 @@
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
-#include "portwave/subsystems/base/staggered.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "step/extrapolated_start.hpp"
 #include "step/interface_solvers.hpp"
 

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "portwave/coupling/system/exchange.hpp"
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"

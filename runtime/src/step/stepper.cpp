@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "parallel/expect_number.hpp"
-#include "portwave/coupling/system/exchange.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/ranks/slice_builder.hpp"
 #include "portwave/subsystems/base/index.hpp"

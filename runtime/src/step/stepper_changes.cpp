@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/system/exchange.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
@@ -18,8 +18,8 @@
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/states/start_check.hpp"
-#include "step/step_engine.hpp"
 #include "step/states/step_identity.hpp"
+#include "step/step_engine.hpp"
 #include "step/stepper_options.hpp"
 
 namespace portwave {

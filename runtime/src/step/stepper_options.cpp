@@ -9,7 +9,7 @@
 
 #include "parallel/fast_parts.hpp"
 #include "portwave/coupling/method/method_table.hpp"
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "step/event_watch.hpp"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "step/staged_run.hpp"
 #include "step/stepper_options.hpp"

@@ -8,11 +8,11 @@
 
 #include <Eigen/Core>
 
-#include "base/quadruple.hpp"
 #include "catalogue/duffing_batch.hpp"
 #include "core/lane_coefficients.hpp"
 #include "kernels/staged_duffing_kernels.hpp"
 #include "linear/plain_lu.hpp"
+#include "matrices/quadruple.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"

@@ -8,8 +8,8 @@
 
 #include <Eigen/Core>
 
-#include "base/quadruple.hpp"
 #include "core/port_closure.hpp"
+#include "matrices/quadruple.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "base/quadruple.hpp"
 #include "core/affine_batch.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
+#include "matrices/quadruple.hpp"
 
 namespace portwave {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
-#include "linear/dense_step_maps.hpp"
+#include "linear/step_maps.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 

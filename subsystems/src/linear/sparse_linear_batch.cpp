@@ -6,10 +6,9 @@
 #include <Eigen/Dense>
 
 #include "core/affine_batch.hpp"
-#include "core/step_rounding.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
-#include "matrices/refined_solves.hpp"
+#include "matrices/quadruple.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/sparse_factors.hpp"

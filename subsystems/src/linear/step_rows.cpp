@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <set>
@@ -10,6 +11,104 @@
 #include <Eigen/Core>
 
 namespace portwave {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+void mark_rows(const SparseMatrix& m, std::vector<char>& marked) {
+  for (int j = 0; j < m.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
+      if (it.value() != 0.0) marked[at(static_cast<int>(it.row()))] = 1;
+    }
+  }
+}
+
+double diagonal_of(const SparseMatrix& Q, int j) { return Q.coeff(j, j); }
+
+double coefficient(const LinearPortHamiltonian& part, int row, int column) {
+  return part.structure().J.coeff(row, column) * diagonal_of(part.Q(), column);
+}
+
+/// Whether ∂H/∂xⱼ depends on xⱼ alone.
+bool depends_on_itself_only(const SparseMatrix& Q, int j) {
+  for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
+    if (it.row() != j && it.value() != 0.0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structure().states())) {
+  const Structure& s = part.structure();
+  const int n = s.states();
+  std::vector<char> has_more(at(n), 0);
+  mark_rows(s.R, has_more);
+  mark_rows(s.G, has_more);
+  mark_rows(s.P, has_more);
+  // J is skew: its column i is minus its row i.
+  for (int i = 0; i < n; ++i) {
+    if (has_more[at(i)] != 0 || role_[at(i)] != Role::none) continue;
+    std::vector<Entry> row;
+    bool follows = true;
+    for (SparseMatrix::InnerIterator it(s.J, i); it && follows; ++it) {
+      if (it.value() == 0.0) continue;
+      const int j = static_cast<int>(it.row());
+      follows = j != i && role_[at(j)] != Role::follows && depends_on_itself_only(part.Q(), j);
+      row.push_back({i, j, coefficient(part, i, j)});
+    }
+    if (!follows || row.empty()) continue;
+    role_[at(i)] = Role::follows;
+    for (const Entry& entry : row) role_[at(entry.column)] = Role::is_followed;
+    entries_.insert(entries_.end(), row.begin(), row.end());
+  }
+}
+
+void Followers::take_values_of(const LinearPortHamiltonian& part) {
+  for (Entry& entry : entries_) entry.k = coefficient(part, entry.row, entry.column);
+}
+
+bool Followers::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
+  // √Q_ii xᵢ is the root of an energy: what xⱼ brings to it there, for each unit of its own.
+  return std::ranges::any_of(entries_, [&](const Entry& e) {
+    const double of_follower = diagonal_of(part.Q(), e.row);
+    const double of_followed = diagonal_of(part.Q(), e.column);
+    return !(0.25 * step_s * step_s * e.k * e.k * of_follower <= of_followed);
+  });
+}
+
+RowBlocks RowBlocks::balanced(int rows, int at_most) {
+  RowBlocks out;
+  const int blocks = (rows + at_most - 1) / at_most;
+  for (int k = 0; k < blocks; ++k) out.add(rows / blocks + (k < rows % blocks ? 1 : 0));
+  return out;
+}
+
+RowBlocks RowBlocks::of(int rows, int each) {
+  RowBlocks out;
+  for (; rows >= each; rows -= each) out.add(each);
+  for (; rows > 0; --rows) out.add(1);
+  return out;
+}
+
+void RowBlocks::add(int rows) {
+  const auto begin = static_cast<int>(places_.size());
+  sizes_.push_back(static_cast<unsigned char>(rows));
+  places_.insert(places_.end(), static_cast<std::size_t>(rows), Place{begin, rows});
+}
+
+void RowBlocks::append(std::span<const int> rows, std::span<const Eigen::MatrixXd* const> matrices,
+                       std::vector<double>& out) const {
+  std::size_t begin = 0;
+  for (const unsigned char size : sizes_) {
+    for (const Eigen::MatrixXd* m : matrices) {
+      for (Eigen::Index j = 0; j < m->cols(); ++j) {
+        for (const int row : rows.subspan(begin, size)) out.push_back((*m)(row, j));
+      }
+    }
+    begin += size;
+  }
+}
 
 using Matrix = Eigen::MatrixXd;
 

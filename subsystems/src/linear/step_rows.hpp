@@ -1,14 +1,88 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "kernels/linear_kernels.hpp"
-#include "linear/dense_step_maps.hpp"
-#include "linear/followers.hpp"
-#include "linear/row_blocks.hpp"
+#include "linear/step_maps.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
+
+/// States of a linear part that follow others: ẋᵢ = Σⱼ kⱼ xⱼ with neither dissipation nor ports nor
+/// inputs, as a position follows a velocity, and a charge a current. Given the others' midpoint step
+/// theirs is xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺). Which states these are depends on the part's equations
+/// alone, so that results do not depend on the parts that are stepped beside it. Of two that follow each
+/// other it is the one with the lower number.
+class Followers {
+ public:
+  struct Entry {
+    int row;     ///< the follower
+    int column;  ///< no follower
+    double k;
+  };
+
+  explicit Followers(const LinearPortHamiltonian& part);
+
+  /// The same states of a part whose matrices have entries at the same places: takes its values.
+  void take_values_of(const LinearPortHamiltonian& part);
+
+  /// By rows, columns ascending.
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool is_follower(int state) const {
+    return role_[static_cast<std::size_t>(state)] == Role::follows;
+  }
+
+  /// Whether the rounding of xⱼ⁺ would be felt in xᵢ⁺ more than xᵢ⁺'s own. Then it is to be advanced as
+  /// all other states are.
+  bool are_stiff(const LinearPortHamiltonian& part, double step_s) const;
+
+ private:
+  enum class Role : char { none, follows, is_followed };
+
+  std::vector<Entry> entries_;
+  std::vector<Role> role_;
+};
+
+/// How kernels keep a matrix whose rows they sum some at a time: block of rows by block, each column
+/// by column, so that a sweep over the coefficients is a sweep over memory.
+class RowBlocks {
+ public:
+  /// As few blocks as can be with at most so many rows in each, and these as equal as can be.
+  static RowBlocks balanced(int rows, int at_most);
+  /// Blocks of so many rows, and what remains one by one.
+  static RowBlocks of(int rows, int each);
+
+  std::span<const unsigned char> sizes() const { return sizes_; }
+
+  /// Where a row's coefficient of column 0 is in a matrix of so many columns, and how far the next
+  /// one is.
+  struct Run {
+    int first;
+    int step;
+  };
+  Run run(int row, int columns) const {
+    const Place& place = places_[static_cast<std::size_t>(row)];
+    return {place.begin * columns + row - place.begin, place.rows};
+  }
+
+  /// The rows of [m₁ m₂ …], as kernels keep them. `rows` are numbers of rows of the matrices.
+  void append(std::span<const int> rows, std::span<const Eigen::MatrixXd* const> matrices,
+              std::vector<double>& out) const;
+
+ private:
+  struct Place {
+    int begin;  ///< of its block
+    int rows;   ///< in its block
+  };
+  void add(int rows);
+
+  std::vector<unsigned char> sizes_;
+  std::vector<Place> places_;  ///< by row
+};
 
 /// Entries of a pattern as kernels read them.
 class Offsets {

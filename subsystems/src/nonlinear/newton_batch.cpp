@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 namespace {
@@ -132,6 +133,10 @@ std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> p
                                              NewtonOptions options) {
   throw_if_any(check(parts, options));
   return std::make_unique<NewtonBatch>(parts, options);
+}
+
+std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Component* const> parts) const {
+  return make_newton_batch(port_hamiltonian_parts(parts));
 }
 
 }  // namespace portwave

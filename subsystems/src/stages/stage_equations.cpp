@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "descriptor/closed_descriptor_step.hpp"
+#include "descriptor/descriptor_batch.hpp"
 #include "linear/plain_lu.hpp"
-#include "matrices/refined_solves.hpp"
+#include "matrices/quadruple.hpp"
 #include "portwave/subsystems/descriptor/descriptor.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"

@@ -1,5 +1,3 @@
-#include "stages/staged_linear_batch.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,12 +6,12 @@
 #include <vector>
 
 #include "core/affine_batch.hpp"
-#include "core/step_rounding.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "stages/stage_equations.hpp"
+#include "stages/staged_batches.hpp"
 
 namespace portwave {
 namespace {

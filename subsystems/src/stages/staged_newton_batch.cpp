@@ -1,5 +1,3 @@
-#include "stages/staged_newton_batch.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "nonlinear/lane_solver.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+#include "stages/staged_batches.hpp"
 #include "stages/staged_physics.hpp"
 
 namespace portwave {

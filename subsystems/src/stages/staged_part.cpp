@@ -11,9 +11,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
-#include "stages/staged_linear_batch.hpp"
-#include "stages/staged_newton_batch.hpp"
-#include "stages/substepped_newton_batch.hpp"
+#include "stages/staged_batches.hpp"
 
 namespace portwave {
 namespace {

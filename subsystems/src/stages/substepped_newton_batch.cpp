@@ -1,5 +1,3 @@
-#include "stages/substepped_newton_batch.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -9,7 +7,7 @@
 #include "base/workspace.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
-#include "stages/staged_newton_batch.hpp"
+#include "stages/staged_batches.hpp"
 #include "stages/substep_solver.hpp"
 
 namespace portwave {

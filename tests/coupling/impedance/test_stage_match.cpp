@@ -8,9 +8,9 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
-#include "impedance/stage_match.hpp"
+#include "impedance/impedance_rules.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "support/coupled_systems.hpp"
 

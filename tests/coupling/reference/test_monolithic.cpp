@@ -8,7 +8,7 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/coupling/system/graph_cut.hpp>
+#include <portwave/coupling/system/graph_partition.hpp>
 
 namespace portwave {
 namespace {

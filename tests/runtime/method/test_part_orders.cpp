@@ -10,7 +10,7 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 

@@ -15,7 +15,7 @@
 #include <portwave/coupling/network/condensed.hpp>
 #include <portwave/coupling/network/linearisation.hpp>
 #include <portwave/coupling/reference/gauss_reference.hpp>
-#include <portwave/coupling/system/gathered_system.hpp>
+#include <portwave/coupling/system/derived_systems.hpp>
 #include <portwave/runtime/output/linearise.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>

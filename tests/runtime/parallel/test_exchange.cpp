@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/coupling/reference/gauss_reference.hpp>
-#include <portwave/coupling/system/gathered_system.hpp>
+#include <portwave/coupling/system/derived_systems.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>

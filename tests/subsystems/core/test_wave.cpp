@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 
 namespace portwave {
 namespace {

@@ -9,7 +9,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 #include "support/descriptor_parts.hpp"
 
 // Descriptor parts: what is refused, consistent starts, and the laws of their step.

@@ -16,9 +16,8 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
-#include "linear/dense_step_maps.hpp"
-#include "linear/lane_step_maps.hpp"
 #include "linear/linear_sparsity.hpp"
+#include "linear/step_maps.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "support/lane_major.hpp"

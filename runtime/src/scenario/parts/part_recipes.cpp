@@ -12,8 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/system/exchange.hpp"
-#include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"

@@ -11,7 +11,6 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/settings/method_keys.hpp"
-#include "scenario/settings/method_special_options.hpp"
 #include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {

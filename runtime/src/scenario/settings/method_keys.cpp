@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "scenario/reader/limits.hpp"
-#include "scenario/settings/method_special_options.hpp"
 
 namespace portwave::scenario_file {
 namespace {

@@ -7,7 +7,6 @@
 #include "portwave/coupling/method/method_table.hpp"
 #include "scenario/reader/schema_tools.hpp"
 #include "scenario/settings/method_keys.hpp"
-#include "scenario/settings/method_special_options.hpp"
 #include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {

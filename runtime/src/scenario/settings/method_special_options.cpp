@@ -1,5 +1,3 @@
-#include "scenario/settings/method_special_options.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/key_table.hpp"
+#include "scenario/settings/method_keys.hpp"
 
 namespace portwave::scenario_file {
 namespace {

@@ -15,7 +15,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/key_table.hpp"
 #include "scenario/reader/limits.hpp"
-#include "scenario/settings/patterns.hpp"
+#include "scenario/settings/names.hpp"
 #include "scenario/settings/settings.hpp"
 
 namespace portwave::scenario_file {

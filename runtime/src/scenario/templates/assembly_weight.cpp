@@ -1,5 +1,3 @@
-#include "scenario/templates/assembly_weight.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/expression.hpp"
 #include "scenario/reader/limits.hpp"
+#include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/template_filler.hpp"
 
 namespace portwave::scenario_file {

@@ -15,10 +15,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
 #include "scenario/reader/limits.hpp"
-#include "scenario/templates/array_entries.hpp"
-#include "scenario/templates/assembly_list.hpp"
-#include "scenario/templates/assembly_ports.hpp"
-#include "scenario/templates/assembly_weight.hpp"
+#include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/template_filler.hpp"
 #include "scenario/templates/template_schema.hpp"
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "scenario/reader/limits.hpp"
-#include "scenario/templates/assembly_list.hpp"
+#include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/expansion.hpp"
 #include "scenario/templates/template_filler.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "portwave/subsystems/base/expression.hpp"
@@ -98,5 +99,19 @@ class TemplateFiller {
 
 /// " (in \"leg_3\")" after the first line of a message.
 std::string with_use(std::string what, const std::string& use);
+
+// Entries that stand for many: "count" and "for".
+
+/// How many an entry stands for, −1 where it is no array; nothing, and noted, where that is wrong.
+std::optional<std::int64_t> count_of_entry(TemplateFiller& filler, const Node& entry,
+                                           const Scope& scope);
+
+/// "for", by the names of its indices; false, and noted, where these are wrong.
+bool check_indices(TemplateFiller& filler, const Node& ranges);
+
+/// The first and the last value of an index; nothing where there are none, or, noted, where that is wrong.
+std::optional<std::pair<std::int64_t, std::int64_t>> index_range(TemplateFiller& filler,
+                                                                 const Node& node,
+                                                                 const Scope& scope);
 
 }  // namespace portwave::scenario_file

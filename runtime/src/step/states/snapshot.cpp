@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"

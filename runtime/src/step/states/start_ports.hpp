@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "portwave/runtime/step/stepper.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 
 namespace portwave {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "scenario/settings/patterns.hpp"
+#include "scenario/settings/names.hpp"
 #include "support/source_folder.hpp"
 
 namespace portwave {

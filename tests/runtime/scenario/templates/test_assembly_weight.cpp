@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "scenario/templates/assembly_weight.hpp"
+#include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/expansion.hpp"
 #include "scenario/templates/template_filler.hpp"
 #include "support/scenario_fixtures.hpp"

@@ -18,8 +18,8 @@
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/for_each.hpp"
-#include "portwave/subsystems/base/staggered.hpp"
 
 namespace portwave {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/method/dynamic_parameters.hpp"
+#include "portwave/coupling/method/dynamic_iteration.hpp"
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/coupling/network/network_method.hpp"

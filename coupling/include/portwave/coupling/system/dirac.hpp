@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -52,5 +54,19 @@ DiracStructure with_separate_rows(const DiracStructure& dirac);
 /// The wave map a = P b of a Dirac structure with impedances γ (k values > 0):
 ///   P = −(EΓ^½ + FΓ^−½)⁻¹(EΓ^½ − FΓ^−½), orthogonal.
 Eigen::MatrixXd wave_map(const DiracStructure& dirac, const Eigen::VectorXd& impedance);
+
+/// A Dirac structure over offsets of the wave vector. Copies share the structure, and so may all
+/// junctions of one kind.
+struct Junction {
+  Junction(DiracStructure structure, std::vector<int> offsets)
+      : Junction(std::make_shared<const DiracStructure>(std::move(structure)), std::move(offsets)) {
+  }
+  Junction(std::shared_ptr<const DiracStructure> structure, std::vector<int> offsets)
+      : shared(std::move(structure)), dirac(*shared), waves(std::move(offsets)) {}
+
+  std::shared_ptr<const DiracStructure> shared;  ///< not null
+  const DiracStructure& dirac;                   ///< *shared
+  std::vector<int> waves;  ///< dirac.size() distinct offsets in the wave vector
+};
 
 }  // namespace portwave

@@ -12,7 +12,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/system/cut_name.hpp"
-#include "portwave/coupling/system/junction.hpp"
+#include "portwave/coupling/system/dirac.hpp"
 #include "portwave/coupling/system/system_slice.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/signal.hpp"

@@ -9,7 +9,7 @@
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "portwave/subsystems/base/staggered.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 

@@ -5,7 +5,7 @@
 
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/subsystems/base/export.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/subsystems/core/port.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/method/dynamic_parameters.hpp"
+#include "portwave/coupling/method/dynamic_iteration.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/export.hpp"
 

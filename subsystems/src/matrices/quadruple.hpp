@@ -6,10 +6,17 @@
 
 #include <Eigen/Core>
 
-#include "base/quadruple.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
+
+/// More digits than long double where the compiler has such a type. For set-up only: it is
+/// emulated.
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Quadruple;  // NOLINT(modernize-use-using): takes no __extension__
+#else
+using Quadruple = long double;
+#endif
 
 /// Solves that set up step maps: refined with residuals in quadruple precision, so that a map is as
 /// exact as its own rounding even where the equations of the step are ill-conditioned. `Factors` is

@@ -1,17 +1,45 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "ensemble/chunk.hpp"
 #include "parallel/executors/executor.hpp"
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/runtime/ensemble/ensemble.hpp"
 #include "step/macro_step.hpp"
 #include "step/staged_run.hpp"
 
 namespace portwave {
+
+/// Some replicas that are stepped together, on one thread at a time. Replicas are counted from the
+/// first of the chunk.
+class Chunk {
+ public:
+  virtual ~Chunk() = default;
+
+  /// A run begins from these states, [replicas × n]. Earlier failures are cleared.
+  virtual void begin(const double* states) = 0;
+  /// One macro-step with these settable inputs, [replicas × m]. `status` reports replicas that fail, which
+  /// take no further part.
+  virtual void step(const double* settings) = 0;
+  /// The state of replica r, n doubles, at out + r·distance; NaN for one that has failed.
+  virtual void read_states(double* out, std::size_t distance) const = 0;
+
+  /// The status of one replica.
+  virtual void read_state(int replica, double* out) const = 0;
+
+  virtual int failures() const = 0;
+  virtual bool all_failed() const = 0;
+  virtual ReplicaStatus status(int replica) const = 0;
+  virtual Certificate certificate(int replica) const = 0;
+  virtual EnergyTotals energy(int replica) const = 0;
+};
 
 /// Replicas side by side in the lanes of common batches: a system of as many islands, all in one
 /// island group, and the macro-step of wave coupling for all of them at once. Every decision is made island
@@ -71,6 +99,35 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   };
   std::vector<Resting> resting_;  // parts of replicas that have failed
   std::vector<char> ignored_;     // by part
+};
+
+/// One replica by itself, with its own Stepper, which is rebuilt for every run.
+class SoloChunk final : public Chunk {
+ public:
+  SoloChunk(System system, const StepperOptions& options);
+
+  void begin(const double* states) override;
+  void step(const double* settings) override;
+  void read_states(double* out, std::size_t distance) const override;
+
+  void read_state(int /*replica*/, double* out) const override { read_states(out, 0); }
+  int failures() const override { return status_.failed ? 1 : 0; }
+  bool all_failed() const override { return status_.failed; }
+  ReplicaStatus status(int replica) const override;
+  Certificate certificate(int replica) const override;
+  EnergyTotals energy(int replica) const override;
+
+  /// Null where it could not start.
+  const Stepper* stepper() const { return stepper_ ? &*stepper_ : nullptr; }
+
+ private:
+  System given_;
+  StepperOptions options_;
+  std::vector<bool> is_driven_;   // by settable input: by the signal graph
+  std::optional<System> system_;  // from the states of the run
+  std::optional<Stepper> stepper_;
+  std::int64_t steps_ = 0;  // of options_.step_s
+  ReplicaStatus status_;
 };
 
 }  // namespace portwave

@@ -1,9 +1,11 @@
-#include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numeric>
+#include <typeinfo>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,6 +95,96 @@ System staged_system(const System& system, int stages) {
   out.cuts_ = system.cuts_;
   out.slice_ = system.slice_;
   return out;
+}
+
+System gathered_system(std::span<const System* const> systems, const double* states) {
+  System out;
+  for (const System* const own : systems) {
+    const int first_part = static_cast<int>(out.parts_.size());
+    const int first_port = static_cast<int>(out.scalar_ports_.size());
+    const int first_slot = static_cast<int>(out.settable_inputs_.size());
+    for (const Part& part : own->parts_) {
+      out.parts_.push_back(part);
+      if (states != nullptr) {
+        std::vector<double>& own_state = out.parts_.back().initial_state;
+        std::copy_n(states, own_state.size(), own_state.begin());
+        states += own_state.size();
+      }
+      for (Signal& input : out.parts_.back().inputs) {
+        if (input.slot() >= 0) input.set_slot(first_slot + input.slot());
+      }
+    }
+    for (const ScalarPort& port : own->scalar_ports_) {
+      out.scalar_ports_.push_back({first_part + port.part, port.port, port.component});
+    }
+    for (const int port : own->first_scalar_port_) {
+      out.first_scalar_port_.push_back(first_port + port);
+    }
+    for (const Junction& junction : own->junctions_) {
+      std::vector<int> ports = junction.waves;
+      for (int& port : ports) port += first_port;
+      out.junctions_.emplace_back(junction.shared, std::move(ports));
+    }
+    for (const int island : own->island_of_part_) {
+      out.island_of_part_.push_back(out.island_count_ + island);
+    }
+    out.island_count_ += own->island_count_;
+    for (CutName cut : own->cuts_) {
+      cut.first_part += first_part;
+      out.cuts_.push_back(std::move(cut));
+    }
+    for (const System::SettableInput& input : own->settable_inputs_) {
+      out.settable_inputs_.push_back({first_part + input.part, input.channel, input.initial});
+    }
+  }
+  out.parts_by_name_.resize(out.parts_.size());
+  std::iota(out.parts_by_name_.begin(), out.parts_by_name_.end(), 0);
+  std::ranges::stable_sort(out.parts_by_name_, {}, [&out](int part) -> const std::string& {
+    return out.parts_[static_cast<std::size_t>(part)].name;
+  });
+  return out;
+}
+
+namespace {
+
+bool have_same_ports(const Signature& a, const Signature& b) {
+  return std::ranges::equal(a.ports, b.ports, [](const Port& x, const Port& y) {
+    return x.name == y.name && x.causality == y.causality && x.domain == y.domain &&
+           x.dimension == y.dimension;
+  });
+}
+
+bool are_equal(const Capabilities& a, const Capabilities& b) {
+  return a.linear == b.linear && a.repeatable == b.repeatable && a.knows_energy == b.knows_energy &&
+         a.thread_safe == b.thread_safe && a.linearisable == b.linearisable &&
+         a.restorable == b.restorable;
+}
+
+}  // namespace
+
+std::string exchange_defect(const Component& present, const Component& other) {
+  const Signature& a = present.signature();
+  const Signature& b = other.signature();
+  if (a.type != b.type || typeid(present) != typeid(other)) {
+    return fmt::format("it is of type {}, and the part of type {}", b.type, a.type);
+  }
+  if (!std::ranges::equal(a.states, b.states, {}, &StateVariable::name, &StateVariable::name)) {
+    return "its states are others";
+  }
+  if (!have_same_ports(a, b)) return "its ports are others";
+  if (!std::ranges::equal(a.inputs, b.inputs, {}, &InputChannel::name, &InputChannel::name)) {
+    return "its external inputs are others";
+  }
+  if (!are_equal(present.capabilities(), other.capabilities()) ||
+      present.batch_key() != other.batch_key()) {
+    return "it is solved in another way";
+  }
+  if (other.is_active() && !present.is_active()) return "it is active, and the part is not";
+  return {};
+}
+
+void exchange_component(System& system, int part, std::shared_ptr<const Component> component) {
+  system.parts_[at(part)].component = std::move(component);
 }
 
 }  // namespace portwave
