@@ -45,7 +45,6 @@ class IslandAccounts {
                  std::function<void()> need_states);
 
   int count() const { return islands_; }
-  bool is_guarded() const { return guarded_; }
 
   struct Start {
     double stored_J = 0.0, waves_J = 0.0, size_J = 0.0;  ///< H₀, ½|b⁰|², Σ|Hᵢ|

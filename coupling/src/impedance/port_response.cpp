@@ -15,12 +15,12 @@
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-using Triplets = std::vector<Eigen::Triplet<double>>;
 
 constexpr Eigen::Index kDenseStates = 64;
 
@@ -85,8 +85,8 @@ class SmallEquations {
 
 /// Adds Cᵀ M (E/h − (J − R)M)⁻¹ B to the response of the ports, B = G − P and C = G + P, and to the
 /// terms what it is the sum of.
-void add_dense_response(const Structure& s, const SparseMatrix* E, const Triplets& M, double step_s,
-                        Matrix& response, Eigen::VectorXd& terms) {
+void add_dense_response(const Structure& s, const SparseMatrix* E, const SparseEntries& M,
+                        double step_s, Matrix& response, Eigen::VectorXd& terms) {
   thread_local SmallEquations equations;
   thread_local std::vector<double> efforts, output;
   const Eigen::Index n = s.states(), ports = response.rows();
@@ -145,7 +145,7 @@ void add_dense_response(const Structure& s, const SparseMatrix* E, const Triplet
 }
 
 /// M (E/h − (J − R)M)⁻¹ B.
-Matrix sparse_efforts(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+Matrix sparse_efforts(const Structure& s, const SparseMatrix* E, const SparseEntries& entries,
                       double step_s, const Matrix& B) {
   const Eigen::Index n = s.states();
   SparseMatrix M(n, n), identity(n, n);
@@ -218,7 +218,7 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
   for_entries(s.S, ports, add_direct);
   for_entries(s.N, ports, add_direct);
   if (s.states() > 0) {
-    thread_local Triplets entries;  // as SmallEquations
+    thread_local SparseEntries entries;  // as SmallEquations
     entries.clear();
     part.discrete_gradient_jacobian(x, x, entries);
     const SparseMatrix* const E = part.linear_form().E;
@@ -245,11 +245,9 @@ namespace {
 /// ∂z/∂x at x; by differences where the part does not give it.
 SparseMatrix hessian_at(const Subsystem& part, const double* x) {
   const Eigen::Index n = part.signature().state_size();
-  Triplets entries;
+  SparseEntries entries;
   if (part.hessian(x, entries)) {
-    SparseMatrix sparse(n, n);
-    sparse.setFromTriplets(entries.begin(), entries.end());
-    return sparse;
+    return sparse_matrix(n, n, entries);
   }
   Matrix M(n, n);
   const std::vector<double> typical = part.typical_state();
@@ -299,7 +297,7 @@ Matrix sparse_stages(const Matrix& coupling, const SparseMatrix* E, const Sparse
   SparseMatrix identity(n, n);
   identity.setIdentity();
   const SparseMatrix& inertia = E != nullptr ? *E : identity;
-  Triplets entries;
+  SparseEntries entries;
   const auto put = [&entries, n](const SparseMatrix& M, int i, int j, double factor) {
     for (int k = 0; k < M.outerSize(); ++k) {
       for (SparseMatrix::InnerIterator it(M, k); it; ++it) {
@@ -313,8 +311,7 @@ Matrix sparse_stages(const Matrix& coupling, const SparseMatrix* E, const Sparse
     for (int j = 0; j < stages; ++j) put(inertia, i, j, inverse(i, j));
     inputs.block(i * n, i * B.cols(), n, B.cols()) = B;
   }
-  SparseMatrix step(inputs.rows(), inputs.rows());
-  step.setFromTriplets(entries.begin(), entries.end());
+  SparseMatrix step = sparse_matrix(inputs.rows(), inputs.rows(), entries);
   SparseLu lu;
   lu.analyse(step);
   if (!lu.factorise(step)) {

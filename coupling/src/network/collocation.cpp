@@ -11,6 +11,7 @@
 #include "network/stage_solver.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 
@@ -32,7 +33,7 @@ bool StageSolver::prepare(const Tableau& tableau, double step_s, const SparseMat
   A_ = A;
   A_.makeCompressed();
   weights_.assign(static_cast<std::size_t>(stages_), 0.0);
-  std::vector<Eigen::Triplet<double>> entries;
+  SparseEntries entries;
   for (int i = 0; i < stages_; ++i) {
     for (int j = 0; j < stages_; ++j) {
       const double a = tableau.A_inverse[static_cast<std::size_t>(i * stages_ + j)];
@@ -56,8 +57,7 @@ bool StageSolver::prepare(const Tableau& tableau, double step_s, const SparseMat
     weights_.assign(static_cast<std::size_t>(stages_), 0.0);
     weights_.back() = 1.0;
   }
-  SparseMatrix matrix(stages_ * n_, stages_ * n_);
-  matrix.setFromTriplets(entries.begin(), entries.end());
+  SparseMatrix matrix = sparse_matrix(stages_ * n_, stages_ * n_, entries);
   if (!solver_.factorise(matrix)) return false;
   scalar_ = n_ == 1 && stages_ == 1 && A_.nonZeros() == 1 && solver_.inverse() != nullptr;
   return true;

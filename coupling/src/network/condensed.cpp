@@ -8,17 +8,10 @@
 #include <fmt/format.h>
 
 #include "network/port_gains.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
-
-using Triplets = std::vector<Eigen::Triplet<double>>;
-
-SparseMatrix from(Eigen::Index rows, Eigen::Index columns, const Triplets& entries) {
-  SparseMatrix m(rows, columns);
-  m.setFromTriplets(entries.begin(), entries.end());
-  return m;
-}
 
 SparseMatrix identity(int n) {
   SparseMatrix m(n, n);
@@ -138,7 +131,7 @@ struct CondensedSystem::PortMaps {
   SparseMatrix M;                       // inputs by outputs without feedthrough
   std::vector<int> block_of_port;       // −1: a part without states
   std::vector<SparseMatrix> into, out;  // by block: how its ports act on its states, and see them
-  std::vector<Triplets> own;            // by block: entries of M within it, by its own ports
+  std::vector<SparseEntries> own;       // by block: entries of M within it, by its own ports
   std::vector<bool> is_channel;         // by port: M couples it with another block
   std::vector<int> channel_of_port;     // −1: none
 };
@@ -186,7 +179,7 @@ CondensedSystem::PortMaps CondensedSystem::port_maps() const {
 /// Inputs and outputs of the ports as functions of z.
 void CondensedSystem::observe_ports(const PortMaps& ports) {
   effort_in_ = effort_inputs(*system_);
-  Triplets seen;
+  SparseEntries seen;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const int first_port = system_->first_scalar_port(blocks_[i].part);
     for (int j = 0; j < ports.out[i].outerSize(); ++j) {
@@ -197,7 +190,7 @@ void CondensedSystem::observe_ports(const PortMaps& ports) {
     }
   }
   const auto port_count = static_cast<Eigen::Index>(ports.block_of_port.size());
-  const SparseMatrix y0_of_z = from(port_count, size_, seen);
+  const SparseMatrix y0_of_z = sparse_matrix(port_count, size_, seen);
   input_of_z_ = ports.M * y0_of_z;
   output_of_z_ = y0_of_z + SparseMatrix(ports.D * input_of_z_);
 }
@@ -228,7 +221,7 @@ void CondensedSystem::add_own_gain(CondensedBlock& block, const PortMaps& ports,
                                    std::size_t index) {
   if (ports.own[index].empty()) return;
   const SparseMatrix &into = ports.into[index], &out = ports.out[index];
-  const SparseMatrix gain = from(into.cols(), into.cols(), ports.own[index]);
+  const SparseMatrix gain = sparse_matrix(into.cols(), into.cols(), ports.own[index]);
   const SparseMatrix X = into * gain * SparseMatrix(out.transpose());
   const SparseMatrix Xt = X.transpose();
   // Entries that only rounding has made would count as negative dampers.
@@ -248,7 +241,7 @@ void CondensedSystem::make_channels(CondensedBlock& block, PortMaps& ports, std:
   block.first_channel = static_cast<int>(block_of_channel_.size());
   const SparseMatrix &into = ports.into[index], &out = ports.out[index];
   const int first_port = system_->first_scalar_port(block.part);
-  Triplets in, see;
+  SparseEntries in, see;
   for (int j = 0; j < into.outerSize(); ++j) {
     const auto port = static_cast<std::size_t>(first_port + j);
     if (!ports.is_channel[port]) continue;
@@ -262,15 +255,15 @@ void CondensedSystem::make_channels(CondensedBlock& block, PortMaps& ports, std:
     }
     ++block.channels;
   }
-  block.into = from(block.size, block.channels, in);
-  block.out = from(block.size, block.channels, see);
+  block.into = sparse_matrix(block.size, block.channels, in);
+  block.out = sparse_matrix(block.size, block.channels, see);
 }
 
 void CondensedSystem::couple_channels(const PortMaps& ports) {
   const auto block_of = [&](int channel) {
     return block_of_channel_[static_cast<std::size_t>(channel)];
   };
-  Triplets coupling;
+  SparseEntries coupling;
   for (int b = 0; b < ports.M.outerSize(); ++b) {
     for (SparseMatrix::InnerIterator it(ports.M, b); it; ++it) {
       const int a = ports.channel_of_port[static_cast<std::size_t>(it.row())];
@@ -280,7 +273,7 @@ void CondensedSystem::couple_channels(const PortMaps& ports) {
     }
   }
   const auto channels = static_cast<Eigen::Index>(block_of_channel_.size());
-  C_ = from(channels, channels, coupling);
+  C_ = sparse_matrix(channels, channels, coupling);
 }
 
 void CondensedSystem::refuse_shared_dampers() const {
@@ -308,7 +301,7 @@ void CondensedSystem::refuse_shared_dampers() const {
 void CondensedSystem::drive(CondensedBlock& block) const {
   const Subsystem& part =
       *system_->parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
-  Triplets entries;
+  SparseEntries entries;
   for (std::size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].part != block.part) continue;
     const int column = part.signature().wave_size() + inputs_[k].channel;
@@ -316,7 +309,7 @@ void CondensedSystem::drive(CondensedBlock& block) const {
       entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());
     }
   }
-  block.B = from(block.size, static_cast<Eigen::Index>(inputs_.size()), entries);
+  block.B = sparse_matrix(block.size, static_cast<Eigen::Index>(inputs_.size()), entries);
 }
 
 bool CondensedSystem::has_descriptor() const {
@@ -328,7 +321,7 @@ bool CondensedSystem::has_active() const {
 }
 
 SparseMatrix CondensedSystem::block_diagonal(SparseMatrix CondensedBlock::*member) const {
-  Triplets entries;
+  SparseEntries entries;
   for (const CondensedBlock& block : blocks_) {
     const SparseMatrix& m = block.*member;
     for (int j = 0; j < m.outerSize(); ++j) {
@@ -337,7 +330,7 @@ SparseMatrix CondensedSystem::block_diagonal(SparseMatrix CondensedBlock::*membe
       }
     }
   }
-  return from(size_, size_, entries);
+  return sparse_matrix(size_, size_, entries);
 }
 
 SparseMatrix CondensedSystem::E() const { return block_diagonal(&CondensedBlock::E); }
@@ -348,7 +341,7 @@ SparseMatrix CondensedSystem::Q() const { return block_diagonal(&CondensedBlock:
 SparseMatrix CondensedSystem::J_coupling() const { return J_coupling(/*magnitudes=*/false); }
 
 SparseMatrix CondensedSystem::J_coupling(bool magnitudes) const {
-  Triplets in, see;
+  SparseEntries in, see;
   for (const CondensedBlock& block : blocks_) {
     for (int c = 0; c < block.channels; ++c) {
       for (SparseMatrix::InnerIterator it(block.into, c); it; ++it) {
@@ -362,13 +355,13 @@ SparseMatrix CondensedSystem::J_coupling(bool magnitudes) const {
     }
   }
   const auto r = static_cast<Eigen::Index>(channels());
-  const SparseMatrix into = from(size_, r, in), out = from(r, size_, see);
+  const SparseMatrix into = sparse_matrix(size_, r, in), out = sparse_matrix(r, size_, see);
   if (magnitudes) return into.cwiseAbs() * C_.cwiseAbs() * out.cwiseAbs();
   return into * C_ * out;
 }
 
 SparseMatrix CondensedSystem::B() const {
-  Triplets entries;
+  SparseEntries entries;
   for (const CondensedBlock& block : blocks_) {
     for (int j = 0; j < block.B.outerSize(); ++j) {
       for (SparseMatrix::InnerIterator it(block.B, j); it; ++it) {
@@ -376,7 +369,7 @@ SparseMatrix CondensedSystem::B() const {
       }
     }
   }
-  return from(size_, static_cast<Eigen::Index>(inputs_.size()), entries);
+  return sparse_matrix(size_, static_cast<Eigen::Index>(inputs_.size()), entries);
 }
 
 void CondensedSystem::analyse() {

@@ -10,6 +10,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave::elimination {
@@ -17,13 +18,30 @@ namespace portwave::elimination {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Triplet = Eigen::Triplet<double>;
-using Triplets = std::vector<Triplet>;
+using Triplets = SparseEntries;
 
 inline SparseMatrix matrix(Eigen::Index rows, Eigen::Index columns, const Triplets& entries) {
   SparseMatrix out(rows, columns);
   out.setFromTriplets(entries.begin(), entries.end());
   out.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
   return out;
+}
+
+/// Without what is round-off beside the sum of the terms it was made of.
+inline SparseMatrix without_rounding(const SparseMatrix& value, const SparseMatrix& terms) {
+  Triplets entries;
+  for (int j = 0; j < value.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(value, j); it; ++it) {
+      if (std::abs(it.value()) > 1e-11 * terms.coeff(it.row(), j)) {
+        entries.emplace_back(static_cast<int>(it.row()), j, it.value());
+      }
+    }
+  }
+  return matrix(value.rows(), value.cols(), entries);
+}
+
+inline SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
+  return without_rounding(a * b, a.cwiseAbs() * b.cwiseAbs());
 }
 
 /// Columns that equations tie to one another, and those equations.

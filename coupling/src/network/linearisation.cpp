@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -13,112 +12,32 @@
 #include <fmt/format.h>
 
 #include "network/elimination.hpp"
+#include "network/linearised_part.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using elimination::clean_product;
 using elimination::Cluster;
 using elimination::clusters_of;
 using elimination::Elimination;
 using elimination::matrix;
 using elimination::Triplet;
 using elimination::Triplets;
-/// ẋ = Ag + Bu, y = Cg + Du.
-struct Realisation {
-  SparseMatrix A, B, C, D;
-
-  explicit Realisation(const Structure& s)
-      : A(s.J - s.R), B(s.G - s.P), C((s.G + s.P).transpose()), D(s.S + s.N) {}
-};
-
-/// A part in place: its states are [state, state + n) of all, its scalar ports [port, port + p).
-struct Block {
-  const Part* placed;
-  const Subsystem* part;
-  int number, state, port, n, p;
-  std::vector<bool> effort_in;
-  VectorXd x;
-  VectorXd external;  ///< one per external input
-  VectorXd g;
-  LinearForm form;
-  Realisation at_x;
-
-  Block(const Part& placed_part, int part_number, int first_state, int first_port,
-        const double* own)
-      : placed(&placed_part),
-        part(placed_part.port_hamiltonian()),
-        number(part_number),
-        state(first_state),
-        port(first_port),
-        n(part->signature().state_size()),
-        p(part->signature().wave_size()),
-        x(Eigen::Map<const VectorXd>(own, n)),
-        external(VectorXd::Zero(part->signature().input_size())),
-        g(n),
-        form(part->linear_form()),
-        at_x(realisation(x)) {
-    for (const Port& each : part->signature().ports) {
-      effort_in.insert(effort_in.end(), at(each.dimension), each.causality == Causality::effort_in);
-    }
-    part->gradient(x.data(), g.data());
-  }
-
-  Realisation realisation(const VectorXd& state_there) const {
-    if (part->constant_structure()) return Realisation(part->structure());
-    Structure structure = part->structure();
-    part->structure_at(state_there.data(), structure);
-    return Realisation(structure);
-  }
-
-  /// ∂z/∂x, n×n.
-  SparseMatrix hessian() const {
-    if (form.Q != nullptr) return *form.Q;
-    Triplets entries;
-    if (part->hessian(x.data(), entries)) return matrix(n, n, entries);
-    entries.clear();
-    const std::vector<double> typical = part->typical_state();
-    VectorXd ahead(n), back(n), moved = x;
-    for (int c = 0; c < n; ++c) {
-      const double reach = difference_step(typical[at(c)], x[c]);
-      moved[c] = x[c] + reach;
-      const double above = moved[c];
-      part->gradient(moved.data(), ahead.data());
-      moved[c] = x[c] - reach;
-      const double width = above - moved[c];
-      part->gradient(moved.data(), back.data());
-      moved[c] = x[c];
-      for (int r = 0; r < n; ++r) entries.emplace_back(r, c, (ahead[r] - back[r]) / width);
-    }
-    return matrix(n, n, entries);
-  }
-};
+using elimination::without_rounding;
+using linearisation::Block;
+using linearisation::Realisation;
 
 class NotFound : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-/// Without what is round-off beside the sum of the terms it was made of.
-SparseMatrix without_rounding(const SparseMatrix& value, const SparseMatrix& terms) {
-  Triplets entries;
-  for (int j = 0; j < value.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(value, j); it; ++it) {
-      if (std::abs(it.value()) > 1e-11 * terms.coeff(it.row(), j)) {
-        entries.emplace_back(static_cast<int>(it.row()), j, it.value());
-      }
-    }
-  }
-  return matrix(value.rows(), value.cols(), entries);
-}
-
-SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
-  return without_rounding(a * b, a.cwiseAbs() * b.cwiseAbs());
-}
 
 /// The equations
 ///   E ẋ = f(x, w, u),   0 = c(x, w, u),
@@ -135,7 +54,7 @@ class Equations {
       states += part.component->signature().state_size();
     }
     ports_ = static_cast<int>(system.scalar_ports().size());
-    check(point, states);
+    linearisation::check(system, point, states);
     std::vector<double> x = point.state;
     if (x.empty()) {
       for (const Part& part : system.parts()) {
@@ -224,40 +143,6 @@ class Equations {
   struct Jacobians {
     SparseMatrix fx, fw, fu, cx, cw, cu;
   };
-
-  void check(const OperatingPoint& point, int states) const {
-    Issues issues;
-    const auto expect = [&](const char* where, const std::vector<double>& values, int wanted,
-                            const char* what) {
-      if (!values.empty() && static_cast<int>(values.size()) != wanted) {
-        issues.push_back({where, fmt::format("must have {} numbers, {}, and has {}", wanted, what,
-                                             values.size())});
-      } else if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
-        issues.push_back({where, "must be finite"});
-      }
-    };
-    expect("/state", point.state, states, "one per state of each part");
-    expect("/input", point.input, static_cast<int>(system_.settable_inputs().size()),
-           "one per settable input");
-    expect("/effort", point.effort, ports_, "one per scalar port");
-    expect("/flow", point.flow, ports_, "one per scalar port");
-    if (!std::isfinite(point.time_s)) issues.push_back({"/time_s", "must be finite"});
-    for (std::size_t i = 0; i < system_.parts().size(); ++i) {
-      if (system_.parts()[i].port_hamiltonian() != nullptr) continue;
-      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(system_.parts()[i])});
-    }
-    throw_if_any(std::move(issues));
-    const double* own = point.state.data();
-    for (std::size_t i = 0; i < system_.parts().size() && !point.state.empty(); ++i) {
-      const Component& component = *system_.parts()[i].component;
-      for (Issue& issue : component.check_initial_state(own)) {
-        issues.push_back(
-            {"/state", fmt::format("of part \"{}\": {}", system_.parts()[i].name, issue.what)});
-      }
-      own += component.signature().state_size();
-    }
-    throw_if_any(std::move(issues));
-  }
 
   int input_at(const Block& b, int j) const {
     return b.effort_in[at(j)] ? b.port + j : ports_ + b.port + j;
@@ -489,8 +374,8 @@ class Equations {
     Triplets fx, fw, fu, cx, cu;
     for (const Block& b : blocks_) {
       const SparseMatrix H = b.hessian();
-      append(b.at_x.A * H, b.state, b.state, fx);
-      append(SparseMatrix(-(b.at_x.C * H)).topRows(b.p), b.port, b.state, cx);
+      append_block(b.at_x.A * H, b.state, b.state, fx);
+      append_block(SparseMatrix(-(b.at_x.C * H)).topRows(b.p), b.port, b.state, cx);
       if (!b.part->constant_structure()) add_structure_slope(b, fx, cx);
       for (int j = 0; j < b.p; ++j) {
         for (SparseMatrix::InnerIterator it(b.at_x.B, j); it; ++it) {
@@ -514,14 +399,6 @@ class Equations {
     return {matrix(states_, states_, fx), matrix(states_, 2 * ports_, fw),
             matrix(states_, inputs, fu),  matrix(2 * ports_, states_, cx),
             algebraic_jacobian(),         matrix(2 * ports_, inputs, cu)};
-  }
-
-  static void append(const SparseMatrix& M, int row, int column, Triplets& entries) {
-    for (int j = 0; j < M.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-        entries.emplace_back(row + static_cast<int>(it.row()), column + j, it.value());
-      }
-    }
   }
 
   /// What comes through a structure that depends on the state, by central differences.
@@ -550,7 +427,7 @@ class Equations {
     Triplets entries;
     for (const Block& b : blocks_) {
       if (b.form.E != nullptr) {
-        append(*b.form.E, b.state, b.state, entries);
+        append_block(*b.form.E, b.state, b.state, entries);
         continue;
       }
       for (int i = 0; i < b.n; ++i) entries.emplace_back(b.state + i, b.state + i, 1.0);
@@ -562,13 +439,13 @@ class Equations {
   void extend(const Jacobians& own, Linearisation& out) const {
     const int size = states_ + 2 * ports_;
     Triplets E, A, B;
-    append(mass(), 0, 0, E);
-    append(own.fx, 0, 0, A);
-    append(own.fw, 0, states_, A);
-    append(own.cx, states_, 0, A);
-    append(own.cw, states_, states_, A);
-    append(own.fu, 0, 0, B);
-    append(own.cu, states_, 0, B);
+    append_block(mass(), 0, 0, E);
+    append_block(own.fx, 0, 0, A);
+    append_block(own.fw, 0, states_, A);
+    append_block(own.cx, states_, 0, A);
+    append_block(own.cw, states_, states_, A);
+    append_block(own.fu, 0, 0, B);
+    append_block(own.cu, states_, 0, B);
     out.E = matrix(size, size, E);
     out.A = matrix(size, size, A);
     out.B = matrix(size, static_cast<Eigen::Index>(settings_.size()), B);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "network/group_algebra.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -110,7 +111,7 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
     : system_(system), tau_(tau), flows_(static_cast<std::size_t>(classes.count())) {
   const auto channels = static_cast<std::size_t>(system.channels());
   std::vector<int> moving;
-  std::vector<Eigen::Triplet<double>> S;
+  SparseEntries S;
   for (std::size_t i = 0; i < system.blocks().size(); ++i) {
     const CondensedBlock& block = system.blocks()[i];
     Member member;
@@ -349,7 +350,7 @@ ScalarFlow::ScalarFlow(const CondensedSystem& system, double tau,
         {c.row, c.column, (1.0 + s) / (1.0 - s), 2.0 * j2 / (1.0 - s), 2.0 * j1 / (1.0 - s)});
   }
   if (system.inputs().empty()) return;
-  std::vector<Eigen::Triplet<double>> acts;
+  SparseEntries acts;
   for (const CondensedBlock& block : system.blocks()) {
     SparseMatrix own = block.B;
     if (block.is_descriptor) {
@@ -362,8 +363,8 @@ ScalarFlow::ScalarFlow(const CondensedSystem& system, double tau,
         acts.emplace_back(block.first + static_cast<int>(it.row()), k, it.value());
     }
   }
-  SparseMatrix all(system.size(), static_cast<Eigen::Index>(system.inputs().size()));
-  all.setFromTriplets(acts.begin(), acts.end());
+  SparseMatrix all =
+      sparse_matrix(system.size(), static_cast<Eigen::Index>(system.inputs().size()), acts);
   inputs_ = ColumnList(all);
   supply_ = ColumnList(pruned_product(system.Q().transpose(), system.B()));
 }

@@ -9,12 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
 using Eigen::MatrixXd;
-using Triplets = std::vector<Eigen::Triplet<double>>;
 
 /// Junctions that feedthrough ties together: their numbers, group by group.
 std::vector<std::vector<int>> groups(const System& system, const SparseMatrix& D) {
@@ -167,7 +167,7 @@ std::string port_names(const System& system, const std::vector<int>& ports) {
 }
 
 SparseMatrix port_feedthrough(const System& system) {
-  Triplets entries;
+  SparseEntries entries;
   for (std::size_t i = 0; i < system.parts().size(); ++i) {
     const Subsystem& part = *system.parts()[i].port_hamiltonian();
     const int first = system.first_scalar_port(static_cast<int>(i));
@@ -182,15 +182,13 @@ SparseMatrix port_feedthrough(const System& system) {
     }
   }
   const auto ports = static_cast<Eigen::Index>(system.scalar_ports().size());
-  SparseMatrix D(ports, ports);
-  D.setFromTriplets(entries.begin(), entries.end());
-  return D;
+  return sparse_matrix(ports, ports, entries);
 }
 
 SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues) {
   const auto count = static_cast<Eigen::Index>(system.scalar_ports().size());
   const std::vector<bool> effort_in = effort_inputs(system);
-  Triplets entries;
+  SparseEntries entries;
   std::vector<int> ports;
   for (const std::vector<int>& group : groups(system, D)) {
     const MatrixXd gain = gain_of(system, group, D, effort_in, ports);
@@ -206,9 +204,7 @@ SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& iss
       }
     }
   }
-  SparseMatrix M(count, count);
-  M.setFromTriplets(entries.begin(), entries.end());
-  return M;
+  return sparse_matrix(count, count, entries);
 }
 
 }  // namespace portwave

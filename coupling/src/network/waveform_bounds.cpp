@@ -10,6 +10,7 @@
 #include "network/linear_solver.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -27,7 +28,7 @@ bool has_full_rank(const CondensedBlock& block, double a, double b) {
   const int n = block.size;
   if (a > 0.0 && !block.is_descriptor) return true;
   SparseMatrix both(n, 2 * n);
-  std::vector<Eigen::Triplet<double>> entries;
+  SparseEntries entries;
   VectorXd row = VectorXd::Zero(n);
   const auto gather = [&](const SparseMatrix& m, double factor, int shift) {
     double largest = 0.0;
@@ -77,9 +78,8 @@ class CouplingOperator {
         Q_(system.Q()),
         R_((1.0 - alpha) * system.R()),
         J_o_(system.J_coupling()) {
-    if (!energy && mu > 0.0) solvable_ = Q_solver_.factorise(Q_);
+    if (!energy && mu > 0.0) Q_solver_.factorise(Q_);
   }
-  bool solvable() const { return solvable_; }
   /// |Kv| grows to ‖K‖ by power iteration on K*K from a fixed start.
   double norm() {
     const Eigen::Index n = Q_.rows();
@@ -122,7 +122,6 @@ class CouplingOperator {
   bool energy_;
   SparseMatrix E_, Q_, R_, J_o_;
   LinearSolver Q_solver_;
-  bool solvable_ = true;
 };
 
 /// Q^½ of a block.

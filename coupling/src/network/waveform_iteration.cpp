@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "network/waveform_impl.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -146,7 +147,7 @@ void WaveformIteration::Impl::add_group(BlockGroup of, const CouplingGroups& gro
 }
 
 void WaveformIteration::Impl::factorise_channels() {
-  std::vector<Eigen::Triplet<double>> entries;
+  SparseEntries entries;
   for (std::size_t i = 0; i < system.blocks().size(); ++i) {
     const CondensedBlock& own = system.blocks()[i];
     if (own.channels == 0) continue;

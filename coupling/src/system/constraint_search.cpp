@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 #include "system/null_vectors.hpp"
 
@@ -288,7 +289,7 @@ class Search {
       rows_ += static_cast<int>(own.A.rows());
       columns_ += static_cast<int>(own.A.cols());
       const int first = system_.first_scalar_port(part);
-      append(own.A, own.first_row, own.first_column);
+      append_block(own.A, own.first_row, own.first_column, entries_);
       for (int j = 0; j < own.B.outerSize(); ++j) {
         for (SparseMatrix::InnerIterator it(own.B, j); it; ++it) {
           entries_.emplace_back(own.first_row + static_cast<int>(it.row()),
@@ -326,14 +327,6 @@ class Search {
           entries_.emplace_back(first_row + i, own.first_column + static_cast<int>(it.row()),
                                 of_output * it.value());
         }
-      }
-    }
-  }
-
-  void append(const SparseMatrix& M, int row, int column) {
-    for (int j = 0; j < M.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-        entries_.emplace_back(row + static_cast<int>(it.row()), column + j, it.value());
       }
     }
   }
@@ -415,7 +408,7 @@ class Search {
   // algebraic unknowns.
   std::vector<int> junctions_, row_of_junction_, descriptors_, ports_, column_of_port_;
   int rows_ = 0, columns_ = 0, equations_from_ = 0, unknowns_from_ = 0;
-  std::vector<Eigen::Triplet<double>> entries_;
+  SparseEntries entries_;
   FoundConstraints found_;
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "system/cut_pieces.hpp"
 
 namespace portwave {
@@ -62,9 +63,8 @@ std::unique_ptr<Subsystem> spread_port(const Port& port) {
 }  // namespace
 
 SparseMatrix from_entries(std::size_t rows, std::size_t columns, const CutEntries& entries) {
-  SparseMatrix M(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns));
-  M.setFromTriplets(entries.begin(), entries.end());
-  return M;
+  return sparse_matrix(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns),
+                       entries);
 }
 
 SparseMatrix sub_matrix(const SparseMatrix& M, const std::vector<int>& rows,

@@ -23,72 +23,12 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "system/cut_pieces.hpp"
 #include "system/semidefinite_split.hpp"
+#include "system/state_owners.hpp"
 
 namespace portwave {
 namespace {
 
 constexpr int kMostJoined = 2000;  // scalar ports of one coupling between pieces, a dense matrix
-
-/// Entries of M as (row, column, value), zeros apart.
-template <class Use>
-void for_entries(const SparseMatrix& M, const Use& use) {
-  for (int j = 0; j < M.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-      if (it.value() != 0.0) use(static_cast<int>(it.row()), j, it.value());
-    }
-  }
-}
-
-/// The equations of the uncut part, for both forms.
-struct WholeStructure {
-  const Signature& signature;
-  Structure structure;  ///< of J, R, G and, where there is feedthrough, P, S and N
-  const SparseMatrix& Q;
-  const SparseMatrix* E = nullptr;  ///< null: the identity
-  bool is_active = false;
-};
-
-/// States that cannot be parted, by number of their group.
-std::vector<int> kept_together(const WholeStructure& whole, bool with_algebraic) {
-  const Structure& s = whole.structure;
-  const int n = s.states(), m = s.inputs();
-  VertexGroups groups(n + m);
-  const auto join = [&groups](int a, int b, double) { groups.join(a, b); };
-  // What feeds through belongs to the states that it acts on.
-  std::vector<char> feeds(at(m), 0);
-  const auto mark = [&](int a, int b, double) { feeds[at(a)] = feeds[at(b)] = 1; };
-  for_entries(s.S, mark);
-  for_entries(s.N, mark);
-  for_entries(s.P, [&](int, int input, double) { feeds[at(input)] = 1; });
-  const auto join_inputs = [&](int a, int b, double) { groups.join(n + a, n + b); };
-  for_entries(s.S, join_inputs);
-  for_entries(s.N, join_inputs);
-  for (const SparseMatrix* const M : {&s.G, &s.P}) {
-    for_entries(*M, [&](int state, int input, double) {
-      if (feeds[at(input)] != 0) groups.join(state, n + input);
-    });
-  }
-  if (whole.E != nullptr) {
-    for_entries(*whole.E, join);
-    for_entries(whole.Q, join);
-    if (with_algebraic) {
-      std::vector<char> has_derivative(at(n), 0);
-      for_entries(*whole.E, [&](int row, int, double) { has_derivative[at(row)] = 1; });
-      const auto join_algebraic = [&](int a, int b, double) {
-        if (has_derivative[at(a)] == 0 || has_derivative[at(b)] == 0) groups.join(a, b);
-      };
-      for_entries(s.J, join_algebraic);
-      for_entries(s.R, join_algebraic);
-    }
-  }
-  std::vector<int> numbers = groups.numbers();
-  // Inputs are no vertices of the graph: their groups may leave gaps in the numbers.
-  numbers.resize(at(n));
-  std::map<int, int> dense;
-  for (int& number : numbers)
-    number = dense.emplace(number, static_cast<int>(dense.size())).first->second;
-  return numbers;
-}
 
 LinearPortHamiltonian::Options share_options() {
   LinearPortHamiltonian::Options options;
@@ -543,34 +483,13 @@ class StructureCutter {
   std::vector<StructureJoint> structure_joints_;
 };
 
-std::vector<int> owners(const WholeStructure& whole, int parts, bool with_algebraic, int& count) {
-  const std::vector<int> groups = kept_together(whole, with_algebraic);
-  const int group_count = *std::max_element(groups.begin(), groups.end()) + 1;
-  if (group_count < parts) {
-    throw ConfigError(
-        "", fmt::format("cannot be cut into {} parts: its states hang together in {} group{}, "
-                        "tied by {}",
-                        parts, group_count, group_count == 1 ? "" : "s",
-                        whole.E != nullptr ? "E and Q.\nA system with a mass matrix can be given "
-                                             "as second_order_system, which can be cut"
-                                           : "inputs that feed through (P, S, N)"));
-  }
-  const Structure& s = whole.structure;
-  SparseMatrix pattern = s.J.cwiseAbs() + SparseMatrix(s.R.cwiseAbs());
-  pattern = pattern + SparseMatrix(whole.Q.cwiseAbs());
-  if (whole.E != nullptr) pattern = pattern + SparseMatrix(whole.E->cwiseAbs());
-  std::vector<int> owner = partition_graph(graph_of(pattern), groups, parts);
-  count = without_empty_parts(owner, parts);
-  return owner;
-}
-
 }  // namespace
 
 Cut cut_structure(const Signature& signature, const Structure& structure, const SparseMatrix& Q,
                   const LinearPortHamiltonian::Options& options, int parts) {
   const WholeStructure whole{signature, structure, Q, nullptr, options.allow_active};
   int count = 0;
-  std::vector<int> owner = owners(whole, parts, false, count);
+  std::vector<int> owner = state_owners(whole, parts, false, count);
   LinearPortHamiltonian::Options piece_options = options;
   piece_options.default_state.clear();
   piece_options.semidefinite_tolerance = kShareTolerance;
@@ -597,7 +516,7 @@ Cut cut_descriptor(const DescriptorPortHamiltonian& part,
   piece_options.semidefinite_tolerance = kShareTolerance;
   const auto attempt = [&](bool with_algebraic) {
     int count = 0;
-    std::vector<int> owner = owners(whole, parts, with_algebraic, count);
+    std::vector<int> owner = state_owners(whole, parts, with_algebraic, count);
     return StructureCutter(whole, std::move(owner), count)
         .cut([&](int piece, Signature signature, const std::vector<int>& states,
                  const StructureCutter& cutter) -> std::shared_ptr<const Component> {

@@ -8,6 +8,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -25,7 +26,7 @@ struct QuotientGraph {
   // between two groups.
   QuotientGraph(const GraphMatrix& graph, const std::vector<int>& groups) {
     const int count = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()) + 1;
-    std::vector<Eigen::Triplet<double>> edges;
+    SparseEntries edges;
     edges.reserve(static_cast<std::size_t>(graph.nonZeros()));
     for (int j = 0; j < graph.outerSize(); ++j) {
       for (GraphEdges it(graph, j); it; ++it) {
@@ -46,7 +47,7 @@ struct QuotientGraph {
     const double scale = sum > 0.0 ? 1e9 / sum : 0.0;
     weight.reserve(weights.size());
     for (const double own : weights) weight.push_back(static_cast<idx_t>(own * scale));
-    std::vector<Eigen::Triplet<double>> entries;
+    SparseEntries entries;
     for (const GraphEdge& edge : edges) {
       if (edge.a == edge.b) continue;
       entries.emplace_back(edge.a, edge.b, edge.weight);
@@ -76,9 +77,8 @@ struct QuotientGraph {
   }
 
  private:
-  void add(int count, const std::vector<Eigen::Triplet<double>>& edges) {
-    SparseMatrix sums(count, count);
-    sums.setFromTriplets(edges.begin(), edges.end());
+  void add(int count, const SparseEntries& edges) {
+    SparseMatrix sums = sparse_matrix(count, count, edges);
     for (int j = 0; j < count; ++j) {
       for (SparseMatrix::InnerIterator it(sums, j); it; ++it) {
         neighbour.push_back(static_cast<idx_t>(it.row()));
@@ -160,7 +160,7 @@ std::vector<int> VertexGroups::numbers() {
 }
 
 GraphMatrix graph_of(const SparseMatrix& M) {
-  std::vector<Eigen::Triplet<double>> entries;
+  SparseEntries entries;
   entries.reserve(2 * static_cast<std::size_t>(M.nonZeros()));
   for (int j = 0; j < M.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(M, j); it; ++it) {

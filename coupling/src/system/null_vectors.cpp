@@ -5,21 +5,20 @@
 #include <map>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {
 
-using Triplets = std::vector<Eigen::Triplet<double>>;
-
 /// The sums of equal places, without what only rounding has left of them.
-SparseMatrix summed(int rows, int columns, const Triplets& entries) {
+SparseMatrix summed(int rows, int columns, const SparseEntries& entries) {
   SparseMatrix sum(rows, columns), size(rows, columns);
   sum.setFromTriplets(entries.begin(), entries.end());
-  Triplets magnitudes = entries;
+  SparseEntries magnitudes = entries;
   for (auto& own : magnitudes) own = {own.row(), own.col(), std::abs(own.value())};
   size.setFromTriplets(magnitudes.begin(), magnitudes.end());
-  Triplets kept;
+  SparseEntries kept;
   for (int j = 0; j < columns; ++j) {
     SparseMatrix::InnerIterator terms(size, j);  // the same pattern
     for (SparseMatrix::InnerIterator it(sum, j); it; ++it, ++terms) {
@@ -28,9 +27,7 @@ SparseMatrix summed(int rows, int columns, const Triplets& entries) {
       }
     }
   }
-  SparseMatrix out(rows, columns);
-  out.setFromTriplets(kept.begin(), kept.end());
-  return out;
+  return sparse_matrix(rows, columns, kept);
 }
 
 /// Eliminates rows and columns with one entry, in order, and extends null vectors of the rest to them.
@@ -60,7 +57,7 @@ class Elimination {
       place[at(i)] = static_cast<int>(rows.size());
       rows.push_back(i);
     }
-    Triplets entries;
+    SparseEntries entries;
     for (int j = 0; j < static_cast<int>(column_.size()); ++j) {
       if (column_[at(j)].order >= 0) continue;
       for (SparseMatrix::InnerIterator it(by_column_, j); it; ++it) {
@@ -69,8 +66,8 @@ class Elimination {
       }
       columns.push_back(j);
     }
-    SparseMatrix rest(static_cast<int>(rows.size()), static_cast<int>(columns.size()));
-    rest.setFromTriplets(entries.begin(), entries.end());
+    SparseMatrix rest =
+        sparse_matrix(static_cast<int>(rows.size()), static_cast<int>(columns.size()), entries);
     const SparseRank rank(rest);
     NullVectors out;
     for (int k = 0; k < rank.left_kernel().cols(); ++k) {
@@ -177,8 +174,7 @@ class Elimination {
 
 }  // namespace
 
-NullVectors null_vectors(int rows, int columns,
-                         const std::vector<Eigen::Triplet<double>>& entries) {
+NullVectors null_vectors(int rows, int columns, const SparseEntries& entries) {
   return Elimination(summed(rows, columns, entries)).null_vectors();
 }
 

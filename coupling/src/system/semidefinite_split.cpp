@@ -10,20 +10,19 @@
 #include <Eigen/SparseCholesky>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
-using SplitEntries = std::vector<Eigen::Triplet<double>>;
 using SparseLdlt = Eigen::SimplicialLDLT<SparseMatrix>;
 
 constexpr double kShift = 1e-14;          // of a diagonal
 constexpr double kSplitRounding = 8e-15;  // of a difference, beside the diagonal of its terms
 
-SparseMatrix matrix_of(std::size_t size, const SplitEntries& entries) {
+SparseMatrix matrix_of(std::size_t size, const SparseEntries& entries) {
   const auto n = static_cast<Eigen::Index>(size);
-  SparseMatrix M(n, n);
-  M.setFromTriplets(entries.begin(), entries.end());
+  SparseMatrix M = sparse_matrix(n, n, entries);
   M.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
   return M;
 }
@@ -128,7 +127,7 @@ class Remainder {
     return M;
   }
   SparseMatrix matrix(const std::vector<int>& vertices) const {
-    SplitEntries entries;
+    SparseEntries entries;
     for (std::size_t i = 0; i < vertices.size(); ++i) {
       const auto row = rows_.find(vertices[i]);
       if (row == rows_.end()) continue;
@@ -147,7 +146,7 @@ class Remainder {
 
 void add_dense(const Eigen::MatrixXd& M, const std::vector<int>& rows,
                const std::vector<int>& columns, const Tearing& tearing, int piece,
-               SplitEntries& entries) {
+               SparseEntries& entries) {
   for (Eigen::Index j = 0; j < M.cols(); ++j) {
     const int column = tearing.place(piece, columns[static_cast<std::size_t>(j)]);
     for (Eigen::Index i = 0; i < M.rows(); ++i) {
@@ -220,7 +219,7 @@ int SemidefiniteSplitter::first_holder(int a, int b) const {
 }
 
 std::vector<SparseMatrix> SemidefiniteSplitter::assign(const SparseMatrix& A) const {
-  std::vector<SplitEntries> entries(at(tearing_.pieces));
+  std::vector<SparseEntries> entries(at(tearing_.pieces));
   for (int j = 0; j < A.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
       const auto i = static_cast<int>(it.row());
@@ -293,7 +292,7 @@ SplitMatrix SemidefiniteSplitter::split_by_elimination(const SparseMatrix& A) co
       }
     }
   }
-  std::vector<SplitEntries> entries(at(tearing_.pieces));
+  std::vector<SparseEntries> entries(at(tearing_.pieces));
   for (int piece = 0; piece < tearing_.pieces; ++piece) {
     const std::vector<int>& vertices = tearing_.vertices[at(piece)];
     std::vector<int> shared;
@@ -304,7 +303,7 @@ SplitMatrix SemidefiniteSplitter::split_by_elimination(const SparseMatrix& A) co
       number[k] = is_shared ? static_cast<int>(shared.size()) : inner++;
       if (is_shared) shared.push_back(vertices[k]);
     }
-    SplitEntries interior, across;
+    SparseEntries interior, across;
     for (std::size_t k = 0; k < vertices.size(); ++k) {
       if (tearing_.is_shared[at(vertices[k])] != 0) continue;
       for (SparseMatrix::InnerIterator it(A, vertices[k]); it; ++it) {
@@ -320,8 +319,7 @@ SplitMatrix SemidefiniteSplitter::split_by_elimination(const SparseMatrix& A) co
       }
     }
     if (across.empty()) continue;
-    SparseMatrix A_IS(inner, static_cast<Eigen::Index>(shared.size()));
-    A_IS.setFromTriplets(across.begin(), across.end());
+    SparseMatrix A_IS = sparse_matrix(inner, static_cast<Eigen::Index>(shared.size()), across);
     const Eigen::MatrixXd G =
         least_complement(matrix_of(at(inner), interior), A_IS, Eigen::VectorXd::Zero(inner));
     add_dense(G, shared, shared, tearing_, piece, entries[at(piece)]);

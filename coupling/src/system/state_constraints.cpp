@@ -9,6 +9,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 #include "system/part_there.hpp"
 
@@ -253,7 +254,7 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
     }
     out.is_consistent = worst <= 1e-9;
     if (worst <= kRounding || step == kMostSteps || columns == 0) break;
-    std::vector<Eigen::Triplet<double>> slopes;
+    SparseEntries slopes;
     std::map<int, std::vector<std::pair<int, Vector>>> dz;
     for (const auto& [part, own] : jumps) {
       for (const Column& column : own) {
@@ -277,8 +278,7 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
         }
       }
     }
-    SparseMatrix S(rows, columns);
-    S.setFromTriplets(slopes.begin(), slopes.end());
+    SparseMatrix S = sparse_matrix(rows, columns, slopes);
     const SparseMatrix right = (-r).eval().sparseView(0.0, 0.0);
     const Vector size = Vector(solve_in_range(S, right).col(0));
     if (!size.allFinite()) break;

@@ -54,21 +54,6 @@ JointRules rules_of(const Joint& joint) {
   return std::visit(Visitor{}, joint);
 }
 
-// JSON pointers write "~" and "/" inside a name as "~0" and "~1".
-std::string escaped(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    if (c == '~') {
-      result += "~0";
-    } else if (c == '/') {
-      result += "~1";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 template <class Named>
 std::vector<std::string> names_of(const std::vector<Named>& things) {
   std::vector<std::string> names;
@@ -261,7 +246,7 @@ void SystemBuilder::Draft::check_inputs(int part) {
   for (const auto& [name, signal] : pending.options.inputs) {
     if (known.contains(name)) continue;
     if (!names) names.emplace(names_of(inputs));
-    add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
+    add(fmt::format("/subsystems/{}/inputs/{}", part, escape_key(name)),
         fmt::format("subsystem {} has no input {}.\n{}{}", in_quotes(pending.name), in_quotes(name),
                     list_inputs(inputs), names->did_you_mean(name)));
   }

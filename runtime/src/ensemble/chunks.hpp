@@ -12,6 +12,7 @@
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "step/macro_step.hpp"
 #include "step/staged_run.hpp"
 
@@ -65,7 +66,6 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   EnergyTotals energy(int replica) const override;
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   const WaveCoupling& method() const { return run_.options().method.waves(); }
   int replica_of(int part) const { return part / parts_; }
   bool is_checked() const;

@@ -62,9 +62,6 @@ class LedgerCurves {
   Section steps() const;
 
   std::size_t rows() const { return points_.rows(); }
-  /// The largest |H − H₀ − Σ (supplied − dissipated − mismatch)| [J], formed from the rows alone.
-  double largest_gap_J() const { return largest_gap_J_; }
-  bool has_energy() const { return has_energy_; }
 
  private:
   enum Line : std::size_t {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
+
 namespace portwave {
 namespace {
 
@@ -12,12 +14,6 @@ constexpr int kMostPorts = 1'000;
 constexpr std::array kDomains = {Domain::translation, Domain::rotation,  Domain::electrical,
                                  Domain::magnetic,    Domain::hydraulic, Domain::thermal,
                                  Domain::generic};
-
-SparseMatrix matrix(int rows, int columns, const std::vector<Eigen::Triplet<double>>& entries) {
-  SparseMatrix result(rows, columns);
-  result.setFromTriplets(entries.begin(), entries.end());
-  return result;
-}
 
 }  // namespace
 
@@ -84,16 +80,16 @@ void LinearPartBuilder::dissipate(double resistance, std::initializer_list<Term>
 std::unique_ptr<Subsystem> LinearPartBuilder::build(bool allow_active) && {
   const int n = signature_.state_size();
   const int m = signature_.wave_size() + signature_.input_size();
-  Structure structure{.J = matrix(n, n, J_),
-                      .R = matrix(n, n, R_),
-                      .G = matrix(n, m, G_),
-                      .P = matrix(n, m, P_),
-                      .S = matrix(m, m, S_),
-                      .N = matrix(m, m, N_)};
+  Structure structure{.J = sparse_matrix(n, n, J_),
+                      .R = sparse_matrix(n, n, R_),
+                      .G = sparse_matrix(n, m, G_),
+                      .P = sparse_matrix(n, m, P_),
+                      .S = sparse_matrix(m, m, S_),
+                      .N = sparse_matrix(m, m, N_)};
   LinearPortHamiltonian::Options options;
   options.allow_active = allow_active;
   return std::make_unique<LinearPortHamiltonian>(std::move(signature_), std::move(structure),
-                                                 matrix(n, n, Q_), std::move(options));
+                                                 sparse_matrix(n, n, Q_), std::move(options));
 }
 
 std::unique_ptr<Subsystem> lossless_two_port(std::string type, Port first, Port second, double gain,

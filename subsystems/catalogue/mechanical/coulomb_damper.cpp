@@ -1,34 +1,61 @@
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 
 namespace portwave {
+namespace {
 
-PartType coulomb_damper_type() {
+/// Dry friction at a port of a part type of that name; the parameters by their names and units.
+PartType dry_friction(const std::string& name, const Port& port, ParameterInfo friction,
+                      ParameterInfo creep_speed, ParameterInfo viscosity) {
   PartType type;
-  type.name = "coulomb_damper";
-  type.group = "translation";
-  type.summary = "Dry friction with a viscous part, between its port and the ground.";
+  type.name = name;
   type.equations = "e = F tanh(f/v0) + c f";
-  type.parameters = {
-      non_negative_number("friction_N", "N", "friction F while it slides"),
-      positive_number("creep_speed_m_per_s", "m/s",
-                      "speed v0 at which it has three quarters of F: sticking is creep below it"),
-      non_negative_number("viscosity_Ns_per_m", "N s/m", "viscous part c"),
-  };
-  type.parameters.back().default_value = 0.0;
-  type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
-    const double force = number_of(p, "friction_N"), reach = number_of(p, "creep_speed_m_per_s");
-    const double viscous = number_of(p, "viscosity_Ns_per_m");
+  viscosity.default_value = 0.0;
+  type.example = {{friction.name, 2.0}, {creep_speed.name, 0.1}, {viscosity.name, 0.3}};
+  type.build = [name, port, of_force = friction.name, of_reach = creep_speed.name,
+                of_viscous = viscosity.name](const Parameters& p) -> std::unique_ptr<Component> {
+    const double force = number_of(p, of_force), reach = number_of(p, of_reach);
+    const double viscous = number_of(p, of_viscous);
     return std::make_unique<NonlinearResistance>(
-        Signature{"coulomb_damper", {}, {{"end", Causality::flow_in, Domain::translation, 1}}, {}},
-        [force, reach, viscous](double u) {
+        Signature{name, {}, {port}, {}}, [force, reach, viscous](double u) {
           const double t = std::tanh(u / reach);
           return PortLawValue{force * t + viscous * u, force / reach * (1.0 - t * t) + viscous};
         });
   };
-  type.example = {{"friction_N", 2.0}, {"creep_speed_m_per_s", 0.1}, {"viscosity_Ns_per_m", 0.3}};
+  type.parameters = {std::move(friction), std::move(creep_speed), std::move(viscosity)};
+  return type;
+}
+
+constexpr const char* kFriction = "friction F while it slides";
+constexpr const char* kCreepSpeed =
+    "speed v0 at which it has three quarters of F: sticking is creep below it";
+constexpr const char* kViscosity = "viscous part c";
+
+}  // namespace
+
+PartType coulomb_damper_type() {
+  PartType type =
+      dry_friction("coulomb_damper", {"end", Causality::flow_in, Domain::translation, 1},
+                   non_negative_number("friction_N", "N", kFriction),
+                   positive_number("creep_speed_m_per_s", "m/s", kCreepSpeed),
+                   non_negative_number("viscosity_Ns_per_m", "N s/m", kViscosity));
+  type.group = "translation";
+  type.summary = "Dry friction with a viscous part, between its port and the ground.";
+  return type;
+}
+
+PartType rotational_coulomb_damper_type() {
+  PartType type =
+      dry_friction("rotational_coulomb_damper", {"shaft", Causality::flow_in, Domain::rotation, 1},
+                   non_negative_number("friction_Nm", "N m", kFriction),
+                   positive_number("creep_speed_rad_per_s", "rad/s", kCreepSpeed),
+                   non_negative_number("viscosity_Nms_per_rad", "N m s/rad", kViscosity));
+  type.group = "rotation";
+  type.summary = "Dry friction of a bearing or brake with a viscous part.";
   return type;
 }
 

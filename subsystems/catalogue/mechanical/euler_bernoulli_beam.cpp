@@ -4,11 +4,11 @@
 
 #include "catalogue/general/linear_elements.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
-using Entries = std::vector<Eigen::Triplet<double>>;
 using ElementMatrix = std::array<std::array<double, 4>, 4>;
 
 // The stiffness matrix has a condition of about n^4: with a thousand elements 1e12, beyond which
@@ -66,15 +66,14 @@ class Freedoms {
   int of_element(int element, int i) const { return number_[at(2 * element + i)]; }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   void hold(int i) { number_[at(i)] = -1; }
 
   std::vector<int> number_;
   int count_ = 0;
 };
 
-void add_element(Entries& entries, const Freedoms& freedoms, int element, const ElementMatrix& m,
-                 double factor, int shift) {
+void add_element(SparseEntries& entries, const Freedoms& freedoms, int element,
+                 const ElementMatrix& m, double factor, int shift) {
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
       const int row = freedoms.of_element(element, i), column = freedoms.of_element(element, j);
@@ -83,12 +82,6 @@ void add_element(Entries& entries, const Freedoms& freedoms, int element, const 
                            factor * m[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
     }
   }
-}
-
-SparseMatrix matrix(int rows, int columns, const Entries& entries) {
-  SparseMatrix result(rows, columns);
-  result.setFromTriplets(entries.begin(), entries.end());
-  return result;
 }
 
 Signature beam_signature(const Freedoms& freedoms, int elements) {
@@ -123,7 +116,7 @@ std::unique_ptr<Subsystem> build_euler_bernoulli_beam(const Parameters& p) {
   const ElementMatrix stiffness = element_stiffness(number_of(p, "bending_stiffness_Nm2"), l);
   const ElementMatrix mass = element_mass(number_of(p, "density_kg_per_m"), l);
 
-  Entries E, J, R, Q, B;
+  SparseEntries E, J, R, Q, B;
   for (int i = 0; i < n; ++i) {
     E.emplace_back(i, i, 1.0);
     Q.emplace_back(n + i, n + i, 1.0);
@@ -147,13 +140,14 @@ std::unique_ptr<Subsystem> build_euler_bernoulli_beam(const Parameters& p) {
 
   DescriptorPortHamiltonian::Options options;
   options.allow_active = allows_active(p);
-  return std::make_unique<DescriptorPortHamiltonian>(beam_signature(freedoms, elements),
-                                                     DescriptorForm{.E = matrix(2 * n, 2 * n, E),
-                                                                    .J = matrix(2 * n, 2 * n, J),
-                                                                    .R = matrix(2 * n, 2 * n, R),
-                                                                    .Q = matrix(2 * n, 2 * n, Q),
-                                                                    .B = matrix(2 * n, 3, B)},
-                                                     std::move(options));
+  return std::make_unique<DescriptorPortHamiltonian>(
+      beam_signature(freedoms, elements),
+      DescriptorForm{.E = sparse_matrix(2 * n, 2 * n, E),
+                     .J = sparse_matrix(2 * n, 2 * n, J),
+                     .R = sparse_matrix(2 * n, 2 * n, R),
+                     .Q = sparse_matrix(2 * n, 2 * n, Q),
+                     .B = sparse_matrix(2 * n, 3, B)},
+      std::move(options));
 }
 
 }  // namespace

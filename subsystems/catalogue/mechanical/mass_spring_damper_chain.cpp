@@ -4,6 +4,7 @@
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -69,11 +70,7 @@ class ChainMatrices {
     s.S.setFromTriplets(S_.begin(), S_.end());
     return s;
   }
-  SparseMatrix Q() const {
-    SparseMatrix Q(states_, states_);
-    Q.setFromTriplets(Q_.begin(), Q_.end());
-    return Q;
-  }
+  SparseMatrix Q() const { return sparse_matrix(states_, states_, Q_); }
 
  private:
   static int position(int mass) { return 2 * mass; }
@@ -97,8 +94,7 @@ class ChainMatrices {
     if (c != 0.0) add_difference(R_, velocity(mass), velocity(mass + 1), c);
   }
 
-  static void add_difference(std::vector<Eigen::Triplet<double>>& entries, int i, int j,
-                             double weight) {
+  static void add_difference(SparseEntries& entries, int i, int j, double weight) {
     entries.emplace_back(i, i, weight);
     entries.emplace_back(j, j, weight);
     entries.emplace_back(i, j, -weight);
@@ -126,7 +122,7 @@ class ChainMatrices {
   const ChainParameters& p_;
   int states_;
   int inputs_;
-  std::vector<Eigen::Triplet<double>> J_, R_, G_, P_, S_, Q_;
+  SparseEntries J_, R_, G_, P_, S_, Q_;
 };
 
 Signature make_chain_signature(const ChainParameters& p) {

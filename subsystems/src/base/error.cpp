@@ -19,6 +19,20 @@ std::string describe(const Issues& issues) {
 
 }  // namespace
 
+std::string escape_key(std::string_view key) {
+  std::string escaped;
+  for (const char c : key) {
+    if (c == '~') {
+      escaped += "~0";
+    } else if (c == '/') {
+      escaped += "~1";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 void append(Issues& issues, std::string_view prefix, const Issues& more) {
   for (const Issue& issue : more) issues.push_back({std::string(prefix) + issue.where, issue.what});
 }

@@ -8,6 +8,7 @@
 #include "base/workspace.hpp"
 #include "descriptor/descriptor_batch.hpp"
 #include "matrices/matrix_check.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
@@ -17,19 +18,13 @@ constexpr int kLargestDensePart = 64;
 
 /// [E R J]
 SparseMatrix side_by_side(const SparseMatrix& E, const SparseMatrix& R, const SparseMatrix& J) {
-  std::vector<Eigen::Triplet<double>> entries;
+  SparseEntries entries;
   int column = 0;
   for (const SparseMatrix* M : {&E, &R, &J}) {
-    for (int j = 0; j < M->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*M, j); it; ++it) {
-        entries.emplace_back(static_cast<int>(it.row()), column + j, it.value());
-      }
-    }
+    append_block(*M, 0, column, entries);
     column += static_cast<int>(M->cols());
   }
-  SparseMatrix all(E.rows(), column);
-  all.setFromTriplets(entries.begin(), entries.end());
-  return all;
+  return sparse_matrix(E.rows(), column, entries);
 }
 
 /// Rows of the first column of a kernel.
@@ -256,9 +251,9 @@ void DescriptorPortHamiltonian::discrete_gradient(const double* x, const double*
   gradient(mid.data(), g);
 }
 
-void DescriptorPortHamiltonian::discrete_gradient_jacobian(
-    const double* /*x*/, const double* /*x_next*/,
-    std::vector<Eigen::Triplet<double>>& jacobian) const {
+void DescriptorPortHamiltonian::discrete_gradient_jacobian(const double* /*x*/,
+                                                           const double* /*x_next*/,
+                                                           SparseEntries& jacobian) const {
   for (int j = 0; j < slope_.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(slope_, j); it; ++it) {
       jacobian.emplace_back(static_cast<int>(it.row()), j, it.value());
@@ -266,8 +261,7 @@ void DescriptorPortHamiltonian::discrete_gradient_jacobian(
   }
 }
 
-bool DescriptorPortHamiltonian::hessian(const double* /*x*/,
-                                        std::vector<Eigen::Triplet<double>>& hessian) const {
+bool DescriptorPortHamiltonian::hessian(const double* /*x*/, SparseEntries& hessian) const {
   for (int j = 0; j < form_.Q.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(form_.Q, j); it; ++it) {
       hessian.emplace_back(static_cast<int>(it.row()), j, it.value());

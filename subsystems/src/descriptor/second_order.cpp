@@ -5,30 +5,14 @@
 #include <fmt/format.h>
 
 #include "matrices/matrix_check.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {
 
-using BlockEntries = std::vector<Eigen::Triplet<double>>;
-
-void append_block(const SparseMatrix& M, double factor, int row, int column,
-                  BlockEntries& entries) {
-  for (int j = 0; j < M.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-      entries.emplace_back(row + static_cast<int>(it.row()), column + j, factor * it.value());
-    }
-  }
-}
-
-void append_identity(int n, double factor, int row, int column, BlockEntries& entries) {
+void append_identity(int n, double factor, int row, int column, SparseEntries& entries) {
   for (int i = 0; i < n; ++i) entries.emplace_back(row + i, column + i, factor);
-}
-
-SparseMatrix from_blocks(Eigen::Index rows, Eigen::Index columns, const BlockEntries& entries) {
-  SparseMatrix M(rows, columns);
-  M.setFromTriplets(entries.begin(), entries.end());
-  return M;
 }
 
 SparseMatrix symmetric_part(const SparseMatrix& M) {
@@ -85,21 +69,21 @@ DescriptorForm descriptor_form(const SecondOrderForm& form) {
   const int n = static_cast<int>(form.M.rows());
   const SparseMatrix symmetric = symmetric_part(form.D);
   const SparseMatrix skew = 0.5 * (form.D - SparseMatrix(form.D.transpose()));
-  BlockEntries E, J, R, Q, B;
+  SparseEntries E, J, R, Q, B;
   append_identity(n, 1.0, 0, 0, E);
-  append_block(form.M, 1.0, n, n, E);
+  append_block(form.M, n, n, E);
   append_identity(n, 1.0, 0, n, J);
   append_identity(n, -1.0, n, 0, J);
-  append_block(skew, -1.0, n, n, J);
-  append_block(symmetric, 1.0, n, n, R);
-  append_block(form.K, 1.0, 0, 0, Q);
+  append_block(skew, n, n, J, -1.0);
+  append_block(symmetric, n, n, R);
+  append_block(form.K, 0, 0, Q);
   append_identity(n, 1.0, n, n, Q);
-  append_block(form.B, 1.0, n, 0, B);
-  return {.E = from_blocks(2 * n, 2 * n, E),
-          .J = from_blocks(2 * n, 2 * n, J),
-          .R = from_blocks(2 * n, 2 * n, R),
-          .Q = from_blocks(2 * n, 2 * n, Q),
-          .B = from_blocks(2 * n, form.B.cols(), B)};
+  append_block(form.B, n, 0, B);
+  return {.E = sparse_matrix(2 * n, 2 * n, E),
+          .J = sparse_matrix(2 * n, 2 * n, J),
+          .R = sparse_matrix(2 * n, 2 * n, R),
+          .Q = sparse_matrix(2 * n, 2 * n, Q),
+          .B = sparse_matrix(2 * n, form.B.cols(), B)};
 }
 
 std::vector<StateVariable> second_order_states(const std::vector<StateVariable>& coordinates) {

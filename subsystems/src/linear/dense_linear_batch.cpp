@@ -16,6 +16,7 @@
 #include "core/lane_coefficients.hpp"
 #include "core/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
+#include "linear/distinct_parts.hpp"
 #include "linear/energy_pattern.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_sparsity.hpp"
@@ -47,22 +48,6 @@ void append(const Matrix& m, std::vector<double>& out) {
   for (Eigen::Index i = 0; i < m.rows(); ++i) {
     for (Eigen::Index j = 0; j < m.cols(); ++j) out.push_back(m(i, j));
   }
-}
-
-bool same_entries(const SparseMatrix& a, const SparseMatrix& b) {
-  return a.nonZeros() == b.nonZeros() && a.isCompressed() && b.isCompressed() &&
-         std::equal(a.outerIndexPtr(), a.outerIndexPtr() + a.outerSize() + 1, b.outerIndexPtr()) &&
-         std::equal(a.innerIndexPtr(), a.innerIndexPtr() + a.nonZeros(), b.innerIndexPtr()) &&
-         std::equal(a.valuePtr(), a.valuePtr() + a.nonZeros(), b.valuePtr());
-}
-
-bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b) {
-  if (&a == &b) return true;
-  const Structure& s = a.structure();
-  const Structure& t = b.structure();
-  return same_entries(a.Q(), b.Q()) && same_entries(s.J, t.J) && same_entries(s.R, t.R) &&
-         same_entries(s.G, t.G) && same_entries(s.P, t.P) && same_entries(s.S, t.S) &&
-         same_entries(s.N, t.N);
 }
 
 /// Parts of equal shape with dense step maps, of one stage or several. Coefficients lie eight lanes side by side; lane
@@ -112,7 +97,7 @@ class DenseLinearBatch final : public StepBatch,
     keeps_increments_ = use.stage_increments && is_staged();
   }
   void prepare(double step_s, const double* impedance) override {
-    const Distinct distinct = find_distinct(impedance);
+    const DistinctParts distinct(parts_, impedance, shape_.p, stride());
     if (step_s != step_s_) solved_.clear();
     step_s_ = step_s;
     const std::vector<int> of_sparsity = find_sparsities(distinct);
@@ -402,17 +387,6 @@ class DenseLinearBatch final : public StepBatch,
     return a.scatter == b.scatter && a.step == b.step && a.energy == b.energy;
   }
 
-  /// The parts that differ in anything that the step maps depend on.
-  struct Distinct {
-    std::vector<const LinearPortHamiltonian*> parts;
-    std::vector<double> impedances;  ///< p of each
-    std::vector<int> of_lane;
-
-    const double* impedance(std::size_t index, int p) const {
-      return impedances.data() + index * static_cast<std::size_t>(p);
-    }
-  };
-
   int group_count() const { return (lanes() + width_ - 1) / width_; }
   std::size_t group_size() const {
     return static_cast<std::size_t>((shape_.n + shape_.q) * width_);
@@ -460,50 +434,8 @@ class DenseLinearBatch final : public StepBatch,
     return task;
   }
 
-  /// A hash of what is cheap to read; equality is decided by all of it.
-  static std::size_t hash_of(const LinearPortHamiltonian& part, const double* gamma, int p,
-                             int stride) {
-    std::size_t h = 0;
-    const auto mix = [&h](double v) {
-      h = (h ^ std::hash<double>{}(v)) * 0x9E3779B97F4A7C15u;
-      h ^= h >> 29;
-    };
-    for (const SparseMatrix* M : {&part.Q(), &part.structure().R}) {
-      for (const double value : std::span(M->valuePtr(), static_cast<std::size_t>(M->nonZeros()))) {
-        mix(value);
-      }
-    }
-    for (int j = 0; j < p; ++j) mix(gamma[j * stride]);
-    return h;
-  }
-
-  Distinct find_distinct(const double* impedance) const {
-    Distinct out;
-    EqualClasses known;
-    const int p = shape_.p;
-    for (int l = 0; l < lanes(); ++l) {
-      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
-      const double* gamma = impedance + l;
-      const auto equal = [&](int index) {
-        const double* const own = out.impedance(static_cast<std::size_t>(index), p);
-        for (int j = 0; j < p; ++j) {
-          if (own[j] != gamma[j * stride()]) return false;
-        }
-        return same_physics(*out.parts[static_cast<std::size_t>(index)], part);
-      };
-      int found = !out.of_lane.empty() && equal(out.of_lane.back()) ? out.of_lane.back() : -1;
-      if (found < 0) found = known.find_or_add(hash_of(part, gamma, p, stride()), equal);
-      if (found == static_cast<int>(out.parts.size())) {
-        out.parts.push_back(&part);
-        for (int j = 0; j < p; ++j) out.impedances.push_back(gamma[j * stride()]);
-      }
-      out.of_lane.push_back(found);
-    }
-    return out;
-  }
-
   /// The sparsities of the distinct parts; which of them each has is returned.
-  std::vector<int> find_sparsities(const Distinct& distinct) {
+  std::vector<int> find_sparsities(const DistinctParts& distinct) {
     sparsities_.clear();
     EqualClasses known;
     std::vector<int> out;
@@ -527,7 +459,7 @@ class DenseLinearBatch final : public StepBatch,
     return is_staged() ? stages_of(part).structure() : part.structure();
   }
 
-  void arrange_rows(const Distinct& distinct, const std::vector<int>& of_sparsity) {
+  void arrange_rows(const DistinctParts& distinct, const std::vector<int>& of_sparsity) {
     followers_.assign(sparsities_.size(), std::nullopt);
     follow_.clear();
     std::vector<StepRows::Lane> lanes;
@@ -543,7 +475,7 @@ class DenseLinearBatch final : public StepBatch,
 
   /// Makes the maps of the distinct parts, those of one sparsity side by side, and puts them where they
   /// belong.
-  void store(const Distinct& distinct, const std::vector<int>& of_sparsity) {
+  void store(const DistinctParts& distinct, const std::vector<int>& of_sparsity) {
     const int count = static_cast<int>(distinct.parts.size());
     const LaneSets sets(distinct.of_lane, count, width_);
     FlatMaps flat;
@@ -572,7 +504,7 @@ class DenseLinearBatch final : public StepBatch,
         for (std::size_t k = 0; k < some.size(); ++k) {
           const auto i = static_cast<std::size_t>(some[k]);
           parts[k].physics = distinct.parts[i];
-          port_closures(signature_, step_s_, distinct.impedance(i, shape_.p), parts[k].closures);
+          port_closures(signature_, step_s_, distinct.impedance(i), parts[k].closures);
         }
         if (!is_staged()) maps.solve(std::span(parts).first(some.size()));
         for (std::size_t k = 0; k < some.size(); ++k) {

@@ -10,6 +10,7 @@
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
 #include "matrices/quadruple.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
@@ -29,7 +30,7 @@ struct StagedForm {
         Q_delta(layout.states(), layout.states()),
         Q_x(layout.states(), layout.n),
         weight(stages.count) {
-    std::vector<Eigen::Triplet<double>> of_delta, of_x;
+    SparseEntries of_delta, of_x;
     for (int i = 0; i < stages.count; ++i) {
       const auto row = static_cast<std::size_t>(i);
       add_stage(layout, i, 0, part.structure(), structure);

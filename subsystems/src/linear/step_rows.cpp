@@ -10,10 +10,10 @@
 
 #include <Eigen/Core>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 void mark_rows(const SparseMatrix& m, std::vector<char>& marked) {
   for (int j = 0; j < m.outerSize(); ++j) {

@@ -14,6 +14,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
@@ -25,12 +26,10 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 // Diagonal entries below this part of those that they meet are taken for round-off.
 constexpr double kRoundOff = 64.0 * kEps;
 
-using Entries = std::vector<Eigen::Triplet<double>>;
-
 /// One connected component, renumbered from 0.
 struct Block {
   int size = 0;
-  Entries entries;
+  SparseEntries entries;
 };
 
 // The diagonal of a block, and beside it the size that each row is judged by: that of its own
@@ -141,10 +140,9 @@ bool is_diagonally_dominant(const SparseMatrix& M) {
 }
 
 bool shifted_is_definite(const Block& block, double shift) {
-  Entries entries = block.entries;
+  SparseEntries entries = block.entries;
   for (int i = 0; i < block.size; ++i) entries.emplace_back(i, i, shift);
-  SparseMatrix matrix(block.size, block.size);
-  matrix.setFromTriplets(entries.begin(), entries.end());
+  SparseMatrix matrix = sparse_matrix(block.size, block.size, entries);
   const Eigen::SimplicialLDLT<SparseMatrix> ldlt(matrix);
   return ldlt.info() == Eigen::Success && ldlt.vectorD().minCoeff() > 0.0;
 }

@@ -10,35 +10,29 @@
 #include <Eigen/SparseQR>
 
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-using Entries = std::vector<Eigen::Triplet<double>>;
 using SparseQr = Eigen::SparseQR<SparseMatrix, Eigen::COLAMDOrdering<int>>;
 
 constexpr double kZero = 1e-12;          // singular values below this part of the largest
 constexpr double kSurelyRegular = 1e10;  // condition that needs no second opinion
 constexpr int kLargestDense = 400;
 
-SparseMatrix from(const Entries& entries, Eigen::Index rows, Eigen::Index columns) {
-  SparseMatrix M(rows, columns);
-  M.setFromTriplets(entries.begin(), entries.end());
-  return M;
-}
-
 double power_of_two(double value) { return std::exp2(std::round(std::log2(value))); }
 
 /// Rows and columns that hang together through entries ≠ 0.
 struct Component {
   std::vector<int> rows, columns;
-  Entries entries;  // renumbered
+  SparseEntries entries;  // renumbered
 
   SparseMatrix matrix() const {
-    return from(entries, static_cast<Eigen::Index>(rows.size()),
-                static_cast<Eigen::Index>(columns.size()));
+    return sparse_matrix(static_cast<Eigen::Index>(rows.size()),
+                         static_cast<Eigen::Index>(columns.size()), entries);
   }
   bool is_square() const { return rows.size() == columns.size(); }
   bool is_dense() const {
@@ -188,7 +182,7 @@ Kernels kernels_of(const Component& component, const SparseMatrix& scaled) {
 
 /// Appends the columns of N, rows renumbered and scaled back, each to a largest entry of 1.
 void append_columns(const Matrix& N, const std::vector<int>& positions, const Vector& scale,
-                    int& column, Entries& entries) {
+                    int& column, SparseEntries& entries) {
   for (Eigen::Index j = 0; j < N.cols(); ++j, ++column) {
     const Vector v = N.col(j).cwiseProduct(scale);
     Eigen::Index largest = 0;
@@ -237,7 +231,7 @@ SparseMatrix EvenScaling::apply(const SparseMatrix& M) const {
 SparseMatrix clean_product(const SparseMatrix& A, const SparseMatrix& B, double relative) {
   SparseMatrix product = A * B;
   const SparseMatrix size = SparseMatrix(A.cwiseAbs()) * SparseMatrix(B.cwiseAbs());
-  Entries entries;
+  SparseEntries entries;
   for (int j = 0; j < product.outerSize(); ++j) {
     SparseMatrix::InnerIterator terms(size, j);
     for (SparseMatrix::InnerIterator it(product, j); it; ++it) {
@@ -247,12 +241,12 @@ SparseMatrix clean_product(const SparseMatrix& A, const SparseMatrix& B, double 
       }
     }
   }
-  return from(entries, product.rows(), product.cols());
+  return sparse_matrix(product.rows(), product.cols(), entries);
 }
 
 SparseRank::SparseRank(const SparseMatrix& M)
     : rows_(static_cast<int>(M.rows())), columns_(static_cast<int>(M.cols())) {
-  Entries left, right;
+  SparseEntries left, right;
   int left_columns = 0, right_columns = 0;
   for (const Component& component : components(M)) {
     const SparseMatrix own = component.matrix();
@@ -262,12 +256,12 @@ SparseRank::SparseRank(const SparseMatrix& M)
     append_columns(found.left, component.rows, scale.rows, left_columns, left);
     append_columns(found.right, component.columns, scale.columns, right_columns, right);
   }
-  left_ = from(left, rows_, left_columns);
-  right_ = from(right, columns_, right_columns);
+  left_ = sparse_matrix(rows_, left_columns, left);
+  right_ = sparse_matrix(columns_, right_columns, right);
 }
 
 SparseMatrix solve_in_range(const SparseMatrix& M, const SparseMatrix& B) {
-  Entries entries;
+  SparseEntries entries;
   const SparseMatrix by_row = B.transpose();
   for (const Component& component : components(M)) {
     if (component.entries.empty()) continue;
@@ -317,11 +311,11 @@ SparseMatrix solve_in_range(const SparseMatrix& M, const SparseMatrix& B) {
       }
     }
   }
-  return from(entries, M.cols(), B.cols());
+  return sparse_matrix(M.cols(), B.cols(), entries);
 }
 
 SparseMatrix orthonormalised(const SparseMatrix& basis) {
-  Entries entries;
+  SparseEntries entries;
   int column = 0;
   for (const Component& component : components(basis)) {
     if (component.entries.empty()) continue;
@@ -334,7 +328,7 @@ SparseMatrix orthonormalised(const SparseMatrix& basis) {
       }
     }
   }
-  return from(entries, basis.rows(), column);
+  return sparse_matrix(basis.rows(), column, entries);
 }
 
 bool ScaledFactors::factorise(const SparseMatrix& M) {

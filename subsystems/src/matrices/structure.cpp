@@ -5,21 +5,9 @@
 #include <fmt/format.h>
 
 #include "matrices/matrix_check.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
-namespace {
-
-void add_block(std::vector<Eigen::Triplet<double>>& entries, const SparseMatrix& block, int row,
-               int column) {
-  for (int k = 0; k < block.outerSize(); ++k) {
-    for (SparseMatrix::InnerIterator it(block, k); it; ++it) {
-      entries.emplace_back(row + static_cast<int>(it.row()), column + static_cast<int>(it.col()),
-                           it.value());
-    }
-  }
-}
-
-}  // namespace
 
 Structure Structure::zero(int states, int inputs) {
   return {SparseMatrix(states, states), SparseMatrix(states, states), SparseMatrix(states, inputs),
@@ -29,14 +17,12 @@ Structure Structure::zero(int states, int inputs) {
 SparseMatrix dissipation_matrix(const Structure& structure) {
   const int n = structure.states();
   const int m = structure.inputs();
-  std::vector<Eigen::Triplet<double>> entries;
-  add_block(entries, structure.R, 0, 0);
-  add_block(entries, structure.P, 0, n);
-  add_block(entries, SparseMatrix(structure.P.transpose()), n, 0);
-  add_block(entries, structure.S, n, n);
-  SparseMatrix matrix(n + m, n + m);
-  matrix.setFromTriplets(entries.begin(), entries.end());
-  return matrix;
+  SparseEntries entries;
+  append_block(structure.R, 0, 0, entries);
+  append_block(structure.P, 0, n, entries);
+  append_block(SparseMatrix(structure.P.transpose()), n, 0, entries);
+  append_block(structure.S, n, n, entries);
+  return sparse_matrix(n + m, n + m, entries);
 }
 
 bool is_positive_semidefinite(const SparseMatrix& M, double relative_tolerance) {

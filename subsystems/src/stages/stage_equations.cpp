@@ -10,21 +10,13 @@
 #include "portwave/subsystems/descriptor/descriptor.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-using StageEntries = std::vector<Eigen::Triplet<double>>;
-
-void put_block(const SparseMatrix& M, int row, int column, double factor, StageEntries& out) {
-  for (int j = 0; j < M.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-      out.emplace_back(row + static_cast<int>(it.row()), column + j, factor * it.value());
-    }
-  }
-}
 
 /// What the ports are closed by, of all stages; stages do not mix.
 struct StageClosure {
@@ -42,7 +34,7 @@ struct StageClosure {
     D_p = of.of_ports(D);
     D_x = of.of_inputs(D);
     const Matrix own = Matrix(D.leftCols(p));
-    StageEntries k, source;
+    SparseEntries k, source;
     for (int i = 0; i < of.layout.stages && p > 0; ++i) {
       Matrix M(p, p);
       for (int j = 0; j < p; ++j) {
@@ -142,25 +134,21 @@ StageEquations::StageEquations(const Subsystem& of_part, const GaussStages& stag
 SparseMatrix StageEquations::inertia(double factor) const {
   SparseMatrix identity(layout.n, layout.n);
   identity.setIdentity();
-  StageEntries entries;
+  SparseEntries entries;
   for (int i = 0; i < layout.stages; ++i) {
     for (int j = 0; j < layout.stages; ++j) {
-      put_block(E != nullptr ? *E : identity, i * layout.n, j * layout.n, factor * omega(i, j),
-                entries);
+      append_block(E != nullptr ? *E : identity, i * layout.n, j * layout.n, entries,
+                   factor * omega(i, j));
     }
   }
-  SparseMatrix out(layout.states(), layout.states());
-  out.setFromTriplets(entries.begin(), entries.end());
-  return out;
+  return sparse_matrix(layout.states(), layout.states(), entries);
 }
 
 SparseMatrix StageEquations::at_all_stages(const SparseMatrix& M) const {
-  StageEntries entries;
+  SparseEntries entries;
   const int rows = static_cast<int>(M.rows()), columns = static_cast<int>(M.cols());
-  for (int i = 0; i < layout.stages; ++i) put_block(M, i * rows, i * columns, 1.0, entries);
-  SparseMatrix out(layout.stages * rows, layout.stages * columns);
-  out.setFromTriplets(entries.begin(), entries.end());
-  return out;
+  for (int i = 0; i < layout.stages; ++i) append_block(M, i * rows, i * columns, entries);
+  return sparse_matrix(layout.stages * rows, layout.stages * columns, entries);
 }
 
 ClosedStages::ClosedStages(const StageEquations& of, const std::vector<PortClosure>& closures,
@@ -181,9 +169,9 @@ ClosedStages::ClosedStages(const StageEquations& of, const std::vector<PortClosu
     const SparseMatrix inertia = of.inertia(0.5);
     const SparseMatrix B_x = of.of_inputs(in);
     SparseMatrix B(of.layout.states(), of.layout.ports() + of.layout.inputs());
-    StageEntries entries;
-    put_block(B_p, 0, 0, 1.0, entries);
-    put_block(B_x, 0, of.layout.ports(), 1.0, entries);
+    SparseEntries entries;
+    append_block(B_p, 0, 0, entries);
+    append_block(B_x, 0, of.layout.ports(), entries);
     B.setFromTriplets(entries.begin(), entries.end());
     ClosedStepMaps maps = closed_descriptor_step({.E = &inertia,
                                                   .JR = of.at_all_stages(st.J - st.R),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include <Eigen/Core>
@@ -45,6 +46,12 @@ class SubstepSolver {
   double energy_rounding(const double* a) const;
 
  private:
+  /// A residual of round-off, as in LaneSolver.
+  static constexpr double kEnough = 4.0 * std::numeric_limits<double>::epsilon();
+  /// Below this, a step that does not gain a factor 4 has met the noise of the outputs: Newton's method
+  /// gains more.
+  static constexpr double kNoise = 1e-9;
+
   double share(int k, int i, int of) const {
     return share_[static_cast<std::size_t>((k * layout_.stages + i) * layout_.stages + of)];
   }

@@ -39,8 +39,6 @@ class ResultRows {
   void take(const Stepper& stepper, const StepReport& report, RowWriter& writer);
   /// Where the stepper stands, which is known before.
   void archive(const Stepper& stepper, StateArchive& archive);
-  /// Rows of the trajectory, with every_s.
-  std::int64_t trajectory_rows() { return quantities_.rows(); }
 
  private:
   /// Energies of the steps since the last row.

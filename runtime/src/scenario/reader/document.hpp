@@ -29,9 +29,6 @@ Document parse_document(std::string text);
 /// must exist.
 void apply_overrides(Document& document, const std::vector<Override>& overrides);
 
-/// A key as part of a JSON pointer.
-std::string escape_key(std::string_view key);
-
 /// Orders issues by their place in the document.
 void sort_by_place(Issues& issues, const Json& root);
 

@@ -172,20 +172,6 @@ class PlaceOrder {
 
 }  // namespace
 
-std::string escape_key(std::string_view key) {
-  std::string escaped;
-  for (const char c : key) {
-    if (c == '~') {
-      escaped += "~0";
-    } else if (c == '/') {
-      escaped += "~1";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
 void apply_overrides(Document& document, const std::vector<Override>& overrides) {
   for (const Override& setting : overrides) apply(document, setting);
 }

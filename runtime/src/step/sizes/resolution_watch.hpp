@@ -29,9 +29,6 @@ class ResolutionWatch {
   /// `record`: the initial states.
   ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record, int ports);
 
-  /// Whether ports are examined. With two stages the remainder of a decay stays the same from step to step.
-  bool looks_at_ports() const { return stages_.count != 2; }
-
   /// Whether it will examine step `step`, beside those requested by `note_energy`.
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
   /// The same without requests.

@@ -226,7 +226,6 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   bool judge_passivity(const CommittedStep& step);
   bool judge_passivity(int island, const CommittedStep& step);
   void add_up(StepLedger& ledger);
-  int part_to_blame(std::span<const int> parts) const;
 
   const WaveDiscretisation& waves_;
   SlicesTogether* slices_;

@@ -19,6 +19,9 @@ struct Issue {
 
 using Issues = std::vector<Issue>;
 
+/// A name as a part of `Issue::where`: JSON pointers write "~" and "/" as "~0" and "~1".
+std::string escape_key(std::string_view key);
+
 /// Appends `more` to `issues`, each `where` prefixed by `prefix`.
 void append(Issues& issues, std::string_view prefix, const Issues& more);
 
