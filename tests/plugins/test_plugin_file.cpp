@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "plugins/plugin_files.hpp"
-#include "scenario/files/plugin_file.hpp"
+#include "scenario/files/plugins.hpp"
 
 namespace portwave {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {

@@ -10,7 +10,7 @@
 
 #include "network/stage_solver.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "network/block_groups.hpp"
-#include "network/coupling_columns.hpp"
 #include "network/linear_solver.hpp"
 #include "portwave/coupling/network/condensed.hpp"
 #include "portwave/subsystems/base/aligned.hpp"

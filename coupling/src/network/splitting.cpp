@@ -11,7 +11,7 @@
 
 #include "network/local_flows.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {

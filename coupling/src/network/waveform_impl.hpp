@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "network/coupling_columns.hpp"
+#include "network/block_groups.hpp"
 #include "network/group_algebra.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/subsystems/base/aligned.hpp"

@@ -6,7 +6,7 @@
 
 #include "network/linear_solver.hpp"
 #include "network/waveform_impl.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/step_clock.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "reference/scaled_sparse_lu.hpp"
 

@@ -10,7 +10,6 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
-#include "system/null_vectors.hpp"
 
 namespace portwave {
 

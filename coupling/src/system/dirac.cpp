@@ -7,7 +7,7 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {

@@ -1,5 +1,3 @@
-#include "system/null_vectors.hpp"
-
 #include <cmath>
 #include <functional>
 #include <map>
@@ -7,6 +5,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
+#include "system/constraint_search.hpp"
 
 namespace portwave {
 namespace {

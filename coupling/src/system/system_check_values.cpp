@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "system/system_draft.hpp"
 
 namespace portwave {

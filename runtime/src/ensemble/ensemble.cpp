@@ -25,7 +25,6 @@
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "step/staged_run.hpp"
 #include "step/stepper_options.hpp"

@@ -13,7 +13,7 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/method/number_range.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "scenario/reader/limits.hpp"

@@ -9,7 +9,7 @@
 
 #include "output/files/input_file.hpp"
 #include "scenario/file_keys.hpp"
-#include "scenario/files/plugin_list.hpp"
+#include "scenario/files/plugins.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/document.hpp"
 #include "scenario/reader/node.hpp"

@@ -9,7 +9,6 @@
 
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 #include "signals/block_of.hpp"
 #include "signals/table_span.hpp"

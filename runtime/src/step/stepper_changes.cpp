@@ -14,7 +14,6 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/states/start_check.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/derived_systems.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "catalogue/general/linear_elements.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {

@@ -1,6 +1,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -77,5 +78,9 @@ std::string printable(std::string_view text, std::size_t most) {
 }
 
 std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
+
+std::string shown_number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
 
 }  // namespace portwave

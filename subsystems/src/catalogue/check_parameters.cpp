@@ -8,7 +8,6 @@
 
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {

@@ -1,6 +1,5 @@
 #include "portwave/subsystems/conformance/conformance.hpp"
 
-#include "base/difference_check.hpp"
 #include "conformance/conformance_tools.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 

@@ -5,13 +5,35 @@
 #include <cstddef>
 #include <limits>
 
-#include "matrices/sparse_products.hpp"
+#include <Eigen/Core>
+
 #include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
 namespace {
 
 using Eigen::VectorXd;
+
+/// y += sign · A x, or |A| x for magnitudes.
+template <bool kMagnitudes>
+void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+      y[it.row()] += (kMagnitudes ? std::abs(it.value()) : sign * it.value()) * x[j];
+    }
+  }
+}
+
+/// y += Aᵀ x, or |A|ᵀ x for magnitudes.
+template <bool kMagnitudes>
+void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+      y[j] += (kMagnitudes ? std::abs(it.value()) : it.value()) * x[it.row()];
+    }
+  }
+}
 
 void add_column(const SparseMatrix& A, int column, double sign, VectorXd& out) {
   for (SparseMatrix::InnerIterator it(A, column); it; ++it) out[it.row()] += sign * it.value();

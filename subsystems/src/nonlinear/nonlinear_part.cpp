@@ -10,12 +10,10 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "base/difference_check.hpp"
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 

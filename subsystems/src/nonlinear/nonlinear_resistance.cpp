@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/subsystems/base/shown_number.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {

@@ -19,6 +19,7 @@
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "network/block_groups.hpp"
+#include "runtime/method/network_method_runs.hpp"
 #include "support/linear_networks.hpp"
 #include "support/systems.hpp"
 #include "support/trace.hpp"
@@ -26,40 +27,15 @@
 namespace portwave {
 namespace {
 
+using testing::kKinds;
+using testing::method_of;
+using testing::options_of;
+using testing::refused;
 using testing::same_bits;
+using testing::set_fast;
+using testing::set_tolerance;
+using testing::set_window;
 using testing::trace;
-
-CouplingMethod method_of(MethodKind kind) {
-  CouplingMethod method = CouplingMethod::of_kind(kind);
-  set_iterations(method, 60);
-  if (auto* const splitting = method.as<Splitting>()) {
-    splitting->fast = {"first"};
-    splitting->factor = 4;
-  }
-  return method;
-}
-
-// Options that some kinds have: no effect on the others.
-void set_fast(CouplingMethod& method, std::vector<std::string> fast) {
-  if (auto* const splitting = method.as<Splitting>()) splitting->fast = std::move(fast);
-}
-void set_window(CouplingMethod& method, int steps) {
-  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->window_steps = steps;
-}
-void set_tolerance(CouplingMethod& method, double tolerance) {
-  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->tolerance = tolerance;
-}
-
-constexpr MethodKind kKinds[] = {SplittingKind::strang, SplittingKind::impulse,
-                                 IterationKind::lions_mercier, IterationKind::jacobi,
-                                 IterationKind::gauss_seidel};
-
-StepperOptions options_of(MethodKind kind, double step_s = 0.01) {
-  StepperOptions options;
-  options.step_s = step_s;
-  options.method = method_of(kind);
-  return options;
-}
 
 /// The largest difference of a state from the monolithic step's, after `steps`.
 double deviation(const System& system, const StepperOptions& options, int steps) {
@@ -476,15 +452,6 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
   }
 }
 
-Issues refused(const System& system, const StepperOptions& options) {
-  try {
-    Stepper stepper(system, options);
-  } catch (const ConfigError& error) {
-    return error.issues();
-  }
-  return {};
-}
-
 TEST_P(NetworkMethods, RefuseNonlinearPartsADeadlineAndWhatIsOutOfRange) {
   const System nonlinear = testing::duffing_linear_pair();
   StepperOptions options = options_of(GetParam());
@@ -507,61 +474,6 @@ TEST_P(NetworkMethods, RefuseNonlinearPartsADeadlineAndWhatIsOutOfRange) {
   EXPECT_EQ(refused(system, options).size(), 1U);
 }
 
-TEST(NetworkMethodRules, JudgeEveryOptionOfTheKind) {
-  const System system = testing::two_masses();
-  struct Case {
-    const char* where;
-    MethodKind kind;
-    void (*spoil)(CouplingMethod&);
-  };
-  const Case cases[] = {
-      {"/method/factor", SplittingKind::impulse,
-       [](CouplingMethod& m) { m.splitting().factor = 0; }},
-      {"/method/fast", SplittingKind::impulse, [](CouplingMethod& m) { m.splitting().fast = {}; }},
-      {"/method/fast/1", SplittingKind::impulse,
-       [](CouplingMethod& m) {
-         m.splitting().fast = {"first", "secnd"};
-       }},
-      {"/method/split_dissipation", SplittingKind::impulse,
-       [](CouplingMethod& m) { m.splitting().split_dissipation = true; }},
-      {"/method/iterations", IterationKind::jacobi,
-       [](CouplingMethod& m) { m.dynamic().iterations = -1; }},
-      {"/method/tolerance", IterationKind::jacobi,
-       [](CouplingMethod& m) { m.dynamic().tolerance = NAN; }},
-      {"/method/window_steps", IterationKind::gauss_seidel,
-       [](CouplingMethod& m) { m.dynamic().window_steps = 0; }},
-      {"/method/divergence_limit", IterationKind::jacobi,
-       [](CouplingMethod& m) { m.dynamic().divergence_limit = 1.0; }},
-      {"/method/divergence_limit", IterationKind::gauss_seidel,
-       [](CouplingMethod& m) { m.dynamic().divergence_limit = NAN; }},
-      {"/method/lambda", IterationKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic().lambda = 0.0; }},
-      {"/method/mu", IterationKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic().mu = -1.0; }},
-      {"/method/omega", IterationKind::lions_mercier,
-       [](CouplingMethod& m) {
-         m.dynamic().mu = 2.0;
-         m.dynamic().omega = 1.0;
-       }},
-      {"/method/omega", IterationKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic().omega = -1.0; }},
-      {"/method/alpha", IterationKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic().alpha = 1.01; }},
-  };
-  for (const Case& bad : cases) {
-    StepperOptions options = options_of(bad.kind);
-    EXPECT_TRUE(refused(system, options).empty()) << bad.where << ": control";
-    bad.spoil(options.method);
-    const Issues issues = refused(system, options);
-    ASSERT_EQ(issues.size(), 1U) << bad.where;
-    EXPECT_EQ(issues.front().where, bad.where) << issues.front().what;
-  }
-  StepperOptions options = options_of(SplittingKind::impulse);
-  set_fast(options.method, {"secnd"});
-  EXPECT_NE(refused(system, options).front().what.find("Did you mean \"second\"?"),
-            std::string::npos);
-}
-
 // What is about waves alone changes nothing.
 TEST_P(NetworkMethods, HaveNoOptionsOfWaveCoupling) {
   const System system = testing::two_masses();
@@ -571,50 +483,6 @@ TEST_P(NetworkMethods, HaveNoOptionsOfWaveCoupling) {
   const std::vector<double> expected = trace(system, options, 5);
   options.certify = Certify::full;
   EXPECT_TRUE(same_bits(expected, trace(system, options, 5)));
-}
-
-TEST(NetworkObservables, AreNoWaves) {
-  const System system = testing::two_masses();
-  for (const MethodKind kind :
-       {MethodKind(SplittingKind::strang), MethodKind(WaveUpdate::douglas_rachford)}) {
-    for (const char* name : {"first.end.incident", "second.end.outgoing", "first.end.effort"}) {
-      Observable observable;
-      Issues issues;
-      const bool found =
-          resolve_observable(system, name, "/outputs/observe/0", observable, issues, kind);
-      const bool is_wave = std::string(name).find("effort") == std::string::npos;
-      EXPECT_EQ(found, !is_wave || kind.couples_by_waves()) << name;
-      ASSERT_EQ(issues.size(), found ? 0U : 1U);
-      if (found) continue;
-      EXPECT_EQ(issues.front().what, "the method \"strang\" couples without waves: there is no \"" +
-                                         std::string(name) + "\"");
-    }
-  }
-}
-
-TEST(NetworkPace, HoldsAStepUntilItIsDue) {
-  const System system = testing::two_masses();
-  StepperOptions options = options_of(SplittingKind::strang);
-  options.time.pace = 10.0;  // a step every millisecond
-  Stepper stepper(system, options);
-  const auto start = std::chrono::steady_clock::now();
-  stepper.run(20);
-  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(19));
-  EXPECT_EQ(stepper.deadline().value().steps, 20) << "those that were late are counted";
-
-  options.time.pace = 1e-6;  // a step every three hours
-  options.interrupted = [] { return true; };
-  Stepper interrupted(system, options);
-  interrupted.run(3);
-  EXPECT_EQ(interrupted.step_index(), 3);
-}
-
-TEST(NetworkTimes, AreTakenOnRequest) {
-  const System system = testing::two_masses();
-  StepperOptions options = options_of(SplittingKind::strang);
-  EXPECT_EQ(Stepper(system, options).step().times.iterate_s, 0.0);
-  options.timed = true;
-  EXPECT_GT(Stepper(system, options).step().times.iterate_s, 0.0);
 }
 
 // An iteration that is stopped early may create energy; it says so.
@@ -638,52 +506,6 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
     some = some || excess;
   }
   EXPECT_TRUE(some);
-}
-
-// A window that has met a loose tolerance may leave that much of the coupling errors in the energy.
-// It is not short of convergence, and no law is broken.
-TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
-  const System system = testing::two_masses();
-  StepperOptions options = options_of(IterationKind::lions_mercier);
-  options.method = DynamicIteration{
-      .iterations = 1000, .tolerance = 1e-2, .window_steps = 500, .mu = 2.0, .omega = 2.2};
-  Stepper stepper(system, options);
-  stepper.run(500);
-  EXPECT_EQ(stepper.iterations().not_converged, 0);
-  EXPECT_GT(stepper.certificate().max_passivity_residual_J, 1e-9) << "nothing was tested";
-  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
-  EXPECT_EQ(stepper.certificate().steps_with_excess, 0);
-
-  // Control: the same iterations without a tolerance that they meet.
-  set_iterations(options.method, static_cast<int>(stepper.iterations().max));
-  set_tolerance(options.method, 0.0);
-  Stepper unconverged(system, options);
-  unconverged.run(500);
-  EXPECT_EQ(unconverged.certificate().status, CertificateStatus::conditional);
-  EXPECT_GT(unconverged.certificate().steps_with_excess, 0);
-}
-
-// A negative damper creates energy, whatever the method and its tolerance.
-TEST(NetworkCertificate, IsViolatedByAnActivePart) {
-  SystemBuilder builder;
-  Parameters parameters;
-  parameters["mass_kg"] = 1.0;
-  parameters["stiffness_N_per_m"] = 2.0;
-  parameters["damping_Ns_per_m"] = -0.5;
-  builder.add("A", make_part("linear_oscillator", parameters, /*allow_active=*/true),
-              {.initial_state = {1.0, 0.5}});
-  builder.join(joint::Free{}, {"A.coupling"});
-  const System system = builder.build();
-  for (const MethodKind kind :
-       {MethodKind(SplittingKind::strang), MethodKind(IterationKind::jacobi),
-        MethodKind(IterationKind::gauss_seidel)}) {
-    StepperOptions options = options_of(kind);
-    set_tolerance(options.method, 0.1);
-    Stepper stepper(system, options);
-    stepper.run(10);
-    EXPECT_EQ(stepper.certificate().status, CertificateStatus::violated) << to_string(kind);
-    EXPECT_EQ(stepper.certificate().steps_with_excess, 0) << to_string(kind);
-  }
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/files/matrix_file.hpp"
 
 namespace portwave::scenario_file {

@@ -16,7 +16,6 @@
 
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
 #include "scenario/reader/limits.hpp"
 

@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 #include "scenario/files/matrix_file.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
 

@@ -1,5 +1,3 @@
-#include "scenario/files/plugin_file.hpp"
-
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/files/plugins.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/reader/text.hpp"
 

@@ -22,9 +22,8 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/catalogue/plugin.hpp"
-#include "scenario/files/plugin_file.hpp"
-#include "scenario/files/plugin_list.hpp"
-#include "scenario/reader/schema_tools.hpp"
+#include "scenario/files/plugins.hpp"
+#include "scenario/reader/key_table.hpp"
 #include "scenario/reader/text.hpp"
 
 namespace portwave {

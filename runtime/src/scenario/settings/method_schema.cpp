@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "portwave/coupling/method/method_table.hpp"
-#include "scenario/reader/schema_tools.hpp"
+#include "scenario/reader/key_table.hpp"
 #include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/settings.hpp"
 

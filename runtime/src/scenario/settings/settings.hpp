@@ -56,7 +56,7 @@ void read_events(const Node& node, Names& names, RunSettings& settings);
 Json events_schema();
 
 /// "method", all but what names ports or subsystems. Its keys are those of the tables of the
-/// methods (method_table.hpp); those with a shape of their own are in method_special_options.cpp.
+/// methods (method_table.hpp); those with a shape of their own are in method_keys.cpp.
 void read_method(const Node& node, CouplingMethod& method);
 /// Sets what `method`, the JSON value, does not give and the steps decide: with steps that choose their size, as
 /// many stages as suit their tolerance; with steps of one size, the tolerance that suits the stages.

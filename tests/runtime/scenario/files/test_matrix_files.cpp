@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/scenario/files/matrix_bytes.hpp"
+#include "runtime/scenario/files/parsed_matrix.hpp"
 #include "scenario/files/matrix_file.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
 #include "support/scenario_fixtures.hpp"
@@ -20,195 +21,24 @@
 namespace portwave {
 namespace {
 
-using scenario_file::MatrixFileDefect;
+using testing::damage;
 using testing::deflated;
+using testing::expect_defect;
+using testing::expect_matrix;
 using testing::little;
+using testing::matrix;
 using testing::npy;
 using testing::npy_of;
 using testing::packed;
+using testing::Parsed;
+using testing::parsed;
 using testing::TemporaryFolder;
 using testing::zip;
 using testing::ZipEntry;
 using testing::ZipOptions;
 
-using Parser = ShapedMatrix (*)(std::string_view, std::vector<std::string>&);
-
-struct Parsed {
-  Eigen::MatrixXd M;
-  std::vector<std::string> defects;
-};
-
-Parsed parsed(Parser parser, const std::string& bytes) {
-  Parsed result;
-  try {
-    const ShapedMatrix matrix = parser(bytes, result.defects);
-    if (!result.defects.empty()) return result;
-    result.M = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
-    for (const MatrixEntry& entry : matrix.entries)
-      result.M(entry.row, entry.column) += entry.value;
-  } catch (const MatrixFileDefect& defect) {
-    result.defects.push_back(defect.text);
-  }
-  return result;
-}
-
-Parsed market(const std::string& text) { return parsed(scenario_file::parse_matrix_market, text); }
 Parsed dense(const std::string& bytes) { return parsed(scenario_file::parse_dense_npy, bytes); }
 Parsed sparse(const std::string& bytes) { return parsed(scenario_file::parse_sparse_npz, bytes); }
-
-Eigen::MatrixXd matrix(int rows, int columns, const std::vector<double>& by_rows) {
-  return Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>>(by_rows.data(), rows,
-                                                                          columns);
-}
-
-void expect_matrix(const Parsed& found, const Eigen::MatrixXd& expected, const std::string& what) {
-  EXPECT_EQ(found.defects, std::vector<std::string>()) << what;
-  ASSERT_EQ(found.M.rows(), expected.rows()) << what;
-  ASSERT_EQ(found.M.cols(), expected.cols()) << what;
-  EXPECT_EQ(found.M, expected) << what;
-}
-
-void expect_defect(const Parsed& found, const std::string& part, const std::string& what) {
-  ASSERT_FALSE(found.defects.empty()) << what;
-  EXPECT_NE(found.defects.front().find(part), std::string::npos)
-      << what << ": " << found.defects.front();
-}
-
-// --- Matrix Market ---------------------------------------------------------------------------
-
-struct MarketCase {
-  std::string name, text;
-  Eigen::MatrixXd M;
-};
-
-TEST(MatrixMarket, FormatsFieldsAndSymmetries) {
-  const std::string head = "%%MatrixMarket matrix ";
-  const std::vector<MarketCase> cases = {
-      {"coordinate real general",
-       head + "coordinate real general\n2 3 3\n1 1 1.5\n2 3 -2e-3\n1 2 4\n",
-       matrix(2, 3, {1.5, 4, 0, 0, 0, -2e-3})},
-      {"comments, blank lines, tabs, carriage returns, a plus and no last line end",
-       head + "COORDINATE Real GENERAL\r\n% a comment\r\n\r\n 2\t2 2\r\n%another\r\n\t1 1 "
-              "+1.5\r\n2 2 3",
-       matrix(2, 2, {1.5, 0, 0, 3})},
-      {"equal places add up", head + "coordinate real general\n1 1 2\n1 1 1.5\n1 1 2\n",
-       matrix(1, 1, {3.5})},
-      {"coordinate integer symmetric",
-       head + "coordinate integer symmetric\n2 2 2\n1 1 7\n2 1 -3\n", matrix(2, 2, {7, -3, -3, 0})},
-      {"coordinate real skew-symmetric",
-       head + "coordinate real skew-symmetric\n3 3 2\n2 1 1\n3 2 -5\n",
-       matrix(3, 3, {0, -1, 0, 1, 0, 5, 0, -5, 0})},
-      {"coordinate pattern general", head + "coordinate pattern general\n2 2 2\n1 2\n2 1\n",
-       matrix(2, 2, {0, 1, 1, 0})},
-      {"coordinate pattern symmetric", head + "coordinate pattern symmetric\n2 2 1\n2 1\n",
-       matrix(2, 2, {0, 1, 1, 0})},
-      {"array real general", head + "array real general\n2 3\n1\n2\n3\n4\n5\n6\n",
-       matrix(2, 3, {1, 3, 5, 2, 4, 6})},
-      {"array, several numbers on a line", head + "array real general\n2 2\n1 2 3\n4\n",
-       matrix(2, 2, {1, 3, 2, 4})},
-      {"array integer symmetric", head + "array integer symmetric\n2 2\n1\n2\n3\n",
-       matrix(2, 2, {1, 2, 2, 3})},
-      {"array real skew-symmetric", head + "array real skew-symmetric\n3 3\n1\n2\n3\n",
-       matrix(3, 3, {0, -1, -2, 1, 0, -3, 2, 3, 0})},
-      {"skew of one row", head + "array real skew-symmetric\n1 1\n", matrix(1, 1, {0})},
-      {"no entries", head + "coordinate real general\n2 1 0\n", matrix(2, 1, {0, 0})},
-      {"a byte order mark", "\xEF\xBB\xBF" + head + "array real general\n1 1\n3\n",
-       matrix(1, 1, {3})},
-      {"exponents of Fortran",
-       head +
-           "array real general\n2 4\n1.5D+02\n-2d0\n.5Q-1\n1.25-003\n-7.+002\n+3.D1\n4D2\n5E-1\n",
-       matrix(2, 4, {150, 0.05, -700, 400, -2, 1.25e-3, 30, 0.5})},
-      {"no rows", head + "coordinate real general\n0 2 0\n", Eigen::MatrixXd(0, 2)},
-  };
-  for (const MarketCase& each : cases) expect_matrix(market(each.text), each.M, each.name);
-}
-
-struct DefectCase {
-  std::string name, text, message;
-};
-
-TEST(MatrixMarket, DefectsNameTheirLine) {
-  const std::string head = "%%MatrixMarket matrix ";
-  const std::string general = head + "coordinate real general\n";
-  const std::vector<DefectCase> cases = {
-      {"empty", "", "line 1: the file is empty"},
-      {"no header", "2 2 1\n1 1 1\n", "line 1: must be \"%%MatrixMarket"},
-      {"vector", "%%MatrixMarket vector array real general\n", "line 1: must be"},
-      {"complex", head + "coordinate complex general\n1 1 0\n", "complex matrices are not"},
-      {"hermitian", head + "coordinate real hermitian\n1 1 0\n", "complex matrices are not"},
-      {"array of a pattern", head + "array pattern general\n1 1\n", "line 1: must be"},
-      {"more words", head + "coordinate real general 7\n1 1 0\n", "line 1: must be"},
-      {"no sizes", general + "% none\n", "line 2: the file ends before the line"},
-      {"two sizes", general + "2 2\n", "line 2: must be \"rows columns entries\", got \"2 2\""},
-      {"negative size", general + "2 -2 1\n", "line 2: must be"},
-      {"size beyond 64 bits", general + "99999999999999999999 1 1\n", "line 2: must be"},
-      {"size beyond 32 bits", general + "3000000000 1 1\n", "line 2: must be"},
-      {"symmetric, not square", head + "coordinate real symmetric\n2 3 0\n",
-       "line 2: a symmetric or skew-symmetric matrix must be square, got 2×3"},
-      {"row 0", general + "2 2 1\n0 1 1\n", "line 3: (0,1) is outside the matrix, which is 2×2"},
-      {"negative row", general + "2 2 1\n-1 1 1\n", "line 3: (-1,1) is outside"},
-      {"column too large", general + "% c\n2 2 1\n2 3 1\n", "line 4: (2,3) is outside"},
-      {"index beyond 64 bits", general + "2 2 1\n99999999999999999999 1 1\n",
-       "line 3: must be \"row column value\""},
-      {"no value", general + "2 2 1\n1 1\n", "line 3: must be \"row column value\", got \"1 1\""},
-      {"a word", general + "2 2 1\n1 1 one\n", "line 3: must be"},
-      {"a word too many", general + "2 2 1\n1 1 1 1\n", "line 3: must be"},
-      {"NaN", general + "2 2 1\n1 1 nan\n", "line 3: must be finite, got nan"},
-      {"infinity", general + "2 2 1\n1 1 -inf\n", "line 3: must be finite, got -inf"},
-      {"a date", general + "2 2 1\n1 1 2020-01\n", "line 3: must be"},
-      {"two exponents", general + "2 2 1\n1 1 1.5D+01E2\n", "line 3: must be"},
-      {"an exponent alone", general + "2 2 1\n1 1 D+01\n", "line 3: must be"},
-      {"overflow", general + "2 2 1\n1 1 1e400\n", "line 3: must be"},
-      {"upper triangle", head + "coordinate real symmetric\n2 2 1\n1 2 1\n",
-       "line 3: (1,2) lies above the diagonal"},
-      {"diagonal of a skew one", head + "coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
-       "line 3: (1,1) lies on the diagonal"},
-      {"too few", general + "2 2 2\n1 1 1\n", "line 3: the file ends after 1 of 2 entries"},
-      {"too many", general + "2 2 1\n1 1 1\n2 2 1\n", "line 4: entries go on after the 1"},
-      {"a promise of everything", general + "2 2 9223372036854775807\n1 1 1\n",
-       "the file ends after 1 of 9223372036854775807"},
-      {"array too short", head + "array real general\n2 2\n1\n2\n3\n",
-       "line 5: the file ends after 3 of 4 numbers"},
-      {"array too long", head + "array real general\n1 1\n1\n2\n", "line 4: numbers go on"},
-      {"array NaN", head + "array real general\n1 1\nnan\n", "line 3: must be a finite number"},
-      {"array of a huge size", head + "array real general\n2000000000 2000000000\n1\n",
-       "the file ends after 1 of 4000000000000000000"},
-      {"binary", general + std::string("2 2 1\n\0\x01\xff 1 1\n", 13), "line 3: must be"},
-  };
-  for (const DefectCase& each : cases) expect_defect(market(each.text), each.message, each.name);
-}
-
-TEST(MatrixMarket, AllDefectsAtOnceUpToTen) {
-  std::string text = "%%MatrixMarket matrix coordinate real general\n2 2 20\n";
-  for (int i = 0; i < 3; ++i) text += "3 3 1\n";
-  EXPECT_EQ(market(text).defects.size(), 4U);  // three lines, and the end
-  for (int i = 0; i < 17; ++i) text += "3 3 1\n";
-  EXPECT_EQ(market(text).defects.size(), 10U);
-}
-
-// Whatever is cut off or overwritten: a matrix or a defect, and no crash.
-void damage(Parser parser, const std::string& sound) {
-  int refused = 0;
-  for (std::size_t size = 0; size < sound.size(); ++size) {
-    refused += parsed(parser, sound.substr(0, size)).defects.empty() ? 0 : 1;
-  }
-  EXPECT_GT(refused, static_cast<int>(sound.size()) / 2);
-  for (std::size_t i = 0; i < sound.size(); ++i) {
-    for (const char byte : {'\0', '\xff', '9', '-'}) {
-      std::string text = sound;
-      text[i] = byte;
-      const Parsed found = parsed(parser, text);
-      EXPECT_TRUE(found.defects.empty() || found.M.size() == 0) << "byte " << i;
-      EXPECT_TRUE(found.M.allFinite()) << "byte " << i;
-    }
-  }
-}
-
-TEST(MatrixMarket, DamagedFiles) {
-  damage(
-      scenario_file::parse_matrix_market,
-      "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2.5\n2 1 -1\n3 3 1e-3\n3 2 7\n");
-}
 
 // --- NumPy, dense ----------------------------------------------------------------------------
 
@@ -491,22 +321,6 @@ TEST(SparseNumpy, AnArchiveThatSwellsTooMuchIsRefusedByItsDirectory) {
   expect_defect(sparse(bomb), "is more than 200 times as large when unpacked", "deflated");
   // The control: as large without compression it is read, and only what is missing is told.
   expect_defect(sparse(zip(entries)), "has no array \"coords\"", "stored");
-}
-
-TEST(MatrixMarket, APromiseReservesNoMoreThanTheFileCanHold) {
-  std::vector<std::string> defects;
-  const std::string text =
-      "%%MatrixMarket matrix coordinate pattern general\n9 9 9000000000000\n" + []() {
-        std::string entries;
-        for (int i = 0; i < 1000; ++i) entries += "1 1\n";
-        return entries;
-      }();
-  EXPECT_THROW(scenario_file::parse_matrix_market(text, defects), MatrixFileDefect);
-  std::string sound = "%%MatrixMarket matrix coordinate pattern general\n9 9 1000\n";
-  for (int i = 0; i < 1000; ++i) sound += "1 1\n";
-  const ShapedMatrix matrix = scenario_file::parse_matrix_market(sound, defects);
-  EXPECT_EQ(matrix.entries.size(), 1000U);
-  EXPECT_LE(matrix.entries.capacity(), 1100U);
 }
 
 // --- files -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ struct OptionGroup {
 };
 
 /// Names ports or parts, or has a shape of its own. The table of such options, which reads and
-/// describes them, is runtime/src/scenario/settings/method_special_options.cpp.
+/// describes them, is runtime/src/scenario/settings/method_keys.cpp.
 struct SpecialOption {};
 
 using OptionValue =

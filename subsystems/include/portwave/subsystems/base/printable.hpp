@@ -20,4 +20,7 @@ std::string printable(std::string_view text, std::size_t most = 80);
 /// printable() between double quotes: how every message quotes what a user wrote.
 std::string in_quotes(std::string_view text);
 
+/// A number in a message: NaN is shown without a sign.
+std::string shown_number(double value);
+
 }  // namespace portwave
