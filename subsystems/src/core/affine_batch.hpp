@@ -47,6 +47,45 @@ double of_waves(const Lane& lane, const Eigen::VectorXd& x, const Eigen::VectorX
 
 }  // namespace step_rounding
 
+/// Entries of a matrix that forms of vectors are summed over, in its order, zeros apart.
+struct FormEntry {
+  int row;
+  int column;
+  double value;
+};
+inline void append_form(const SparseMatrix& M, double factor, std::vector<FormEntry>& out) {
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
+    }
+  }
+}
+
+/// H = ½xᵀMx with a symmetric M.
+class StorageForm {
+ public:
+  explicit StorageForm(const SparseMatrix& M) {
+    append_form(M, 1.0, half_);
+    std::erase_if(half_, [](const FormEntry& e) { return e.row > e.column; });
+    for (FormEntry& e : half_) e.value *= e.row == e.column ? 0.5 : 1.0;
+  }
+
+  /// H⁺ − H = ½(x⁺ + x)ᵀM(x⁺ − x).
+  double change(const double* x, const double* x_next) const {
+    double change = 0.0;
+    for (const FormEntry& e : half_) {
+      const int i = e.row, j = e.column;
+      const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
+      change += i == j ? e.value * both
+                       : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
+    }
+    return change;
+  }
+
+ private:
+  std::vector<FormEntry> half_;  // upper triangle of ½M, off-diagonal entries doubled
+};
+
 /// The outgoing waves of a linear part, b = σa + C x + (D − σ)a + C_u ū. The reflection σ is kept
 /// apart, so that what remains has no digits cancelled.
 struct OutgoingWaves {

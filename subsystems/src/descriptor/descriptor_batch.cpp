@@ -129,57 +129,33 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
 /// The energy ledger of a part, from flat entry lists.
 class DescriptorEnergy {
  public:
-  DescriptorEnergy(const DescriptorPortHamiltonian& part, double step_s) {
+  DescriptorEnergy(const DescriptorPortHamiltonian& part, double step_s)
+      : storage_(clean_product(SparseMatrix(part.form().E.transpose()), part.form().Q, 1e-15)) {
     const DescriptorForm& form = part.form();
-    const SparseMatrix EQ = clean_product(SparseMatrix(form.E.transpose()), form.Q, 1e-15);
-    for (int j = 0; j < EQ.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(EQ, j); it; ++it) {
-        if (it.row() > j) continue;
-        storage_.push_back(
-            {static_cast<int>(it.row()), j, it.row() == j ? 0.5 * it.value() : it.value()});
-      }
-    }
-    append(form.Q, 1.0, gradient_);
-    append(form.R, step_s, dissipation_);
-    append(SparseMatrix(form.B.rightCols(part.signature().input_size())), step_s, input_);
+    append_form(form.Q, 1.0, gradient_);
+    append_form(form.R, step_s, dissipation_);
+    append_form(SparseMatrix(form.B.rightCols(part.signature().input_size())), step_s, input_);
   }
 
   /// `z` is scratch of n doubles.
   StepEnergy account(const double* x, const double* x_mid, const double* x_next,
                      const double* input, double* z, int n) const {
     StepEnergy energy;
-    for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀEᵀQ(x⁺ − x)
-      const int i = e.row, j = e.column;
-      const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
-      energy.change_J += i == j ? e.value * both
-                                : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
-    }
+    energy.change_J = storage_.change(x, x_next);
     if (dissipation_.empty() && input_.empty()) return energy;
     std::fill(z, z + n, 0.0);
-    for (const Entry& e : gradient_) z[e.row] += e.value * x_mid[e.column];
-    for (const Entry& e : dissipation_) energy.dissipated_J += e.value * z[e.row] * z[e.column];
-    for (const Entry& e : input_) energy.external_supply_J += z[e.row] * e.value * input[e.column];
+    for (const FormEntry& e : gradient_) z[e.row] += e.value * x_mid[e.column];
+    for (const FormEntry& e : dissipation_) energy.dissipated_J += e.value * z[e.row] * z[e.column];
+    for (const FormEntry& e : input_)
+      energy.external_supply_J += z[e.row] * e.value * input[e.column];
     return energy;
   }
 
  private:
-  struct Entry {
-    int row;
-    int column;
-    double value;
-  };
-  static void append(const SparseMatrix& M, double factor, std::vector<Entry>& out) {
-    for (int j = 0; j < M.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-        if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
-      }
-    }
-  }
-
-  std::vector<Entry> storage_;      // upper triangle of ½EᵀQ, off-diagonal entries doubled
-  std::vector<Entry> gradient_;     // Q
-  std::vector<Entry> dissipation_;  // hR
-  std::vector<Entry> input_;        // h B of the external inputs
+  StorageForm storage_;                 // ½xᵀEᵀQx
+  std::vector<FormEntry> gradient_;     // Q
+  std::vector<FormEntry> dissipation_;  // hR
+  std::vector<FormEntry> input_;        // h B of the external inputs
 };
 
 class DescriptorBatch final : public AffineBatch, public StepRoundings {

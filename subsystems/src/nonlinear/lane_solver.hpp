@@ -46,6 +46,7 @@ class LaneSolver {
   LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden = nullptr);
 
   ClosedPart& part() { return part_; }
+  void prepare(double step_s, const double* impedance) { part_.prepare(step_s, impedance); }
   /// Δx of the last solve.
   const Eigen::VectorXd& increment() const { return dx_; }
 

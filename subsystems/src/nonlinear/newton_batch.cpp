@@ -1,22 +1,18 @@
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
+#include "nonlinear/solver_of_each_lane.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 namespace {
 
-/// The solver of a lane works in memory of its own, too large for every record: matrices of the
-/// part, and whatever structure a user's part writes. It holds nothing between two calls. So each
-/// lane has one, which a call takes for as long as it lasts; a second thread that solves the same
-/// lane at the same time, with another record, makes one for that call.
 class NewtonBatch final : public LanewiseBatch {
  public:
   NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)
@@ -24,12 +20,10 @@ class NewtonBatch final : public LanewiseBatch {
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
-        parts_(parts.begin(), parts.end()),
-        options_(options),
-        taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
-    solvers_.reserve(parts.size());
-    for (const Subsystem* part : parts) solvers_.emplace_back(*part, options);
-  }
+        solvers_(lanes(), wave_size(),
+                 [own = std::vector<const Subsystem*>(parts.begin(), parts.end()), options](int l) {
+                   return std::make_unique<LaneSolver>(*own[at(l)], options);
+                 }) {}
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -38,32 +32,27 @@ class NewtonBatch final : public LanewiseBatch {
   double advance_cost_ns() const override { return scatter_cost_ns(); }
 
   void prepare(double step_s, const double* impedance) override {
-    step_s_ = step_s;
-    impedance_.clear();
-    for (int l = 0; l < lanes(); ++l) {
-      for (int j = 0; j < wave_size(); ++j) impedance_.push_back(impedance[j * stride() + l]);
-      solvers_[static_cast<std::size_t>(l)].part().prepare(step_s, impedance_of(l));
-    }
+    solvers_.prepare(step_s, impedance, stride());
   }
 
  private:
   void freeze_lane(int /*lane*/, const Lane& frozen) const override { last_solve(frozen).forget(); }
   StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
-    return with_solver(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](LaneSolver& solver) {
       solver.part().freeze(frozen.x, frozen.input);
       return solver.solve(a, b);
     });
   }
   StepFault inexact_scatter_lane(int l, const Lane& frozen, const double* a,
                                  double* b) const override {
-    return with_solver(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](LaneSolver& solver) {
       solver.part().freeze(frozen.x, frozen.input);
       return solver.inexact_scatter(a, b, last_solve(frozen));
     });
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
                          StepEnergy& energy) const override {
-    return with_solver(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](LaneSolver& solver) {
       solver.part().freeze(frozen.x, frozen.input);
       const StepFault fault = solver.solve(a, b);
       if (fault == StepFault::none) energy = solver.part().commit(solver.increment(), x_next);
@@ -73,40 +62,18 @@ class NewtonBatch final : public LanewiseBatch {
 
   double residual_of_lane(int l, const Lane& frozen, const double* a) const override {
     std::vector<double> b(static_cast<std::size_t>(wave_size()));
-    return with_solver(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](LaneSolver& solver) {
       solver.part().freeze(frozen.x, frozen.input);
       const bool fails = solver.solve(a, b.data()) == StepFault::not_converged;
       return fails ? solver.residual() : std::numeric_limits<double>::quiet_NaN();
     });
   }
 
-  /// act(solver of the lane, prepared).
-  template <class Act>
-  std::invoke_result_t<const Act&, LaneSolver&> with_solver(int l, const Act& act) const {
-    const auto lane = static_cast<std::size_t>(l);
-    if (taken_[lane].exchange(true, std::memory_order_acquire)) {
-      LaneSolver another(*parts_[lane], options_);
-      another.part().prepare(step_s_, impedance_of(l));
-      return act(another);
-    }
-    struct Return {
-      std::atomic<bool>& taken;
-      ~Return() { taken.store(false, std::memory_order_release); }
-    } const give_back{taken_[lane]};  // also where a callback throws
-    return act(solvers_[lane]);
-  }
-
   LastSolve last_solve(const Lane& frozen) const {
     return {frozen.extra, state_size(), wave_size()};
   }
-  const double* impedance_of(int l) const { return impedance_.data() + l * wave_size(); }
 
-  std::vector<const Subsystem*> parts_;
-  NewtonOptions options_;
-  double step_s_ = 0.0;
-  std::vector<double> impedance_;  // lane by lane
-  std::unique_ptr<std::atomic<bool>[]> taken_;
-  mutable std::vector<LaneSolver> solvers_;  // of lane l: whoever has set taken_[l]
+  SolverOfEachLane<LaneSolver> solvers_;
 };
 
 Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {

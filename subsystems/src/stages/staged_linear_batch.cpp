@@ -28,21 +28,20 @@ bool has_dense_stages(const Subsystem& part) {
 /// The energy ledger of a part with stages, from flat entry lists.
 class StageEnergy {
  public:
-  StageEnergy(const StageEquations& of, double step_s) : layout_(of.layout), weight_(of.weight) {
+  StageEnergy(const StageEquations& of, double step_s)
+      : layout_(of.layout),
+        weight_(of.weight),
+        storage_(of.E == nullptr ? *of.Q
+                                 : clean_product(SparseMatrix(of.E->transpose()), *of.Q, 1e-15)) {
     const Structure& st = of.part->structure();
-    const SparseMatrix stored =
-        of.E == nullptr ? *of.Q : clean_product(SparseMatrix(of.E->transpose()), *of.Q, 1e-15);
-    append(stored, 1.0, storage_);
-    std::erase_if(storage_, [](const Entry& e) { return e.row > e.column; });
-    for (Entry& e : storage_) e.value *= e.row == e.column ? 0.5 : 1.0;
-    append(*of.Q, 1.0, gradient_);
-    append(dissipation_matrix(st), step_s, dissipation_);
+    append_form(*of.Q, 1.0, gradient_);
+    append_form(dissipation_matrix(st), step_s, dissipation_);
     const int n = layout_.n, p = layout_.p;
-    append(SparseMatrix((st.G + st.P).transpose()), step_s, output_);
-    std::vector<Entry> direct;
-    append(SparseMatrix(st.S + st.N), step_s, direct);
-    for (const Entry& e : direct) output_.push_back({e.row, n + e.column, e.value});
-    std::erase_if(output_, [p](const Entry& e) { return e.row < p; });
+    append_form(SparseMatrix((st.G + st.P).transpose()), step_s, output_);
+    std::vector<FormEntry> direct;
+    append_form(SparseMatrix(st.S + st.N), step_s, direct);
+    for (const FormEntry& e : direct) output_.push_back({e.row, n + e.column, e.value});
+    std::erase_if(output_, [p](const FormEntry& e) { return e.row < p; });
   }
 
   /// `z` is scratch of n + p + q doubles; `input` is null when none is driven.
@@ -50,19 +49,14 @@ class StageEnergy {
                      const double* b, const double* input, const std::vector<PortClosure>& closures,
                      double* z) const {
     StepEnergy energy;
-    for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀEᵀQ(x⁺ − x)
-      const int i = e.row, j = e.column;
-      const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
-      energy.change_J += i == j ? e.value * both
-                                : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
-    }
+    energy.change_J = storage_.change(x, x_next);
     if (dissipation_.empty() && input == nullptr) return energy;
     const int n = layout_.n, p = layout_.p, q = layout_.q;
     for (int i = 0; i < layout_.stages; ++i) {
       const double* const moved = D + static_cast<std::ptrdiff_t>(i) * n;
       const double start = weight_[static_cast<std::size_t>(i)];
       std::fill(z, z + n + p + q, 0.0);
-      for (const Entry& e : gradient_) {
+      for (const FormEntry& e : gradient_) {
         z[e.row] += e.value * (start * x[e.column] + moved[e.column]);
       }
       for (int j = 0; j < p; ++j) {
@@ -70,9 +64,10 @@ class StageEnergy {
         z[n + j] = closures[static_cast<std::size_t>(port)].input(a[port], b[port]);
       }
       if (input != nullptr) std::copy(input + i * q, input + (i + 1) * q, z + n + p);
-      for (const Entry& e : dissipation_) energy.dissipated_J += e.value * z[e.row] * z[e.column];
+      for (const FormEntry& e : dissipation_)
+        energy.dissipated_J += e.value * z[e.row] * z[e.column];
       if (input == nullptr) continue;
-      for (const Entry& e : output_) {
+      for (const FormEntry& e : output_) {
         energy.external_supply_J += z[n + e.row] * e.value * z[e.column];
       }
     }
@@ -80,25 +75,12 @@ class StageEnergy {
   }
 
  private:
-  struct Entry {
-    int row;
-    int column;
-    double value;
-  };
-  static void append(const SparseMatrix& M, double factor, std::vector<Entry>& out) {
-    for (int j = 0; j < M.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-        if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
-      }
-    }
-  }
-
   StageLayout layout_;
   std::vector<double> weight_;
-  std::vector<Entry> storage_;      // upper triangle of ½EᵀQ, off-diagonal entries doubled
-  std::vector<Entry> gradient_;     // Q
-  std::vector<Entry> dissipation_;  // h [R P; Pᵀ S]
-  std::vector<Entry> output_;       // h [(G+P)ᵀ, S+N] of the external inputs
+  StorageForm storage_;                 // ½xᵀEᵀQx
+  std::vector<FormEntry> gradient_;     // Q
+  std::vector<FormEntry> dissipation_;  // h [R P; Pᵀ S]
+  std::vector<FormEntry> output_;       // h [(G+P)ᵀ, S+N] of the external inputs
 };
 
 /// out += M x
