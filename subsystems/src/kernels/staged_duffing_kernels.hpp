@@ -35,7 +35,6 @@ struct Rule {
 /// The scatter block: k₃; L; of every spring port drive, T, W, each s×s row by row; of every mass
 /// port drive and W, which are diagonal.
 inline constexpr int kCubic = 0;
-inline constexpr int linear_at(int stages, int i, int j) { return 1 + stages * i + j; }
 enum SpringMap { kDrive, kThrough, kWave, kSpringMaps };
 inline constexpr int spring_at(int stages, int spring, int map, int i, int j) {
   return 1 + stages * stages * (1 + kSpringMaps * spring + map) + stages * i + j;

@@ -75,8 +75,6 @@ class ClosedPart {
   const Eigen::VectorXd& gradient() const { return g_; }
   /// Over the step of the last evaluation.
   const Structure& structure() const { return structure_; }
-  /// ∂∇̄H/∂x⁺ of the last `linearise`; equal places add up.
-  const std::vector<Eigen::Triplet<double>>& gradient_jacobian() const { return entries_; }
   /// |∂∇̄Hᵢ/∂x⁺ᵢ| of the last `linearise`: Σ stiffnessᵢ Δxᵢ² is an energy, whatever the units of x.
   void stiffness(Eigen::VectorXd& out) const;
   /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
