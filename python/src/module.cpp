@@ -192,7 +192,7 @@ class PyStepper {
   void step_by(double step_s) {
     const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
-    report_ = stepper_->step(step_s);
+    report_ = stepper_->step_by(step_s);
     raise_interrupt();
   }
   void run_until(double time_s) {

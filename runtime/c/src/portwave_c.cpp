@@ -280,7 +280,7 @@ portwave_status portwave_step_by(portwave_simulation* simulation, double step_s)
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
     const portwave_simulation::Stepping stepping(*simulation);
-    (void)simulation->goes_on(simulation->stepper->step(step_s));
+    (void)simulation->goes_on(simulation->stepper->step_by(step_s));
     return PORTWAVE_OK;
   });
 }

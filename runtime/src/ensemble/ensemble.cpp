@@ -456,7 +456,7 @@ void Ensemble::reset() {
   impl_->begun = false;
 }
 
-void Ensemble::run(std::int64_t steps, const std::function<void()>& ask) {
+void Ensemble::step(std::int64_t steps, const std::function<void()>& ask) {
   Impl& own = *impl_;
   const Acting acting(own.activity, Activity::Kind::step);
   if (steps < 0 || steps > StateArchive::kMostSteps) {

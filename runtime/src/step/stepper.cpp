@@ -197,7 +197,7 @@ StepReport Stepper::step_to(double limit_s) {
   return report;
 }
 
-StepReport Stepper::step(double step_s) {
+StepReport Stepper::step_by(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
     throw std::invalid_argument(
         fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
@@ -209,7 +209,7 @@ StepReport Stepper::step(double step_s) {
   }
   const double start_s = time_s();
   if (start_check_ != nullptr) start_check_->before_step(step_s);
-  const StepReport report = engine_->step(step_s);
+  const StepReport report = engine_->step_by(step_s);
   look();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   if (!observers_.empty()) {
@@ -342,7 +342,7 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
       4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(end_s), std::abs(time_s()));
   const double same_s = std::max(1e-9 * options_.step_s, rounding_s);
   if (!(left > same_s)) return std::nullopt;
-  return left >= options_.step_s - same_s ? step() : step(left);
+  return left >= options_.step_s - same_s ? step() : step_by(left);
 }
 
 void Stepper::run_until(double end_s) {
@@ -379,12 +379,14 @@ EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
   return engine_->port_at(scalar_port, time_s);
 }
 
-void Stepper::run(std::int64_t steps) {
+StepReport Stepper::step(std::int64_t steps) {
   if (steps < 0 || steps > StateArchive::kMostSteps) {
     throw std::invalid_argument(
         fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
   }
-  for (std::int64_t i = 0; i < steps; ++i) step();
+  StepReport report;
+  for (std::int64_t i = 0; i < steps; ++i) report = step();
+  return report;
 }
 
 const System& Stepper::system() const { return engine_->system(); }

@@ -38,7 +38,7 @@ class WaveEngine final : public StepEngine,
  public:
   WaveEngine(const System& system, const StepperOptions& given);
 
-  StepReport step(double step_s) override;
+  StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
 
   // Several ranks.

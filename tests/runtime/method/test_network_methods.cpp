@@ -285,7 +285,7 @@ TEST_P(NetworkMethods, PortsObeyTheJunctions) {
 TEST_P(NetworkMethods, HaveNoWavesImpedancesTanksOrGuard) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(stepper.waves(), nullptr);
   EXPECT_NE(Stepper(system, {}).waves(), nullptr);
   Observable incident;
@@ -302,7 +302,7 @@ TEST_P(NetworkMethods, CountIterations) {
   StepperOptions options = options_of(GetParam());
   set_iterations(options.method, 30);
   Stepper stepper(system, options);
-  stepper.run(4);
+  stepper.step(4);
   const int expected = GetParam().is<IterationKind>() ? 30 : 0;
   EXPECT_EQ(stepper.iterations().steps, 4);
   EXPECT_EQ(stepper.iterations().max, expected);
@@ -344,7 +344,7 @@ TEST_P(DynamicIterations, CountAWindowOnce) {
   set_tolerance(options.method, 1e-300);
   set_iterations(options.method, 2);  // far from where a change may come to nothing at all
   Stepper strict(system, options);
-  strict.run(12);
+  strict.step(12);
   EXPECT_EQ(strict.iterations().not_converged, 3);
 }
 
@@ -352,7 +352,7 @@ TEST_P(DynamicIterations, CountAWindowOnce) {
 TEST_P(NetworkMethods, CountStepsAsWindowsOfOne) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
-  stepper.run(4);
+  stepper.step(4);
   EXPECT_EQ(stepper.iterations().windows, 4);
   EXPECT_EQ(stepper.iterations().mean(), stepper.iterations().per_step());
 }
@@ -391,7 +391,7 @@ TEST_P(NetworkMethods, SayWhatTheRunShowed) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
   EXPECT_EQ(stepper.remarks(), "");
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(stepper.remarks().empty(), !GetParam().is<IterationKind>()) << stepper.remarks();
 }
 
@@ -401,8 +401,8 @@ TEST_P(NetworkMethods, WithoutACertificateKeepNoLedger) {
   Stepper with(system, options);
   options.certify = Certify::none;
   Stepper without(system, options);
-  with.run(10);
-  without.run(10);
+  with.step(10);
+  without.step(10);
   EXPECT_FALSE(without.keeps_ledger());
   EXPECT_TRUE(same_bits({with.state(1).begin(), with.state(1).end()},
                         {without.state(1).begin(), without.state(1).end()}));
@@ -452,8 +452,8 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
     const System system = pushed_pair(&trap);
     Stepper stepper(system, options_of(GetParam()));
     Stepper untouched(system, options_of(GetParam()));
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     EXPECT_GT(stepper.energy().supplied_J, 0.0);
     trap = mode;
     try {
@@ -470,8 +470,8 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
     trap = 0;
     // Ports are computed when they are asked for: still those of the last step that was committed.
     EXPECT_TRUE(same_bits(whole(untouched), whole(stepper))) << mode;
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     EXPECT_TRUE(same_bits(whole(untouched), whole(stepper))) << mode;
   }
 }
@@ -598,14 +598,14 @@ TEST(NetworkPace, HoldsAStepUntilItIsDue) {
   options.time.pace = 10.0;  // a step every millisecond
   Stepper stepper(system, options);
   const auto start = std::chrono::steady_clock::now();
-  stepper.run(20);
+  stepper.step(20);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(19));
   EXPECT_EQ(stepper.deadline().value().steps, 20) << "those that were late are counted";
 
   options.time.pace = 1e-6;  // a step every three hours
   options.interrupted = [] { return true; };
   Stepper interrupted(system, options);
-  interrupted.run(3);
+  interrupted.step(3);
   EXPECT_EQ(interrupted.step_index(), 3);
 }
 
@@ -626,7 +626,7 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
     set_iterations(options.method, iterations);
     Stepper stepper(system, options);
     try {
-      stepper.run(3);
+      stepper.step(3);
     } catch (const StepError&) {
       continue;
     }
@@ -648,7 +648,7 @@ TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   options.method = DynamicIteration{
       .iterations = 1000, .tolerance = 1e-2, .window_steps = 500, .mu = 2.0, .omega = 2.2};
   Stepper stepper(system, options);
-  stepper.run(500);
+  stepper.step(500);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
   EXPECT_GT(stepper.certificate().max_passivity_residual_J, 1e-9) << "nothing was tested";
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
@@ -658,7 +658,7 @@ TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   set_iterations(options.method, static_cast<int>(stepper.iterations().max));
   set_tolerance(options.method, 0.0);
   Stepper unconverged(system, options);
-  unconverged.run(500);
+  unconverged.step(500);
   EXPECT_EQ(unconverged.certificate().status, CertificateStatus::conditional);
   EXPECT_GT(unconverged.certificate().steps_with_excess, 0);
 }
@@ -680,7 +680,7 @@ TEST(NetworkCertificate, IsViolatedByAnActivePart) {
     StepperOptions options = options_of(kind);
     set_tolerance(options.method, 0.1);
     Stepper stepper(system, options);
-    stepper.run(10);
+    stepper.step(10);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::violated) << to_string(kind);
     EXPECT_EQ(stepper.certificate().steps_with_excess, 0) << to_string(kind);
   }

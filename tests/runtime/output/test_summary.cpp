@@ -25,7 +25,7 @@ RunSummary run_pair(Certify certify, int threads, int steps = 50) {
   StepperOptions options = pair_options(8, threads);
   options.certify = certify;
   Stepper stepper(system, options);
-  stepper.run(steps);
+  stepper.step(steps);
   return summarize("pair", options, stepper, 0.25);
 }
 
@@ -89,7 +89,7 @@ TEST(Summary, SaysWhatTheStepperDid) {
   StepperOptions options = pair_options(8);
   options.method.waves().relaxation = 0.9;
   Stepper stepper(system, options);
-  stepper.run(50);
+  stepper.step(50);
   const Json json = summary_json(summarize("pair", options, stepper, 0.25));
   EXPECT_EQ(json["scenario"], "pair");
   EXPECT_EQ(json["steps"], 50);
@@ -293,7 +293,7 @@ RunSummary run_lossless(int iterations, double tolerance = 0.0, double amplitude
   method.tolerance = tolerance;
   const StepperOptions options{.step_s = 0.01, .method = method};
   Stepper stepper(system, options);
-  stepper.run(1000);
+  stepper.step(1000);
   return summarize("lossless", options, stepper, 1.0);
 }
 

@@ -505,7 +505,7 @@ TEST(Scenario, EveryExampleLoadsAndRuns) {
     EXPECT_EQ(scenario.name, file.stem().string());
     EXPECT_FALSE(scenario.recording.observables.empty()) << file;
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(std::min<std::int64_t>(scenario.steps, 50));
+    stepper.step(std::min<std::int64_t>(scenario.steps, 50));
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << file;
     const WaveCoupling* waves = scenario.options.method.as<WaveCoupling>();
     if (waves != nullptr && waves->tolerance > 0.0) {

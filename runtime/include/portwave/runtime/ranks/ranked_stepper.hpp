@@ -15,7 +15,7 @@ class Ranks;
 ///
 ///   Stepper stepper(system, options);  // on every rank
 ///   if (ranks->rank() != 0) RankedStepper(stepper).follow();
-///   else stepper.run(1000);
+///   else stepper.step(1000);
 ///
 /// A process that steps its system alone has no followers, and no channels to gather. This is a view: the
 /// stepper must outlive it.

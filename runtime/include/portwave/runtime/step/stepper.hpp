@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -80,16 +81,20 @@ class Stepper {
   /// Errors: as step; std::invalid_argument unless `step_s` is finite and > 0; std::logic_error with
   /// StepSizes, a signal graph or a method without waves; ConfigError where there are no step maps
   /// of that size.
-  StepReport step(double step_s);
-  /// `steps` macro-steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
-  void run(std::int64_t steps);
+  StepReport step_by(double step_s);
+  /// `steps` macro-steps; earlier ones stand where a later one fails. Returns the report of the last, or an
+  /// empty one for 0 steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
+  StepReport step(std::int64_t steps);
+  /// Prevents that a step size is taken for a number of steps: call step_by.
+  template <std::floating_point Size>
+  StepReport step(Size) = delete;
   /// One macro-step that stops at `limit_s` at the latest, and then exactly there; `limit_s` is later than
   /// now. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless `limit_s` is
   /// finite; std::out_of_range unless it is later.
   StepReport step_towards(double limit_s);
   /// Steps until `end_s`; does nothing if the time is later already. With steps of one size the last one is
   /// shorter if need be, by more than a billionth of a step. Errors: as step_towards; with steps of one
-  /// size, as step(double) where a shorter one is needed, all others having been made;
+  /// size, as step_by where a shorter one is needed, all others having been made;
   /// std::invalid_argument, nothing having been done, unless `end_s` is finite and at most 2^53 steps
   /// away.
   void run_until(double end_s);
