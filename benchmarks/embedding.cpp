@@ -62,7 +62,7 @@ void measure_pair(const Report& report) {
   require("C and C++ differ", portwave_read(c, q) == bare.state(0)[0]);
   const InputSlot force = driven.find_input("B.force");
   const int c_force = portwave_find_input(c_driven, "B.force");
-  const Observable q1 = find_observable(driven, "A.q1");
+  const Quantity q1 = find_quantity(driven, "A.q1");
   const int c_q1 = portwave_find_quantity(c_driven, "A.q1");
   double u = 0.0;
   Snapshot snapshot;

@@ -185,7 +185,7 @@ class Stepper:
         every = whole(every, "`every`")
         if until is not None and not math.isfinite(until):
             raise ValueError(f"`until` must be finite, got {until}")
-        names = self._core.observables if observe is None else observe
+        names = self._core.default_quantities if observe is None else observe
         indices = self._indices(names)
         end_s = self._core.end_s if until is None else until
         tell, done = _progress_bar(progress, self.time_s, end_s if steps is None else None)

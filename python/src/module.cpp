@@ -36,7 +36,7 @@ using namespace nb::literals;
 
 namespace {
 
-using portwave::Observable;
+using portwave::Quantity;
 using portwave::Scenario;
 using portwave::Snapshot;
 using portwave::StepperOptions;
@@ -213,12 +213,12 @@ class PyStepper {
     if (every < 1) throw std::invalid_argument("`every` must be at least 1");
     if (steps) expect_steps(*steps);
     std::vector<double> rows;
-    std::vector<Observable> wanted;
+    std::vector<Quantity> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
     const std::size_t width = wanted.size() + 1;
     const auto add_row = [&] {
       rows.push_back(stepper_->time_s());
-      for (const Observable& one : wanted) rows.push_back(observe(*stepper_, one));
+      for (const Quantity& one : wanted) rows.push_back(observe(*stepper_, one));
     };
     {
       const nb::gil_scoped_release unlocked;
@@ -258,7 +258,7 @@ class PyStepper {
                                   " settable inputs: it must be [steps, " + std::to_string(inputs) +
                                   "]");
     }
-    std::vector<Observable> wanted;
+    std::vector<Quantity> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
     double* data = nullptr;
     auto out = new_array({u.shape(0), wanted.size()}, &data);
@@ -267,7 +267,7 @@ class PyStepper {
     for (std::size_t t = 0; t < u.shape(0); ++t) {
       stepper_->set_inputs({u.data() + t * inputs, inputs});
       report_ = stepper_->step();
-      for (const Observable& one : wanted) *data++ = observe(*stepper_, one);
+      for (const Quantity& one : wanted) *data++ = observe(*stepper_, one);
       interrupts.check();
     }
     return out;
@@ -304,9 +304,9 @@ class PyStepper {
                ? options_.start_s + static_cast<double>(scenario_->steps) * options_.step_s
                : scenario_->end_s;
   }
-  std::vector<std::string> observables() const {
+  std::vector<std::string> default_quantities() const {
     std::vector<std::string> out;
-    for (const Observable& one : scenario_->recording.observables) out.push_back(one.label);
+    for (const Quantity& one : scenario_->recording.quantities) out.push_back(one.label);
     return out;
   }
 
@@ -332,12 +332,12 @@ class PyStepper {
 
   int find(const std::string& name) {
     user_.expect_readable();
-    const auto known = std::ranges::find(quantities_, name, &Observable::label);
+    const auto known = std::ranges::find(quantities_, name, &Quantity::label);
     if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
-    quantities_.push_back(portwave::find_observable(*stepper_, name));
+    quantities_.push_back(portwave::find_quantity(*stepper_, name));
     return static_cast<int>(quantities_.size()) - 1;
   }
-  const Observable& quantity(int index) const {
+  const Quantity& quantity(int index) const {
     if (index < 0 || static_cast<std::size_t>(index) >= quantities_.size()) {
       throw std::out_of_range("there is no quantity of number " + std::to_string(index));
     }
@@ -465,7 +465,7 @@ class PyStepper {
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
   portwave::Issues notes_;
-  std::vector<Observable> quantities_;
+  std::vector<Quantity> quantities_;
   portwave::StepReport report_;
   User user_;
 };
@@ -589,7 +589,7 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("step_index", &PyStepper::step_index)
       .def_prop_ro("step_s", &PyStepper::step_s)
       .def_prop_ro("end_s", &PyStepper::end_s)
-      .def_prop_ro("observables", &PyStepper::observables)
+      .def_prop_ro("default_quantities", &PyStepper::default_quantities)
       .def("set_input", &PyStepper::set_input, "slot"_a, "value"_a)
       .def("read_input", &PyStepper::read_input, "slot"_a)
       .def("set_inputs", &PyStepper::set_inputs, "values"_a)

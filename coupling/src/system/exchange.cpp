@@ -36,7 +36,7 @@ std::string exchange_defect(const Component& present, const Component& other) {
     return "its states are others";
   }
   if (!have_same_ports(a, b)) return "its ports are others";
-  if (!std::ranges::equal(a.inputs, b.inputs, {}, &InputChannel::name, &InputChannel::name)) {
+  if (!std::ranges::equal(a.inputs, b.inputs, {}, &ExternalInput::name, &ExternalInput::name)) {
     return "its external inputs are others";
   }
   if (!are_equal(present.capabilities(), other.capabilities()) ||

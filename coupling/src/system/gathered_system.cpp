@@ -44,7 +44,7 @@ System gathered_system(std::span<const System* const> systems, const double* sta
       out.cuts_.push_back(std::move(cut));
     }
     for (const System::SettableInput& input : own->settable_inputs_) {
-      out.settable_inputs_.push_back({first_part + input.part, input.channel, input.initial});
+      out.settable_inputs_.push_back({first_part + input.part, input.input, input.initial});
     }
   }
   out.parts_by_name_.resize(out.parts_.size());

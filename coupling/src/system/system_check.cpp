@@ -93,7 +93,7 @@ std::string list_ports(const std::vector<Port>& ports) {
   return text + the_rest(ports.size()) + ".";
 }
 
-std::string list_inputs(const std::vector<InputChannel>& inputs) {
+std::string list_inputs(const std::vector<ExternalInput>& inputs) {
   if (inputs.empty()) return "It has no inputs.";
   std::string text = "inputs: ";
   for (std::size_t i = 0; i < std::min(inputs.size(), kShownNames); ++i) {
@@ -252,11 +252,11 @@ void SystemBuilder::Draft::check_substeps(int part) {
 
 void SystemBuilder::Draft::check_inputs(int part) {
   const PendingPart& pending = parts[part];
-  const std::vector<InputChannel>& inputs = pending.component->signature().inputs;
+  const std::vector<ExternalInput>& inputs = pending.component->signature().inputs;
   std::optional<NameSearch> names;
   std::unordered_set<std::string_view> known;
   if (!pending.options.inputs.empty()) {
-    for (const InputChannel& input : inputs) known.insert(input.name);
+    for (const ExternalInput& input : inputs) known.insert(input.name);
   }
   for (const auto& [name, signal] : pending.options.inputs) {
     if (known.contains(name)) continue;

@@ -255,8 +255,8 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     }
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
-      const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
-      driven_.push_back({&part, input_size_ + channel, index, j});
+      const auto driven = static_cast<std::size_t>(lane * batch.input_size() + j);
+      driven_.push_back({&part, input_size_ + driven, index, j});
       slot.driven = true;
     }
   }
@@ -465,17 +465,17 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
   const DrivenInput* current = nullptr;
   const auto failed = [&](std::string_view what) {
     const Part& part = system_.parts()[static_cast<std::size_t>(current->part)];
-    const auto channel = static_cast<std::size_t>(current->channel);
+    const auto number = static_cast<std::size_t>(current->input);
     failure = {
         current->part, StepFault::threw,
-        fmt::format("input \"{}\": {}", part.component->signature().inputs[channel].name, what)};
+        fmt::format("input \"{}\": {}", part.component->signature().inputs[number].name, what)};
     return false;
   };
   try {
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
-      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s,
+      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s,
                                                own_.step_s, set_values);
     }
   } catch (const std::exception& error) {

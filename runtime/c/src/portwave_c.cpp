@@ -68,7 +68,7 @@ struct portwave_simulation {
 
   std::shared_ptr<portwave::Scenario> scenario;  // without its system; clones share it
   std::unique_ptr<portwave::Stepper> stepper;
-  std::vector<portwave::Observable> quantities;
+  std::vector<portwave::Quantity> quantities;
   portwave::StepReport report;
   portwave_observer observer = nullptr;
   void* context = nullptr;
@@ -389,10 +389,10 @@ int portwave_find_quantity(portwave_simulation* simulation, const char* name) {
     return found;
   }
   (void)guarded([&] {
-    std::vector<portwave::Observable>& known = simulation->quantities;
-    const auto same = std::ranges::find(known, name, &portwave::Observable::label);
+    std::vector<portwave::Quantity>& known = simulation->quantities;
+    const auto same = std::ranges::find(known, name, &portwave::Quantity::label);
     if (same == known.end()) {
-      known.push_back(portwave::find_observable(*simulation->stepper, name));
+      known.push_back(portwave::find_quantity(*simulation->stepper, name));
       found = static_cast<int>(known.size()) - 1;
     } else {
       found = static_cast<int>(same - known.begin());

@@ -93,7 +93,7 @@ std::string port_drawing(const std::string& name, const Signature& signature) {
     const std::string width = port.dimension == 1 ? "" : fmt::format(" ×{}", port.dimension);
     lines.push_back({port.name + width, effort_in ? effort : flow, effort_in ? flow : effort});
   }
-  for (const InputChannel& input : signature.inputs) {
+  for (const ExternalInput& input : signature.inputs) {
     lines.push_back({input.name, with_unit("input", input.unit), ""});
   }
   std::size_t in_width = 0, out_width = 0, box = columns_of(name);

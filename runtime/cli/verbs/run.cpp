@@ -269,7 +269,7 @@ struct LiveView {
                                    : stepper.start_s() + static_cast<double>(scenario.steps) *
                                                              scenario.options.step_s;
     if (arguments.serve) {
-      page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
+      page.emplace(stepper, scenario.name, end_s, scenario.recording.quantities);
       server.emplace(*arguments.serve, *page);
       status.finish();
       if (!arguments.quiet) err << fmt::format("the run is shown at {}\n", server->address());

@@ -18,9 +18,9 @@
 
 #include "ensemble/lane_chunk.hpp"
 #include "ensemble/solo_chunk.hpp"
+#include "parallel/expect_number.hpp"
 #include "parallel/threads/activity.hpp"
 #include "parallel/threads/arena_impl.hpp"
-#include "parallel/expect_number.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
@@ -67,7 +67,7 @@ bool has_moving_joints(const System& one) {
   });
   return constraints.may_change() ||
          std::ranges::any_of(constraints.sources(), [&one](const StateConstraints::Source& own) {
-           const Signal& input = one.parts()[at(own.part)].inputs[at(own.channel)];
+           const Signal& input = one.parts()[at(own.part)].inputs[at(own.input)];
            return input.is_settable() || input.is_callback() ||
                   input.digest() != Signal::constant(input(0.0)).digest();
          });
@@ -114,7 +114,7 @@ void refuse_other_shape(const System& one, const System& other, int replica) {
            x.wave_size() == y.wave_size() && x.input_size() == y.input_size();
   };
   const auto same_input = [](const System::SettableInput& a, const System::SettableInput& b) {
-    return a.part == b.part && a.channel == b.channel;
+    return a.part == b.part && a.input == b.input;
   };
   const bool same = std::ranges::equal(one.parts(), other.parts(), same_part) &&
                     std::ranges::equal(one.junctions(), other.junctions(), {}, &Junction::waves,

@@ -106,8 +106,8 @@ class StepEngine {
   mutable Activity activity_;
 };
 
-/// The present value of a channel.
-double read(StepEngine& engine, const ScalarChannel& channel);
+/// The present value of a term.
+double read(StepEngine& engine, const QuantityTerm& term);
 
 /// Errors: ConfigError.
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options);

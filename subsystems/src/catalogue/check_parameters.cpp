@@ -50,7 +50,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
     std::string operator()(const ShapedMatrix&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
-    std::string operator()(const std::vector<InputChannel>&) { return "a list of inputs"; }
+    std::string operator()(const std::vector<ExternalInput>&) { return "a list of inputs"; }
     std::string operator()(const std::vector<StateVariable>&) { return "a list of states"; }
   };
   return std::visit(Visitor{}, value);
@@ -87,8 +87,8 @@ class ValueCheck {
           check_dimensions(ports);
         });
       case ParameterKind::inputs:
-        return with<std::vector<InputChannel>>(value,
-                                               [this](const auto& inputs) { check_names(inputs); });
+        return with<std::vector<ExternalInput>>(
+            value, [this](const auto& inputs) { check_names(inputs); });
       case ParameterKind::states:
         return with<std::vector<StateVariable>>(
             value, [this](const auto& states) { check_names(states); });

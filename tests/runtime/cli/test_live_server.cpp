@@ -43,7 +43,7 @@ struct Shown {
   explicit Shown(LiveServer::Patience patience = {})
       : scenario(testing::pair_scenario()),
         stepper(scenario.system, scenario.options),
-        report(stepper, "pair", 10.0, scenario.recording.observables),
+        report(stepper, "pair", 10.0, scenario.recording.quantities),
         server(std::make_unique<LiveServer>(0, report, patience)),
         port(port_in(server->address())) {}
 

@@ -238,9 +238,9 @@ TEST(OpaquePart, IsAccountedForByWhatWentThroughItsPorts) {
   EXPECT_GT(stepper.waves()->guard()->steps, 0);
   // One is summed over the steps, the other is the difference of two sums.
   EXPECT_NEAR(stepper.energy().metered_J, stepper.storage(1), 1e-14 * static_cast<double>(moved));
-  Observable stored;
+  Quantity stored;
   Issues issues;
-  ASSERT_TRUE(resolve_observable(system, "B.storage", "", stored, issues));
+  ASSERT_TRUE(resolve_quantity(system, "B.storage", "", stored, issues));
   EXPECT_EQ(observe(stepper, stored), stepper.storage(1));
 }
 

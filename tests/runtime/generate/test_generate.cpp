@@ -56,8 +56,8 @@ TEST_P(GeneratedNetwork, IsAScenarioOfItsSize) {
   EXPECT_EQ(scenario.system.parts().size(), GetParam().parts);
   EXPECT_EQ(scenario.system.junctions().size(), GetParam().junctions);
   EXPECT_EQ(scenario.system.island_count(), 1);
-  EXPECT_LE(scenario.recording.observables.size(), 3U);
-  EXPECT_GE(scenario.recording.observables.size(), 1U);
+  EXPECT_LE(scenario.recording.quantities.size(), 3U);
+  EXPECT_GE(scenario.recording.quantities.size(), 1U);
   EXPECT_EQ(scenario.options.method.waves().iterations, 20);
 }
 

@@ -288,8 +288,8 @@ TEST_P(NetworkMethods, HaveNoWavesImpedancesTanksOrGuard) {
   stepper.step(3);
   EXPECT_EQ(stepper.waves(), nullptr);
   EXPECT_NE(Stepper(system, {}).waves(), nullptr);
-  Observable incident;
-  incident.kind = Observable::Kind::incident;
+  Quantity incident;
+  incident.kind = Quantity::Kind::incident;
   incident.label = "A.port.incident";
   EXPECT_THROW(observe(stepper, incident), std::invalid_argument) << "it is no number";
   EXPECT_FALSE(stepper.deadline()) << "there is no time budget";
@@ -573,15 +573,15 @@ TEST_P(NetworkMethods, HaveNoOptionsOfWaveCoupling) {
   EXPECT_TRUE(same_bits(expected, trace(system, options, 5)));
 }
 
-TEST(NetworkObservables, AreNoWaves) {
+TEST(NetworkQuantities, AreNoWaves) {
   const System system = testing::two_masses();
   for (const MethodKind kind :
        {MethodKind(SplittingKind::strang), MethodKind(WaveUpdate::douglas_rachford)}) {
     for (const char* name : {"first.end.incident", "second.end.outgoing", "first.end.effort"}) {
-      Observable observable;
+      Quantity quantity;
       Issues issues;
       const bool found =
-          resolve_observable(system, name, "/outputs/observe/0", observable, issues, kind);
+          resolve_quantity(system, name, "/outputs/observe/0", quantity, issues, kind);
       const bool is_wave = std::string(name).find("effort") == std::string::npos;
       EXPECT_EQ(found, !is_wave || kind.couples_by_waves()) << name;
       ASSERT_EQ(issues.size(), found ? 0U : 1U);

@@ -42,7 +42,7 @@ SystemBuilder::PartOptions driven(const Component& part, std::vector<double> x) 
   SystemBuilder::PartOptions options;
   options.initial_state = std::move(x);
   double frequency_Hz = 1.0;
-  for (const InputChannel& input : part.signature().inputs) {
+  for (const ExternalInput& input : part.signature().inputs) {
     options.inputs.emplace(input.name, Signal::sine_product(2.0, {{frequency_Hz, 0.3}}));
     frequency_Hz += 0.7;
   }
@@ -238,7 +238,7 @@ TEST(CutSecondOrder, TrussWithRankOneDampers) {
 // --- port-Hamiltonian ------------------------------------------------------------------------
 
 PartPointer network_part(const Network& network, std::vector<Port> ports,
-                         std::vector<InputChannel> inputs) {
+                         std::vector<ExternalInput> inputs) {
   Signature signature{"linear_port_hamiltonian", numbered("x", static_cast<int>(network.Q.rows())),
                       std::move(ports), std::move(inputs)};
   return std::make_shared<LinearPortHamiltonian>(std::move(signature), network.structure,

@@ -95,7 +95,7 @@ StepperOptions options_with(const System& system, const Hooks& hooks) {
     hook();
     y[0] = 0.0;
   };
-  graph.block("law", block::callback(0, 1, law), {}).actuate("law", /*part=*/2, /*channel=*/0);
+  graph.block("law", block::callback(0, 1, law), {}).actuate("law", /*part=*/2, /*input=*/0);
   options.signals = std::make_shared<const SignalGraph>(graph.build());
   return options;
 }
@@ -313,14 +313,14 @@ TEST(Reentrance, NumbersOfWhatThereIsNotAreRefused) {
     EXPECT_THROW((void)stepper.waves()->waves_at(bad, 0), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->impedance(bad), std::out_of_range) << bad;
   }
-  const ScalarChannel one = {ScalarChannel::Kind::state, 0, 0};
-  const std::vector<ScalarChannel> both{one, one};
+  const QuantityTerm one = {QuantityTerm::Kind::state, 0, 0};
+  const std::vector<QuantityTerm> both{one, one};
   const RankedStepper alone(stepper);
   std::vector<double> room(1);
-  EXPECT_THROW((void)alone.prepare_channels(both), std::logic_error);
-  EXPECT_THROW(alone.read_channels(0, room), std::logic_error);
+  EXPECT_THROW((void)alone.prepare_terms(both), std::logic_error);
+  EXPECT_THROW(alone.read_terms(0, room), std::logic_error);
   EXPECT_THROW(alone.read_own(both, room), std::invalid_argument);
-  EXPECT_THROW(alone.read_own(std::vector<ScalarChannel>{one}, room), std::logic_error);
+  EXPECT_THROW(alone.read_own(std::vector<QuantityTerm>{one}, room), std::logic_error);
   EXPECT_THROW(stepper.waves()->set_impedance({}), ConfigError);
   EXPECT_THROW(stepper.waves()->set_iterations(-1), ConfigError);
 }

@@ -26,7 +26,7 @@ Scenario scenario_of(const std::string& parts, const std::string& couplings,
 }
 
 double at_start(const Stepper& stepper, const std::string& label) {
-  return observe(stepper, find_observable(stepper, label));
+  return observe(stepper, find_quantity(stepper, label));
 }
 
 constexpr const char* kMassOnSpring = R"(

@@ -48,8 +48,8 @@ RecordingOptions checked(RecordingOptions options) {
   };
   constexpr const char* kNone = "is none of the enumerators";
   expect(is_up_to(options.format, ResultFormat::none), "/outputs/format", kNone);
-  for (std::size_t i = 0; i < options.observables.size(); ++i) {
-    expect(is_up_to(options.observables[i].kind, Observable::Kind::signal),
+  for (std::size_t i = 0; i < options.quantities.size(); ++i) {
+    expect(is_up_to(options.quantities[i].kind, Quantity::Kind::signal),
            fmt::format("/outputs/observe/{}", i), kNone);
   }
   expect(options.every_s >= 0.0 && std::isfinite(options.every_s), "/outputs/every_s",
@@ -71,7 +71,7 @@ std::filesystem::path spared(std::filesystem::path folder, const RecordingOption
 
 /// What is left of the trajectory where ranks record the quantities.
 RecordingOptions without_quantities(RecordingOptions options) {
-  if (options.per_rank) options.observables.clear();
+  if (options.per_rank) options.quantities.clear();
   return options;
 }
 
@@ -86,7 +86,7 @@ struct FileRecorder::Impl {
         unfinished(unfinished_files),
         format(given.format),
         last_s(given.last_s),
-        quantities(given.observables),
+        quantities(given.quantities),
         by_ranks(given.per_rank ? std::make_unique<RankRecording>(given) : nullptr),
         rows(without_quantities(std::move(given))) {
     if (format == ResultFormat::hdf5 && !has_hdf5()) {
@@ -264,7 +264,7 @@ struct FileRecorder::Impl {
   CheckpointFolder* unfinished;  // null: nobody will go on with the run
   ResultFormat format;
   double last_s;
-  std::vector<Observable> quantities;
+  std::vector<Quantity> quantities;
   std::string network;                      // what is known of it only when there is a stepper
   std::unique_ptr<RankRecording> by_ranks;  // null: no trajectory of ranks
   const Stepper* whose = nullptr;           // the one that is recorded

@@ -44,7 +44,7 @@ class QuantityRows {
   void put(double time_s, RowWriter& writer, Value value);
   void take_within(const Stepper& stepper, double step_s, RowWriter& writer);
 
-  std::vector<Observable> observables_;
+  std::vector<Quantity> quantities_;
   int every_;
   double start_s_ = 0.0;  // of the run
   double every_s_;

@@ -161,7 +161,7 @@ std::optional<std::vector<Port>> read_ports(const Node& node) {
   return std::nullopt;
 }
 
-// Of StateVariable and InputChannel.
+// Of StateVariable and ExternalInput.
 template <class Named>
 const KeyTable<Named>& named_keys() {
   static const KeyTable<Named> keys({required_key("name", "", to(&Named::name, form::text())),
@@ -326,7 +326,7 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
       return as_parameter(read_ports(node));
     case ParameterKind::inputs:
       return as_parameter(
-          read_list<InputChannel>(node, "an array of inputs", read_named<InputChannel>));
+          read_list<ExternalInput>(node, "an array of inputs", read_named<ExternalInput>));
     case ParameterKind::states:
       return as_parameter(read_states(node));
   }

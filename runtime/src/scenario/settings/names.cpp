@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -56,10 +56,10 @@ NameSearch& Names::ports() {
   return *ports_;
 }
 
-std::optional<Observable> Names::find_quantity(const std::string& label, MethodKind method,
-                                               std::string& defect) {
+std::optional<Quantity> Names::find_quantity(const std::string& label, MethodKind method,
+                                             std::string& defect) {
   const auto part_names = [this]() -> NameSearch& { return parts(); };
-  return find_observable(system_, label, method, part_names, defect);
+  return find_quantity(system_, label, method, part_names, defect);
 }
 
 std::pair<int, int> Names::find_port(const std::string& path) const {
@@ -76,13 +76,13 @@ std::vector<int> Names::parts_of(const std::string& name) const {
   return part < 0 ? std::vector<int>{} : std::vector<int>{part};
 }
 
-std::vector<Observable> Names::all_states() const {
-  std::vector<Observable> observables;
+std::vector<Quantity> Names::all_states() const {
+  std::vector<Quantity> quantities;
   for (NamedState& state : state_names(system_).named) {
-    observables.push_back({std::move(state.name), Observable::Kind::state, state.part, state.index,
-                           std::move(state.unit)});
+    quantities.push_back({std::move(state.name), Quantity::Kind::state, state.part, state.index,
+                          std::move(state.unit)});
   }
-  return observables;
+  return quantities;
 }
 
 std::vector<std::string> Names::labels_of_cut(const CutName& cut) {

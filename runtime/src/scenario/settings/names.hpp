@@ -36,8 +36,8 @@ class Names {
 
   /// What "part.state" and the like stand for, parts that were cut included; nothing, and `defect`,
   /// when they stand for nothing.
-  std::optional<Observable> find_quantity(const std::string& label, MethodKind method,
-                                          std::string& defect);
+  std::optional<Quantity> find_quantity(const std::string& label, MethodKind method,
+                                        std::string& defect);
   /// {part, port} of "part.port", likewise; {-1, -1} when there is none.
   std::pair<int, int> find_port(const std::string& path) const;
   /// Labels of everything that can be asked for; a part that was cut by its own name, with its states
@@ -48,7 +48,7 @@ class Names {
   /// The parts of this name: one, none, or all pieces.
   std::vector<int> parts_of(const std::string& name) const;
   /// All states, those of a part that was cut once and under its own name.
-  std::vector<Observable> all_states() const;
+  std::vector<Quantity> all_states() const;
 
  private:
   static std::vector<std::string> labels_of_cut(const CutName& cut);

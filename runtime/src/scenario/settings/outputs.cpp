@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 #include "output/recording/rank_recording.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -146,8 +146,8 @@ void refuse_wave(const Node& element, const WaveCoupling& waves, const std::stri
       waves.stages == 0 ? std::string("several") : std::to_string(waves.stages), in_quotes(label)));
 }
 
-bool is_refused_wave(const Observable& observable, const CouplingMethod& method) {
-  return is_wave(observable.kind) && method.waves().stages != 1;
+bool is_refused_wave(const Quantity& quantity, const CouplingMethod& method) {
+  return is_wave(quantity.kind) && method.waves().stages != 1;
 }
 
 /// Takes what a pattern or the name of a part stands for, but what is `present` already; false where
@@ -158,28 +158,28 @@ bool read_many(const Node& element, const std::string& label, Names& names,
   const CouplingMethod& method = settings.options.method;
   if (signals != nullptr && signals->find_signal(label) >= 0) return false;
   const bool is_like = is_pattern(label);
-  std::vector<Observable> found = is_like ? quantities_like(label, names, signals, method.kind())
-                                          : quantities_of_part(label, names, method.kind());
+  std::vector<Quantity> found = is_like ? quantities_like(label, names, signals, method.kind())
+                                        : quantities_of_part(label, names, method.kind());
   if (found.empty()) {
     if (is_like && names.is_complete()) {
       element.fail(fmt::format("nothing is called like {}", in_quotes(label)));
     }
     return is_like;
   }
-  for (Observable& one : found) {
+  for (Quantity& one : found) {
     if (is_refused_wave(one, method)) return refuse_wave(element, method.waves(), one.label), true;
-    if (present.insert(one.label).second) settings.recording.observables.push_back(std::move(one));
+    if (present.insert(one.label).second) settings.recording.quantities.push_back(std::move(one));
   }
   return true;
 }
 
 }  // namespace
 
-void read_observables(const Node& node, Names& names, RunSettings& settings) {
+void read_quantities(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
   if (!observe) {
-    settings.recording.observables = names.all_states();
+    settings.recording.quantities = names.all_states();
     return;
   }
   if (!observe->json().is_array()) return;
@@ -193,7 +193,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     if (read_many(element, label, names, present, settings)) continue;
     if (const SignalGraph* const graph = settings.options.signals.get()) {
       if (const int signal = graph->find_signal(label); signal >= 0) {
-        settings.recording.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
+        settings.recording.quantities.push_back({label, Quantity::Kind::signal, 0, signal, ""});
         present.insert(label);
         continue;
       }
@@ -207,15 +207,15 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       continue;
     }
     std::string defect;
-    auto observable = names.find_quantity(label, settings.options.method.kind(), defect);
+    auto quantity = names.find_quantity(label, settings.options.method.kind(), defect);
     const CouplingMethod& method = settings.options.method;
-    if (observable && is_refused_wave(*observable, method)) {
+    if (quantity && is_refused_wave(*quantity, method)) {
       refuse_wave(element, method.waves(), label);
       continue;
     }
-    if (observable && !present.insert(observable->label).second) continue;  // by a name before
-    if (observable) {
-      settings.recording.observables.push_back(*std::move(observable));
+    if (quantity && !present.insert(quantity->label).second) continue;  // by a name before
+    if (quantity) {
+      settings.recording.quantities.push_back(*std::move(quantity));
     } else {
       element.fail(std::move(defect));
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -44,10 +44,10 @@ bool matches(std::string_view text, std::string_view pattern) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-std::vector<Observable> quantities_like(const std::string& pattern, Names& names,
-                                        const SignalGraph* signals, MethodKind method) {
+std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
+                                      const SignalGraph* signals, MethodKind method) {
   const bool waves = asks_for_waves(pattern);
-  std::vector<Observable> found;
+  std::vector<Quantity> found;
   for (const std::string& label : names.labels(method)) {
     if (!matches(label, pattern) || (!waves && is_wave_label(label))) continue;
     std::string defect;
@@ -56,15 +56,14 @@ std::vector<Observable> quantities_like(const std::string& pattern, Names& names
   for (int signal = 0; signals != nullptr && signal < signals->signals(); ++signal) {
     const std::string label = signals->label(signal);
     if (matches(label, pattern)) {
-      found.push_back({label, Observable::Kind::signal, 0, signal, ""});
+      found.push_back({label, Quantity::Kind::signal, 0, signal, ""});
     }
   }
   return found;
 }
 
-std::vector<Observable> quantities_of_part(const std::string& name, Names& names,
-                                           MethodKind method) {
-  std::vector<Observable> found;
+std::vector<Quantity> quantities_of_part(const std::string& name, Names& names, MethodKind method) {
+  std::vector<Quantity> found;
   for (const std::string& label : names.labels_of(name, method)) {
     if (is_wave_label(label)) continue;
     std::string defect;

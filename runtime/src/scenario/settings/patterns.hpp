@@ -19,9 +19,8 @@ bool matches(std::string_view text, std::string_view pattern);
 /// The quantities of a pattern, or of a whole part: states, efforts, flows and storages, and signals;
 /// waves only where the pattern ends with their name. In the order of the parts; none: nothing is
 /// called so.
-std::vector<Observable> quantities_like(const std::string& pattern, Names& names,
-                                        const SignalGraph* signals, MethodKind method);
-std::vector<Observable> quantities_of_part(const std::string& name, Names& names,
-                                           MethodKind method);
+std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
+                                      const SignalGraph* signals, MethodKind method);
+std::vector<Quantity> quantities_of_part(const std::string& name, Names& names, MethodKind method);
 
 }  // namespace portwave::scenario_file

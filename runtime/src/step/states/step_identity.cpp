@@ -394,7 +394,7 @@ std::string StepIdentity::difference(const StepIdentity& other, const System& sy
     }
   }
   for (std::size_t i = 0, k = 0; shapes_ == other.shapes_ && i < parts.size(); ++i) {
-    for (const InputChannel& input : parts[i].component->signature().inputs) {
+    for (const ExternalInput& input : parts[i].component->signature().inputs) {
       const bool differs = k >= other.inputs_.size() || inputs_[k] != other.inputs_[k];
       ++k;
       if (!differs) continue;

@@ -87,9 +87,9 @@ Observed observed_after_run(const Json& scenario, int threads = 1) {
   Stepper stepper(loaded.system, options);
   stepper.step(loaded.steps);
   Observed out;
-  for (const Observable& observable : loaded.recording.observables) {
-    out.labels.push_back(observable.label);
-    out.values.push_back(observe(stepper, observable));
+  for (const Quantity& quantity : loaded.recording.quantities) {
+    out.labels.push_back(quantity.label);
+    out.values.push_back(observe(stepper, quantity));
   }
   return out;
 }
@@ -248,7 +248,7 @@ TEST(ScenarioCutNames, AProgramReadsAndSetsThePartByItsOwnName) {
   expect_near(whole.state("beam"), state, 1e-10);
   for (const char* const label :
        {"beam.q1", "beam.q29_rate", "beam.tip.effort", "beam.tip.flow", "beam.storage"}) {
-    const Observable a = find_observable(whole, label), b = find_observable(cut, label);
+    const Quantity a = find_quantity(whole, label), b = find_quantity(cut, label);
     EXPECT_EQ(b.label, label);
     EXPECT_EQ(a.unit, b.unit) << label;
     const double value = observe(whole, a);
@@ -300,9 +300,9 @@ TEST(ScenarioCutNames, WhatAProgramMisspellsIsToldInTheNamesOfThePart) {
     }
     return "";
   };
-  const std::string quantity = said([&] { (void)find_observable(cut, "beam.q31"); });
+  const std::string quantity = said([&] { (void)find_quantity(cut, "beam.q31"); });
   EXPECT_NE(quantity.find("subsystem \"beam\" has nothing named \"q31\""), std::string::npos);
-  EXPECT_NE(said([&] { (void)find_observable(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
+  EXPECT_NE(said([&] { (void)find_quantity(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
             std::string::npos);
   EXPECT_NE(said([&] { (void)cut.state("beem"); }).find("Did you mean \"beam\"?"),
             std::string::npos);

@@ -119,9 +119,9 @@ TEST(Extremes, SmallSystemsAreCutIntoAsManyPiecesAsTheyHaveCoordinates) {
       const Scenario cut = parse_scenario(chain(size, pieces).dump(), "chain.json", ".");
       Stepper stepper(cut.system, cut.options);
       stepper.step(100);
-      for (std::size_t i = 0; i < whole.recording.observables.size(); ++i) {
-        EXPECT_NEAR(observe(stepper, cut.recording.observables[i]),
-                    observe(expected, whole.recording.observables[i]), 1e-9)
+      for (std::size_t i = 0; i < whole.recording.quantities.size(); ++i) {
+        EXPECT_NEAR(observe(stepper, cut.recording.quantities[i]),
+                    observe(expected, whole.recording.quantities[i]), 1e-9)
             << size << " coordinates in " << pieces << " pieces";
       }
     }

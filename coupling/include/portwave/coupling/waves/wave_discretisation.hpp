@@ -168,9 +168,9 @@ class WaveDiscretisation {
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
-  /// ū of the step that starts at `time_s`: every driven channel at its sample point
+  /// ū of the step that starts at `time_s`: every driven input at its sample point
   /// (InputNode), settable ones being `set_values` by slot; none: their initial values.
-  /// A callback's exception becomes StepFault::threw, naming the part and the channel. Inputs of
+  /// A callback's exception becomes StepFault::threw, naming the part and the input. Inputs of
   /// ignored parts are not sampled.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
                      std::span<const double> set_values = {}) const;
@@ -184,7 +184,7 @@ class WaveDiscretisation {
     const Part* in;
     std::size_t slot;
     int part;
-    int channel;
+    int input;
   };
 
   void gather_island_groups(std::span<const int> order, bool together);

@@ -156,11 +156,11 @@ class Stepper {
   double storage(int part) const;
 
   /// Sets an input that is Signal::settable, for the steps to come. A signal graph that drives it overwrites
-  /// it before the next step. Errors: std::out_of_range unless the part and channel exist and the channel is
+  /// it before the next step. Errors: std::out_of_range unless the part and the input exist and the input is
   /// settable; std::invalid_argument for a value that is not finite; std::logic_error without waves.
-  void set_input(int part, int channel, double value);
+  void set_input(int part, int input, double value);
   /// The present value of a settable input.
-  double input(int part, int channel) const;
+  double input(int part, int input) const;
   /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
   /// As above, without a search. Does nothing for the value that is held already. Errors:
@@ -251,7 +251,7 @@ class Stepper {
   /// The same, but the next step reports the error.
   void sample_if_possible();
   double next_sample_s() const;
-  double& setting(int part, int channel) const;
+  double& setting(int part, int input) const;
   /// Errors: std::logic_error without waves.
   std::span<double> settings() const;
 

@@ -42,11 +42,11 @@ struct BudgetRow {
   std::string failure = {};
 };
 
-/// Samples of the observables at t = 0, h, …: row-major, one row per sample.
+/// Samples of the quantities at t = 0, h, …: row-major, one row per sample.
 using Samples = std::vector<double>;
 
-/// Steps the monolithic reference and samples the scenario's observables (states only).
-/// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit
+/// Steps the monolithic reference and samples the scenario's quantities (states only).
+/// Errors: ConfigError for other quantities; std::runtime_error when the samples do not fit
 /// memory.
 Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener = {});
 

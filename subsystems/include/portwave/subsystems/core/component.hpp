@@ -23,7 +23,7 @@ struct Signature {
   std::string type;                   ///< catalogue name, e.g. "duffing_oscillator"
   std::vector<StateVariable> states;  ///< n entries
   std::vector<Port> ports;
-  std::vector<InputChannel> inputs;  ///< external input channels
+  std::vector<ExternalInput> inputs;  ///< external inputs
 
   int state_size() const { return static_cast<int>(states.size()); }
   /// Scalar ports: the sum of the ports' dimensions.

@@ -37,9 +37,9 @@ struct Port {
   int dimension = 1;
 };
 
-/// A channel for an external input u(t). Its conjugate output y is such that u·y is the power [W]
+/// An external input u(t). Its conjugate output y is such that u·y is the power [W]
 /// supplied through it.
-struct InputChannel {
+struct ExternalInput {
   std::string name;
   std::string unit;
 };

@@ -57,7 +57,7 @@ struct StepEnergy {
   /// as the difference of two energies, whose rounding may exceed it (a stiff spring far from the
   /// origin).
   double change_J = 0.0;
-  double external_supply_J = 0.0;  ///< h Σ u·y over the external input channels
+  double external_supply_J = 0.0;  ///< h Σ u·y over the external inputs
   double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
 };
 
@@ -170,7 +170,7 @@ class StepBatch {
   int lanes() const { return lanes_; }
   int state_size() const { return state_size_; }  ///< doubles per part in x
   int wave_size() const { return wave_size_; }    ///< scalar ports per part
-  int input_size() const { return input_size_; }  ///< external input channels per part
+  int input_size() const { return input_size_; }  ///< external inputs per part
 
   /// Distance between the waves of one port and the next.
   int stride() const {
