@@ -61,10 +61,10 @@ PhaseStatus RankTogether::merged(PhaseStatus own) {
 PhaseStatus RankTogether::freeze(const WaveDiscretisation& waves, double* record,
                                  const double* driven, bool driven_only) {
   PhaseStatus failure;
-  for (const TaskSlice& slice : shares_->own_slices()) {
-    if (driven_only && !waves.batch(slice.batch).driven) continue;
+  for (const BatchRange& range : shares_->own_ranges()) {
+    if (driven_only && !waves.batch(range.batch).driven) continue;
     PhaseStatus own;
-    if (!waves.freeze(slice.batch, slice.lanes, record, driven, own)) {
+    if (!waves.freeze(range.batch, range.lanes, record, driven, own)) {
       failure.merge(std::move(own));
     }
   }

@@ -11,9 +11,9 @@ std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition
   std::vector<int> out(waves.slots().size(), 0);
   for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
     if (ranks_of_tasks[t] < 0) continue;  // every rank's
-    for (const TaskSlice& slice : partition.tasks[t].slices) {
-      const std::vector<int>& parts = waves.batch(slice.batch).parts;
-      for (int lane = slice.lanes.first; lane < slice.lanes.last; ++lane) {
+    for (const BatchRange& range : partition.tasks[t].ranges) {
+      const std::vector<int>& parts = waves.batch(range.batch).parts;
+      for (int lane = range.lanes.first; lane < range.lanes.last; ++lane) {
         out[at(parts[at(lane)])] = ranks_of_tasks[t];
       }
     }

@@ -5,7 +5,7 @@
 
 #include "kernels/linear_kernels.hpp"
 #include "linear/dense_step_maps.hpp"
-#include "linear/followers.hpp"
+#include "linear/integral_states.hpp"
 #include "linear/row_blocks.hpp"
 
 namespace portwave {
@@ -23,20 +23,20 @@ class Offsets {
   std::vector<LinearOffsets> offsets_;
 };
 
-/// Where in the coefficients of a dense linear batch its step maps lie: which states have rows of the
-/// map, which follow others, and in which order all of it is swept (LinearGroup::step and input).
+/// Layout of the step maps in the coefficients of a dense linear batch: which states have rows of the
+/// map, which are integrals of others, and the order of the sweep (LinearGroup::step and input).
 class StepRows {
  public:
-  /// What is in the batch: each part's followers, and whether they follow (and are not stiff, say).
+  /// The part in a lane: its integrals, and whether they are advanced as such (they are not stiff, say).
   struct Lane {
-    const Followers& followers;
-    bool follow;
+    const IntegralStates& integrals;
+    bool are_used;
   };
-  /// `shape` has n, p and q, and gets what is said of rows and followers; it refers to this. Where the same
-  /// states follow the same others in all lanes, followers have no rows; else all states have.
+  /// `shape` has n, p and q, and receives the rows and integrals, to which it refers. Integrals have no rows
+  /// where all lanes have the same ones; else all states have rows.
   void arrange(std::span<const Lane> lanes, int width, LinearShape& shape);
 
-  /// The coefficients of one lane, behind what is there. What followers make superfluous is cleared.
+  /// Appends the coefficients of one lane. Rows that integrals make superfluous are cleared.
   void append(const Lane& lane, double step_s, StepMaps& maps, std::vector<double>& step,
               std::vector<double>& input) const;
 
@@ -63,8 +63,8 @@ class StepRows {
     return {group.input, count() * q_ + first, each};
   }
 
-  /// Entries of followers, and where their coefficients are in LinearGroup::step.
-  std::span<const LinearEntry> followers() const { return followers_; }
+  /// Entries of integrals, and where their coefficients are in LinearGroup::step.
+  std::span<const LinearEntry> integrals() const { return integrals_; }
   int place(std::size_t entry) const { return places_[entry]; }
 
  private:
@@ -77,7 +77,7 @@ class StepRows {
 
   int n_ = 0, p_ = 0, q_ = 0;
   std::vector<int> states_;
-  std::vector<LinearEntry> followers_;
+  std::vector<LinearEntry> integrals_;
   std::vector<int> places_;
   int others_ = 0;  ///< entries that go with no row
   RowBlocks rows_, ports_;

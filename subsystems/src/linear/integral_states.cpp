@@ -1,4 +1,4 @@
-#include "linear/followers.hpp"
+#include "linear/integral_states.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,8 @@ bool depends_on_itself_only(const SparseMatrix& Q, int j) {
 
 }  // namespace
 
-Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structure().states())) {
+IntegralStates::IntegralStates(const LinearPortHamiltonian& part)
+    : role_(at(part.structure().states())) {
   const Structure& s = part.structure();
   const int n = s.states();
   std::vector<char> has_more(at(n), 0);
@@ -44,30 +45,30 @@ Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structur
   for (int i = 0; i < n; ++i) {
     if (has_more[at(i)] != 0 || role_[at(i)] != Role::none) continue;
     std::vector<Entry> row;
-    bool follows = true;
-    for (SparseMatrix::InnerIterator it(s.J, i); it && follows; ++it) {
+    bool is_integral = true;
+    for (SparseMatrix::InnerIterator it(s.J, i); it && is_integral; ++it) {
       if (it.value() == 0.0) continue;
       const int j = static_cast<int>(it.row());
-      follows = j != i && role_[at(j)] != Role::follows && depends_on_itself_only(part.Q(), j);
+      is_integral = j != i && role_[at(j)] != Role::integral && depends_on_itself_only(part.Q(), j);
       row.push_back({i, j, coefficient(part, i, j)});
     }
-    if (!follows || row.empty()) continue;
-    role_[at(i)] = Role::follows;
-    for (const Entry& entry : row) role_[at(entry.column)] = Role::is_followed;
+    if (!is_integral || row.empty()) continue;
+    role_[at(i)] = Role::integral;
+    for (const Entry& entry : row) role_[at(entry.column)] = Role::integrand;
     entries_.insert(entries_.end(), row.begin(), row.end());
   }
 }
 
-void Followers::take_values_of(const LinearPortHamiltonian& part) {
+void IntegralStates::take_values_of(const LinearPortHamiltonian& part) {
   for (Entry& entry : entries_) entry.k = coefficient(part, entry.row, entry.column);
 }
 
-bool Followers::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
+bool IntegralStates::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
   // √Q_ii xᵢ is the root of an energy: what xⱼ brings to it there, for each unit of its own.
   return std::ranges::any_of(entries_, [&](const Entry& e) {
-    const double of_follower = diagonal_of(part.Q(), e.row);
-    const double of_followed = diagonal_of(part.Q(), e.column);
-    return !(0.25 * step_s * step_s * e.k * e.k * of_follower <= of_followed);
+    const double of_integral = diagonal_of(part.Q(), e.row);
+    const double of_integrand = diagonal_of(part.Q(), e.column);
+    return !(0.25 * step_s * step_s * e.k * e.k * of_integral <= of_integrand);
   });
 }
 
