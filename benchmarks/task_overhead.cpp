@@ -80,7 +80,7 @@ class Steps {
   }
 
   void step() {
-    if (executor_->run(arrays(), plan_, outcomes_).failed_at >= 0) {
+    if (executor_->execute(arrays(), plan_, outcomes_).failed_at >= 0) {
       throw std::runtime_error("a step failed");
     }
     turn();

@@ -25,7 +25,7 @@ System gathered_system(std::span<const System* const> systems, const double* sta
       }
     }
     for (const ScalarPort& port : own->scalar_ports_) {
-      out.scalar_ports_.push_back({first_part + port.part, port.port, port.component});
+      out.scalar_ports_.push_back({first_part + port.part, port.port, port.entry});
     }
     for (const int port : own->first_scalar_port_) {
       out.first_scalar_port_.push_back(first_port + port);

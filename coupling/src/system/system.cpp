@@ -161,7 +161,7 @@ std::string System::port_label(int scalar_port) const {
   const Part& part = parts_[scalar.part];
   const Port& port = part.component->signature().ports[scalar.port];
   const std::string label = part.name + "." + port.name;
-  return port.dimension == 1 ? label : label + "[" + std::to_string(scalar.component) + "]";
+  return port.dimension == 1 ? label : label + "[" + std::to_string(scalar.entry) + "]";
 }
 
 std::string opaque_defect(const Part& part) {
@@ -334,8 +334,8 @@ void SystemBuilder::Draft::insert(System& system, Part part) {
   system.first_scalar_port_.push_back(static_cast<int>(system.scalar_ports_.size()));
   const std::vector<Port>& ports = part.component->signature().ports;
   for (int port = 0; port < static_cast<int>(ports.size()); ++port) {
-    for (int component = 0; component < ports[port].dimension; ++component) {
-      system.scalar_ports_.push_back({number, port, component});
+    for (int entry = 0; entry < ports[port].dimension; ++entry) {
+      system.scalar_ports_.push_back({number, port, entry});
     }
   }
   system.parts_.push_back(std::move(part));
@@ -370,8 +370,8 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     const Port& port = system.parts_[reference.part].component->signature().ports[reference.port];
     const int first = system.first_scalar_port(reference.part, reference.port);
     dimension = port.dimension;
-    for (int component = 0; component < dimension; ++component) {
-      scalar_ports.push_back(first + component);
+    for (int entry = 0; entry < dimension; ++entry) {
+      scalar_ports.push_back(first + entry);
       causalities.push_back(port.causality);
     }
   }
@@ -380,10 +380,10 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     system.junctions_.emplace_back(dirac, std::move(scalar_ports));
     return;
   }
-  for (int component = 0; component < dimension; ++component) {
+  for (int entry = 0; entry < dimension; ++entry) {
     std::vector<int> places;
     for (std::size_t i = 0; i < joined.size(); ++i) {
-      places.push_back(scalar_ports[i * dimension + component]);
+      places.push_back(scalar_ports[i * dimension + entry]);
     }
     system.junctions_.emplace_back(dirac, std::move(places));
   }

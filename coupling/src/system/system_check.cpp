@@ -24,7 +24,7 @@ struct JointRules {
   std::string_view name;
   int fewest_ports;
   int most_ports;
-  bool component_by_component;  ///< all ports have one dimension
+  bool entry_by_entry;  ///< all ports have one dimension
   bool same_domain;
 };
 
@@ -399,7 +399,7 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (with_dimension == none) with_dimension = i;
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
-    if (rules.component_by_component && port.dimension != first.dimension) {
+    if (rules.entry_by_entry && port.dimension != first.dimension) {
       add(path_of(joint, i),
           fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
                       "component by component",

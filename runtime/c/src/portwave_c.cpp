@@ -506,7 +506,7 @@ portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {
 
 void portwave_snapshot_free(portwave_snapshot* snapshot) { delete snapshot; }
 
-portwave_status portwave_snapshot_take(const portwave_simulation* simulation,
+portwave_status portwave_snapshot_save(const portwave_simulation* simulation,
                                        portwave_snapshot* snapshot) {
   if (simulation == nullptr || snapshot == nullptr) return null_pointer();
   return guarded([&] {

@@ -100,7 +100,7 @@ std::vector<LaneGroupCost> lane_groups(const WaveDiscretisation& waves, const La
       const double count = last - first;
       items.push_back({slot.island_group,
                        0,
-                       waves.rank_of_part(part),
+                       waves.position_of_part(part),
                        {b, {first, last}},
                        last - first,
                        count * costs.scatter_ns[static_cast<std::size_t>(b)],

@@ -62,7 +62,7 @@ class ValueCheck {
   ValueCheck(Issues& issues, const ParameterInfo& info, bool allow_active)
       : issues_(issues), info_(info), allow_active_(allow_active), where_("/" + info.name) {}
 
-  void run(ParameterValue& value) {
+  void check_value(ParameterValue& value) {
     convert_number(value);
     switch (info_.kind) {
       case ParameterKind::number:
@@ -259,7 +259,7 @@ Issues check_parameters(const PartType& type, Parameters& parameters, bool allow
     if (given != parameters.end() && info.default_value && is_empty_matrix(info, given->second)) {
       given->second = *info.default_value;
     } else if (given != parameters.end()) {
-      ValueCheck(issues, info, allow_active).run(given->second);
+      ValueCheck(issues, info, allow_active).check_value(given->second);
     } else if (info.default_value) {
       parameters.emplace(info.name, *info.default_value);
     } else {

@@ -30,9 +30,9 @@ struct TextsOfHdf5 {
 
 std::vector<hsize_t> extents_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
-  const int rank = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(rank, 0)));
-  if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  const int dimensions = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
+  if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   return extents;
 }
 
@@ -101,8 +101,8 @@ Handle open_dataset(hid_t group, const std::string& name) {
 /// Rows from `first` on, `width` numbers each.
 void read_piece(hid_t dataset, hsize_t first, hsize_t count, hsize_t width, double* to) {
   const hsize_t from[] = {first, 0}, extents[] = {count, width};
-  const int rank = width == 0 ? 1 : 2;
-  const Handle memory(H5Screate_simple(rank, extents, nullptr), H5Sclose, "make a dataspace");
+  const int dimensions = width == 0 ? 1 : 2;
+  const Handle memory(H5Screate_simple(dimensions, extents, nullptr), H5Sclose, "make a dataspace");
   const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
   Handle::expect(H5Sselect_hyperslab(space, H5S_SELECT_SET, from, nullptr, extents, nullptr),
                  "select");

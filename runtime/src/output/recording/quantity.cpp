@@ -41,15 +41,15 @@ const std::string& name_of(const System& system, int part) {
 }
 
 /// Splits "name[3]" into "name" and 3.
-std::optional<int> take_component(std::string_view& text) {
+std::optional<int> take_entry(std::string_view& text) {
   const auto open = text.rfind('[');
   if (open == std::string_view::npos || text.back() != ']') return std::nullopt;
-  int component = 0;
+  int entry = 0;
   const char* const end = text.data() + text.size() - 1;
-  const auto parsed = std::from_chars(text.data() + open + 1, end, component);
+  const auto parsed = std::from_chars(text.data() + open + 1, end, entry);
   if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
   text = text.substr(0, open);
-  return component;
+  return entry;
 }
 
 std::string unit_of(const Port& port, Quantity::Kind kind) {
@@ -69,7 +69,7 @@ bool find_state(const Signature& signature, std::string_view name, Quantity& out
   return true;
 }
 
-enum class PortMatch { none, found, bad_component };
+enum class PortMatch { none, found, bad_entry };
 
 /// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` tells what is wrong with [1].
 PortMatch find_port_variable(const System& system, int part, std::string_view name, Quantity& out,
@@ -78,8 +78,8 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
   if (dot == std::string_view::npos) return PortMatch::none;
   std::string_view port_name = name.substr(0, dot);
   std::string_view quantity_name = name.substr(dot + 1);
-  std::optional<int> component = take_component(quantity_name);
-  if (!component) component = take_component(port_name);
+  std::optional<int> entry = take_entry(quantity_name);
+  if (!entry) entry = take_entry(port_name);
 
   const auto quantity =
       std::find_if(std::begin(kPortQuantities), std::end(kPortQuantities),
@@ -89,17 +89,17 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
       std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == port_name; });
   if (quantity == std::end(kPortQuantities) || port == ports.end()) return PortMatch::none;
 
-  if ((!component && port->dimension > 1) ||
-      (component && (*component < 0 || *component >= port->dimension))) {
+  if ((!entry && port->dimension > 1) ||
+      (entry && (*entry < 0 || *entry >= port->dimension))) {
     defect = fmt::format("port \"{0}.{1}\" has {2} component{3}: write \"{0}.{1}.{4}[0]\"",
                          printable(name_of(system, part)), printable(port->name), port->dimension,
                          port->dimension == 1 ? "" : "s", quantity->name);
     if (port->dimension > 1) defect += fmt::format(" to [{}]", port->dimension - 1);
-    return PortMatch::bad_component;
+    return PortMatch::bad_entry;
   }
   out.kind = quantity->kind;
   out.index = system.first_scalar_port(part, static_cast<int>(port - ports.begin())) +
-              component.value_or(0);
+              entry.value_or(0);
   out.unit = unit_of(*port, quantity->kind);
   return PortMatch::found;
 }

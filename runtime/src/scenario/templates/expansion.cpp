@@ -40,7 +40,7 @@ class Expander {
         assemblies_(root_),
         ports_(filler_) {}
 
-  ExpandedDocument run() && {
+  ExpandedDocument expanded() && {
     // A small file may stand for so much that writing it out takes seconds, and then is refused.
     constexpr auto kMost = static_cast<double>(TemplateFiller::kMostValues);
     if (const auto where = entry_of_too_many_values(root_.json(), assemblies_, kMost)) {
@@ -513,7 +513,7 @@ bool has_assemblies(const Json& root) {
 }
 
 ExpandedDocument expand_assemblies(const Json& root, Defects& defects) {
-  return Expander(root, defects).run();
+  return Expander(root, defects).expanded();
 }
 
 std::optional<Issue> ExpandedDocument::place(Issue issue) {

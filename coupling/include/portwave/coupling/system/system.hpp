@@ -20,7 +20,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// How ports are joined. Ports of dimension d are joined component by component, except by
+/// How ports are joined. Ports of dimension d are joined entry by entry, except by
 /// SkewGain and Kernel, whose matrices run over all scalar ports in the order given.
 namespace joint {
 struct Connection {};    ///< two ports: e₁ = e₂, f₁ + f₂ = 0
@@ -96,11 +96,11 @@ std::string opaque_defect(const Part& part);
 /// at its ports, or takes substeps. Empty if there is none.
 std::optional<Issue> wave_only_defect(const Part& part, std::size_t index);
 
-/// One scalar port of the system: component `component` of port `port` of part `part`.
+/// One scalar port of the system: entry `entry` of port `port` of part `part`.
 struct ScalarPort {
   int part;
   int port;
-  int component;
+  int entry;
 };
 
 /// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
@@ -153,7 +153,7 @@ class System {
   int island_count() const { return island_count_; }
   int island_of_part(int part) const { return island_of_part_[static_cast<std::size_t>(part)]; }
 
-  /// "part.port" or "part.port[component]".
+  /// "part.port" or "part.port[entry]".
   std::string port_label(int scalar_port) const;
 
   /// Null unless this is a slice of a larger system.

@@ -131,7 +131,7 @@ class WaveDiscretisation {
   /// Sums over the parts of an island or of the system.
   const PartOrderReduction& reduction() const { return reduction_; }
   /// Position of a part in the locality order.
-  int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
+  int position_of_part(int part) const { return position_of_part_[static_cast<std::size_t>(part)]; }
 
   /// Impedance by offset in the wave vector; 1 at padding.
   std::span<const double> impedance() const { return impedance_; }
@@ -210,7 +210,7 @@ class WaveDiscretisation {
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;
   std::vector<int> island_group_of_part_;
-  std::vector<int> rank_of_part_;
+  std::vector<int> position_of_part_;
   PartOrderReduction reduction_;
   AlignedVector impedance_;
   // For set_impedance: impedances by wave to be put in force, and the batches concerned.

@@ -12,22 +12,22 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A recorded quantity: a state component ("A.q1") or a port variable ("A.coupling.effort",
-/// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1), or a signal of
+/// A recorded quantity: a state ("A.q1") or a port variable ("A.coupling.effort",
+/// ".flow", ".incident", ".outgoing", with "[entry]" for ports of dimension > 1), or a signal of
 /// the signal graph ("pid"), as sampled for the step to come.
 struct Quantity {
   enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
   std::string label;
   Kind kind = Kind::state;
   int part = 0;  ///< no meaning for a signal
-  /// State component, scalar port of the system, or number of the signal; the storage of the part includes
+  /// State, scalar port of the system, or number of the signal; the storage of the part includes
   /// that of this many parts after it.
   int index = 0;
   std::string unit;
 };
 
 /// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The
-/// component of a wider port is written "part.port.effort[1]" or "part.port[1].effort". On failure
+/// entry of a wider port is written "part.port.effort[1]" or "part.port[1].effort". On failure
 /// appends an issue with the nearest name and returns false. `method`: one that couples without
 /// waves has no incident and outgoing ones.
 bool resolve_quantity(const System& system, const std::string& label, const std::string& where,

@@ -10,7 +10,7 @@ namespace PORTWAVE_EXPORT portwave {
 class Stepper;
 struct StepReport;
 
-/// A number that can be read off a system between two steps: a component of a state, effort, flow or a
+/// A number that can be read off a system between two steps: a state, the effort, flow or a
 /// wave of a scalar port, the stored energy of a part. For a port only `index` counts, its number in the
 /// system.
 struct QuantityTerm {

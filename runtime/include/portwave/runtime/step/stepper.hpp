@@ -58,7 +58,7 @@ struct InputSlot {
 ///
 /// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
 /// may call it. Callees of the stepper (parts, inputs, blocks of a signal graph, observers) may read it, but
-/// neither step nor change it, take or restore snapshots, nor clone it: std::logic_error, nothing having
+/// neither step nor change it, save or restore snapshots, nor clone it: std::logic_error, nothing having
 /// changed. If they destroy or move it the program ends with a message.
 class Stepper {
  public:
@@ -85,7 +85,7 @@ class Stepper {
   /// `steps` macro-steps; earlier ones stand where a later one fails. Returns the report of the last, or an
   /// empty one for 0 steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
   StepReport step(std::int64_t steps);
-  /// Prevents that a step size is taken for a number of steps: call step_by.
+  /// A step size is no number of steps: call step_by.
   template <std::floating_point Size>
   StepReport step(Size) = delete;
   /// One macro-step that stops at `limit_s` at the latest, and then exactly there; `limit_s` is later than
@@ -102,7 +102,7 @@ class Stepper {
   std::optional<StepReport> step_if_before(double end_s);
 
   /// Calls `observer` after every committed step, in order. Its exceptions are passed on; the step stands. An
-  /// observer may read the stepper, take snapshots, clone it and set inputs; it may not step it, change or
+  /// observer may read the stepper, save snapshots, clone it and set inputs; it may not step it, change or
   /// restore it, nor add or clear observers (std::logic_error).
   void on_step(std::function<void(const Stepper&, const StepReport&)> observer);
   void clear_observers();
@@ -244,7 +244,7 @@ class Stepper {
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
-  void take(const Snapshot& snapshot);
+  void adopt(const Snapshot& snapshot);
   std::span<const double> state_of_cut(const CutName& cut) const;
   /// Takes the samples for the step to come, unless already taken. Errors: StepError.
   void sample_signals();

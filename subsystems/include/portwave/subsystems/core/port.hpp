@@ -44,7 +44,7 @@ struct ExternalInput {
   std::string unit;
 };
 
-/// One component of the state vector.
+/// One entry of the state vector.
 struct StateVariable {
   std::string name;
   std::string unit;
