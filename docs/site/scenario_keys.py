@@ -210,9 +210,9 @@ def page(schema):
     top = whole["properties"]
     objects = {"type": "array", "items": {"type": "object"}}
     file = top | {
-        "time": told(top["time"], "step size and length"), "method": told(top["method"], "how the parts are brought to agree"),
+        "time": told(top["time"], "step size and length"), "method": told(top["method"], "how the parts are coupled"),
         "signals": told(top["signals"], "sensors, controllers and references"),
-        "events": told(objects, "passages of a level that are noted", **objects),
+        "events": told(objects, "quantities whose passage through a level is an event", **objects),
         "outputs": told(top["outputs"], "what is recorded"),
         "assemblies": told(top["assemblies"], "groups of parts that are used many times"),
         "subsystems": told(objects, "the parts", **objects),
@@ -223,7 +223,7 @@ def page(schema):
     time = top["time"]["properties"] | {"step": told({"type": "object"}, "how steps choose their size, in place of step_s")}
     part = defined["subsystem"]["properties"]
     part = part | {"type": told({"type": "string"}, "one of the [types of parts](parts.md)"),
-                   "parameters": told(part["parameters"], "those of its type")}
+                   "parameters": told(part["parameters"], "parameters of its type")}
     method = top["method"]["properties"]
     method = method | {"tank": told(method["tank"], "energy tank of the guard, of each island")}
     tank = top["method"]["properties"]["tank"]
@@ -239,7 +239,7 @@ def page(schema):
     inside = assembly["properties"] | {
         "description": told({"type": "string"}, "a text for people"),
         "subsystems": told(objects, "parts, and other assemblies in use", **objects),
-        "couplings": told(objects, "among them", **objects)}
+        "couplings": told(objects, "couplings of these parts", **objects)}
     computed = {key: value for each in defined["computed"]["anyOf"] for key, value in each["properties"].items()}
     impedances = defined["impedance"]["description"]
     return "".join([

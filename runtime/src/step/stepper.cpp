@@ -99,8 +99,7 @@ std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptio
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
   throw std::invalid_argument(
-      fmt::format("the time to step to must be finite, got {} s: a run would never come to it",
-                  shown_number(time_s)));
+      fmt::format("the time to step to must be finite, got {} s", shown_number(time_s)));
 }
 
 void expect_part(const System& system, int part) {
@@ -330,7 +329,7 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
   const double most_s = static_cast<double>(StateArchive::kMostSteps) * options_.step_s;
   if (end_s - time_s() > most_s) {
     throw std::invalid_argument(
-        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, which no run comes to", end_s,
+        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, too far for a run", end_s,
                     options_.step_s));
   }
   if (step_sizes() != nullptr) {

@@ -307,7 +307,8 @@ struct SettableKeys {
 const KeyTable<SettableKeys>& settable_keys() {
   static const KeyTable<SettableKeys> keys(
       {kind_key<SettableKeys>("settable"),
-       optional_key("initial", "until it is set", to(&SettableKeys::initial, form::number()), 0)});
+       optional_key("initial", "value until it is set", to(&SettableKeys::initial, form::number()),
+                    0)});
   return keys;
 }
 

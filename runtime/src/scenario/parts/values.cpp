@@ -134,7 +134,7 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
 const KeyTable<Port>& port_keys() {
   static const KeyTable<Port> keys(
       {required_key("name", "name of the port", to(&Port::name, form::text())),
-       optional_key("domain", "what effort and flow are; generic meets every domain",
+       optional_key("domain", "physical domain of effort and flow; generic fits every domain",
                     to(&Port::domain, one_of(kDomains)), "generic"),
        required_key("causality",
                     "effort_in: the effort acts on the part; flow_in: the flow drives the part",

@@ -61,25 +61,26 @@ const KeyTable<OutputKeys>& output_keys() {
                    "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, .incident, "
                    ".outgoing; absent: every state",
                    later(&OutputKeys::observe, labels_schema())),
-      optional_key("every", "record every so many steps",
+      optional_key("every", "steps between two recorded rows",
                    to(&RecordingOptions::every, form::integer(1, scenario_limits::kRecordEvery)),
                    1),
       optional_key("every_s",
-                   "record every so many seconds: a whole number of steps or, where steps choose "
-                   "their size, between them too",
+                   "seconds between two recorded rows: a whole number of steps, or any time where "
+                   "steps choose their size",
                    later(&OutputKeys::grid, positive())),
       optional_key("envelope",
-                   "also the smallest and the largest value of each quantity since the row before",
+                   "also record the smallest and the largest value of each quantity since the "
+                   "previous row",
                    to(&RecordingOptions::envelope, form::boolean()), false),
-      optional_key("last_s", "keep the last so many seconds of the run only",
+      optional_key("last_s", "length of the end of the run that is kept [s]",
                    to(&RecordingOptions::last_s, form::number(NumberRange::positive()))),
-      optional_key("energies", "also what each part and each junction does with energy",
+      optional_key("energies", "also record the energies of each part and each junction",
                    to(&RecordingOptions::energies, form::boolean()), false),
-      optional_key("format", "texts, one file results.h5, or the summary alone",
+      optional_key("format", "tables as text, as one file results.h5, or none",
                    to(&RecordingOptions::format, result_format()), "csv"),
       optional_key("per_rank",
-                   "with \"hdf5\" on several ranks: each writes a file with its parts, and "
-                   "results.h5 refers to these",
+                   "with \"hdf5\" on several ranks: each rank writes a file of its parts, to "
+                   "which results.h5 refers",
                    to(&RecordingOptions::per_rank, form::boolean()), false),
   });
   return keys;
@@ -127,7 +128,7 @@ void read_outputs(const Node& node, RunSettings& settings) {
   settings.recording = keys;
   const ObjectReader object(node);
   if (keys.grid && object.find("every")) {
-    keys.grid->fail("either every so many steps or every so many seconds: not both");
+    keys.grid->fail("give \"every\" (steps) or \"every_s\" (seconds), not both");
   } else if (keys.grid) {
     read_grid(*keys.grid, settings);
   }

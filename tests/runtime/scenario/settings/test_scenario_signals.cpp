@@ -90,7 +90,7 @@ TEST(ScenarioSignals, BuildAGraphThatDrivesAndIsObserved) {
 // What is too small for the one is not told to be in the range of the other.
 TEST(ScenarioSignals, OneRangeIsSaidOfAnIntegerWhereverItIsWrong) {
   const Json schema = Json::parse(scenario_schema().dump());
-  EXPECT_NE(schema.dump().find(R"("description":"how many samples")"), std::string::npos);
+  EXPECT_NE(schema.dump().find(R"("description":"number of samples")"), std::string::npos);
   for (const int samples : {0, -1, 2'000'000}) {
     Json scenario = loop_scenario();
     scenario["signals"]["blocks"].push_back(
