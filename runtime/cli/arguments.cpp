@@ -20,7 +20,7 @@
 namespace portwave::cli {
 namespace {
 
-/// What the options are read into, whichever verb they belong to.
+/// Receives the options of all verbs.
 struct Draft {
   RunArguments run;
   ReportArguments report;

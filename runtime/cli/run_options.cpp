@@ -68,7 +68,7 @@ std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   return names;
 }
 
-/// What does not go together.
+/// Options that exclude one another.
 std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& run) {
   std::vector<std::string> defects;
   if (run.resume) {

@@ -63,7 +63,7 @@ class ValueReader {
  public:
   explicit ValueReader(const GenerateArguments& arguments) : given_(arguments.given) {}
 
-  /// Of a required option.
+  /// The value of a required option.
   template <class Number>
   void require(const std::string& name, Number& value) {
     if (!given_.contains(name)) {

@@ -86,7 +86,7 @@ template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
 }
-/// As a scenario file takes them, without what follows from the domain.
+/// The form of scenario files, without units that follow from the domain.
 Json value_json(const std::vector<Port>& ports) {
   Json json = Json::array();
   for (const Port& port : ports) {

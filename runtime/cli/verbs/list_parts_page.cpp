@@ -44,7 +44,7 @@ std::string padded(std::string text, std::size_t width) {
   return own < width ? text + std::string(width - own, ' ') : text;
 }
 
-/// What stands in a table cell: no bar ends it.
+/// Text of a table cell, in which no bar ends the cell.
 std::string table_cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

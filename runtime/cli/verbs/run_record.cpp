@@ -64,7 +64,7 @@ Number number_in(const Json& json, const char* key, double least, double most) {
 
 constexpr double kMostSeconds = 1e9;
 
-/// What a run was asked for; not what it was allowed.
+/// The options of a run, without its permissions.
 RunArguments arguments_of(const Json& json) {
   RunArguments run;
   run.scenario.file = json.at("file").get<std::string>();
@@ -89,7 +89,7 @@ RunArguments arguments_of(const Json& json) {
   return run;
 }
 
-/// With what the command line changes in it, and all that is read for it.
+/// The scenario with the changes of the command line, and all files that it reads.
 Scenario asked_for(Scenario scenario, const ScenarioArguments& arguments) {
   if (arguments.steps) scenario.steps = *arguments.steps;
   std::vector<std::filesystem::path>& inputs = scenario.recording.inputs;

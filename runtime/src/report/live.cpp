@@ -114,7 +114,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
     impl_->row[1 + i] = observe(stepper, impl_->quantities[i]);
   }
   impl_->curves.add(impl_->row);
-  // What has been added since the last sample; the first one stands for all that was before it.
+  // Energy added since the last sample; the first sample stands for everything before it.
   const LiveFacts& before = impl_->last;
   const bool knows = facts.has_ledger;
   const auto energy = [knows](double value) { return knows ? value : kNotKnownYet; };

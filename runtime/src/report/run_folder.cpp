@@ -11,7 +11,7 @@
 namespace portwave::report {
 namespace {
 
-/// What runs write is far from these.
+/// Limits far beyond the files that runs write.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kNesting = 64;
 struct TooDeep {};

@@ -29,15 +29,15 @@ namespace {
 constexpr const char* kSummary = "summary.json";
 constexpr const char* kHdf5 = "results.h5";
 constexpr const char* kNetwork = "network.json";
-/// Of tables, by number; in either form, or none at all, a run may leave these files.
+/// File names of tables by number; a run may leave them in either form, or none at all.
 constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "energy_parts.csv",
                                "energy_junctions.csv"};
 constexpr std::array kRows = {"trajectory.rows", "energy.rows", "events.rows", "energy_parts.rows",
                               "energy_junctions.rows"};
-/// What others make of the results of a run, and the next run removes.
+/// Files that others derive from the results of a run, and that the next run removes.
 constexpr std::array kOfTheRunBefore = {"report.html", "trace.json"};
 
-/// What reading a scenario has made sure of, a program may get wrong.
+/// Checks options that a program has set itself; the scenario reader has checked them already.
 RecordingOptions checked(RecordingOptions options) {
   Issues issues;
   const auto expect = [&](bool good, std::string where, const char* what) {
@@ -63,13 +63,13 @@ RecordingOptions checked(RecordingOptions options) {
   return options;
 }
 
-/// The folder, unless results in it would destroy what was read.
+/// The folder. Errors: ConfigError where results in it would destroy files that were read.
 std::filesystem::path spared(std::filesystem::path folder, const RecordingOptions& options) {
   FileRecorder::refuse_inputs(folder, options);
   return folder;
 }
 
-/// What is left of the trajectory where ranks record the quantities.
+/// Options of the remaining trajectory where ranks record the quantities.
 RecordingOptions without_quantities(RecordingOptions options) {
   if (options.per_rank) options.quantities.clear();
   return options;
@@ -110,13 +110,13 @@ struct FileRecorder::Impl {
                                          unfinished->goes_on());
   }
 
-  /// The same; what a process left that stopped there is written over.
+  /// The same; overwrites the rest of a process that stopped there.
   std::unique_ptr<PendingFile> make_anew(const char* name) const {
     if (unfinished == nullptr) return make_file(name);
     return std::make_unique<PendingFile>(folder.file(name), unfinished->meanwhile(name), false);
   }
 
-  /// What is known of the tables only when there is a stepper.
+  /// Begins the tables, with facts that only a stepper knows.
   void begin(const Stepper& stepper) {
     if (format == ResultFormat::none) return;
     network = network_json(stepper.system(), quantities) + "\n";
@@ -244,7 +244,7 @@ struct FileRecorder::Impl {
   std::vector<std::string> by_ranks_files() const {
     return by_ranks == nullptr ? std::vector<std::string>() : by_ranks->files();
   }
-  /// What an earlier run has left must not refer to files of this one.
+  /// Files of an earlier run must not refer to files of this one.
   void refer_to_nothing() const { remove_if_there(folder.file(kHdf5)); }
 
   /// All at once, so that whoever goes on with the run brings that to its end.

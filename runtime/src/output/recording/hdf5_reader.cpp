@@ -1,4 +1,4 @@
-// Reads what hdf5_file.cpp writes.
+// Reads the files of hdf5_file.cpp.
 
 #include "output/recording/hdf5_file.hpp"
 
@@ -41,7 +41,7 @@ bool holds(hid_t dataset, H5T_class_t kind) {
   return H5Tget_class(type) == kind;
 }
 
-/// Of a dataset or an attribute of texts of variable length, by whoever reads it.
+/// Reads texts of variable length from a dataset or an attribute.
 template <typename Read>
 std::vector<std::string> texts_of(std::size_t count, hid_t space, Read read) {
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
@@ -174,7 +174,7 @@ std::string text_of(hid_t properties, std::size_t number,
   return text;
 }
 
-/// What a dataset is made of; nothing for one that is all there.
+/// The pieces of a virtual dataset; nothing for a plain one.
 std::vector<Source> sources_of(hid_t dataset) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose, "find properties");
   if (H5Pget_layout(properties) != H5D_VIRTUAL) return {};
@@ -196,7 +196,7 @@ std::vector<double> times_in(hid_t group) {
   return times;
 }
 
-/// HDF5 gives NaN for what is not there, and says nothing; and it follows names to any file.
+/// HDF5 silently gives NaN for missing data, and follows names to any file.
 void expect_files(const std::filesystem::path& path, const std::string& name,
                   const TableInHdf5& table, hid_t group) {
   if (!sources_of(table.time).empty()) throw std::runtime_error("\"time_s\" is not in this file");

@@ -14,14 +14,14 @@ std::vector<QuantityTerm> terms_of(const Quantity& quantity);
 /// Which rank can record a quantity by itself; 0 where none of the others can.
 int rank_of(const Stepper& stepper, const Quantity& quantity);
 
-/// Quantities that are looked at together, row after row.
+/// Quantities that are read together, row after row.
 class ObservedRow {
  public:
-  /// Those of `quantities`; on rank 0, whatever they look at, elsewhere only what is that rank's own.
+  /// On rank 0 any quantities, elsewhere only those of that rank's parts.
   /// On rank 0 with others beside it all of them take part.
   ObservedRow(const Stepper& stepper, std::span<const Quantity> quantities);
 
-  /// Looks. What it gives is good until the next call.
+  /// Reads all of them. The result is valid until the next call.
   std::span<const double> read(const Stepper& stepper);
 
  private:

@@ -71,7 +71,7 @@ bool find_state(const Signature& signature, std::string_view name, Quantity& out
 
 enum class PortMatch { none, found, bad_entry };
 
-/// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` tells what is wrong with [1].
+/// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` receives the defect of [1].
 PortMatch find_port_variable(const System& system, int part, std::string_view name, Quantity& out,
                              std::string& defect) {
   const auto dot = name.rfind('.');
@@ -89,8 +89,7 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
       std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == port_name; });
   if (quantity == std::end(kPortQuantities) || port == ports.end()) return PortMatch::none;
 
-  if ((!entry && port->dimension > 1) ||
-      (entry && (*entry < 0 || *entry >= port->dimension))) {
+  if ((!entry && port->dimension > 1) || (entry && (*entry < 0 || *entry >= port->dimension))) {
     defect = fmt::format("port \"{0}.{1}\" has {2} component{3}: write \"{0}.{1}.{4}[0]\"",
                          printable(name_of(system, part)), printable(port->name), port->dimension,
                          port->dimension == 1 ? "" : "s", quantity->name);
@@ -98,8 +97,8 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
     return PortMatch::bad_entry;
   }
   out.kind = quantity->kind;
-  out.index = system.first_scalar_port(part, static_cast<int>(port - ports.begin())) +
-              entry.value_or(0);
+  out.index =
+      system.first_scalar_port(part, static_cast<int>(port - ports.begin())) + entry.value_or(0);
   out.unit = unit_of(*port, quantity->kind);
   return PortMatch::found;
 }
@@ -287,7 +286,7 @@ Quantity find_quantity(const Stepper& stepper, const std::string& label) {
 
 namespace {
 
-/// Of values by number, where the number is that of somebody else. Errors: std::out_of_range.
+/// The value of that number, which comes from the caller. Errors: std::out_of_range.
 double value_of(std::span<const double> values, const Quantity& quantity) {
   if (quantity.index >= 0 && at(quantity.index) < values.size()) {
     return values[at(quantity.index)];

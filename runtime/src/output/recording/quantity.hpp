@@ -10,7 +10,7 @@
 
 namespace portwave {
 
-/// What a label stands for, or why it stands for nothing; see resolve_quantity. `part_names`,
+/// The quantity of a label, or the reason why there is none; see resolve_quantity. `part_names`,
 /// asked when a label names no part, are those of the system: one search does for any number of
 /// labels.
 std::optional<Quantity> find_quantity(const System& system, const std::string& label,
@@ -24,7 +24,7 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
 /// The wave of a port; only wave coupling has such.
 bool is_wave(Quantity::Kind kind);
 
-/// Of a part that was cut its own, once.
+/// A part that was cut has one name.
 std::vector<std::string> names_of_parts(const System& system);
 
 }  // namespace portwave

@@ -48,7 +48,7 @@ void QuantityRows::put(double time_s, RowWriter& writer, Value value) {
 
 /// Rows for the multiples of every_s after the start that are in the last step.
 void QuantityRows::take_within(const Stepper& stepper, double step_s, RowWriter& writer) {
-  // What rounding has put beyond the end of the step belongs to it.
+  // A time that rounding has moved beyond the end of the step belongs to it.
   const double end_s = stepper.time_s() + 1e-9 * step_s;
   const auto due_s = [this] { return start_s_ + static_cast<double>(rows_) * every_s_; };
   for (; due_s() <= end_s; ++rows_) {

@@ -35,7 +35,7 @@ void archive_text(StateArchive& archive, std::string& text) {
   text.assign(letters.begin(), letters.end());
 }
 
-/// What each rank says, known to all.
+/// The text of each rank, known to all.
 std::vector<std::string> gather_texts(Ranks* ranks, const std::string& own) {
   if (ranks == nullptr) return {own};
   const std::vector<std::size_t> sizes = gather_values(*ranks, own.size());
@@ -96,7 +96,7 @@ std::vector<std::string> RankRecording::files() const {
   return out;
 }
 
-/// Of what ranks have to have in common.
+/// Hash of the data that ranks must have in common.
 std::uint32_t RankRecording::checksum() const {
   std::string text = fmt::format("{} {} {} {}", options_.every, options_.every_s, options_.envelope,
                                  static_cast<int>(options_.format));
@@ -280,7 +280,7 @@ void RankRecording::read_begin(StateArchive& message) {
   unfinished_ = unfinished;
   archive_rows(message);
   message.finish();
-  // What was recorded before is still there.
+  // Earlier records still exist.
   for (std::size_t i = 0; i + 1 < stretches_.size(); ++i) {
     const int last =
         stretches_[i].ranks.empty() ? -1 : *std::ranges::max_element(stretches_[i].ranks);
@@ -418,7 +418,7 @@ void RankRecording::copy_rows(const Stretch& stretch, std::size_t number, std::v
   }
 }
 
-/// Where all rows of this rank's quantities are.
+/// The places of all rows of this rank's quantities.
 std::filesystem::path RankRecording::rows_of_own_quantities() {
   if (stretches_.size() == 1) return rows_->path_meanwhile();
   const std::string name = fmt::format("trajectory.rank-{}.rows", rank_);

@@ -49,7 +49,7 @@ std::string guard_text(const RunSummary& summary) {
   return text;
 }
 
-/// Nothing where waves are never late.
+/// Empty where waves are never late.
 std::string exchange_text(const RunSummary& summary) {
   const ExchangeOptions& exchange = summary.method.waves().exchange;
   if (exchange.kind == ExchangeKind::synchronous) return {};
@@ -59,7 +59,7 @@ std::string exchange_text(const RunSummary& summary) {
       exchange.max_delay, exchange.max_delay == 1 ? "" : "s");
 }
 
-/// What was asked for, and what that came to.
+/// The chosen settings, and their result.
 std::string network_method_text(const RunSummary& summary) {
   std::string text(to_string(summary.method.kind()));
   if (const auto* const dynamic = summary.method.as<DynamicIteration>()) {
@@ -99,7 +99,7 @@ std::string coupling_text(const RunSummary& summary) {
   return fmt::format("{}", fmt::join(lines, "\n               "));
 }
 
-/// What was asked for; one line, and one each for the impedance and the guard.
+/// The settings: one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
   if (!has_waves(summary)) return network_method_text(summary);
   const WaveCoupling& method = summary.method.waves();
@@ -134,7 +134,7 @@ std::string reason_text(StopReason reason) {
   return name;
 }
 
-/// Steps, or windows of several: what is iterated at once.
+/// Steps, or windows of several steps, that are iterated together.
 bool has_windows(const CouplingMethod& method) {
   const auto* const dynamic = method.as<DynamicIteration>();
   return dynamic != nullptr && dynamic->window_steps > 1;
@@ -268,7 +268,7 @@ std::string missed_text(const RunSummary& summary) {
   return text;
 }
 
-/// What the guard changed noticeably, and what helps.
+/// Noticeable changes by the guard, and the remedy.
 std::string changed_text(const RunSummary& summary) {
   return fmt::format(
       "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its waves did not "
@@ -369,7 +369,7 @@ std::string certificate_text(const RunSummary& summary) {
 /// A share as a percentage of two digits; shares above 1 as they are.
 std::string of_all(double share) { return fmt::format("{:.2g} %", 100.0 * share); }
 
-/// What the steps do not resolve, and what helps.
+/// Motions that the steps do not resolve, and the remedy.
 std::string resolution_text(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
   const char* const next_line = "\n               ";
@@ -470,7 +470,7 @@ std::string steps_text(const RunSummary& summary) {
   return fmt::format("{} steps of {}", summary.steps, sizes);
 }
 
-/// What was stepped though states were at odds.
+/// Steps that were made although states were at odds.
 std::string starts_at_odds_text(const RunSummary& summary) {
   const StartsAtOdds& odds = summary.starts_at_odds;
   return fmt::format(

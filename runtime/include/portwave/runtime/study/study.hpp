@@ -10,8 +10,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// The axes of the budget study. An empty list stands for the scenario's value. Of the methods without waves
-/// only those that iterate can be studied; they have neither impedances nor guard.
+/// The axes of the budget study. An empty list stands for the scenario's value. Methods
+/// without waves can be studied only if they iterate; they have neither impedances nor guard.
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
