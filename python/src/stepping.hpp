@@ -30,11 +30,10 @@ class User {
   friend class Stepping;
   [[noreturn]] static void refuse(std::thread::id user) {
     throw std::runtime_error(user == std::this_thread::get_id()
-                                 ? "the stepper is at a step already: a function that it calls "
-                                   "cannot step it or change it"
-                                 : "the stepper is at a step that another thread has asked for: "
-                                   "one thread at a time may "
-                                   "use a stepper. Give each thread its own (clone)");
+                                 ? "the stepper is in a step: a function that it calls "
+                                   "cannot step or change it"
+                                 : "another thread is stepping the stepper: one thread at a "
+                                   "time may use it. Give each thread its own (clone)");
   }
   std::atomic<std::thread::id> user_;
 };

@@ -318,7 +318,7 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
     for (const auto& [name, act] : refused) {
       const Tries tries = after(act, how);
       EXPECT_EQ(tries.status, PORTWAVE_NOT_POSSIBLE) << name;
-      EXPECT_NE(tries.said.find("at a step"), std::string::npos) << name << ": " << tries.said;
+      EXPECT_NE(tries.said.find("in a step"), std::string::npos) << name << ": " << tries.said;
     }
     for (const auto& [name, act] : allowed) {
       EXPECT_EQ(after(act, how).status, PORTWAVE_OK) << name << ": " << error();

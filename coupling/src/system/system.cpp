@@ -180,11 +180,10 @@ std::optional<Issue> wave_only_defect(const Part& part, std::size_t index) {
                              in_quotes(part.name))};
   }
   if (part.substeps == 1) return std::nullopt;
-  return Issue{
-      fmt::format("/subsystems/{}/substeps", index),
-      fmt::format("must be 1 for subsystem {}: what is solved here without waves, be it for "
-                  "comparison only, steps all parts alike",
-                  in_quotes(part.name))};
+  return Issue{fmt::format("/subsystems/{}/substeps", index),
+               fmt::format("must be 1 for subsystem {}: a solver without waves, also one for "
+                           "comparison only, steps all parts alike",
+                           in_quotes(part.name))};
 }
 
 SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,

@@ -61,7 +61,7 @@ struct portwave_simulation {
   void expect_idle(const char* to_do) const {
     if (!is_stepping) return;
     throw std::logic_error(
-        std::string("the simulation is at a step: a function that it calls, such as "
+        std::string("the simulation is in a step: a function that it calls, such as "
                     "its observer, cannot ") +
         to_do + " it. Return first (other than 0 ends the run)");
   }

@@ -120,7 +120,7 @@ struct LiveServer::Impl {
       thread = std::thread([this] { run(); });
     } catch (const std::system_error&) {
       throw std::runtime_error(
-          "cannot show the run: --serve needs a thread, and this user may not have one more");
+          "cannot show the run: --serve needs a thread, and the system gives this user no more");
     }
   }
 

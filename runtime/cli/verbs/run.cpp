@@ -229,12 +229,12 @@ int tell_finished(const std::string& outcome, const RunArguments& arguments, std
     exit_code = exit_code_of(nlohmann::ordered_json::parse(outcome), arguments.strict);
   } catch (const nlohmann::json::exception&) {
     throw std::runtime_error(
-        fmt::format("what the run in \"{}\" came to is no summary of a run: it was changed",
+        fmt::format("the record of the run in \"{}\" is no summary of a run: it was changed",
                     arguments.resume->string()));
   }
   if (arguments.json) out << outcome;
   if (!arguments.quiet) {
-    err << fmt::format("the run had come to its end; its results are in {}\n",
+    err << fmt::format("the run had already finished; its results are in {}\n",
                        arguments.resume->string());
   }
   if (arguments.report) write_run_report(*arguments.resume, arguments.quiet, err);
@@ -251,8 +251,9 @@ void tell_how_to_go_on(const RunCheckpoints& checkpoints, const RunArguments& ar
   }
   if (arguments.scenario.plugins_of_scenario == Plugins::allowed) flags += " --allow-plugins";
   if (reads_outside(scenario, results)) flags += " --allow-outside-files";
-  err << fmt::format("The run stands after step {}; go on with: portwave run --resume {}{}\n",
-                     checkpoints.step_index(), results.string(), flags);
+  err << fmt::format(
+      "The run stopped after step {}; continue it with: portwave run --resume {}{}\n",
+      checkpoints.step_index(), results.string(), flags);
 }
 
 /// The views of a run in progress: at the terminal and in browsers.
@@ -363,7 +364,7 @@ void follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Sce
   RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
                                  recording.clock().times());
   summary.completed = stepper.step_index() == scenario.steps;
-  if (!summary.completed) summary.failure = "it ended early: see what rank 0 says";
+  if (!summary.completed) summary.failure = "it ended early: see the message of rank 0";
   recording.finish(std::move(summary));
 }
 
@@ -483,7 +484,7 @@ int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream&
     return checkpoint->run;
   });
   record = told_by_first(record);
-  if (arguments.resume && record.empty()) return kOk;  // it had come to its end
+  if (arguments.resume && record.empty()) return kOk;  // it had finished
   Begun begun = together([&] {
     if (arguments.resume) {
       if (!checkpoint) checkpoint.emplace().run = record;

@@ -140,7 +140,8 @@ void RankTogether::tell_followers(std::span<const std::byte> message) {
   std::vector<std::byte> bytes(message.begin(), message.end());
   ranks_->broadcast(bytes);
   if (!is_anybody_deaf()) return;
-  throw std::logic_error("a rank follows alone, and nobody there is told (RankedStepper::follow)");
+  throw std::logic_error(
+      "a rank follows without a Follower, and receives no messages (RankedStepper::follow)");
 }
 
 void RankTogether::hear(std::size_t bytes) {

@@ -176,12 +176,12 @@ report::Page LiveReport::Impl::page_now() const {
 
   report::Page page = {.title = title, .ended = own_summary.has_value()};
   if (own_summary) {
-    page.subtitle = "The run has ended; this page is not renewed any more.";
+    page.subtitle = "The run has ended; this page is no longer updated.";
     page.verdict = report::verdict_of(*own_summary);
     page.facts = report::facts_of({{}, *own_summary, network, units});
     page.advice = report::advice_for(*own_summary);
   } else {
-    page.subtitle = "The run goes on. Drawn from samples: what is between them is in its results.";
+    page.subtitle = "The run is in progress. The charts show samples; the results have all rows.";
     const double done_s = facts.time_s - start_s;
     const double rate = wall > 0.0 ? static_cast<double>(facts.step) / wall : 0.0;
     page.facts = {{"Simulated time", fmt::format("{:.6g} of {:g} s", facts.time_s, end_s)},

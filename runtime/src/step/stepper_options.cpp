@@ -242,7 +242,7 @@ bool is_up_to(Enum value, Enum last) {
 Issues check_enumerations(const StepperOptions& options) {
   Issues issues;
   const auto expect = [&](bool good, std::string where) {
-    if (!good) issues.push_back({std::move(where), "is none of the enumerators"});
+    if (!good) issues.push_back({std::move(where), "is not one of the enumerators"});
   };
   expect(is_up_to(options.executor, ExecutorKind::graph), "/executor");
   expect(is_up_to(options.certify, Certify::full), "/certify");

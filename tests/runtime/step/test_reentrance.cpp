@@ -206,7 +206,7 @@ TEST(Reentrance, WhatAStepperCallsCannotStepOrChangeIt) {
       const bool may = from == From::observer && attempt.is_for_observers;
       EXPECT_EQ(said.has_value(), !may) << where << ": " << said.value_or("");
       if (!said) continue;
-      EXPECT_NE(said->find(from == From::observer ? "observers are told" : "at a step already"),
+      EXPECT_NE(said->find(from == From::observer ? "observers are told" : "in a step"),
                 std::string::npos)
           << where << ": " << *said;
     }

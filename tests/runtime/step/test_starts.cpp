@@ -96,7 +96,7 @@ TEST(Starts, AsGivenIsSteppedAndTold) {
   EXPECT_EQ(stepper.starts_at_odds().count, 1);
   EXPECT_EQ(stepper.starts_at_odds().first_s, 0.0);
   EXPECT_TRUE(contains(stepper.starts_at_odds().first, "a.shaft, b.shaft"));
-  // They alternate about what the impulse would do, which is why it is told.
+  // They oscillate about the result of the impulse, which is why it is told.
   EXPECT_NEAR(stepper.state("a")[1], -2.0, 1e-6);
   const System sound = two_inertias(2.0, 2.0);
   Stepper other(sound, options_of(0.01, Start::as_given));

@@ -46,7 +46,7 @@ RecordingOptions checked(RecordingOptions options) {
   const auto is_up_to = [](auto value, auto last) {
     return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
   };
-  constexpr const char* kNone = "is none of the enumerators";
+  constexpr const char* kNone = "is not one of the enumerators";
   expect(is_up_to(options.format, ResultFormat::none), "/outputs/format", kNone);
   for (std::size_t i = 0; i < options.quantities.size(); ++i) {
     expect(is_up_to(options.quantities[i].kind, Quantity::Kind::signal),

@@ -10,7 +10,7 @@ namespace portwave {
 
 /// The run couples by waves.
 bool has_waves(const RunSummary& summary);
-/// It does, and nobody asked for convergence.
+/// It does, and no tolerance was set.
 bool is_open(const RunSummary& summary);
 /// Something of the method was left to "auto".
 bool is_automatic(const CouplingMethod& method);

@@ -24,7 +24,7 @@ std::string impedance_text(const RunSummary& summary) {
   }
   std::string text(to_string(method.impedance_kind));
   if (method.retune_factor > 0.0 && summary.follows_state) {
-    text += fmt::format(", set anew when off by a factor {:g}: {} times", method.retune_factor,
+    text += fmt::format(", retuned when off by a factor {:g}: {} times", method.retune_factor,
                         summary.tuning.changes);
     if (summary.tuning.failures > 0) text += fmt::format(" ({} failed)", summary.tuning.failures);
   }
@@ -73,8 +73,8 @@ std::string network_method_text(const RunSummary& summary) {
   return text;
 }
 
-/// How well the waves agreed where nobody asked for that, and whether what went astray matters; or
-/// nothing.
+/// Agreement of the waves where no tolerance was set, and energy that went astray between the parts; empty
+/// where neither matters.
 std::string coupling_text(const RunSummary& summary) {
   std::vector<std::string> lines;
   if (summary.is_coupled_poorly()) {
@@ -92,7 +92,7 @@ std::string coupling_text(const RunSummary& summary) {
   }
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(
-        fmt::format("nobody asked for convergence; the waves of neighbours differ "
+        fmt::format("no tolerance was set; the waves of neighbours differ "
                     "by up to {:.2g}",
                     summary.coupling.residual));
   }
@@ -381,13 +381,13 @@ std::string resolution_text(const RunSummary& summary) {
                           printable(summary.unresolved_part), of_all(worst.share));
       break;
     case Resolution::Kind::alternates:
-      text += fmt::format(
-          "\"{}\" goes to and fro from step to step, by {} of all its motion, as in step {}",
-          printable(summary.unresolved_part), of_all(worst.share), worst.step);
+      text +=
+          fmt::format("\"{}\" oscillates from step to step, by {} of all its motion, as in step {}",
+                      printable(summary.unresolved_part), of_all(worst.share), worst.step);
       break;
     default:
       text += fmt::format(
-          "the {} at \"{}\" goes to and fro from step to step, by {} of its largest value, "
+          "the {} at \"{}\" oscillates from step to step, by {} of its largest value, "
           "as in step {}",
           worst.kind == Resolution::Kind::flow_alternates ? "flow" : "effort",
           printable(summary.unresolved_port), of_all(worst.share), worst.step);
@@ -395,13 +395,14 @@ std::string resolution_text(const RunSummary& summary) {
   text += next_line;
   if (worst.h_lambda > 0.0) {
     text += worst.h_lambda < 1e6
-                ? fmt::format("A step is {:.2g} times as long as what happens there (h lambda). ",
+                ? fmt::format("A step is {:.2g} times as long as the motion there (h lambda). ",
                               worst.h_lambda)
-                : std::string("A step is far longer than what happens there. ");
+                : std::string("A step is far longer than the motion there. ");
   }
   text +=
-      "Such steps keep energy and throw what should die\n               to the other side of its "
-      "rest. ";
+      "Such steps conserve energy, and a motion that should decay\n               overshoots its "
+      "rest "
+      "position. ";
   if (is_of_port) {
     text += "Start with states that their joints allow, or join them by a stiff spring and damper";
   } else if (summary.sizes) {
@@ -475,8 +476,8 @@ std::string starts_at_odds_text(const RunSummary& summary) {
   const StartsAtOdds& odds = summary.starts_at_odds;
   return fmt::format(
       "starts at odds: {}, first at {:g} s: {}\n"
-      "               an impulse acts there, and these steps alternate about what it "
-      "would do",
+      "               an impulse acts there, and these steps oscillate about its "
+      "result",
       odds.count, odds.first_s, odds.first);
 }
 

@@ -97,8 +97,8 @@ class Expander {
   void note_unused() {
     for (const std::string& name : assemblies_.names()) {
       if (used_.contains(name)) continue;
-      out_.notes.push_back({"/assemblies/" + escape_key(name),
-                            "is not used, so that what is in it was not checked"});
+      out_.notes.push_back(
+          {"/assemblies/" + escape_key(name), "is not used, so its contents were not checked"});
     }
   }
 

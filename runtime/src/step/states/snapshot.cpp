@@ -108,7 +108,7 @@ void Stepper::restore(const Snapshot& snapshot) {
     if (!difference.empty()) {
       throw std::invalid_argument(fmt::format(
           "the snapshot is of another system, or of a stepper with other options: {}. A snapshot "
-          "holds states: it goes back into what it was taken of",
+          "holds states, and fits only the system and options that it was saved from",
           difference));
     }
   }
@@ -191,7 +191,7 @@ Snapshot Snapshot::from_bytes(std::span<const std::byte> bytes) {
       of->archive(reader);
       reader.finish();
     } catch (const StateArchive::Mismatch&) {
-      throw std::invalid_argument("the snapshot does not say what it is of");
+      throw std::invalid_argument("the snapshot does not identify its system");
     }
     out.of_ = std::move(of);
   }

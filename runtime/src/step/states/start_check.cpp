@@ -26,10 +26,10 @@ constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 constexpr double kSameInstant = 1e-9;
 
 constexpr const char* kRemedies =
-    "Give states that fit one another; or put a small compliance or resistance between the parts; "
-    "or "
-    "\"start\": \"as_given\" in \"time\" steps them as they are, and they alternate about where an "
-    "impulse would take them";
+    "Give consistent states; or put a small compliance or resistance between the parts; or "
+    "\"start\": \"as_given\" in \"time\" steps them as they are, and they oscillate about the "
+    "result of "
+    "an impulse";
 
 }  // namespace
 
@@ -165,7 +165,7 @@ void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateI
     }
     what += ".\n";
   } else {
-    what += "No states fit: what is prescribed contradicts itself.\n";
+    what += "No states are consistent: the prescribed values contradict one another.\n";
   }
   what += kRemedies;
   const int part = constraints_.part(odds.violated.front());
