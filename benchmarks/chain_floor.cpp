@@ -175,8 +175,8 @@ void compare(const Report& report, const Case& c) {
     const System plain = laid_out(c.chain, straight());
     Stepper expected(plain, options(c.chain, straight(), 2, Certify::energy));
     const auto engine = make(2, Certify::energy);
-    expected.run(50);
-    engine->run(50);
+    expected.step(50);
+    engine->step(50);
     double worst = 0.0;
     for (std::size_t m = 0; m < kBlocks * kMasses; m += 3) {
       const double off =

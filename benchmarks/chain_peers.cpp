@@ -60,7 +60,7 @@ Trajectory run(PeerFactory* make, const Chain& chain, int steps) {
 Trajectory run(const System& system, const Chain& chain, int iterations, int steps) {
   Trajectory end{chain.q, chain.v};
   Stepper engine(system, chain_options(chain, kStep, iterations));
-  engine.run(steps);
+  engine.step(steps);
   read_engine(engine, end.q, end.v);
   return end;
 }

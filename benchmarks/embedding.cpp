@@ -56,23 +56,23 @@ void measure_pair(const Report& report) {
   require("the C interface refuses the pair",
           portwave_parse(kPair, ".", nullptr, 0, &c) == PORTWAVE_OK &&
               portwave_parse(kPair, ".", nullptr, 0, &c_driven) == PORTWAVE_OK);
-  bare.run(100);
+  bare.step(100);
   portwave_step_n(c, 100);
   const int q = portwave_find_quantity(c, "A.q1");
   require("C and C++ differ", portwave_read(c, q) == bare.state(0)[0]);
   const InputSlot force = driven.find_input("B.force");
   const int c_force = portwave_find_input(c_driven, "B.force");
-  const Observable q1 = find_observable(driven, "A.q1");
+  const Quantity q1 = find_quantity(driven, "A.q1");
   const int c_q1 = portwave_find_quantity(c_driven, "A.q1");
   double u = 0.0;
   Snapshot snapshot;
   Stepper saved(scenario.system, scenario.options);
-  saved.run(10);
+  saved.step(10);
   saved.snapshot(snapshot);
-  saved.run(5);
+  saved.step(5);
   const double there = saved.state(0)[0];
   saved.restore(snapshot);
-  saved.run(5);
+  saved.step(5);
   require("a restored run goes another way", saved.state(0)[0] == there);
   std::vector<Timer> contenders = {
       timed([&] { bare.step(); }),
@@ -122,7 +122,7 @@ void measure_chain(const Report& report) {
   StepperOptions options{.method = WaveCoupling{}};
   options.step_s = 0.01;
   Stepper stepper(system, options);
-  stepper.run(2);
+  stepper.step(2);
   Snapshot snapshot;
   stepper.snapshot(snapshot);
   std::size_t states = 0;

@@ -70,7 +70,7 @@ int differences(const StepperOptions& options, double off) {
   for (int i = 0; i < kChecked; i += 7) {
     const System own = make_pair(x0[static_cast<std::size_t>(i) * 5] * (1.0 + off));
     Stepper stepper(own, options);
-    stepper.run(kLong);
+    stepper.step(kLong);
     for (std::size_t k = 0; k < 5; ++k) {
       const double alone = k < 3 ? stepper.state(0)[k] : stepper.state(1)[k - 3];
       count += alone == x[static_cast<std::size_t>(i) * 5 + k] ? 0 : 1;
@@ -119,19 +119,19 @@ void compare(const Report& report, const Setting& setting) {
   for (int i = 0; i < kReplicas; ++i) again.emplace_back(systems[static_cast<std::size_t>(i)], own);
   std::vector<double> last(static_cast<std::size_t>(kReplicas) * 5), rows(last.size() * kSteps);
   std::vector<Timer> contenders = {
-      timed([&] { one.run(kSteps); }),
-      timed([&] { two.run(kSteps); }),
+      timed([&] { one.step(kSteps); }),
+      timed([&] { two.step(kSteps); }),
       timed([&] {
-        for (Stepper& stepper : steppers) stepper.run(kSteps);
+        for (Stepper& stepper : steppers) stepper.step(kSteps);
       }),
       timed([&] { rolled.rollout(x0, {}, kSteps, last, {.every = kSteps}); }),
       timed([&] { rolled.rollout(x0, {}, kSteps, rows); }),
-      timed([&] { hot.run(kReplicas); }),
+      timed([&] { hot.step(kReplicas); }),
       timed([&] { rolled_by_two.rollout(x0, {}, kSteps, last, {.every = kSteps}); }),
       timed([&] {
         for (std::size_t i = 0; i < steppers.size(); ++i) {
           again[i].restore(begun[i]);
-          again[i].run(kSteps);
+          again[i].step(kSteps);
         }
       }),
   };

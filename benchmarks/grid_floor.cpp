@@ -81,7 +81,7 @@ portwave::StepperOptions options(Certify certify) {
 double difference(const System& system, GridFactory* make) {
   Stepper engine(system, options(Certify::energy));
   const auto loop = make(kSetting);
-  engine.run(kChecked);
+  engine.step(kChecked);
   for (int n = 0; n < kChecked; ++n) loop->step(kIterations);
   double worst = 0.0;
   for (std::size_t n = 0; n < kSetting.rows * kSetting.columns; ++n) {

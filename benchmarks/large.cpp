@@ -70,7 +70,7 @@ bool right(const portwave::Scenario& scenario, portwave::Stepper& engine, double
            double expected_mass) {
   const double start_J = engine.energy().initial_J;
   const double expected_J = kMovingShare * kBlocks * 0.5 * expected_mass;
-  engine.run(3);
+  engine.step(3);
   const auto& e = engine.energy();
   const double balance = e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J;
   // With varied masses the sum is random: 1e4 terms of up to `vary`.

@@ -70,7 +70,7 @@ portwave::StepperOptions options_of(int stages, double step_s) {
 
 std::vector<double> end_of(const System& system, int stages, double step_s) {
   Stepper stepper(system, options_of(stages, step_s));
-  stepper.run(std::lround(kEnd / step_s));
+  stepper.step(std::lround(kEnd / step_s));
   if (stepper.certificate().status == portwave::CertificateStatus::violated) {
     throw std::runtime_error("a certificate is violated");
   }
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
       Stepper with_substeps(multirate, options_of(stages, kStep));
       Stepper short_steps(plain, options_of(stages, kStep / kSubsteps));
       const Contest contest = take_turns({processor_timed([&] { with_substeps.step(); }),
-                                          processor_timed([&] { short_steps.run(kSubsteps); })});
+                                          processor_timed([&] { short_steps.step(kSubsteps); })});
       report.add(
           {fmt::format("multirate, one part in {} substeps, stages {}", kSubsteps, stages),
            Sense::at_least, std::nullopt,

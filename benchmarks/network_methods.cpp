@@ -91,8 +91,8 @@ void check(const portwave::System& system, const portwave::CondensedSystem& cond
   portwave::CollocationReference midpoint(condensed, kStep_s, portwave::Integrator::midpoint);
   const auto one = stepper(system, contender, 1), two = stepper(system, contender, 2);
   for (int n = 0; n < kSteps; ++n) midpoint.step();
-  one->run(kSteps);
-  two->run(kSteps);
+  one->step(kSteps);
+  two->step(kSteps);
   double difference = 0.0, size = 0.0;
   for (int i = 0; i < kBlocks; ++i) {
     const auto x = one->state(i), y = two->state(i);

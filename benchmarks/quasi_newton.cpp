@@ -167,7 +167,7 @@ Outcome run(const CutChain& chain, const Peer& peer, double step_s, double toler
 Outcome run(const portwave::System& system, const CutChain& chain, const Method& method,
             double step_s, double tolerance, const Trajectory& expected) {
   Stepper engine(system, engine_options(method, step_s, tolerance));
-  engine.run(kSteps);
+  engine.step(kSteps);
   const portwave::IterationStatistics& statistics = engine.iterations();
   Outcome outcome;
   outcome.iterations = statistics.per_step() + 1.0;
@@ -265,7 +265,7 @@ void compare_times(const Report& report, const Case& c, const std::string& name,
   const portwave::Snapshot start = engine.snapshot();
   std::vector<Timer> contenders = {processor_timed([&] {
     engine.restore(start);
-    engine.run(kTimedSteps);
+    engine.step(kTimedSteps);
   })};
   std::vector<std::unique_ptr<PartitionedChain>> solvers;
   for (const std::size_t p : peers) {

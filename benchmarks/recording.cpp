@@ -23,7 +23,7 @@ namespace {
 using namespace portwave;
 using namespace portwave::bench;
 
-constexpr int kChannels = 100;
+constexpr int kQuantities = 100;
 
 class Folder {
  public:
@@ -39,12 +39,12 @@ class Folder {
   std::filesystem::path path_;
 };
 
-std::vector<Observable> channels(const System& system) {
-  std::vector<Observable> out;
-  for (int i = 0; static_cast<int>(out.size()) < kChannels; ++i) {
+std::vector<Quantity> quantities(const System& system) {
+  std::vector<Quantity> out;
+  for (int i = 0; static_cast<int>(out.size()) < kQuantities; ++i) {
     const int part = i % static_cast<int>(system.parts().size());
     const int state = i / static_cast<int>(system.parts().size());
-    out.push_back({fmt::format("{}.{}", part, state), Observable::Kind::state, part, state, ""});
+    out.push_back({fmt::format("{}.{}", part, state), Quantity::Kind::state, part, state, ""});
   }
   return out;
 }
@@ -53,8 +53,8 @@ std::vector<Observable> channels(const System& system) {
 void check(const System& system, const StepperOptions& options) {
   const Folder folder;
   Stepper stepper(system, options);
-  const std::vector<Observable> observed = channels(system);
-  FileRecorder recorder(folder.path(), {.observables = observed});
+  const std::vector<Quantity> observed = quantities(system);
+  FileRecorder recorder(folder.path(), {.quantities = observed});
   recorder.record_initial(stepper);
   for (int i = 0; i < 5000; ++i) recorder.record(stepper, stepper.step());
   recorder.finish();
@@ -63,7 +63,7 @@ void check(const System& system, const StepperOptions& options) {
   int rows = -1;
   for (; std::getline(file, line); ++rows) last = line;
   std::string expected = fmt::format("{:.17g}", stepper.time_s());
-  for (const Observable& one : observed) expected += fmt::format(",{:.17g}", observe(stepper, one));
+  for (const Quantity& one : observed) expected += fmt::format(",{:.17g}", observe(stepper, one));
   if (rows != 5001 || last != expected) throw std::runtime_error("rows are missing, or others");
 }
 
@@ -74,7 +74,7 @@ void measure(const Report& report, int blocks, ResultFormat format) {
   check(system, options);
   Stepper bare(system, options), recorded(system, options);
   const Folder folder;
-  FileRecorder recorder(folder.path(), {.observables = channels(system), .format = format});
+  FileRecorder recorder(folder.path(), {.quantities = quantities(system), .format = format});
   recorder.record_initial(recorded);
   std::vector<Timer> contenders = {
       timed([&] { bare.step(); }),
@@ -86,7 +86,7 @@ void measure(const Report& report, int blocks, ResultFormat format) {
        .sense = Sense::at_most,
        .goal = 1.05,
        .note = fmt::format("{} quantities of steps of {:.0f} us; the run waited {:.3g} s",
-                           kChannels, contest.median_us(0), recorder.waited_s())},
+                           kQuantities, contest.median_us(0), recorder.waited_s())},
       contest, 1, 0);
 }
 

@@ -41,8 +41,8 @@ Scenario network(const portwave::Network& what, int iterations) {
 constexpr int kSteps = 20;
 
 double step_seconds(Stepper& engine) {
-  engine.run(3);
-  return seconds_of([&] { engine.run(kSteps); }) / kSteps;
+  engine.step(3);
+  return seconds_of([&] { engine.step(kSteps); }) / kSteps;
 }
 
 std::vector<double> impedances(const Stepper& engine) {

@@ -80,12 +80,12 @@ class Steps {
   }
 
   void step() {
-    if (executor_->run(arrays(), plan_, outcomes_).failed_at >= 0) {
+    if (executor_->execute(arrays(), plan_, outcomes_).failed_at >= 0) {
       throw std::runtime_error("a step failed");
     }
     turn();
   }
-  void run(int steps) {
+  void step(int steps) {
     for (int n = 0; n < steps; ++n) step();
   }
   int tasks() const { return executor_->tasks(); }
@@ -171,16 +171,16 @@ std::unique_ptr<Steps> steps(const Strip& strip, const Contender& contender,
 
 void check_answers(const Strip& strip) {
   const auto serial = serial_steps(strip);
-  serial->run(50);
+  serial->step(50);
   for (const Contender& contender : kContenders) {
     const auto own = steps(strip, contender);
-    own->run(50);
+    own->step(50);
     if (!same_states(strip, *serial, *own)) {
       throw std::runtime_error(std::string(contender.name) + " gives other bits than serial");
     }
   }
   const auto wrong = steps(strip, kContenders[0], kIterations - 1);
-  wrong->run(50);
+  wrong->step(50);
   if (same_states(strip, *serial, *wrong)) {
     throw std::runtime_error("one iteration less: the check saw nothing wrong");
   }

@@ -83,7 +83,7 @@ void coast(Stepper& stepper) {
   constexpr int kWhile = 200, kMostWhiles = 40;
   for (int i = 0; i < kMostWhiles; ++i) {
     const std::int64_t before = guarded_steps(stepper);
-    stepper.run(kWhile);
+    stepper.step(kWhile);
     if (guarded_steps(stepper) == before) return;
   }
   throw std::runtime_error("the guard does not come to rest");
@@ -116,7 +116,7 @@ void check_answers(const Kind& kind) {
   const Scenario scenario = kind.make(4000, kind.iterations);
   const auto run = [&](ExecutorKind executor, int threads, int more_iterations) {
     auto engine = stepper(scenario, executor, threads, more_iterations);
-    engine->run(300);
+    engine->step(300);
     return engine;
   };
   const auto serial = run(ExecutorKind::serial, 1, 0);
@@ -213,7 +213,7 @@ class Beginning {
     options.method.waves().guard = guard;
     stepper_ = std::make_unique<Stepper>(scenario.system, options);
     start_ = stepper_->snapshot();
-    stepper_->run(kSteps);
+    stepper_->step(kSteps);
     if (guarded_steps(*stepper_) != (guard ? kSteps : 0)) {
       throw std::runtime_error("the guard is to act in every step from the start on");
     }

@@ -77,7 +77,7 @@ class EngineRun final : public Run {
       if (passed() > 2.0 * kMostSeconds) throw TooSlow();
       if (piece < 64 && passed() < 0.01 * kMostSeconds) piece *= 2;
       piece = std::min(piece, steps_ - done);
-      stepper_->run(piece);
+      stepper_->step(piece);
     }
   }
   std::vector<double> state() const override { return problem_.read(*stepper_); }

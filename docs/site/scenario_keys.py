@@ -210,9 +210,9 @@ def page(schema):
     top = whole["properties"]
     objects = {"type": "array", "items": {"type": "object"}}
     file = top | {
-        "time": told(top["time"], "step size and length"), "method": told(top["method"], "how the parts are brought to agree"),
+        "time": told(top["time"], "step size and length"), "method": told(top["method"], "how the parts are coupled"),
         "signals": told(top["signals"], "sensors, controllers and references"),
-        "events": told(objects, "passages of a level that are noted", **objects),
+        "events": told(objects, "quantities whose passage through a level is an event", **objects),
         "outputs": told(top["outputs"], "what is recorded"),
         "assemblies": told(top["assemblies"], "groups of parts that are used many times"),
         "subsystems": told(objects, "the parts", **objects),
@@ -223,9 +223,9 @@ def page(schema):
     time = top["time"]["properties"] | {"step": told({"type": "object"}, "how steps choose their size, in place of step_s")}
     part = defined["subsystem"]["properties"]
     part = part | {"type": told({"type": "string"}, "one of the [types of parts](parts.md)"),
-                   "parameters": told(part["parameters"], "those of its type")}
+                   "parameters": told(part["parameters"], "parameters of its type")}
     method = top["method"]["properties"]
-    method = method | {"tank": told(method["tank"], "energy tank of the guard, of each island")}
+    method = method | {"tank": told(method["tank"], "energy tank of each island, for the guard")}
     tank = top["method"]["properties"]["tank"]
     blocks = top["signals"]["properties"]["blocks"]["items"]
     signals = top["signals"]["properties"] | {"blocks": told(objects, "what is computed at each sample", **objects)}
@@ -239,7 +239,7 @@ def page(schema):
     inside = assembly["properties"] | {
         "description": told({"type": "string"}, "a text for people"),
         "subsystems": told(objects, "parts, and other assemblies in use", **objects),
-        "couplings": told(objects, "among them", **objects)}
+        "couplings": told(objects, "couplings of these parts", **objects)}
     computed = {key: value for each in defined["computed"]["anyOf"] for key, value in each["properties"].items()}
     impedances = defined["impedance"]["description"]
     return "".join([
@@ -248,13 +248,13 @@ def page(schema):
         "### time.step\n\n", table(step["properties"], step["required"]),
         "## subsystems\n\nA part:\n\n", table(part, ["name", "type"], {"inputs": "inputs"}),
         "Or the use of an [assembly](#assemblies):\n\n", table(defined["use"]["properties"], defined["use"]["required"]),
-        "### inputs\n\nWhat drives an external input, by its `kind`:\n\n", by_kind(defined["signal"], "####"),
+        "### inputs\n\nThe signal of an external input, by its `kind`:\n\n", by_kind(defined["signal"], "####"),
         "### Matrices\n\n", sentence(defined["matrix"]["description"]),
         "### Ports, states and inputs of matrices\n\nA port:\n\n",
         table(defined["port"]["properties"], defined["port"]["required"]),
         "A state or an input is a name, or an object of `name` and `unit`.\n\n",
         "## couplings\n\n",
-        by_kind(defined["coupling"], "###", "Every coupling has its `kind`, the keys of that, and",
+        by_kind(defined["coupling"], "###", "Every coupling has `kind`, the keys of its kind, and",
                 definition=defined["coupling"]["description"]),
         "## method\n\n", table(method, links={"impedance": "impedances", "tank": "methodtank"}),
         "Each kind has its own keys, and those of others are refused:\n\n", keys_of_methods(top["method"]),
@@ -263,7 +263,7 @@ def page(schema):
         by_kind(defined["impedance"], "####", definition="fne" + impedances.split(". fne")[1]),
         "## signals\n\n", table(signals, links={"blocks": "blocks"}),
         "### Blocks\n\nThe kinds of [inputs](#inputs) that are functions of time are blocks too.\n\n",
-        by_kind(blocks, "####", "Every block has its `kind`, the keys of that, and", inputs),
+        by_kind(blocks, "####", "Every block has `kind`, the keys of its kind, and", inputs),
         "### What a block takes\n\n", sentence(defined["signal_name"]["description"]),
         "## events\n\n", table(top["events"]["items"]["properties"], top["events"]["items"]["required"]),
         "## outputs\n\n", table(top["outputs"]["properties"]),

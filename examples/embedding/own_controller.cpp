@@ -33,7 +33,7 @@ int main() {
   // [controller]
 
   portwave::Stepper stepper(system, options);
-  stepper.run(10000);
+  stepper.step(10000);
   const double position = stepper.state("slide")[0];
   std::printf("at rest at %.6f m, where 40 N/m (1 m - x) = 4 N/m x\n", position);
   return std::abs(position - 40.0 / 44.0) < 1e-6 ? 0 : 1;

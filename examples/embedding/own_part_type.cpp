@@ -65,7 +65,7 @@ int main() {
     const portwave::Scenario scenario = portwave::parse_scenario(scenario_text, "tank.json", ".");
     portwave::Stepper stepper(scenario.system, scenario.options);
     const double start_J = stepper.energy().initial_J;
-    stepper.run(scenario.steps);
+    stepper.step(scenario.steps);
     std::printf("after %.0f s: %.5f m^3 in the tank, piston at %+.5f m, H %.3f J of %.3f J\n",
                 stepper.time_s(), stepper.state("tank")[0], stepper.state("piston")[0],
                 stepper.energy().final_J, start_J);

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   /* Try half a second at full voltage, then return. */
   portwave_snapshot* now = NULL;
   if (portwave_snapshot_new(&now) != PORTWAVE_OK) return failed();
-  if (portwave_snapshot_take(servo, now) != PORTWAVE_OK) return failed();
+  if (portwave_snapshot_save(servo, now) != PORTWAVE_OK) return failed();
   portwave_set_input(servo, voltage, 24.0);
   if (portwave_run_until(servo, 2.5) != PORTWAVE_OK) return failed();
   double if_full_voltage = portwave_read(servo, angle);

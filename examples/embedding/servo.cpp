@@ -13,8 +13,8 @@ int main(int argc, char** argv) try {
   const portwave::Scenario scenario = portwave::load_scenario(file);
   portwave::Stepper stepper(scenario.system, scenario.options);
   const portwave::InputSlot voltage = stepper.find_input("supply.effort");
-  const portwave::Observable angle = portwave::find_observable(stepper, "load.angle");
-  const portwave::Observable speed = portwave::find_observable(stepper, "motor.speed");
+  const portwave::Quantity angle = portwave::find_quantity(stepper, "load.angle");
+  const portwave::Quantity speed = portwave::find_quantity(stepper, "motor.speed");
 
   while (stepper.time_s() < 2.0) {
     const double error = 1.0 - observe(stepper, angle);

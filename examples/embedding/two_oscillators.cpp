@@ -12,6 +12,6 @@ int main() {
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
   portwave::Stepper stepper(system, {.step_s = 0.01});
-  stepper.run(1000);
+  stepper.step(1000);
   std::printf("q1 = %.6f m, H = %.6f J\n", stepper.state("A")[0], stepper.energy().final_J);
 }

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
       portwave::RankedStepper(stepper).follow();
       return 0;
     }
-    stepper.run(100);
+    stepper.step(100);
     std::printf("after %g s: %.17g J\n", stepper.time_s(), stepper.energy().final_J);
     // [ranks]
     return 0;

@@ -10,8 +10,7 @@ import numpy as np
 from . import _portwave
 from .arrays import Floats, as_floats, flag, whole
 from .arrays import dimensions as count_dimensions
-from .errors import UnknownName
-from .stepper import issue_warnings
+from .errors import UnknownName, issue_warnings
 from .system import System, pointers, scenario_of
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import List, Tuple
+import warnings
+from typing import List, Sequence, Tuple
 
 
 class ConfigError(ValueError):
@@ -69,3 +70,12 @@ class StepError(RuntimeError):
     inputs: List[float] = []
     waves: List[float] = []
     residual: float = math.nan
+
+
+def issue_warnings(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
+    """Issue a `ScenarioWarning` for each note on a system.
+
+    The warning points at the code ``level`` calls away: by default the caller of the caller.
+    """
+    for where, what in notes:
+        warnings.warn(f"{where}: {what}", ScenarioWarning, stacklevel=level)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from . import _portwave
 from ._portwave import Snapshot
 from .arrays import Floats, as_floats, dimensions, flag, number, whole
-from .errors import ScenarioWarning, UnknownName
+from .errors import UnknownName, issue_warnings
 from .linear import Linearisation
+from .progress import progress_bar
 from .result import Result
 from .system import System, pointers, scenario_of
 
@@ -162,7 +162,7 @@ class Stepper:
         observe : sequence of str, optional
             Names of the quantities to record, as for reading. Default: those of the scenario.
         every : int, optional
-            Number of steps between two recorded points. Default: 1.
+            Steps between two recorded rows. Default: 1.
         progress : bool, optional
             Whether to show a progress bar, where tqdm is installed. Default: False.
 
@@ -185,10 +185,10 @@ class Stepper:
         every = whole(every, "`every`")
         if until is not None and not math.isfinite(until):
             raise ValueError(f"`until` must be finite, got {until}")
-        names = self._core.observables if observe is None else observe
+        names = self._core.default_quantities if observe is None else observe
         indices = self._indices(names)
         end_s = self._core.end_s if until is None else until
-        tell, done = _progress_bar(progress, self.time_s, end_s if steps is None else None)
+        tell, done = progress_bar(progress, self.time_s, end_s if steps is None else None)
         try:
             table = self._core.record(steps, end_s, indices, every, tell)
         finally:
@@ -586,34 +586,7 @@ class Stepper:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
 
 
-def issue_warnings(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
-    """Issue a `ScenarioWarning` for each note on a system.
-
-    The warning points at the code ``level`` calls away: by default the caller of the caller.
-    """
-    for where, what in notes:
-        warnings.warn(f"{where}: {what}", ScenarioWarning, stacklevel=level)
-
-
 def _refuse_text(names: Sequence[str]) -> None:
     """Refuse one name in place of a list of names, which would be split into its letters."""
     if isinstance(names, str):
         raise TypeError(f"names of quantities are a list: [{names!r}]")
-
-
-def _progress_bar(
-    wanted: bool, start_s: float, end_s: Optional[float]
-) -> Tuple[Optional[Callable[[float], None]], Callable[[], None]]:
-    if not wanted:
-        return None, lambda: None
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None, lambda: None
-    total = None if end_s is None else max(end_s - start_s, 0.0)
-    bar = tqdm(total=total, unit="s", desc="simulated")
-
-    def tell(time_s: float) -> None:
-        bar.update(time_s - start_s - bar.n)
-
-    return tell, bar.close

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from .arrays import flag, number, whole
-from .errors import UnknownName
-from .stepper import issue_warnings
+from .errors import UnknownName, issue_warnings
 from .system import System, pointers, scenario_of
 
 Given = Union[System, Mapping[str, Any], str, "os.PathLike[str]"]

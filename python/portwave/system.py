@@ -24,15 +24,16 @@ class System:
     Parameters
     ----------
     name : str, optional
-        Title of the system. Default: ``"system"``.
+        Name of the scenario. Default: ``"system"``.
     step_s : float or None, optional
-        Size of the macro-steps [s]. Default: 0.01.
+        Macro-step h [s]. Default: 0.01.
     start_s : float, optional
-        Time at which runs begin [s]. Default: 0.
+        Start of the run [s]. Default: 0.
     end_s : float, optional
-        Time at which `Stepper.record` ends by default [s]; required with `tolerance`.
+        End of the run [s], later than start_s. `Stepper.record` ends there by default. Required
+        with `tolerance`.
     tolerance : float, optional
-        Error tolerance of steps that choose their size, in place of `step_s`.
+        Relative tolerance of the local error. Steps then choose their size, in place of `step_s`.
     method : mapping, optional
         Coupling method as in scenario files. Default: ``{"kind": "auto"}``.
 
@@ -229,12 +230,12 @@ class System:
         part_type : str
             Type of the part: one of ``portwave list`` or of `add_part_type`.
         initial_state : mapping of str to float, optional
-            Initial values of its states by name, in their units. Default: those of the type.
+            States by name, the others keep their defaults. Values are in the units of the states.
         inputs : mapping, optional
-            Its external inputs by name: a number (constant, in the unit of the input),
+            External inputs by name. Each is a number (constant, in the unit of the input),
             ``"settable"``, or a signal as in scenario files. Others stay at 0.
         substeps : int, optional
-            Number of substeps per macro-step.
+            Steps that the part takes within each step. Default: 1.
         **parameters
             Its parameters by name, in the units that their names state.
 
@@ -371,7 +372,7 @@ class System:
         kind : str
             Kind of the block: one of ``portwave list --blocks`` or of `add_block_kind`.
         every : int, optional
-            Number of macro-steps between two samples. Default: 1.
+            Macro-steps between two samples. Default: 1.
         drives : str or sequence of str, optional
             Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
         **options
@@ -425,7 +426,7 @@ class System:
         state : sequence of float, optional
             Initial state x of the block. Default: no state.
         every : int, optional
-            Number of macro-steps between two samples. Default: 1.
+            Macro-steps between two samples. Default: 1.
         drives : str or sequence of str, optional
             Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
 

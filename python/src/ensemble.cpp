@@ -95,7 +95,7 @@ class PyEnsemble {
   }
   void step(std::int64_t steps) {
     const nb::gil_scoped_release unlocked;
-    ensemble_->run(steps, interruptible());
+    ensemble_->step(steps, interruptible());
   }
   void states(const Written& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());

@@ -20,7 +20,7 @@
 namespace portwave::cli {
 namespace {
 
-/// What the options are read into, whichever verb they belong to.
+/// Receives the options of all verbs.
 struct Draft {
   RunArguments run;
   ReportArguments report;
@@ -36,13 +36,13 @@ struct Draft {
 constexpr std::int64_t kMostRanks = 100'000;
 
 void add_partition(Verb& top, PartitionArguments& partition) {
-  Verb verb = top.add("partition", "Show how a scenario would be dealt out to several processes");
+  Verb verb = top.add("partition", "Show how a scenario would be divided among several processes");
   add_scenario(verb, partition.scenario);
   RankPlanOptions& plan = partition.plan;
-  verb.integer("--ranks", "Processes", {1, kMostRanks},
+  verb.integer("--ranks", "Number of processes", {1, kMostRanks},
                [&plan](std::int64_t count) { plan.ranks = static_cast<int>(count); })
       ->default_str(std::to_string(plan.ranks));
-  verb.integer("--threads", "Threads of each", {1, kMaxThreads},
+  verb.integer("--threads", "Threads per process", {1, kMaxThreads},
                [&plan](std::int64_t count) { plan.threads = static_cast<int>(count); })
       ->default_str(std::to_string(plan.threads));
   verb.real("--latency-us", "US", "Latency of a message", {0.0, 1e9},
@@ -51,10 +51,11 @@ void add_partition(Verb& top, PartitionArguments& partition) {
   verb.real("--bandwidth-GBs", "GBS", "Bandwidth of the network in 10^9 bytes per second",
             {1e-6, 1e9}, [&plan](double gigabytes) { plan.bandwidth_B_per_s = 1e9 * gigabytes; })
       ->default_str("10");
-  verb.integer("--show", "Ranks to show; --json has them all", {0, kMostRanks},
+  verb.integer("--show", "Number of ranks to show; --json shows all", {0, kMostRanks},
                [&partition](std::int64_t count) { partition.shown = static_cast<int>(count); })
       ->default_str(std::to_string(partition.shown));
   add_json(verb, partition.json, "the plan");
+  verb.app().footer(std::string(kPartitionExamples));
 }
 
 /// The values are read later, so that everything wrong with them is told at once.
@@ -83,24 +84,27 @@ void add_verbs(Verb& top, Draft& draft) {
 
   add_run(top, draft.run);
   add_report(top, draft.report);
-  Verb validate = top.add("validate", "Check a scenario and run nothing");
+  Verb validate = top.add("validate", "Check a scenario without running it");
   add_scenario(validate, draft.validate.scenario);
+  validate.app().footer(std::string(kValidateExamples));
   Verb list = top.add("list", "Show the catalogue, or one type of part in full");
   list.text(
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
       [&draft](const std::string& type) { draft.list.type = type; });
   list.flag("--markdown", "Write types of parts as Markdown, the form of docs/reference/parts.md",
             draft.list.markdown);
-  list.flag("--blocks", "Show the blocks of controllers instead, or the one of that name",
+  list.flag("--blocks", "Show the blocks of controllers instead; with TYPE, one block",
             draft.list.blocks);
-  list.flag("--methods", "Show the methods of coupling instead, or the one of that name",
+  list.flag("--methods", "Show the coupling methods instead; with TYPE, one method",
             draft.list.methods);
   add_json(list, draft.list.json, "the catalogue");
   add_plugins(list, draft.list.plugins);
+  list.app().footer(std::string(kListExamples));
   add_tune(top, draft.tune);
   add_partition(top, draft.partition);
   Verb schema = top.add("schema", "Write the JSON Schema of scenario files to stdout");
   add_plugins(schema, draft.schema.plugins);
+  schema.app().footer(std::string(kSchemaExamples));
   add_study(top, draft.studies);
   add_generate(top, draft.generate);
 }

@@ -15,7 +15,7 @@ struct CommandLine {
   int exit_code = kOk;
 };
 
-/// Reads the arguments (without the program's name). Help and version go to `out`; what is wrong
+/// Reads the arguments (without the program's name). Help and version go to `out`; defects
 /// with the line goes to `err`, with the nearest verb or option.
 CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostream& out,
                             std::ostream& err);

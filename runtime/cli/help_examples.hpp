@@ -28,11 +28,11 @@ inline constexpr std::string_view kRunExamples = R"(Examples:
   portwave run examples/two_oscillators.json --pace 1 --deadline-us 200
 
 With --deadline-us or --pace the inner iteration ends when time runs out: the results then depend on
-the clock, and differ from run to run. Without, they are the same for any threads, grain and executor.
+the clock, and differ from run to run. Otherwise they are the same for any threads, grain and executor.
 
 With --out the folder gets summary.json, network.json, trajectory.csv and energy.csv, with --report
-also report.html, a page for any browser. Ctrl-C stops after the current step and keeps what was recorded. With --checkpoint-every a run that was killed goes on with
---resume, as if it had not been.)";
+also report.html, a page for any browser. Ctrl-C stops after the current step and keeps the recorded
+rows. With --checkpoint-every, --resume continues a run that was killed, with the same results.)";
 
 inline constexpr std::string_view kReportExamples = R"(Examples:
   portwave report results
@@ -40,7 +40,33 @@ inline constexpr std::string_view kReportExamples = R"(Examples:
   portwave report before after
 
 The page is one file that needs no network. It shows the verdict in words, what to try, trajectories,
-energy, iterations, the network and how it was run; of two folders how far the runs differ, and in what.)";
+energy, iterations, the network and how it was run; for two folders, how far the runs differ and where.)";
+
+inline constexpr std::string_view kValidateExamples = R"(Examples:
+  portwave validate examples/two_oscillators.json
+  portwave validate examples/chain_64.json --set /method/iterations=8
+
+All defects are listed at once. Exit codes: 0 the scenario is valid, 2 it has defects.)";
+
+inline constexpr std::string_view kListExamples = R"(Examples:
+  portwave list
+  portwave list duffing_oscillator
+  portwave list --blocks pid)";
+
+inline constexpr std::string_view kPartitionExamples = R"(Examples:
+  portwave partition examples/chain_64.json --ranks 4
+  portwave partition examples/chain_64.json --ranks 16 --threads 2 --latency-us 1.5)";
+
+inline constexpr std::string_view kSchemaExamples = R"(Examples:
+  portwave schema > scenario.schema.json)";
+
+inline constexpr std::string_view kStudiesExamples = R"(Examples:
+  portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
+  portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125
+  portwave study iteration examples/two_masses.json --iterations 60
+  portwave study scaling examples/chain_64.json --threads 1,2,4
+
+"portwave study KIND --help" shows the options of one kind.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
@@ -48,23 +74,23 @@ inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 2,4,6,8 --out results \
     --methods douglas-rachford,peaceman-rachford --impedances uniform,matched --guard on,off
 
-An axis that is not given is as the scenario says. "uniform" and "per_port" are the scenario's own
+An axis that is not given has the scenario's value. "uniform" and "per_port" are the scenario's own
 impedances; the method "auto" chooses its own. With --out the folder gets study.json and budget.csv.)";
 
 inline constexpr std::string_view kRateExamples = R"(Examples:
   portwave study rate examples/published_douglas_rachford.json
   portwave study rate examples/chain_64.json --steps 5 --json
 
-Contraction is the mean factor by which an evaluation reduces the residual. Predicted: of the
-iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
-Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
+Contraction is the mean factor by which an evaluation reduces the residual. It is predicted for the
+iteration linearised at the initial state, and observed in the iteration itself, step by step. Both
+start from zero waves; a run starts from the waves of the previous step, and needs fewer evaluations.)";
 
 inline constexpr std::string_view kDelayExamples = R"(Examples:
   portwave study delay examples/published_douglas_rachford.json --delays 0,1,2,4 --budgets 4,8,16
   portwave study delay examples/published_douglas_rachford.json --scattered --json
 
-Several ranks, here threads, iterate on the newest waves that have come: so many evaluations old. The
-error is that of the observed states against the monolithic reference.)";
+Several ranks, here threads, iterate on the newest waves that have arrived, which are up to D
+evaluations old. The error is that of the observed states against the monolithic reference.)";
 
 inline constexpr std::string_view kOrderExamples = R"(Examples:
   portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125,0.00048828125
@@ -78,7 +104,8 @@ inline constexpr std::string_view kToleranceExamples = R"(Examples:
   portwave study tolerance examples/two_oscillators.json --stages 1,2,3
   portwave study tolerance examples/chain_64.json --tolerances 1e-4,1e-6,1e-8 --stages 3 --out results
 
-Errors are relative, of all states at the end, against a run of a thousandth of the smallest tolerance.
+Errors are relative errors of all states at the end, against a run with a thousandth of the smallest
+tolerance.
 With --out the folder gets study.json and tolerance.csv.)";
 
 inline constexpr std::string_view kIterationExamples = R"(Examples:
@@ -95,9 +122,8 @@ inline constexpr std::string_view kTuneExamples = R"(Examples:
   portwave tune examples/chain_64.json --impedance matched --ports 8
   portwave tune examples/two_oscillators.json --set /time/step_s=0.001 --json
 
-All is linearised at the initial state. Margins are those of a port's part with the impedances shown;
-where they are not negative, it is firmly nonexpansive (douglas-rachford) or nonexpansive
-(peaceman-rachford). "uniform" and "per_port" are the scenario's own impedances.)";
+The system is linearised at its initial state. Where the margin of a port is not negative, its part is
+firmly nonexpansive (douglas-rachford) or nonexpansive (peaceman-rachford) with the impedances shown. "uniform" and "per_port" are the scenario's own impedances.)";
 
 inline constexpr std::string_view kScalingExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
@@ -106,7 +132,7 @@ inline constexpr std::string_view kScalingExamples = R"(Examples:
   mpirun -n 4 portwave study scaling big.json --ranks 1,2,4,256 --threads 1,2
 
 Rows marked "predicted" were not run: a simulation schedules the measured costs of the tasks on that
-many cores. Speed-ups are against one thread, of weak scaling against the first size.)";
+many cores. Speed-ups are relative to one thread, with weak scaling to the first size.)";
 
 inline constexpr std::string_view kGenerateExamples = R"(Examples:
   portwave generate chain --blocks 1000 --vary 0.2 --out chain.json

@@ -27,7 +27,7 @@ int report_no_memory(std::ostream& err) {
   return kFailed;
 }
 
-/// Runs a command and turns what it throws into text and an exit code.
+/// Runs a command and turns its exceptions into text and an exit code.
 int execute(const Command& command, std::ostream& out, std::ostream& err) {
   try {
     return std::visit([&](const auto& arguments) { return run_command(arguments, out, err); },
@@ -68,7 +68,7 @@ int write_to_stdout(std::string_view text) {
   return 0;
 }
 
-/// Of all other commands there is one process too many.
+/// All other commands run in one process only.
 bool is_of_all_ranks(const Command& command) {
   const auto* const scaling = std::get_if<StudyScalingArguments>(&command);
   return std::holds_alternative<RunArguments>(command) ||

@@ -14,13 +14,14 @@ namespace portwave::cli {
 namespace {
 
 void add_time_budget(Verb& verb, TimeBudget& time) {
-  verb.real("--deadline-us", "T",
-            "Stop the inner iteration so that a step is committed within T us of its beginning; "
-            "results then depend on the clock",
-            {1e-3, 1e12}, [&time](double us) { time.deadline_s = 1e-6 * us; });
+  verb.real(
+      "--deadline-us", "T",
+      "Stop the inner iteration so that each step is committed within T us; results then depend "
+      "on the clock",
+      {1e-3, 1e12}, [&time](double us) { time.deadline_s = 1e-6 * us; });
   verb.real("--pace", "X",
             "Simulated time per wall time, 1 for real time: no step begins early, and each is to "
-            "be committed when the next is due; results then depend on the clock",
+            "be committed before the next is due; results then depend on the clock",
             {1e-6, 1e9}, [&time](double pace) { time.pace = pace; });
 }
 
@@ -31,7 +32,7 @@ void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
   const auto is_time = [](const std::string& text) { return text.ends_with('s'); };
   verb.text(
       "--checkpoint-every", "N|Ts",
-      "Keep in DIR what --resume needs, every N steps or every T seconds, as in 10s",
+      "Write a checkpoint for --resume to DIR every N steps, or every T seconds as in 10s",
       [=](const std::string& text) {
         if (is_time(text))
           return kSeconds.defect(std::string_view(text).substr(0, text.size() - 1));
@@ -67,13 +68,13 @@ std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   return names;
 }
 
-/// What does not go together.
+/// Options that exclude one another.
 std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& run) {
   std::vector<std::string> defects;
   if (run.resume) {
     const std::vector<std::string> others = options_beside_resume(verb);
     if (!others.empty()) {
-      defects.push_back(fmt::format("--resume takes the run as it was begun: not with {}",
+      defects.push_back(fmt::format("--resume continues the run with its own options: not with {}",
                                     fmt::join(others, ", ")));
     }
   } else if (run.scenario.file.empty()) {
@@ -91,7 +92,7 @@ std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& r
       {run.profile, "--profile"}};
   for (const auto& [is_given, name] : beyond_slices) {
     if (!run.slices || !is_given) continue;
-    defects.push_back(fmt::format("{} needs all of the system: not with --slices", name));
+    defects.push_back(fmt::format("{} needs the whole system: not with --slices", name));
   }
   if (run.report && !run.out && !run.resume) defects.emplace_back(kReportNeedsOut);
   return defects;
@@ -105,8 +106,8 @@ void add_run(Verb& top, RunArguments& run) {
   add_out(verb, run.out, "summary.json, network.json, trajectory.csv and energy.csv");
   add_checkpoint_every(verb, run.checkpoint_every);
   verb.path("--resume", "DIR",
-            "Go on with a run from its last checkpoint, in place of SCENARIO; plugins, and files "
-            "outside of DIR, are to be allowed anew",
+            "Continue a run from its last checkpoint, in place of SCENARIO; plugins and files "
+            "outside DIR must be allowed again",
             run.resume);
   add_threads(verb, run.threads);
   add_execution(verb, run.grain, run.executor);
@@ -116,27 +117,30 @@ void add_run(Verb& top, RunArguments& run) {
   verb.flag("--strict",
             "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
             run.strict);
-  verb.flag("--report", "Also make a page of it: report.html in DIR", run.report);
-  verb.flag("--profile", "Say where the time goes; with --out also trace.json for ui.perfetto.dev",
+  verb.flag("--report", "Also write a page on the run: report.html in DIR", run.report);
+  verb.flag("--profile",
+            "Report where the time goes; with --out also write trace.json for ui.perfetto.dev",
             run.profile);
-  verb.flag("--live", "Show how the run goes on: its rate, energy, residual, guard and worst part",
+  verb.flag("--live", "Show the progress of the run: rate, energy, residual, guard and worst part",
             run.live);
-  verb.integer("--serve", "Show the run to browsers on this machine, on that port; 0: any",
+  verb.integer("--serve",
+               "Serve a live page to browsers on this machine at this port; 0: any free port",
                {0, 65535}, [&run](std::int64_t port) { run.serve = static_cast<int>(port); });
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
   verb.flag("--slices",
-            "With mpirun: each process reads only the subsystems that it steps, and writes what is "
-            "observed of them to DIR/rank-0, DIR/rank-1 ...",
+            "With mpirun: each process reads only the parts that it steps, and writes their "
+            "quantities to DIR/rank-0, DIR/rank-1 ...",
             run.slices);
   verb.app().footer(std::string(kRunExamples));
   verb.check([&app = verb.app(), &run] { return run_defects(app, run); });
 }
 
 void add_report(Verb& top, ReportArguments& report) {
-  Verb verb = top.add("report", "Make a page of what a run has left, or compare two runs");
+  Verb verb = top.add("report", "Write a page on a run, or compare two runs");
   verb.app()
-      .add_option("DIR", report.folders, "Folder of results; of two the runs are compared")
+      .add_option("DIR", report.folders,
+                  "Folder of results; with two folders the runs are compared")
       ->required()
       ->expected(1, -1)
       ->type_name("");
@@ -145,7 +149,7 @@ void add_report(Verb& top, ReportArguments& report) {
   verb.app().footer(std::string(kReportExamples));
   verb.check([&report] {
     return report.folders.size() > 2
-               ? std::vector<std::string>{"a page is of one folder, or compares two"}
+               ? std::vector<std::string>{"a page shows one folder, or compares two"}
                : std::vector<std::string>{};
   });
 }

@@ -77,10 +77,10 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
 
 void add_study_delay(Verb& group, StudyDelayArguments& study) {
   Verb verb =
-      group.add("delay", "Error of an asynchronous exchange (experimental), by how late waves are");
+      group.add("delay", "Error of an asynchronous exchange (experimental), by the delay of waves");
   add_scenario(verb, study.scenario);
   verb.integers("--delays", "D,D,...",
-                "Evaluations that waves of other ranks are late, one run each",
+                "Delays of the waves of other ranks, in evaluations; one run each",
                 {0, ExchangeOptions::kMostDelay},
                 [&study](std::vector<int> delays) { study.options.delays = std::move(delays); })
       ->default_str("0,1,2,4");
@@ -228,7 +228,7 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
                {1, kMostRepetitions},
                [&study](std::int64_t n) { study.options.repetitions = static_cast<int>(n); })
       ->default_str(std::to_string(study.options.repetitions));
-  verb.integer("--steps", "Macro-steps of one measurement; otherwise chosen by what they take",
+  verb.integer("--steps", "Macro-steps of one measurement; default: chosen by their time",
                {1, kMostSteps}, [&study](std::int64_t steps) { study.options.steps = steps; });
   add_out(verb, study.out, "scaling.json");
   add_study_report(verb, study.out, study.report);
@@ -239,13 +239,13 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
 }  // namespace
 
 void add_tune(Verb& top, TuneArguments& tune) {
-  Verb verb =
-      top.add("tune", "Impedances and iteration that suit a scenario, and what they promise");
+  Verb verb = top.add(
+      "tune", "Choose impedances and an iteration for a scenario, and predict its convergence");
   add_scenario(verb, tune.scenario);
-  verb.choice("--impedance", impedance_words(), "Rule to take the impedances from",
+  verb.choice("--impedance", impedance_words(), "Rule for the impedances",
               [&tune](std::size_t i) { tune.impedance = impedance_words()[i]; })
       ->default_str(tune.impedance);
-  verb.integer("--ports", "Ports to show; --json has them all", {0, kMostParts},
+  verb.integer("--ports", "Number of ports to show; --json shows all", {0, kMostParts},
                [&tune](std::int64_t ports) { tune.ports = static_cast<int>(ports); })
       ->default_str(std::to_string(tune.ports));
   add_out(verb, tune.out, "tune.json");
@@ -256,6 +256,7 @@ void add_tune(Verb& top, TuneArguments& tune) {
 void add_study(Verb& top, StudyArguments& studies) {
   Verb group = top.add("study", "Studies over many runs of a scenario");
   group.app().require_subcommand(1);
+  group.app().footer(std::string(kStudiesExamples));
   add_study_budget(group, studies.budget);
   add_study_rate(group, studies.rate);
   add_study_delay(group, studies.delay);

@@ -3,14 +3,14 @@
 #include "line/commands.hpp"
 #include "line/verb.hpp"
 
-/// What each verb takes.
+/// The options of each verb.
 namespace portwave::cli {
 
 void add_run(Verb& top, RunArguments& run);
 void add_report(Verb& top, ReportArguments& report);
 void add_tune(Verb& top, TuneArguments& tune);
 
-/// Of the verbs below `study`.
+/// The options of the verbs below `study`.
 struct StudyArguments {
   StudyBudgetArguments budget;
   StudyRateArguments rate;

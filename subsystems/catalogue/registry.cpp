@@ -117,8 +117,8 @@ std::uint64_t mark_of(const ParameterValue& value) {
       }
       return digest.value();
     }
-    std::uint64_t operator()(const std::vector<InputChannel>& list) {
-      for (const InputChannel& own : list) {
+    std::uint64_t operator()(const std::vector<ExternalInput>& list) {
+      for (const ExternalInput& own : list) {
         digest.add(own.name);
         digest.add(own.unit);
       }

@@ -28,7 +28,7 @@ double worst_difference(const std::string& text, const std::vector<Override>& ov
   double worst = 0.0;
   for (const std::vector<double>& row : rows) {
     const auto step = static_cast<std::int64_t>(std::llround(row[0] / scenario.options.step_s));
-    stepper.run(step - stepper.step_index());
+    stepper.step(step - stepper.step_index());
     const std::vector<double> reached = read(stepper);
     for (std::size_t i = 0; i < reached.size(); ++i) {
       worst = std::max(worst, std::abs(reached[i] - row[i + 1]));

@@ -43,7 +43,7 @@ struct Difference {
 Difference coupled_against(const RobotArm& arm, const Unknowns& y, int stages, double step_s) {
   const Scenario scenario = parse_scenario(scenario_of(arm, stages, step_s), "robot_arm.json", ".");
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(std::llround(kEnd_s / step_s));
+  stepper.step(std::llround(kEnd_s / step_s));
   Difference d;
   const auto see = [](double& worst, double difference) {
     worst = std::max(worst, std::abs(difference));

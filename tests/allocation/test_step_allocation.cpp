@@ -94,7 +94,7 @@ long allocations_while_stepping(const System& system, const StepperOptions& opti
   Stepper stepper(system, options);
   stepper.step();
   const long before = allocations;
-  stepper.run(20);
+  stepper.step(20);
   return allocations - before;
 }
 
@@ -210,14 +210,14 @@ TEST(Allocation, NoneInStepsOfChosenSize) {
     options.method.waves().retune_factor = 0.0;
     options.sizes = StepSizes{.tolerance = 1e-4};
     Stepper stepper(system, options);
-    stepper.run(600);
+    stepper.step(600);
     // A stretch without a change of size: one is sure to be among these.
     long least = 1;
     for (int stretch = 0; stretch < 20 && least > 0; ++stretch) {
       const std::int64_t changes = stepper.step_sizes()->changes;
       const std::int64_t rejected = stepper.step_sizes()->rejected;
       const long before = allocations;
-      stepper.run(20);
+      stepper.step(20);
       const long own = allocations - before;
       const bool is_settled =
           stepper.step_sizes()->changes == changes && stepper.step_sizes()->rejected == rejected;
@@ -332,7 +332,7 @@ TEST(Allocation, NoneInADrivenSystem) {
   const System system = driven_system(Signal::callback([](double t) { return std::cos(t); }));
   Stepper stepper(system, serial(0.1));
   const long construction = allocations;
-  stepper.run(21);
+  stepper.step(21);
   EXPECT_EQ(allocations - construction, 0) << "not even in the first step";
   EXPECT_NE(stepper.energy().supplied_J, 0.0);
 }
@@ -407,7 +407,7 @@ TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
           stepper.step();
           const std::int64_t uses_before = testing::guard_of(stepper).uses;
           const long before = allocations;
-          stepper.run(60);
+          stepper.step(60);
           EXPECT_EQ(allocations - before, 0)
               << sample.name << ", " << to_string(kind) << " " << relaxation << ", memory "
               << memory << ", " << options.threads << " threads";
@@ -448,7 +448,7 @@ TEST(Allocation, NoneInAStepAfterAChangeOfImpedance) {
   stepper.waves()->set_impedance(std::vector<double>(system.scalar_ports().size(), 0.07));
   stepper.step();
   const long after = allocations;
-  stepper.run(20);
+  stepper.step(20);
   EXPECT_EQ(allocations - after, 0);
 }
 
@@ -465,7 +465,7 @@ long allocations_of_retuning(const StepperOptions& options, bool change_forms) {
   };
   long counted = 0;
   for (int n = 0; n < 6; ++n) {
-    stepper.run(2);
+    stepper.step(2);
     put(change_forms && n % 2 == 0 ? 0.0 : 0.003, 1.0 + 0.1 * n);
     const long before = allocations;
     stepper.waves()->set_impedance(wanted);

@@ -132,7 +132,7 @@ TEST_F(Servo, GoesBackAndIsCloned) {
   portwave_snapshot* snapshot = nullptr;
   ASSERT_EQ(portwave_snapshot_new(&snapshot), PORTWAVE_OK);
   EXPECT_EQ(portwave_restore(servo_, snapshot), PORTWAVE_INVALID_ARGUMENT) << "empty";
-  ASSERT_EQ(portwave_snapshot_take(servo_, snapshot), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_save(servo_, snapshot), PORTWAVE_OK);
   portwave_simulation* clone = nullptr;
   ASSERT_EQ(portwave_clone(servo_, &clone), PORTWAVE_OK);
   portwave_step_n(servo_, 200);
@@ -187,7 +187,7 @@ TEST(NullPointers, AreRefused) {
   EXPECT_EQ(portwave_step(nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_step_n(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_clone(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_snapshot_take(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_snapshot_save(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_find_input(nullptr, nullptr), -1);
   EXPECT_TRUE(std::isnan(portwave_time(nullptr)));
   portwave_free(nullptr);
@@ -280,7 +280,7 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
       {"input",
        [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_input(s, 0, 5.0); }},
       {"take", [](portwave_simulation* s,
-                  portwave_snapshot* into) { return portwave_snapshot_take(s, into); }},
+                  portwave_snapshot* into) { return portwave_snapshot_save(s, into); }},
       {"clone",
        [](portwave_simulation* s, portwave_snapshot*) {
          portwave_simulation* clone = nullptr;
@@ -295,8 +295,8 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
   ASSERT_EQ(portwave_snapshot_new(&other), PORTWAVE_OK);
   portwave_set_input(servo_, 0, 5.0);
   ASSERT_EQ(portwave_step_n(servo_, 10), PORTWAVE_OK);
-  ASSERT_EQ(portwave_snapshot_take(servo_, start), PORTWAVE_OK);
-  ASSERT_EQ(portwave_snapshot_take(servo_, other), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_save(servo_, start), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_save(servo_, other), PORTWAVE_OK);
   ASSERT_EQ(portwave_step_n(servo_, 4), PORTWAVE_OK);
   const std::vector<double> expected = states_of(servo_);
 
@@ -318,7 +318,7 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
     for (const auto& [name, act] : refused) {
       const Tries tries = after(act, how);
       EXPECT_EQ(tries.status, PORTWAVE_NOT_POSSIBLE) << name;
-      EXPECT_NE(tries.said.find("at a step"), std::string::npos) << name << ": " << tries.said;
+      EXPECT_NE(tries.said.find("in a step"), std::string::npos) << name << ": " << tries.said;
     }
     for (const auto& [name, act] : allowed) {
       EXPECT_EQ(after(act, how).status, PORTWAVE_OK) << name << ": " << error();
@@ -390,7 +390,7 @@ TEST_F(Servo, NullPointersAreRefusedWhereverOneMayBe) {
   EXPECT_EQ(portwave_get_energy(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_get_report(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_snapshot_new(nullptr), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_snapshot_take(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_snapshot_save(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_restore(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_clone(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_set_observer(nullptr, nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);

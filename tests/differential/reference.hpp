@@ -23,7 +23,7 @@ struct Course {
 /// waves of its island.
 struct Noise {
   double tolerance = 0.0;
-  double rounding = 0.0;  ///< relative change of every state component after every step
+  double rounding = 0.0;  ///< relative change of every state after every step
   /// Needed with `tolerance`: an energy by island [J], and an impedance by port.
   std::vector<double> island_energy = {};
   std::vector<double> impedance = {};

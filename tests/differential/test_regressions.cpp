@@ -81,7 +81,7 @@ TEST(RegressionLionsMercier, DoesNotRunOnWithAShiftThatIsTooLarge) {
     const Scenario scenario = load_scenario(file);
     Stepper stepper(scenario.system, scenario.options);
     const double start = stepper.energy().initial_J;
-    stepper.run(scenario.steps);
+    stepper.step(scenario.steps);
     EXPECT_LE(stepper.energy().max_J, 1.001 * start);
   } catch (const ConfigError& error) {
     EXPECT_FALSE(error.issues().empty());

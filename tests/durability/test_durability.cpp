@@ -57,7 +57,7 @@ class Durability : public ::testing::Test {
 TEST_F(Durability, ACheckpointIsOnTheDiskBeforeItHasItsNameAndItsNameBeforeSaveReturns) {
   CheckpointFolder folder(results_, For::a_new_run);
   for (int i = 0; i < 3; ++i) {
-    stepper_.run(3);
+    stepper_.step(3);
     const Checkpoint made = checkpoint();
     begin_disk_trace();
     folder.save(made);
@@ -118,9 +118,9 @@ TEST_F(Durability, ResultsAreOnTheDiskWithTheirCheckpointAndBeforeTheyHaveTheirN
 TEST_F(Durability, WhatADiskHasNoRoomForTakesNone) {
   const std::filesystem::path next = results_ / "checkpoint" / "next.checkpoint";
   CheckpointFolder folder(results_, For::a_new_run);
-  stepper_.run(3);
+  stepper_.step(3);
   folder.save(checkpoint());
-  stepper_.run(4);
+  stepper_.step(4);
   const Checkpoint later = checkpoint();
   for (const long room : {0L, 1L, 100L, 700L}) {
     testing::limit_disk(room);

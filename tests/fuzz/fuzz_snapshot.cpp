@@ -81,7 +81,7 @@ struct Subject {
   explicit Subject(const std::string& text)
       : scenario(parse_scenario(text, "snapshot.json", ".")),
         stepper(scenario.system, scenario.options) {
-    stepper.run(6);
+    stepper.step(6);
     start = stepper.snapshot();
     genuine = start.to_bytes();
     fuzz::expect(testing::SnapshotBytes(genuine).sealed() == genuine,
@@ -97,7 +97,7 @@ struct Subject {
 void go_on(Stepper& stepper) {
   if (WaveView* waves = stepper.waves()) waves->set_iterations(3);  // nobody waits for more
   try {
-    stepper.run(2);
+    stepper.step(2);
   } catch (const StepError&) {
   } catch (const ConfigError&) {  // step sizes and impedances that are none
   }

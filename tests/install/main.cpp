@@ -32,7 +32,7 @@ int main() {
                             {.step_s = 0.01,
                              .method = portwave::WaveCoupling{.iterations = 5, .impedance = {20.0}},
                              .threads = 2});
-  stepper.run(10);
+  stepper.step(10);
   std::printf("portwave: H = %.3f J after %.2f s\n", stepper.energy().final_J, stepper.time_s());
   if (!types_are_shared()) {
     std::printf("a type of portwave is another one here than in the library\n");

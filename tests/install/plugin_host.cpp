@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     portwave::load_plugin(plugin);  // <portwave/extend/scenario.hpp>
     const portwave::Scenario scenario = portwave::load_scenario(file);
     portwave::Stepper stepper(scenario.system, scenario.options);
-    stepper.run(1000);
+    stepper.step(1000);
     std::printf("armature at %.4f mm\n", 1e3 * stepper.state("coil")[1]);
     return stepper.state("coil")[1] > 1e-3 ? 0 : 1;
   } catch (const std::exception& error) {

@@ -36,7 +36,7 @@ struct Case {
 };
 
 /// Three lane groups with all that a linear part can have. The first rows of z are made of Q's
-/// diagonal, then comes one of entries and one of a map. State 1 follows state 0, and state 2 states 0 and
+/// diagonal, then comes one of entries and one of a map. State 1 is the integral of state 0, and state 2 of states 0 and
 /// 3 where there are so many; with three ports both have rows as well.
 class Batch {
  public:
@@ -76,7 +76,7 @@ class Batch {
     const int columns = n + p + kInputs;
     const std::array<int, kBlocks> sizes = {
         p + p * p,
-        shape_.row_count * (n + p + 1) + shape_.follower_count + p * n,
+        shape_.row_count * (n + p + 1) + shape_.integral_count + p * n,
         shape_.row_count * kInputs + p * kInputs,
         n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count +
             shape_.output_count + p,
@@ -165,9 +165,9 @@ class Batch {
       if (have_rows || (i != 1 && i != 2))
         rows_.push_back({i * case_.width, i == 0 && !have_rows ? case_.width : -1});
     }
-    if (have_rows) followers_.push_back({1, 0});
-    followers_.push_back({2, 0});
-    if (case_.states > 3) followers_.push_back({2, 3});
+    if (have_rows) integrals_.push_back({1, 0});
+    integrals_.push_back({2, 0});
+    if (case_.states > 3) integrals_.push_back({2, 3});
     for (auto left = static_cast<int>(rows_.size()); left > 0; left -= kRowsAtOnce) {
       block_rows_.push_back(static_cast<unsigned char>(std::min(left, kRowsAtOnce)));
     }
@@ -175,9 +175,9 @@ class Batch {
     shape_.rows = rows_.data();
     shape_.block_rows = block_rows_.data();
     shape_.block_count = static_cast<int>(block_rows_.size());
-    shape_.follower_count = static_cast<int>(followers_.size());
-    shape_.followers = offsets(followers_);
-    shape_.followers_have_rows = have_rows;
+    shape_.integral_count = static_cast<int>(integrals_.size());
+    shape_.integrals = offsets(integrals_);
+    shape_.integrals_have_rows = have_rows;
   }
   const LinearOffsets* offsets(const std::vector<LinearEntry>& entries) {
     auto& list = offsets_.emplace_back();
@@ -195,7 +195,7 @@ class Batch {
 
   Case case_;
   LinearShape shape_;
-  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_, followers_;
+  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_, integrals_;
   std::list<std::vector<LinearOffsets>> offsets_;
   std::vector<LinearRow> rows_;
   std::vector<unsigned char> block_rows_;

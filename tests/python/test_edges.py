@@ -336,9 +336,9 @@ def test_a_controller_may_read_its_stepper_and_not_step_it():
     def law(t, u):
         if t > 0.0045 and not seen:
             seen.append(stepper["load.angle"])
-            with pytest.raises(RuntimeError, match="is at a step already"):
+            with pytest.raises(RuntimeError, match="is in a step"):
                 stepper.step()
-            with pytest.raises(RuntimeError, match="is at a step already"):
+            with pytest.raises(RuntimeError, match="is in a step"):
                 stepper["supply.effort"] = 1.0
         return 1.0
 
@@ -360,7 +360,7 @@ def test_what_an_ensemble_calls_cannot_use_it():
                 lambda: ensemble.start_from([0.0] * len(ensemble.state_names)),
                 lambda: ensemble.rollout(steps=1),
             ):
-                with pytest.raises(RuntimeError, match="at a step already"):
+                with pytest.raises(RuntimeError, match="in a step"):
                     call()
                 told.append(call)
         return 1.0

@@ -90,7 +90,7 @@ constexpr int kMostFailures = 3;
 
 std::optional<StepReport> next_step(Stepper& stepper, const Case& of, bool halved) {
   if (of.options.sizes) return stepper.step_if_before(of.end_s);
-  if (halved) return stepper.step(0.5 * of.options.step_s);
+  if (halved) return stepper.step_by(0.5 * of.options.step_s);
   return stepper.step();
 }
 
@@ -307,14 +307,14 @@ std::string ensemble_difference(const Case& of, int threads, bool* lanes) {
     ensemble.set_state(i, starts[static_cast<std::size_t>(i)]);
   }
   ensemble.reset();
-  ensemble.run(of.steps);
+  ensemble.step(of.steps);
   for (int i = 0; i < kReplicas; ++i) {
     const System* const one[] = {of.system.get()};
     const System own = gathered_system(one, starts[static_cast<std::size_t>(i)].data());
     Stepper alone(own, ensemble.options_of(i));
     std::string failed;
     try {
-      alone.run(of.steps);
+      alone.step(of.steps);
     } catch (const StepError& error) {
       failed = error.what();
     }

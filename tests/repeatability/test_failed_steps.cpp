@@ -335,7 +335,7 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     const int before = traps[0].calls();
     alone.on_step(
         [&](const Stepper&, const StepReport&) { calls.push_back(traps[0].calls() - before); });
-    alone.run(kTrials);
+    alone.step(kTrials);
   }
   // In an evaluation that is a trial, by the warm solve and the cold one.
   const auto arm = [&](int n) {

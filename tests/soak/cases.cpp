@@ -221,8 +221,8 @@ class Crane final : public Physics {
   explicit Crane(double step_s) : step_s_(step_s) {}
 
   void begin(const Stepper& stepper) override {
-    clock_ = static_cast<std::size_t>(find_observable(stepper, "clock").index);
-    drive_ = static_cast<std::size_t>(find_observable(stepper, "drive").index);
+    clock_ = static_cast<std::size_t>(find_quantity(stepper, "clock").index);
+    drive_ = static_cast<std::size_t>(find_quantity(stepper, "drive").index);
     take(stepper);
   }
   Wide stored_J(const Stepper& stepper) const override {

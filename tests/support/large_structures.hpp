@@ -102,7 +102,7 @@ inline SecondOrderForm beam_form(const BeamOptions& options) {
 }
 
 inline std::shared_ptr<const DescriptorPortHamiltonian> second_order_part(
-    const SecondOrderForm& form, std::vector<Port> ports, std::vector<InputChannel> inputs) {
+    const SecondOrderForm& form, std::vector<Port> ports, std::vector<ExternalInput> inputs) {
   Signature signature{"second_order_system",
                       second_order_states(numbered("q", static_cast<int>(form.M.rows()))),
                       std::move(ports), std::move(inputs)};

@@ -25,10 +25,10 @@ inline StepperOptions pair_options(int iterations, int threads = 1) {
   return options;
 }
 
-inline Observable observable(const System& system, const std::string& label) {
-  Observable result;
+inline Quantity quantity(const System& system, const std::string& label) {
+  Quantity result;
   Issues issues;
-  resolve_observable(system, label, "", result, issues);
+  resolve_quantity(system, label, "", result, issues);
   throw_if_any(std::move(issues));
   return result;
 }
@@ -36,12 +36,12 @@ inline Observable observable(const System& system, const std::string& label) {
 /// The benchmark of arXiv 2603.16424 as a scenario: 10 s, observed at the two masses' positions.
 inline Scenario pair_scenario() {
   System system = duffing_linear_pair();
-  std::vector<Observable> positions = {observable(system, "A.q1"), observable(system, "B.q2")};
+  std::vector<Quantity> positions = {quantity(system, "A.q1"), quantity(system, "B.q2")};
   return {.name = "pair",
           .system = std::move(system),
           .options = pair_options(20),
           .steps = 1000,
-          .recording = {.observables = std::move(positions)}};
+          .recording = {.quantities = std::move(positions)}};
 }
 
 }  // namespace portwave::testing

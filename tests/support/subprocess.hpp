@@ -37,8 +37,8 @@ struct SpawnOptions {
 class Subprocess {
  public:
   explicit Subprocess(std::vector<std::string> command, const SpawnOptions& options = {}) {
-    Channel out = Channel::pipe();
-    Channel err = options.stderr_is_terminal ? Channel::terminal() : Channel::pipe();
+    Stream out = Stream::pipe();
+    Stream err = options.stderr_is_terminal ? Stream::terminal() : Stream::pipe();
     if (options.stdout_to == SpawnOptions::Stdout::closed_pipe) out.close_reader();
 
     posix_spawn_file_actions_t actions;
@@ -126,28 +126,28 @@ class Subprocess {
 
  private:
   /// Two descriptors, what is written to one being read from the other.
-  class Channel {
+  class Stream {
    public:
-    static Channel pipe() {
+    static Stream pipe() {
       std::array<int, 2> ends = {};
       if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
-      return Channel(ends[0], ends[1]);
+      return Stream(ends[0], ends[1]);
     }
-    static Channel terminal() {
+    static Stream terminal() {
       const int reader = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
       if (reader < 0 || ::grantpt(reader) != 0 || ::unlockpt(reader) != 0) {
         throw std::runtime_error("no terminal");
       }
       std::array<char, 64> name = {};
       if (::ptsname_r(reader, name.data(), name.size()) != 0) throw std::runtime_error("ptsname");
-      return Channel(reader, ::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+      return Stream(reader, ::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
     }
-    ~Channel() {
+    ~Stream() {
       close_reader();
       ::close(writer_);
     }
-    Channel(const Channel&) = delete;
-    Channel& operator=(const Channel&) = delete;
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
 
     int writer() const { return writer_; }
     int take_reader() { return std::exchange(reader_, -1); }
@@ -156,7 +156,7 @@ class Subprocess {
     }
 
    private:
-    Channel(int reader, int writer) : reader_(reader), writer_(writer) {}
+    Stream(int reader, int writer) : reader_(reader), writer_(writer) {}
     int reader_;
     int writer_;
   };

@@ -71,7 +71,7 @@ void PassivityGuard::find_affine() {
 /// visit(wave) for the waves of an island, several at once.
 template <class Visit>
 void PassivityGuard::for_waves(int island, const Visit& visit) {
-  loop_.run(std::span(&island, 1), [&](std::size_t /*k*/, int chunk) {
+  loop_.visit_chunks(std::span(&island, 1), [&](std::size_t /*k*/, int chunk) {
     for (const int part : parts_.parts_of_chunk(chunk)) for_waves_of_part(waves_, part, visit);
   });
 }

@@ -88,7 +88,7 @@ class AdaptedSweep {
   explicit AdaptedSweep(const PortMatches& matches)
       : matches_(matches), graph_(matches), gamma_(leaf_impedances(matches)) {}
 
-  std::vector<double> run() {
+  std::vector<double> adapted() {
     const int nodes = graph_.nodes();
     std::vector<bool> done(at(nodes), false);
     mark_.assign(at(nodes), -1);
@@ -229,7 +229,7 @@ class AdaptedSweep {
 }  // namespace
 
 std::vector<double> adapted_impedances(const PortMatches& matches) {
-  return AdaptedSweep(matches).run();
+  return AdaptedSweep(matches).adapted();
 }
 
 }  // namespace portwave

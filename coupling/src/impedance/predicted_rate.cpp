@@ -151,7 +151,7 @@ class LinearIteration {
       add_product(block, input_.data(), -1.0, offset);
       std::size_t j = 0;
       for (const Port& port : system_.parts()[at(part)].component->signature().ports) {
-        for (int component = 0; component < port.dimension; ++component, ++j) {
+        for (int entry = 0; entry < port.dimension; ++entry, ++j) {
           offset[j] += port.causality == Causality::effort_in ? input_[j] : -input_[j];
         }
       }

@@ -34,7 +34,7 @@ template <class Visit>
 void for_scalar_ports(const Signature& signature, const Visit& visit) {
   int j = 0;
   for (const Port& port : signature.ports) {
-    for (int component = 0; component < port.dimension; ++component) visit(j++, port.causality);
+    for (int entry = 0; entry < port.dimension; ++entry) visit(j++, port.causality);
   }
 }
 

@@ -175,7 +175,7 @@ PortMatches::PortMatches(const PortResponses& responses)
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].component->signature().ports) {
-      for (int component = 0; component < port.dimension; ++component, ++own) {
+      for (int entry = 0; entry < port.dimension; ++entry, ++own) {
         values_.push_back(match_of(responses.matched(i, own), port.causality));
         is_own_.push_back(is_impedance(values_.back()));
       }

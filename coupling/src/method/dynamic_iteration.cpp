@@ -29,7 +29,7 @@ std::span<const OptionInfo> dynamic_iteration_options() {
       OptionInfo{.key = "iterations",
                  .value = option_at<&DynamicIteration::iterations>(),
                  .range = NumberRange::non_negative(),
-                 .summary = "of a dynamic iteration, iterations of each window"},
+                 .summary = "with a dynamic iteration, iterations of each window"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&DynamicIteration::tolerance>(),
                  .range = NumberRange::non_negative(),

@@ -19,7 +19,7 @@ class OptionCheck {
  public:
   OptionCheck(const CouplingMethod& method, Issues& issues) : method_(method), issues_(issues) {}
 
-  void run(std::span<const OptionInfo> options, const std::string& place) {
+  void check_all(std::span<const OptionInfo> options, const std::string& place) {
     for (const OptionInfo& option : options) {
       place_ = fmt::format("{}/{}", place, option.key);
       option_ = &option;
@@ -55,7 +55,7 @@ class OptionCheck {
     const std::optional<double>& value = place.of(method_);
     if (value) expect(option_->range.contains(*value), option_->range.describe(), *value);
   }
-  void operator()(const OptionGroup& group) { run(group.options(), std::string(place_)); }
+  void operator()(const OptionGroup& group) { check_all(group.options(), std::string(place_)); }
   // Any value will do, or the option's own check judges it.
   void operator()(const OptionField<bool>&) {}
   void operator()(const OptionChoice&) {}
@@ -139,7 +139,7 @@ const std::vector<std::string>& method_names() {
 
 Issues check_method(const CouplingMethod& method) {
   Issues issues;
-  OptionCheck(method, issues).run(family_of(method.kind()).options, "/method");
+  OptionCheck(method, issues).check_all(family_of(method.kind()).options, "/method");
   return issues;
 }
 

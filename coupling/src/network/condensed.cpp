@@ -304,7 +304,7 @@ void CondensedSystem::drive(CondensedBlock& block) const {
   SparseEntries entries;
   for (std::size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].part != block.part) continue;
-    const int column = part.signature().wave_size() + inputs_[k].channel;
+    const int column = part.signature().wave_size() + inputs_[k].input;
     for (SparseMatrix::InnerIterator it(part.structure().G, column); it; ++it) {
       entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());
     }
@@ -406,7 +406,7 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
       const Part& part = system_->parts()[static_cast<std::size_t>(input.part)];
       const std::string where = fmt::format(
           "/subsystems/{}/inputs/{}", input.part,
-          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+          part.component->signature().inputs[static_cast<std::size_t>(input.input)].name);
       double& value = values[static_cast<Eigen::Index>(k)];
       try {
         value = (*input.signal)(time_s);

@@ -210,7 +210,7 @@ struct SplittingMethod::Impl {
                                          system.system()
                                              .parts()[static_cast<std::size_t>(input.part)]
                                              .component->signature()
-                                             .inputs[static_cast<std::size_t>(input.channel)]
+                                             .inputs[static_cast<std::size_t>(input.input)]
                                              .name));
         }
       }

@@ -17,7 +17,7 @@ class Resolver {
   Resolver(const CondensedSystem& system, double step_s, const DynamicIteration& given)
       : system_(system), h_(step_s), given_(given) {}
 
-  DynamicParameters run() {
+  DynamicParameters resolve() {
     out_.kind = given_.kind;
     check_numbers();
     choose_integrator();
@@ -158,7 +158,7 @@ class Resolver {
 
 DynamicParameters resolve_parameters(const CondensedSystem& system, double step_s,
                                      const DynamicIteration& given) {
-  return Resolver(system, step_s, given).run();
+  return Resolver(system, step_s, given).resolve();
 }
 
 }  // namespace portwave

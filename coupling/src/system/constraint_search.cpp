@@ -79,7 +79,7 @@ class Search {
   Search(const System& system, const StateOf& state)
       : system_(system), state_(state), effort_in_(system.scalar_ports().size()) {}
 
-  FoundConstraints run() {
+  FoundConstraints search() {
     find_seeds();
     if (seed_junctions_.empty() && seed_parts_.empty()) return {};
     connect();
@@ -414,7 +414,7 @@ class Search {
 }  // namespace
 
 FoundConstraints find_constraints(const System& system, const StateOf& state) {
-  return Search(system, state).run();
+  return Search(system, state).search();
 }
 
 }  // namespace portwave

@@ -94,7 +94,7 @@ int without_empty_parts(std::vector<int>& part, int parts) {
 }
 
 CutDraft::CutDraft(const Signature& whole, int pieces, const std::vector<std::vector<int>>& columns)
-    : whole_(whole), ports_(at(pieces)), channels_(at(pieces)), prefix_("cut") {
+    : whole_(whole), ports_(at(pieces)), inputs_(at(pieces)), prefix_("cut") {
   const auto is_taken = [&whole](const std::string& prefix) {
     return std::any_of(whole.ports.begin(), whole.ports.end(),
                        [&](const Port& port) { return port.name.starts_with(prefix); });
@@ -117,10 +117,10 @@ CutDraft::CutDraft(const Signature& whole, int pieces, const std::vector<std::ve
     }
     first += port.dimension;
   }
-  for (int channel = 0; channel < whole.input_size(); ++channel) {
-    const std::vector<int>& touched = columns[at(first + channel)];
-    if (touched.empty()) channels_[0].push_back(channel);
-    for (const int piece : touched) channels_[at(piece)].push_back(channel);
+  for (int input = 0; input < whole.input_size(); ++input) {
+    const std::vector<int>& touched = columns[at(first + input)];
+    if (touched.empty()) inputs_[0].push_back(input);
+    for (const int piece : touched) inputs_[at(piece)].push_back(input);
   }
 }
 
@@ -131,7 +131,7 @@ std::vector<int> CutDraft::columns_of(int piece) const {
       columns.push_back(own.first < 0 ? -1 : own.first + k);
     }
   }
-  for (const int channel : channels_[at(piece)]) columns.push_back(whole_.wave_size() + channel);
+  for (const int input : inputs_[at(piece)]) columns.push_back(whole_.wave_size() + input);
   return columns;
 }
 
@@ -149,8 +149,8 @@ Signature CutDraft::signature(int piece, const std::string& type,
                               std::vector<StateVariable> states) const {
   Signature signature{type, std::move(states), {}, {}};
   for (const Own& own : ports_[at(piece)]) signature.ports.push_back(own.port);
-  for (const int channel : channels_[at(piece)]) {
-    signature.inputs.push_back(whole_.inputs[at(channel)]);
+  for (const int input : inputs_[at(piece)]) {
+    signature.inputs.push_back(whole_.inputs[at(input)]);
   }
   return signature;
 }
@@ -213,9 +213,9 @@ void add_pieces(SystemBuilder& builder, const std::string& name, const Component
     SystemBuilder::PartOptions own;
     own.substeps = options.substeps;
     for (const int state : piece.states) own.initial_state.push_back(initial[at(state)]);
-    for (const int channel : piece.inputs) {
-      const auto input = options.inputs.find(whole.signature().inputs[at(channel)].name);
-      if (input != options.inputs.end()) own.inputs.insert(*input);
+    for (const int input : piece.inputs) {
+      const auto given = options.inputs.find(whole.signature().inputs[at(input)].name);
+      if (given != options.inputs.end()) own.inputs.insert(*given);
     }
     builder.add(name + "/" + piece.name, piece.component, std::move(own));
   }

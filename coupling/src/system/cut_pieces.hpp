@@ -18,15 +18,15 @@ inline constexpr double kShareTolerance = 1e-6;
 using CutEntries = std::vector<Eigen::Triplet<double>>;
 
 /// What pieces are made of, and where the ports and inputs of the uncut part go. An input column of
-/// B or G that acts on one piece alone goes there; else an input channel goes to each piece, and a
+/// B or G that acts on one piece alone goes there; else an external input goes to each piece, and a
 /// port becomes a lossless piece "port<k>" joined to a port of its name in each.
 class CutDraft {
  public:
-  /// `columns`: by scalar port, then channel: the pieces that it acts on, ascending.
+  /// `columns`: by scalar port, then input: the pieces that it acts on, ascending.
   CutDraft(const Signature& whole, int pieces, const std::vector<std::vector<int>>& columns);
 
   /// What input column `column` of a piece is: a column of the uncut part, or −1 for one of the
-  /// ports that `add_port` has added. Scalar ports first, then channels.
+  /// ports that `add_port` has added. Scalar ports first, then inputs.
   std::vector<int> columns_of(int piece) const;
   /// A port between pieces, at the end of the ports of a piece. Returns its first column.
   void add_port(int piece, const std::string& name, Causality causality, int dimension);
@@ -35,7 +35,7 @@ class CutDraft {
   const std::string& prefix() const { return prefix_; }
 
   Signature signature(int piece, const std::string& type, std::vector<StateVariable> states) const;
-  std::vector<int> channels(int piece) const { return channels_[static_cast<std::size_t>(piece)]; }
+  std::vector<int> inputs(int piece) const { return inputs_[static_cast<std::size_t>(piece)]; }
 
   /// The lossless pieces of ports that act on several, and the joints of them, after the others.
   void finish(Cut& cut) const;
@@ -52,7 +52,7 @@ class CutDraft {
 
   const Signature& whole_;
   std::vector<std::vector<Own>> ports_;
-  std::vector<std::vector<int>> channels_;
+  std::vector<std::vector<int>> inputs_;
   std::vector<Spread> spread_;
   std::vector<CutPort> places_;  ///< piece −1: spread
   std::string prefix_;

@@ -80,7 +80,7 @@ class StructureCutter {
       cut.pieces.push_back(
           {fmt::format("{}", piece),
            make(piece, draft_.signature(piece, whole_.signature.type, names), states, *this),
-           states, draft_.channels(piece)});
+           states, draft_.inputs(piece)});
     }
     if (!storage_core_.empty()) add_interface(cut);
     for (const CutJoint& joint : storage_joints_) cut.joints.push_back(joint);

@@ -150,7 +150,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
   options.default_state.clear();
   options.semidefinite_tolerance = kShareTolerance;
   const auto add = [&](std::string name, const std::vector<int>& vertices, SecondOrderForm piece,
-                       Signature signature, std::vector<int> channels) {
+                       Signature signature, std::vector<int> inputs) {
     const int index = static_cast<int>(cut.pieces.size());
     const std::vector<int> states = states_of(vertices, n);
     signature.states = chosen(whole.states, states);
@@ -161,7 +161,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
     cut.pieces.push_back({std::move(name),
                           std::make_shared<DescriptorPortHamiltonian>(
                               std::move(signature), descriptor_form(piece), options),
-                          states, std::move(channels)});
+                          states, std::move(inputs)});
   };
   for (int piece = 0; piece < count; ++piece) {
     const std::vector<int>& vertices = tearing.vertices[at(piece)];
@@ -182,7 +182,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
          .D = shares.D.pieces[at(piece)] + shares.gyroscopic[at(piece)],
          .K = shares.K.pieces[at(piece)],
          .B = from_entries(vertices.size(), of_column.size(), B)},
-        draft.signature(piece, whole.type, {}), draft.channels(piece));
+        draft.signature(piece, whole.type, {}), draft.inputs(piece));
   }
   if (!shares.core.empty()) {
     const auto size = shares.core.size();

@@ -115,7 +115,7 @@ System gathered_system(std::span<const System* const> systems, const double* sta
       }
     }
     for (const ScalarPort& port : own->scalar_ports_) {
-      out.scalar_ports_.push_back({first_part + port.part, port.port, port.component});
+      out.scalar_ports_.push_back({first_part + port.part, port.port, port.entry});
     }
     for (const int port : own->first_scalar_port_) {
       out.first_scalar_port_.push_back(first_port + port);
@@ -134,7 +134,7 @@ System gathered_system(std::span<const System* const> systems, const double* sta
       out.cuts_.push_back(std::move(cut));
     }
     for (const System::SettableInput& input : own->settable_inputs_) {
-      out.settable_inputs_.push_back({first_part + input.part, input.channel, input.initial});
+      out.settable_inputs_.push_back({first_part + input.part, input.input, input.initial});
     }
   }
   out.parts_by_name_.resize(out.parts_.size());
@@ -172,7 +172,7 @@ std::string exchange_defect(const Component& present, const Component& other) {
     return "its states are others";
   }
   if (!have_same_ports(a, b)) return "its ports are others";
-  if (!std::ranges::equal(a.inputs, b.inputs, {}, &InputChannel::name, &InputChannel::name)) {
+  if (!std::ranges::equal(a.inputs, b.inputs, {}, &ExternalInput::name, &ExternalInput::name)) {
     return "its external inputs are others";
   }
   if (!are_equal(present.capabilities(), other.capabilities()) ||

@@ -69,8 +69,8 @@ class PartThere {
         out.made_of += std::abs(it.value() * z_[it.row()]);
       }
     }
-    for_sources(port, [&](int channel, double weight) {
-      const double own = weight * at.input(part, channel);
+    for_sources(port, [&](int input, double weight) {
+      const double own = weight * at.input(part, input);
       out.value += own;
       out.made_of += std::abs(own);
     });
@@ -85,14 +85,14 @@ class PartThere {
       const double own = it.value() * rate_[it.row()];
       out.add(1.0, {own, std::abs(own), std::abs(own)});
     }
-    for_equation_sources(number, [&](int channel, double weight) {
-      const double own = weight * at.input(part, channel);
+    for_equation_sources(number, [&](int input, double weight) {
+      const double own = weight * at.input(part, input);
       out.add(1.0, {own, std::abs(own), std::abs(own)});
     });
     return out;
   }
 
-  /// Calls `visit(channel, weight)` for the driven external inputs in the output of a port.
+  /// Calls `visit(input, weight)` for the driven external inputs in the output of a port.
   template <class Visit>
   void for_sources(int port, const Visit& visit) const {
     const Structure& s = structure_.get();

@@ -110,14 +110,14 @@ StateConstraints::StateConstraints(const System& system, const StateOf& state) {
     for (const PortTerm& term : own.ports) {
       const int part = impl->part_of(term.port);
       impl->there(parts, part, here)
-          .for_sources(term.port - system.first_scalar_port(part), [&](int channel, double weight) {
-            weights[{part, channel}] += term.weight * weight;
+          .for_sources(term.port - system.first_scalar_port(part), [&](int input, double weight) {
+            weights[{part, input}] += term.weight * weight;
           });
     }
     for (const AlgebraicTerm& term : own.equations) {
       impl->there(parts, term.part, here)
-          .for_equation_sources(term.number, [&](int channel, double weight) {
-            weights[{term.part, channel}] += term.weight * weight;
+          .for_equation_sources(term.number, [&](int input, double weight) {
+            weights[{term.part, input}] += term.weight * weight;
           });
     }
     for (const auto& [place, weight] : weights) {
@@ -346,11 +346,11 @@ std::string StateConstraints::values(int constraint, const StateInstant& at_it) 
   const auto add = [&](std::string text) {
     if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
   };
-  const auto add_input = [&](int part, int channel) {
+  const auto add_input = [&](int part, int number) {
     const Part& placed = system.parts()[at(part)];
-    const InputChannel& input = placed.component->signature().inputs[at(channel)];
+    const ExternalInput& input = placed.component->signature().inputs[at(number)];
     add(fmt::format("{}.{} = {}", printable(placed.name), printable(input.name),
-                    with_unit(at_it.input(part, channel), input.unit)));
+                    with_unit(at_it.input(part, number), input.unit)));
   };
   const auto add_state = [&](int part, int state) {
     const Part& placed = system.parts()[at(part)];
@@ -364,8 +364,8 @@ std::string StateConstraints::values(int constraint, const StateInstant& at_it) 
     const PartThere& there = impl_->there(parts, part, at_it);
     const int local = term.port - system.first_scalar_port(part);
     int inputs = 0;
-    there.for_sources(local, [&](int channel, double) {
-      add_input(part, channel);
+    there.for_sources(local, [&](int input, double) {
+      add_input(part, input);
       ++inputs;
     });
     if (there.x().size() == 0) {
@@ -395,7 +395,7 @@ std::string StateConstraints::values(int constraint, const StateInstant& at_it) 
       add_state(term.part, static_cast<int>(it.row()));
     }
     there.for_equation_sources(term.number,
-                               [&](int channel, double) { add_input(term.part, channel); });
+                               [&](int input, double) { add_input(term.part, input); });
   }
   constexpr std::size_t kShown = 6;
   if (texts.size() == 1) return texts[0] + " against 0";

@@ -144,16 +144,16 @@ const std::string& System::name_of_part(int part) const {
   return cut != nullptr ? cut->name : parts_[part].name;
 }
 
-int System::find_setting(int part, int channel) const {
-  if (part < 0 || part >= static_cast<int>(parts_.size()) || channel < 0) return -1;
+int System::find_setting(int part, int input) const {
+  if (part < 0 || part >= static_cast<int>(parts_.size()) || input < 0) return -1;
   const std::vector<Signal>& inputs = parts_[part].inputs;
-  if (channel >= static_cast<int>(inputs.size()) || !inputs[channel].is_settable()) return -1;
-  return inputs[channel].slot();
+  if (input >= static_cast<int>(inputs.size()) || !inputs[input].is_settable()) return -1;
+  return inputs[input].slot();
 }
 
 std::string System::input_label(const SettableInput& input) const {
   return name_of_part(input.part) + "." +
-         parts_[input.part].component->signature().inputs[input.channel].name;
+         parts_[input.part].component->signature().inputs[input.input].name;
 }
 
 std::string System::port_label(int scalar_port) const {
@@ -161,7 +161,7 @@ std::string System::port_label(int scalar_port) const {
   const Part& part = parts_[scalar.part];
   const Port& port = part.component->signature().ports[scalar.port];
   const std::string label = part.name + "." + port.name;
-  return port.dimension == 1 ? label : label + "[" + std::to_string(scalar.component) + "]";
+  return port.dimension == 1 ? label : label + "[" + std::to_string(scalar.entry) + "]";
 }
 
 std::string opaque_defect(const Part& part) {
@@ -180,11 +180,10 @@ std::optional<Issue> wave_only_defect(const Part& part, std::size_t index) {
                              in_quotes(part.name))};
   }
   if (part.substeps == 1) return std::nullopt;
-  return Issue{
-      fmt::format("/subsystems/{}/substeps", index),
-      fmt::format("must be 1 for subsystem {}: what is solved here without waves, be it for "
-                  "comparison only, steps all parts alike",
-                  in_quotes(part.name))};
+  return Issue{fmt::format("/subsystems/{}/substeps", index),
+               fmt::format("must be 1 for subsystem {}: a solver without waves, also one for "
+                           "comparison only, steps all parts alike",
+                           in_quotes(part.name))};
 }
 
 SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,
@@ -267,22 +266,22 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from,
     part.initial_state = pending.options.initial_state.empty()
                              ? part.component->default_state()
                              : std::move(pending.options.initial_state);
-    const std::vector<InputChannel>& inputs = part.component->signature().inputs;
+    const std::vector<ExternalInput>& inputs = part.component->signature().inputs;
     part.inputs.resize(inputs.size());
     part.input_is_driven.resize(inputs.size(), false);
-    std::unordered_map<std::string_view, std::size_t> channels;
+    std::unordered_map<std::string_view, std::size_t> numbers;
     for (std::size_t i = 0; i < inputs.size() && !pending.options.inputs.empty(); ++i) {
-      channels.emplace(inputs[i].name, i);
+      numbers.emplace(inputs[i].name, i);
     }
     for (const auto& [name, signal] : pending.options.inputs) {
-      const std::size_t channel = channels.at(name);
-      part.inputs[channel] = signal;
+      const std::size_t number = numbers.at(name);
+      part.inputs[number] = signal;
       if (signal.is_settable()) {
         const System::SettableInput input{static_cast<int>(system.parts_.size()),
-                                          static_cast<int>(channel), signal(0.0)};
-        part.inputs[channel].set_slot(slot_of(system, input, name));
+                                          static_cast<int>(number), signal(0.0)};
+        part.inputs[number].set_slot(slot_of(system, input, name));
       }
-      part.input_is_driven[channel] = true;
+      part.input_is_driven[number] = true;
     }
     insert(system, std::move(part));
   }
@@ -317,11 +316,11 @@ std::vector<double> System::initial_settings() const {
 }
 
 int SystemBuilder::Draft::slot_of(System& system, const System::SettableInput& input,
-                                  const std::string& channel) {
+                                  const std::string& name) {
   if (const CutName* const cut = system.cut_with(input.part)) {
     for (int piece = cut->first_part; piece < input.part; ++piece) {
       const Part& other = system.parts_[piece];
-      const int same = index_of(channel, other.component->signature().inputs);
+      const int same = index_of(name, other.component->signature().inputs);
       if (same >= 0 && other.inputs[same].is_settable()) return other.inputs[same].slot();
     }
   }
@@ -334,8 +333,8 @@ void SystemBuilder::Draft::insert(System& system, Part part) {
   system.first_scalar_port_.push_back(static_cast<int>(system.scalar_ports_.size()));
   const std::vector<Port>& ports = part.component->signature().ports;
   for (int port = 0; port < static_cast<int>(ports.size()); ++port) {
-    for (int component = 0; component < ports[port].dimension; ++component) {
-      system.scalar_ports_.push_back({number, port, component});
+    for (int entry = 0; entry < ports[port].dimension; ++entry) {
+      system.scalar_ports_.push_back({number, port, entry});
     }
   }
   system.parts_.push_back(std::move(part));
@@ -370,8 +369,8 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     const Port& port = system.parts_[reference.part].component->signature().ports[reference.port];
     const int first = system.first_scalar_port(reference.part, reference.port);
     dimension = port.dimension;
-    for (int component = 0; component < dimension; ++component) {
-      scalar_ports.push_back(first + component);
+    for (int entry = 0; entry < dimension; ++entry) {
+      scalar_ports.push_back(first + entry);
       causalities.push_back(port.causality);
     }
   }
@@ -380,10 +379,10 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     system.junctions_.emplace_back(dirac, std::move(scalar_ports));
     return;
   }
-  for (int component = 0; component < dimension; ++component) {
+  for (int entry = 0; entry < dimension; ++entry) {
     std::vector<int> places;
     for (std::size_t i = 0; i < joined.size(); ++i) {
-      places.push_back(scalar_ports[i * dimension + component]);
+      places.push_back(scalar_ports[i * dimension + entry]);
     }
     system.junctions_.emplace_back(dirac, std::move(places));
   }

@@ -58,7 +58,7 @@ struct JointRules {
   std::string_view name;
   int fewest_ports;
   int most_ports;
-  bool component_by_component;  ///< all ports have one dimension
+  bool entry_by_entry;  ///< all ports have one dimension
   bool same_domain;
 };
 
@@ -112,7 +112,7 @@ std::string list_ports(const std::vector<Port>& ports) {
   return text + the_rest(ports.size()) + ".";
 }
 
-std::string list_inputs(const std::vector<InputChannel>& inputs) {
+std::string list_inputs(const std::vector<ExternalInput>& inputs) {
   if (inputs.empty()) return "It has no inputs.";
   std::string text = "inputs: ";
   for (std::size_t i = 0; i < std::min(inputs.size(), kShownNames); ++i) {
@@ -271,11 +271,11 @@ void SystemBuilder::Draft::check_substeps(int part) {
 
 void SystemBuilder::Draft::check_inputs(int part) {
   const PendingPart& pending = parts[part];
-  const std::vector<InputChannel>& inputs = pending.component->signature().inputs;
+  const std::vector<ExternalInput>& inputs = pending.component->signature().inputs;
   std::optional<NameSearch> names;
   std::unordered_set<std::string_view> known;
   if (!pending.options.inputs.empty()) {
-    for (const InputChannel& input : inputs) known.insert(input.name);
+    for (const ExternalInput& input : inputs) known.insert(input.name);
   }
   for (const auto& [name, signal] : pending.options.inputs) {
     if (known.contains(name)) continue;
@@ -418,7 +418,7 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (with_dimension == none) with_dimension = i;
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
-    if (rules.component_by_component && port.dimension != first.dimension) {
+    if (rules.entry_by_entry && port.dimension != first.dimension) {
       add(path_of(joint, i),
           fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
                       "component by component",

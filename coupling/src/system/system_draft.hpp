@@ -109,8 +109,7 @@ struct SystemBuilder::Draft {
   static void insert(System& system, Part part);
   /// Of a settable input of the part that is to be inserted next: one of its own, or, of a piece, that
   /// of the part that was cut.
-  static int slot_of(System& system, const System::SettableInput& input,
-                     const std::string& channel);
+  static int slot_of(System& system, const System::SettableInput& input, const std::string& name);
   static void join(System& system, const Joint& joint, std::span<const PortReference> ports,
                    SharedStructures& structures);
   static PortReference add_termination(System& system, double resistance, PortReference port);

@@ -77,15 +77,15 @@ class CouplingGraph {
     }
   }
 
-  /// Σ over junctions of (largest − smallest rank).
-  std::int64_t stretch(const std::vector<int>& rank) const {
+  /// Σ over junctions of (largest − smallest position).
+  std::int64_t stretch(const std::vector<int>& position) const {
     std::int64_t sum = 0;
     for (const Junction& junction : system_.junctions()) {
       int low = std::numeric_limits<int>::max(), high = -1;
       for (const int port : junction.waves) {
         if (part_at(port) >= parts_) continue;
-        low = std::min(low, rank[part_at(port)]);
-        high = std::max(high, rank[part_at(port)]);
+        low = std::min(low, position[part_at(port)]);
+        high = std::max(high, position[part_at(port)]);
       }
       if (high >= 0) sum += high - low;
     }
@@ -99,12 +99,12 @@ class CouplingGraph {
   std::vector<int> junction_;
 };
 
-std::vector<int> ranks_of(const std::vector<int>& order) {
-  std::vector<int> rank(order.size());
+std::vector<int> positions_in(const std::vector<int>& order) {
+  std::vector<int> position(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    rank[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+    position[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
   }
-  return rank;
+  return position;
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ std::vector<int> locality_order(const System& system) {
   }
   // Within a slice not all of an island need be reached.
   const bool is_walk_better =
-      walked.size() == count && graph.stretch(ranks_of(walked)) < graph.stretch(ranks_of(given));
+      walked.size() == count && graph.stretch(positions_in(walked)) < graph.stretch(positions_in(given));
   return with_outside(system, is_walk_better ? std::move(walked) : std::move(given));
 }
 

@@ -32,13 +32,13 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
     widest_ = std::max(widest_, batch.wave_size());
     nonlinear_.push_back(own.part);
     is_possible_ = is_possible_ && waves.batch(slot.batch).capabilities.linearisable;
-    const auto known = std::ranges::find(slices_, slot.batch, &Slice::batch);
-    Slice& slice = known != slices_.end() ? *known : slices_.emplace_back();
-    slice.batch = slot.batch;
-    slice.parts.push_back(own);
+    const auto known = std::ranges::find(copies_, slot.batch, &BatchCopy::batch);
+    BatchCopy& copy = known != copies_.end() ? *known : copies_.emplace_back();
+    copy.batch = slot.batch;
+    copy.parts.push_back(own);
   }
-  for (Slice& slice : slices_) {
-    std::ranges::sort(slice.parts, {}, [&](const Own& own) { return waves.slot(own.part).lane; });
+  for (BatchCopy& copy : copies_) {
+    std::ranges::sort(copy.parts, {}, [&](const Own& own) { return waves.slot(own.part).lane; });
   }
 }
 
@@ -72,8 +72,8 @@ void PartLinearisation::set_steps(const double* u, const double* exchanged) {
   const double count = static_cast<double>(std::max<std::size_t>(nonlinear_.size(), 1));
   const double least = kMuchSmaller * std::sqrt(all / count);
   steps_.clear();
-  for (const Slice& slice : slices_) {
-    for (const Own& own : slice.parts) steps_.push_back(std::sqrt(square_of(own.part)));
+  for (const BatchCopy& copy : copies_) {
+    for (const Own& own : copy.parts) steps_.push_back(std::sqrt(square_of(own.part)));
   }
   for (double& step : steps_) {
     step = kRelativeStep * std::max(step, least);
@@ -86,81 +86,81 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
   set_steps(u, exchanged);
   bool sound = true;
   const double* step = steps_.data();
-  for (Slice& slice : slices_) {
-    const BatchSlot& slot = waves_.batch(slice.batch);
+  for (BatchCopy& copy : copies_) {
+    const BatchSlot& slot = waves_.batch(copy.batch);
     const auto size = at(slot.batch->wave_count());
-    copy_record(slice, record + slot.record);
-    for (AlignedVector* wave : {&slice.a, &slice.b[0], &slice.b[1]}) wave->assign(size, 0.0);
+    copy_record(copy, record + slot.record);
+    for (AlignedVector* wave : {&copy.a, &copy.b[0], &copy.b[1]}) wave->assign(size, 0.0);
     for (int j = 0; j < slot.batch->wave_size(); ++j) {
       for (const int side : {0, 1}) {
-        std::fill(slice.a.begin(), slice.a.end(), 0.0);
-        for (std::size_t i = 0; i < slice.parts.size(); ++i) {
-          const PartSlot& part = waves_.slot(slice.parts[i].part);
+        std::fill(copy.a.begin(), copy.a.end(), 0.0);
+        for (std::size_t i = 0; i < copy.parts.size(); ++i) {
+          const PartSlot& part = waves_.slot(copy.parts[i].part);
           for (int k = 0; k < slot.batch->wave_size(); ++k) {
-            slice.a[at(part.lane + k * part.stride)] = u[part.wave + k * part.stride];
+            copy.a[at(part.lane + k * part.stride)] = u[part.wave + k * part.stride];
           }
-          slice.a[at(part.lane + j * part.stride)] += side == 0 ? step[i] : -step[i];
+          copy.a[at(part.lane + j * part.stride)] += side == 0 ? step[i] : -step[i];
         }
-        scatter(slice, slice.b[side]);
+        scatter(copy, copy.b[side]);
       }
-      sound = take_column(slice, step, j) && sound;
+      sound = take_column(copy, step, j) && sound;
     }
-    step += slice.parts.size();
+    step += copy.parts.size();
   }
   return sound;
 }
 
 /// Copies the lane groups to be solved: other threads may be using the rest.
-void PartLinearisation::copy_record(Slice& slice, const double* record) const {
-  const StepBatch& batch = *waves_.batch(slice.batch).batch;
+void PartLinearisation::copy_record(BatchCopy& copy, const double* record) const {
+  const StepBatch& batch = *waves_.batch(copy.batch).batch;
   const std::vector<RecordRegion> regions = batch.record_regions();
   if (regions.empty()) {
-    slice.record.assign(record, record + batch.record_size());
+    copy.record.assign(record, record + batch.record_size());
     return;
   }
-  slice.record.resize(batch.record_size(), 0.0);
-  for (int last = -1; const Own& own : slice.parts) {
+  copy.record.resize(batch.record_size(), 0.0);
+  for (int last = -1; const Own& own : copy.parts) {
     const int group = waves_.slot(own.part).lane / batch.lane_group();
     if (group == last) continue;
     last = group;
     for (const RecordRegion& region : regions) {
       const std::size_t begin = region.begin + at(group) * region.doubles;
-      std::copy_n(record + begin, region.doubles, slice.record.data() + begin);
+      std::copy_n(record + begin, region.doubles, copy.record.data() + begin);
     }
   }
 }
 
-bool PartLinearisation::take_column(const Slice& slice, const double* step, int column) {
+bool PartLinearisation::take_column(const BatchCopy& copy, const double* step, int column) {
   bool sound = true;
-  const int width = waves_.batch(slice.batch).batch->wave_size();
-  for (std::size_t i = 0; i < slice.parts.size(); ++i) {
-    const PartSlot& part = waves_.slot(slice.parts[i].part);
+  const int width = waves_.batch(copy.batch).batch->wave_size();
+  for (std::size_t i = 0; i < copy.parts.size(); ++i) {
+    const PartSlot& part = waves_.slot(copy.parts[i].part);
     bool finite = true;
     const auto difference = [&](int row) {
       const std::size_t w = at(part.lane + row * part.stride);
-      return (slice.b[0][w] - slice.b[1][w]) / (2.0 * step[i]);
+      return (copy.b[0][w] - copy.b[1][w]) / (2.0 * step[i]);
     };
     for (int row = 0; row < width; ++row) finite = finite && std::isfinite(difference(row));
     sound = sound && finite;
-    double* D = matrices_.data() + slice.parts[i].matrix;
+    double* D = matrices_.data() + copy.parts[i].matrix;
     for (int row = 0; finite && row < width; ++row) D[row * width + column] = difference(row);
   }
   return sound;
 }
 
 /// A failed solve leaves NaN.
-void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
+void PartLinearisation::scatter(BatchCopy& copy, AlignedVector& out) const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const StepBatch& batch = *waves_.batch(slice.batch).batch;
+  const StepBatch& batch = *waves_.batch(copy.batch).batch;
   std::fill(out.begin(), out.end(), kNone);
-  for (int last = 0; const Own& own : slice.parts) {
+  for (int last = 0; const Own& own : copy.parts) {
     const int lane = waves_.slot(own.part).lane;
     if (lane < last) continue;  // done with the group of an earlier one
     const int first = lane / batch.lane_group() * batch.lane_group();
     last = std::min(first + batch.lane_group(), batch.lanes());
     LaneStatus status;
     try {
-      status = batch.scatter({first, last}, slice.record.data(), slice.a.data(), out.data());
+      status = batch.scatter({first, last}, copy.record.data(), copy.a.data(), out.data());
     } catch (...) {
       status = {first, StepFault::threw};
     }
@@ -180,8 +180,8 @@ bool PartLinearisation::archive(StateArchive& archive) {
 std::size_t PartLinearisation::bytes() const {
   std::size_t sum =
       parts_.capacity() * sizeof(Own) + (matrices_.capacity() + kept_.capacity()) * sizeof(double);
-  for (const Slice& slice : slices_) {
-    sum += (slice.record.capacity() + 3 * slice.a.capacity()) * sizeof(double);
+  for (const BatchCopy& copy : copies_) {
+    sum += (copy.record.capacity() + 3 * copy.a.capacity()) * sizeof(double);
   }
   return sum;
 }

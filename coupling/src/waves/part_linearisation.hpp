@@ -44,7 +44,7 @@ class PartLinearisation {
     std::size_t matrix;  // its first entry in matrices_
   };
   /// The parts of a batch that are to be differentiated.
-  struct Slice {
+  struct BatchCopy {
     int batch;
     std::vector<Own> parts;
     AlignedVector record;
@@ -52,16 +52,16 @@ class PartLinearisation {
   };
 
   void set_steps(const double* u, const double* exchanged);
-  void copy_record(Slice& slice, const double* record) const;
-  void scatter(Slice& slice, AlignedVector& out) const;
-  bool take_column(const Slice& slice, const double* step, int column);
+  void copy_record(BatchCopy& copy, const double* record) const;
+  void scatter(BatchCopy& copy, AlignedVector& out) const;
+  bool take_column(const BatchCopy& copy, const double* step, int column);
 
   const WaveDiscretisation& waves_;
   std::vector<Own> parts_;
   std::vector<double> matrices_, kept_;
-  std::vector<Slice> slices_;
+  std::vector<BatchCopy> copies_;
   std::vector<int> nonlinear_;  // the parts in all of them, in increasing order
-  std::vector<double> steps_;   // of the parts of all slices, in order
+  std::vector<double> steps_;   // of the parts of all copies, in order
   int widest_ = 0;
   bool is_possible_ = true;
 };

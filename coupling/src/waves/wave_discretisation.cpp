@@ -196,10 +196,10 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool t
     ++island_size[static_cast<std::size_t>(system_.island_of_part(part))];
   }
   island_group_of_part_.resize(order.size());
-  rank_of_part_.resize(order.size());
+  position_of_part_.resize(order.size());
   int island_group = -1, gathered = kSmallestAlone, previous_island = -1;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    const int part = order[rank];
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    const int part = order[position];
     const int island = system_.island_of_part(part);
     if (island != previous_island) {
       const int size = island_size[static_cast<std::size_t>(island)];
@@ -213,7 +213,7 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool t
       previous_island = island;
     }
     island_group_of_part_[static_cast<std::size_t>(part)] = island_group;
-    rank_of_part_[static_cast<std::size_t>(part)] = static_cast<int>(rank);
+    position_of_part_[static_cast<std::size_t>(part)] = static_cast<int>(position);
   }
   island_group_count_ = island_group + 1;
 }
@@ -255,8 +255,8 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     }
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
-      const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
-      driven_.push_back({&part, input_size_ + channel, index, j});
+      const auto driven = static_cast<std::size_t>(lane * batch.input_size() + j);
+      driven_.push_back({&part, input_size_ + driven, index, j});
       slot.driven = true;
     }
   }
@@ -430,7 +430,7 @@ std::size_t WaveDiscretisation::bytes() const {
                     (impedance_.capacity() + wanted_.capacity()) * sizeof(double) +
                     driven_.capacity() * sizeof(DrivenInput) + own_.interconnection->bytes() +
                     reduction_.bytes();
-  for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {
+  for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &position_of_part_}) {
     sum += v->capacity() * sizeof(int);
   }
   for (const BatchSlot& slot : batches_) {
@@ -465,17 +465,17 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
   const DrivenInput* current = nullptr;
   const auto failed = [&](std::string_view what) {
     const Part& part = system_.parts()[static_cast<std::size_t>(current->part)];
-    const auto channel = static_cast<std::size_t>(current->channel);
+    const auto number = static_cast<std::size_t>(current->input);
     failure = {
         current->part, StepFault::threw,
-        fmt::format("input \"{}\": {}", part.component->signature().inputs[channel].name, what)};
+        fmt::format("input \"{}\": {}", part.component->signature().inputs[number].name, what)};
     return false;
   };
   try {
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
-      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s,
+      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s,
                                                own_.step_s, set_values);
     }
   } catch (const std::exception& error) {

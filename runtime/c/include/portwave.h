@@ -194,7 +194,7 @@ PORTWAVE_API portwave_status portwave_snapshot_new(portwave_snapshot** snapshot)
 /* Releases a snapshot; NULL is ignored. */
 PORTWAVE_API void portwave_snapshot_free(portwave_snapshot* snapshot);
 /* Saves the state of a simulation; earlier contents of the snapshot are overwritten, its memory reused. */
-PORTWAVE_API portwave_status portwave_snapshot_take(const portwave_simulation* simulation,
+PORTWAVE_API portwave_status portwave_snapshot_save(const portwave_simulation* simulation,
                                                     portwave_snapshot* snapshot);
 /* Returns to a saved state; the run then continues bit by bit as it did from there. Errors:
  * PORTWAVE_INVALID_ARGUMENT for an empty snapshot or one of another system, parameters or options. */

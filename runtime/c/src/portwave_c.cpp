@@ -61,14 +61,14 @@ struct portwave_simulation {
   void expect_idle(const char* to_do) const {
     if (!is_stepping) return;
     throw std::logic_error(
-        std::string("the simulation is at a step: a function that it calls, such as "
+        std::string("the simulation is in a step: a function that it calls, such as "
                     "its observer, cannot ") +
         to_do + " it. Return first (other than 0 ends the run)");
   }
 
   std::shared_ptr<portwave::Scenario> scenario;  // without its system; clones share it
   std::unique_ptr<portwave::Stepper> stepper;
-  std::vector<portwave::Observable> quantities;
+  std::vector<portwave::Quantity> quantities;
   portwave::StepReport report;
   portwave_observer observer = nullptr;
   void* context = nullptr;
@@ -280,7 +280,7 @@ portwave_status portwave_step_by(portwave_simulation* simulation, double step_s)
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
     const portwave_simulation::Stepping stepping(*simulation);
-    (void)simulation->goes_on(simulation->stepper->step(step_s));
+    (void)simulation->goes_on(simulation->stepper->step_by(step_s));
     return PORTWAVE_OK;
   });
 }
@@ -389,10 +389,10 @@ int portwave_find_quantity(portwave_simulation* simulation, const char* name) {
     return found;
   }
   (void)guarded([&] {
-    std::vector<portwave::Observable>& known = simulation->quantities;
-    const auto same = std::ranges::find(known, name, &portwave::Observable::label);
+    std::vector<portwave::Quantity>& known = simulation->quantities;
+    const auto same = std::ranges::find(known, name, &portwave::Quantity::label);
     if (same == known.end()) {
-      known.push_back(portwave::find_observable(*simulation->stepper, name));
+      known.push_back(portwave::find_quantity(*simulation->stepper, name));
       found = static_cast<int>(known.size()) - 1;
     } else {
       found = static_cast<int>(same - known.begin());
@@ -506,7 +506,7 @@ portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {
 
 void portwave_snapshot_free(portwave_snapshot* snapshot) { delete snapshot; }
 
-portwave_status portwave_snapshot_take(const portwave_simulation* simulation,
+portwave_status portwave_snapshot_save(const portwave_simulation* simulation,
                                        portwave_snapshot* snapshot) {
   if (simulation == nullptr || snapshot == nullptr) return null_pointer();
   return guarded([&] {

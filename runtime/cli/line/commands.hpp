@@ -27,11 +27,11 @@ class StatusLine;
 /// How the program ends. An interrupted run ends with 128 + the signal.
 enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
 
-// What numbers of the command line may be, at the most.
+// Largest numbers that the command line accepts.
 inline constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
 inline constexpr std::int64_t kMostParts = 1'000'000'000;
 
-/// The scenario of a command and what the command line changes in it.
+/// The scenario of a command with the changes of the command line.
 struct ScenarioArguments {
   std::string file;
   std::vector<Override> overrides;
@@ -41,7 +41,7 @@ struct ScenarioArguments {
   std::optional<std::int64_t> steps;
 };
 
-/// When a run makes a checkpoint: after so many steps, or so much time on the wall.
+/// Interval between two checkpoints of a run, in steps or in wall time.
 struct CheckpointEvery {
   std::int64_t steps = 0;  ///< 0: by time
   double wall_s = 0.0;
@@ -67,7 +67,7 @@ struct RunArguments {
   bool slices = false;  ///< each rank reads, steps and records a piece of the scenario
 };
 
-/// What runs have left in one folder, or in two that are compared.
+/// One folder of results, or two that are compared.
 struct ReportArguments {
   std::vector<std::filesystem::path> folders;
   std::optional<std::filesystem::path> out;  ///< none: in the first folder
@@ -90,7 +90,7 @@ struct SchemaArguments {
   std::vector<std::filesystem::path> plugins;
 };
 
-/// Where impedances come from, in the words of scenario files.
+/// Sources of impedances, in the words of scenario files.
 const std::vector<std::string>& impedance_words();
 
 struct TuneArguments {

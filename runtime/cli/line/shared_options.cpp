@@ -40,7 +40,7 @@ void add_overrides(Verb& verb, std::vector<Override>& overrides) {
 
 void add_plugins(Verb& verb, std::vector<std::filesystem::path>& plugins) {
   verb.texts(
-      "--plugin", "FILE", "Take types of parts from a shared library; may be repeated",
+      "--plugin", "FILE", "Load types of parts from a shared library; may be repeated",
       [](const std::string& file) { return file.empty() ? "needs a file" : std::string(); },
       [&plugins](const std::vector<std::string>& files) {
         plugins.assign(files.begin(), files.end());
@@ -51,10 +51,10 @@ void add_permissions(Verb& verb, ScenarioArguments& scenario) {
   add_plugins(verb, scenario.plugins);
   verb.app().add_flag_callback(
       "--allow-plugins", [&scenario] { scenario.plugins_of_scenario = Plugins::allowed; },
-      "Load the plugins of the scenario: code that may do all that you may");
+      "Load the scenario's plugins; their code has all your rights");
   verb.app().add_flag_callback(
       "--allow-outside-files", [&scenario] { scenario.outside_files = OutsideFiles::allowed; },
-      "Read tables and matrices that lie outside of the scenario's folder");
+      "Read tables and matrices outside the scenario's folder");
 }
 
 CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario) {
@@ -105,7 +105,7 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
                                             ExecutorKind::async, ExecutorKind::graph};
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
-  verb.choice("--executor", names, "Who runs the tasks; graph is a plain flow graph of oneTBB",
+  verb.choice("--executor", names, "Executor of the tasks; graph is a plain flow graph of oneTBB",
               [&executor](std::size_t i) { executor = kKinds[i]; })
       ->default_str("auto");
 }

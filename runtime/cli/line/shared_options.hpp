@@ -21,7 +21,7 @@ void add_threads(Verb& verb, int& threads);
 /// "/json/pointer=value"
 void add_overrides(Verb& verb, std::vector<Override>& overrides);
 void add_plugins(Verb& verb, std::vector<std::filesystem::path>& plugins);
-/// What a scenario may have beside its own text.
+/// Options that permit a scenario more than its own text.
 void add_permissions(Verb& verb, ScenarioArguments& scenario);
 CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario);
 void add_steps(Verb& verb, std::optional<std::int64_t>& steps);

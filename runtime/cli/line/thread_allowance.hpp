@@ -29,7 +29,7 @@ class ThreadAllowance {
   /// Says so where they are fewer.
   void tell(std::ostream& err) const {
     if (threads_ == wanted_) return;
-    err << fmt::format("note: {} threads were asked for, and {} can be had here\n", wanted_,
+    err << fmt::format("note: {} threads were requested, and {} are available here\n", wanted_,
                        threads_);
   }
 

@@ -14,7 +14,7 @@
 namespace portwave::cli {
 namespace {
 
-/// Of a word; their number if it is none of them.
+/// Index of a word among `words`; their number if it is none of them.
 std::size_t place_of(std::string_view word, const std::vector<std::string>& words) {
   return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
 }

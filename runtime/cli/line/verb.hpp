@@ -12,7 +12,7 @@
 
 namespace portwave::cli {
 
-/// What is wrong with a text, or nothing.
+/// The defect of a text; empty if there is none.
 using Defect = std::function<std::string(const std::string&)>;
 
 /// A whole number from `least` to `most`, in decimal digits and nothing else.
@@ -20,7 +20,7 @@ struct IntegerRange {
   std::int64_t least;
   std::int64_t most;
 
-  /// What is wrong with `text`, or nothing. CLI11's own check takes "0x2", " 2" and "010" for 8.
+  /// The defect of `text`; empty if there is none. CLI11's own check takes "0x2", " 2" and "010" for 8.
   std::string defect(std::string_view text) const;
 };
 
@@ -32,7 +32,7 @@ struct RealRange {
   std::string defect(std::string_view text) const;
 };
 
-/// Of a text without defect.
+/// The number in a text without defect.
 std::int64_t integer(std::string_view text);
 double real(std::string_view text);
 
@@ -41,7 +41,7 @@ std::vector<std::string_view> split_at_commas(std::string_view list);
 /// Numbers with a comma between them.
 std::string list_defect(std::string_view list, IntegerRange range);
 std::string list_defect(std::string_view list, RealRange range);
-/// Of lists without defect: in the order given, each once.
+/// The numbers of lists without defect, in the given order, each once.
 std::vector<int> distinct_integers(const std::vector<std::string>& lists);
 std::vector<double> distinct_reals(const std::vector<std::string>& lists);
 
@@ -83,7 +83,7 @@ class Verb {
   /// A file or folder to write to.
   CLI::Option* path(const std::string& name, const std::string& value, const std::string& what,
                     std::optional<std::filesystem::path>& path);
-  /// Called when the line has reached this verb: what is wrong with its options together, or nothing.
+  /// Called when the line has reached this verb: returns the defects of its options together.
   void check(std::function<std::vector<std::string>()> defects_of);
   void flag(const std::string& name, const std::string& what, bool& flag) {
     app_.add_flag(name, flag, what);

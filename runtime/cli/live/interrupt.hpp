@@ -2,7 +2,7 @@
 
 namespace portwave::cli {
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove files that are being written before they end the program.
+/// Makes SIGINT, SIGTERM and SIGHUP remove files that are being written before they end the program.
 void end_tidily_on_signals();
 
 /// While alive, SIGINT, SIGTERM and SIGHUP are noted instead of ending the program; a second one

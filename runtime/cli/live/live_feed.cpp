@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr double kLineEvery_s = 1.0;
-/// Of a run whose steps choose their size.
+/// For a run whose steps choose their size.
 constexpr std::int64_t kShares = 1'000'000;
 
 std::size_t columns_of_terminal() {
@@ -135,7 +135,7 @@ LiveFeed::LiveFeed(std::ostream& err, Show show, std::string title, std::int64_t
       }
     });
   } catch (const std::system_error&) {
-    // No thread is to be had: then nothing is shown.
+    // The system gives no thread: nothing is shown.
     wanted_ = false;
   }
 }

@@ -72,7 +72,7 @@ class LiveFeed {
   std::condition_variable stop_;
   bool stopping_ = false;
   std::optional<LiveFacts> facts_;  // the last ones
-  // Of the thread that shows.
+  // Used by the thread that shows.
   RemainingTime remaining_;
   std::optional<LiveFacts> shown_;
   double shown_s_ = 0.0, line_s_ = -1e300;

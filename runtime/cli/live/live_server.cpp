@@ -120,7 +120,7 @@ struct LiveServer::Impl {
       thread = std::thread([this] { run(); });
     } catch (const std::system_error&) {
       throw std::runtime_error(
-          "cannot show the run: --serve needs a thread, and this user may not have one more");
+          "cannot show the run: --serve needs a thread, and the system gives this user no more");
     }
   }
 
@@ -135,7 +135,7 @@ struct LiveServer::Impl {
     thread.join();
   }
 
-  /// Until the end. What goes wrong here ends the view, not the run.
+  /// Serves until the end. A failure here ends the view, not the run.
   void run() noexcept {
     try {
       while (!ending) {
@@ -152,7 +152,7 @@ struct LiveServer::Impl {
     waiting = 0;
   }
 
-  /// For something to come, or for the time to look at the clock.
+  /// Waits for something to arrive, or for the time to look at the clock.
   void wait() {
     std::vector<pollfd> watched = {{wake.number(), POLLIN, 0}, {listener.number(), POLLIN, 0}};
     if (ServerClock::now() < deaf_until) watched[1].fd = -1;
@@ -169,12 +169,12 @@ struct LiveServer::Impl {
       OwnDescriptor socket(
           ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (socket.number() < 0) {
-        // There are no descriptors left, say: asking again at once would not help.
+        // For example, no descriptors are left: asking again at once would not help.
         if (errno != EAGAIN && errno != EINTR) deaf_until = ServerClock::now() + kLook;
         return;
       }
       if (visits.size() >= kMostConnections && !make_room()) return;  // it is closed again
-      // What nobody reads waits here, where it has its time, and not with the system.
+      // Data that nobody reads waits here, where it has a time limit, and not in the system.
       ::setsockopt(socket.number(), SOL_SOCKET, SO_SNDBUF, &kSystemBytes, sizeof kSystemBytes);
       visits.push_back(
           {.socket = std::move(socket), .until = ServerClock::now() + patience.request});
@@ -320,7 +320,7 @@ struct LiveServer::Impl {
   OwnDescriptor wake;
   std::atomic<bool> ending = false;
   std::atomic<int> waiting = 0;  ///< for an answer or for news
-  // Of the thread.
+  // Used by the server's thread.
   std::vector<Visit> visits;
   ServerClock::time_point deaf_until = {};
   std::thread thread;  // the last one

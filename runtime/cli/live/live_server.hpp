@@ -28,7 +28,7 @@ class LiveServer {
     std::chrono::milliseconds last_news{1500};  ///< until readers have the last news, at its end
   };
 
-  /// `port` 0: one that is free. Errors: std::runtime_error where the port or the thread cannot be had.
+  /// `port` 0: any free port. Errors: std::runtime_error where the system gives no port or no thread.
   LiveServer(int port, const LiveReport& report, Patience patience);
   LiveServer(int port, const LiveReport& report) : LiveServer(port, report, Patience{}) {}
   /// Waits a moment until browsers have the last news.

@@ -54,7 +54,7 @@ StatusLine::StatusLine(std::ostream& err, bool live) : err_(err), start_(Clock::
       }
     });
   } catch (const std::system_error&) {
-    // No thread is to be had: then there is no line.
+    // The system gives no thread: there is no line.
   }
 }
 

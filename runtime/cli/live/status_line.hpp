@@ -31,14 +31,14 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  /// What is done from now on.
+  /// Names the work from now on.
   void show(const Phase& phase);
   /// The same as library calls want it; empty unless live.
   PhaseCallback listener();
 
-  /// From now on steps are done, in windows of so many.
+  /// The work is steps from now on, in windows of `window_steps`.
   void begin_steps(std::int64_t steps, std::int64_t window_steps);
-  /// From now on the line says what share of the work is done, counted in so many parts.
+  /// The line shows from now on the share of the work that is done, counted in parts.
   void begin_share(std::int64_t parts);
   /// Costs next to nothing.
   void steps_done(std::int64_t done) { done_.store(done, std::memory_order_relaxed); }
@@ -56,7 +56,7 @@ class StatusLine {
   };
 
   void run();
-  /// What the line says now. Called with `mutex_` held.
+  /// The present text of the line. Called with `mutex_` held.
   std::string text(std::size_t width);
   std::string steps_text(Clock::time_point now);
 

@@ -26,17 +26,18 @@ namespace {
 constexpr GenerateOption kMasses = {"--masses", "N", "5", "Masses of each block"};
 
 std::vector<GenerateOption> with_common(std::vector<GenerateOption> own, std::string_view step_s) {
-  own.insert(own.end(),
-             {{"--step", "S", step_s, "Macro-step [s]"},
-              {"--duration", "S", "1", "Simulated time [s], a whole number of steps"},
-              {"--iterations", "K", "20", "Inner iterations per step"},
-              {"--impedance", "G", "", "Of all ports [N s/m]; otherwise chosen from the parts"}});
+  own.insert(own.end(), {{"--step", "S", step_s, "Macro-step [s]"},
+                         {"--duration", "S", "1", "Simulated time [s], a whole number of steps"},
+                         {"--iterations", "K", "20", "Inner iterations per step"},
+                         {"--impedance", "G", "",
+                          "Impedance of all ports [N s/m]; default: chosen from the parts"}});
   return own;
 }
 
 std::vector<GenerateKind> make_kinds() {
   const GenerateOption blocks = {"--blocks", "N", "", "Number of blocks"};
-  const GenerateOption vary = {"--vary", "F", "0", "Blocks differ by up to this part, below 1"};
+  const GenerateOption vary = {"--vary", "F", "0",
+                               "Largest relative difference between blocks, below 1"};
   const GenerateOption seed = {"--seed", "N", "1", "Seed of the differences"};
   return {
       {"chain", "Blocks of masses and springs in a line",
@@ -62,7 +63,7 @@ class ValueReader {
  public:
   explicit ValueReader(const GenerateArguments& arguments) : given_(arguments.given) {}
 
-  /// Of a required option.
+  /// The value of a required option.
   template <class Number>
   void require(const std::string& name, Number& value) {
     if (!given_.contains(name)) {

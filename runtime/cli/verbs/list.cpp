@@ -86,7 +86,7 @@ template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
 }
-/// As a scenario file takes them, without what follows from the domain.
+/// The form of scenario files, without units that follow from the domain.
 Json value_json(const std::vector<Port>& ports) {
   Json json = Json::array();
   for (const Port& port : ports) {
@@ -184,7 +184,7 @@ std::string type_text(const PartType& type) {
   std::vector<std::vector<std::string>> states;
   for (const StateVariable& s : signature.states) states.push_back({s.name, "[" + s.unit + "]"});
   std::vector<std::vector<std::string>> inputs;
-  for (const InputChannel& i : signature.inputs) inputs.push_back({i.name, "[" + i.unit + "]"});
+  for (const ExternalInput& i : signature.inputs) inputs.push_back({i.name, "[" + i.unit + "]"});
 
   return fmt::format("{}: {}\n\nequations\n{}", type.name, type.summary, indented(type.equations)) +
          section("parameters", parameters) + section("ports", ports) + section("states", states) +

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What an option takes, in words and as JSON; the default is that of `method`.
+/// The values of an option, in words and as JSON; the default is that of `method`.
 struct OptionFacts {
   std::string_view kind;
   Json default_value = nullptr;

@@ -19,7 +19,7 @@ std::string parameter_range(const ParameterInfo& info);
 /// As in a scenario file.
 nlohmann::ordered_json parameters_json(const Parameters& parameters);
 
-/// A box with a line for each port and input: what it takes on the left, what it gives on the right.
+/// A box with a line for each port and input: taken values on the left, given values on the right.
 std::string port_drawing(const std::string& name, const Signature& signature);
 /// A type as a section of Markdown, and the page of all types.
 std::string part_section(const PartType& type);

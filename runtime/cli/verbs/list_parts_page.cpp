@@ -44,7 +44,7 @@ std::string padded(std::string text, std::size_t width) {
   return own < width ? text + std::string(width - own, ' ') : text;
 }
 
-/// What stands in a table cell: no bar ends it.
+/// Text of a table cell, in which no bar ends the cell.
 std::string table_cell(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -93,7 +93,7 @@ std::string port_drawing(const std::string& name, const Signature& signature) {
     const std::string width = port.dimension == 1 ? "" : fmt::format(" ×{}", port.dimension);
     lines.push_back({port.name + width, effort_in ? effort : flow, effort_in ? flow : effort});
   }
-  for (const InputChannel& input : signature.inputs) {
+  for (const ExternalInput& input : signature.inputs) {
     lines.push_back({input.name, with_unit("input", input.unit), ""});
   }
   std::size_t in_width = 0, out_width = 0, box = columns_of(name);

@@ -9,7 +9,7 @@
 namespace portwave::cli {
 
 /// The ranks that this program was started as, by mpirun or the like; null: there is one process.
-/// Errors: RankError where there are several and MPI cannot be had.
+/// Errors: RankError where there are several processes and MPI is not available.
 std::shared_ptr<Ranks> join_ranks();
 
 /// The same, for the rest of the program.

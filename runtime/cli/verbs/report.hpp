@@ -16,7 +16,7 @@ void expect_report(bool is_wanted);
 /// Writes report.html into the folder of a run, and says so unless `quiet`.
 void write_run_report(const std::filesystem::path& folder, bool quiet, std::ostream& err);
 
-/// The same of a study, of what it writes as JSON; nothing without `folder`.
+/// The same for a study, from its JSON; does nothing without `folder`.
 void write_study_report(const std::optional<std::filesystem::path>& folder, const std::string& json,
                         const std::string& kind, const std::string& scenario, std::ostream& err);
 

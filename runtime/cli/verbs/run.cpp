@@ -42,7 +42,7 @@ void tell_notes(const Scenario& scenario, std::ostream& err) {
     err << fmt::format("note: {}: {}\n", note.where, note.what);
 }
 
-/// Where this process writes.
+/// The folder that this process writes to.
 std::optional<std::filesystem::path> folder_of(const RunArguments& arguments) {
   if (!arguments.slices || ranks() == nullptr || !arguments.out) return arguments.out;
   return *arguments.out / fmt::format("rank-{}", ranks()->rank());
@@ -65,13 +65,13 @@ Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
 
 constexpr const char* kTraceFile = "trace.json";
 
-/// Steps that choose their size are not counted but what they have covered, in so many parts.
+/// Number of parts in which the covered time is counted where steps choose their size.
 constexpr std::int64_t kPartsOfRun = 100000;
 std::int64_t done_of(double share) {
   return static_cast<std::int64_t>(share * static_cast<double>(kPartsOfRun));
 }
 
-/// What a run is made of while it goes on.
+/// The objects of a run in progress.
 struct Running {
   const Scenario& scenario;
   Stepper& stepper;
@@ -154,7 +154,7 @@ void describe_descriptors(const System& system, std::ostream& err) {
   if (count > kShown) err << fmt::format("descriptor: {} more parts\n", count - kShown);
 }
 
-/// Where a run begins or goes on.
+/// The point where a run begins or continues.
 struct Begun {
   RunArguments arguments;
   Scenario scenario;
@@ -163,7 +163,7 @@ struct Begun {
   std::optional<Checkpoint> checkpoint;      // to go on from
 };
 
-/// Before anything is made: results do not take the place of what the run reads.
+/// Called before anything is created: results must not replace files that the run reads.
 void spare_inputs(const RunArguments& arguments, const RecordingOptions& recording) {
   if (!arguments.out) return;
   FileRecorder::refuse_inputs(*arguments.out, recording);
@@ -190,7 +190,7 @@ Begun begin(const RunArguments& arguments, StatusLine& status) {
   return {arguments, std::move(scenario), std::move(folder), record.to_json(), {}};
 }
 
-/// From a checkpoint. `terminal`: the arguments of this line, which alone say what is allowed.
+/// Continues from a checkpoint. `terminal`: the arguments of this line, which alone give permissions.
 Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> folder,
             Checkpoint checkpoint, StatusLine& status) {
   RunRecord record = RunRecord::from_json(checkpoint.run);
@@ -214,7 +214,7 @@ Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> fold
           std::move(checkpoint)};
 }
 
-/// Whether a run was all well, by its summary. Errors: nlohmann::json::exception.
+/// Exit code of a run, by its summary. Errors: nlohmann::json::exception.
 int exit_code_of(const nlohmann::ordered_json& summary, bool strict) {
   if (!summary.at("failure").is_null()) return kFailed;
   const bool violated = summary.at("certificate").at("status") == "violated";
@@ -229,19 +229,19 @@ int tell_finished(const std::string& outcome, const RunArguments& arguments, std
     exit_code = exit_code_of(nlohmann::ordered_json::parse(outcome), arguments.strict);
   } catch (const nlohmann::json::exception&) {
     throw std::runtime_error(
-        fmt::format("what the run in \"{}\" came to is no summary of a run: it was changed",
+        fmt::format("the record of the run in \"{}\" is no summary of a run: it was changed",
                     arguments.resume->string()));
   }
   if (arguments.json) out << outcome;
   if (!arguments.quiet) {
-    err << fmt::format("the run had come to its end; its results are in {}\n",
+    err << fmt::format("the run had already finished; its results are in {}\n",
                        arguments.resume->string());
   }
   if (arguments.report) write_run_report(*arguments.resume, arguments.quiet, err);
   return exit_code;
 }
 
-/// With all that has to be allowed anew.
+/// The command to continue with, including the permissions that must be given again.
 void tell_how_to_go_on(const RunCheckpoints& checkpoints, const RunArguments& arguments,
                        const Scenario& scenario, std::ostream& err) {
   const std::filesystem::path& results = checkpoints.folder().results();
@@ -251,11 +251,12 @@ void tell_how_to_go_on(const RunCheckpoints& checkpoints, const RunArguments& ar
   }
   if (arguments.scenario.plugins_of_scenario == Plugins::allowed) flags += " --allow-plugins";
   if (reads_outside(scenario, results)) flags += " --allow-outside-files";
-  err << fmt::format("The run stands after step {}; go on with: portwave run --resume {}{}\n",
-                     checkpoints.step_index(), results.string(), flags);
+  err << fmt::format(
+      "The run stopped after step {}; continue it with: portwave run --resume {}{}\n",
+      checkpoints.step_index(), results.string(), flags);
 }
 
-/// What shows a run while it goes on, to people at the terminal and at browsers.
+/// The views of a run in progress: at the terminal and in browsers.
 struct LiveView {
   std::optional<LiveReport> page;
   std::optional<LiveServer> server;
@@ -269,7 +270,7 @@ struct LiveView {
                                    : stepper.start_s() + static_cast<double>(scenario.steps) *
                                                              scenario.options.step_s;
     if (arguments.serve) {
-      page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
+      page.emplace(stepper, scenario.name, end_s, scenario.recording.quantities);
       server.emplace(*arguments.serve, *page);
       status.finish();
       if (!arguments.quiet) err << fmt::format("the run is shown at {}\n", server->address());
@@ -302,7 +303,7 @@ int threads_beside(const RunArguments& arguments) {
   return 2 + (arguments.serve ? LiveServer::kThreads : 0);
 }
 
-/// On other ranks than the first. What fails on one of them alone, it says itself.
+/// For ranks other than the first. A rank that fails alone reports it itself.
 int follow(const std::function<void()>& follow_rank_0) {
   try {
     follow_rank_0();
@@ -315,7 +316,7 @@ int follow(const std::function<void()>& follow_rank_0) {
   }
 }
 
-/// What is wrong with a slice only its rank can say.
+/// Defects of a slice are known to its rank alone.
 Stepper make_stepper_of_slice(const Scenario& scenario, const StepperOptions& options,
                               const RunArguments& arguments, StatusLine& status) {
   try {
@@ -333,7 +334,7 @@ Stepper make_stepper_of_slice(const Scenario& scenario, const StepperOptions& op
   }
 }
 
-/// On other ranks than the first, where each has a slice: records what is its own, and sums up the whole.
+/// For ranks other than the first, where each has a slice: records its own quantities, and takes part in sums.
 void follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Scenario& scenario,
                       const StepperOptions& options) {
   class Recording final : public Follower {
@@ -363,7 +364,7 @@ void follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Sce
   RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
                                  recording.clock().times());
   summary.completed = stepper.step_index() == scenario.steps;
-  if (!summary.completed) summary.failure = "it ended early: see what rank 0 says";
+  if (!summary.completed) summary.failure = "it ended early: see the message of rank 0";
   recording.finish(std::move(summary));
 }
 
@@ -407,7 +408,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     } else {
       for (const auto& recorder : recorders) recorder->record_initial(stepper);
     }
-    // From the first instant on there is something to go on from.
+    // A first checkpoint exists before the first step.
     if (checkpoints) checkpoints->save(stepper, recorders, clock);
     live.begin(arguments, scenario, stepper, status, err);
     signal = step_through({scenario, stepper, recorders, checkpoints ? &*checkpoints : nullptr,
@@ -465,7 +466,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
 
 namespace {
 
-/// What rank 0 begins and the others take part in: they read the scenario, or are told it, and write nothing.
+/// Started by rank 0; the others take part: they read the scenario, or receive it, and write nothing.
 int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   StatusLine status(err, !arguments.quiet && stderr_is_terminal());
   std::unique_ptr<CheckpointFolder> folder;
@@ -483,7 +484,7 @@ int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream&
     return checkpoint->run;
   });
   record = told_by_first(record);
-  if (arguments.resume && record.empty()) return kOk;  // it had come to its end
+  if (arguments.resume && record.empty()) return kOk;  // it had finished
   Begun begun = together([&] {
     if (arguments.resume) {
       if (!checkpoint) checkpoint.emplace().run = record;

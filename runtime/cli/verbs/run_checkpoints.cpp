@@ -69,7 +69,7 @@ void RunCheckpoints::restore(const Checkpoint& checkpoint, Stepper& stepper, Rec
     reader.finish();
   } catch (const std::logic_error& error) {  // what is in it is of no run, or of another one
     throw std::invalid_argument(
-        fmt::format("the checkpoint cannot be gone on with: {}", error.what()));
+        fmt::format("the run cannot continue from the checkpoint: {}", error.what()));
   }
 }
 

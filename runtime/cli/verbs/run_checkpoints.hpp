@@ -15,13 +15,13 @@ namespace portwave::cli {
 
 using Recorders = std::vector<std::unique_ptr<Recorder>>;
 
-/// What a run has taken so far, over all the processes that were at it.
+/// The time that a run has taken so far, summed over the processes that continued one another.
 class RunClock {
  public:
   double wall_s() const;
   void add(const StepTimes& step);
   const StepTimes& times() const { return times_; }
-  /// To another process and back.
+  /// Passes the times on to the process that continues the run.
   void archive(StateArchive& archive);
 
  private:
@@ -34,10 +34,10 @@ class RunClock {
 /// The checkpoints of a run.
 class RunCheckpoints {
  public:
-  /// `run`: what a checkpoint says of the run.
+  /// `run`: the description of the run in a checkpoint.
   RunCheckpoints(CheckpointFolder& folder, CheckpointEvery every, std::string run);
 
-  /// Whether it is time for one. Costs next to nothing.
+  /// Whether a checkpoint is due. Costs next to nothing.
   bool is_due(std::int64_t step_index) const;
   void save(const Stepper& stepper, Recorders& recorders, RunClock& clock);
   /// Brings all to where they were.

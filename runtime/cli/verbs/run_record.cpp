@@ -55,7 +55,7 @@ Number number_of(const Json& json, std::string_view name, double least, double m
   const auto number = json.get<double>();
   if (number >= least && number <= most) return static_cast<Number>(number);  // NaN is not
   throw std::runtime_error(
-      fmt::format("the checkpoint tells of a run that nobody begins: {} is {}", name, number));
+      fmt::format("the checkpoint describes an impossible run: {} is {}", name, number));
 }
 template <class Number>
 Number number_in(const Json& json, const char* key, double least, double most) {
@@ -64,7 +64,7 @@ Number number_in(const Json& json, const char* key, double least, double most) {
 
 constexpr double kMostSeconds = 1e9;
 
-/// What a run was asked for; not what it was allowed.
+/// The options of a run, without its permissions.
 RunArguments arguments_of(const Json& json) {
   RunArguments run;
   run.scenario.file = json.at("file").get<std::string>();
@@ -89,7 +89,7 @@ RunArguments arguments_of(const Json& json) {
   return run;
 }
 
-/// With what the command line changes in it, and all that is read for it.
+/// The scenario with the changes of the command line, and all files that it reads.
 Scenario asked_for(Scenario scenario, const ScenarioArguments& arguments) {
   if (arguments.steps) scenario.steps = *arguments.steps;
   std::vector<std::filesystem::path>& inputs = scenario.recording.inputs;
@@ -105,7 +105,7 @@ std::string plugins_wanted(const std::vector<std::string>& plugins) {
   }
   const bool is_one = plugins.size() == 1;
   return fmt::format(
-      "the run was begun with {}, and a checkpoint has no code loaded.\n  If you trust {}, give{}",
+      "the run was begun with {}, and a checkpoint loads no code.\n  If you trust {}, give{}",
       is_one ? "a plugin" : "plugins", is_one ? "it" : "them", flags);
 }
 
@@ -116,12 +116,11 @@ void expect_same(const std::vector<ScenarioFile>& then, const std::vector<Scenar
   for (std::size_t i = 0; i < then.size() && i < now.size(); ++i) {
     if (then[i] != now[i]) changed.push_back(in_quotes(then[i].path.string()));
   }
-  throw std::runtime_error(fmt::format(
-      "the run cannot go on: {} not what {} when it was begun",
-      changed.empty()
-          ? "the files of the scenario are"
-          : fmt::format("{}", fmt::join(changed, ", ")) + (changed.size() == 1 ? " is" : " are"),
-      changed.size() == 1 ? "it was" : "they were"));
+  throw std::runtime_error(fmt::format("the run cannot continue: {} changed since it began",
+                                       changed.empty()
+                                           ? "the files of the scenario have"
+                                           : fmt::format("{}", fmt::join(changed, ", ")) +
+                                                 (changed.size() == 1 ? " has" : " have")));
 }
 
 }  // namespace
@@ -150,7 +149,7 @@ RunRecord RunRecord::from_json(const std::string& text) {
     return out;
   } catch (const Json::exception& error) {
     throw std::runtime_error(
-        fmt::format("the checkpoint says nothing of its run: {}", printable(error.what(), 400)));
+        fmt::format("the checkpoint does not describe its run: {}", printable(error.what(), 400)));
   }
 }
 

@@ -15,7 +15,7 @@ namespace portwave::cli {
 /// It permits nothing: a checkpoint may be made up to do harm. Which plugins are loaded, and which files
 /// are read, is said by whoever goes on with the run.
 struct RunRecord {
-  /// But for what concerns the terminal. As it is read back it has no permissions, and no plugins.
+  /// Without options of the terminal. Reading it back gives neither permissions nor plugins.
   RunArguments arguments;
   /// As it is read back: the plugins that the run was begun with, which are named and not loaded.
   std::vector<std::string> plugins = {};
@@ -24,7 +24,7 @@ struct RunRecord {
   std::vector<ScenarioFile> files = {};  ///< what it read there
 
   std::string to_json() const;
-  /// Errors: std::runtime_error where it is not what `to_json` writes.
+  /// Errors: std::runtime_error unless it has the form that `to_json` writes.
   static RunRecord from_json(const std::string& text);
   /// The scenario as the run is begun with it. Errors: ScenarioError, ConfigError.
   Scenario scenario(const PhaseCallback& listener) const;
@@ -32,7 +32,7 @@ struct RunRecord {
   /// permissions and plugins in `arguments` that were put there since. Errors: likewise, and ConfigError
   /// where plugins that the run was begun with have not been given.
   Scenario kept_scenario(const std::filesystem::path& results, const PhaseCallback& listener) const;
-  /// Errors: std::runtime_error naming the files of the scenario that are not what they were.
+  /// Errors: std::runtime_error naming the files of the scenario that have changed.
   void expect_same_files(const Scenario& now) const;
 };
 

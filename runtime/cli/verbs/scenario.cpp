@@ -17,7 +17,7 @@
 namespace portwave::cli {
 namespace {
 
-/// What takes longest of making a stepper.
+/// The longest phase of the construction of a stepper.
 std::string_view what_is_prepared(const CouplingMethod& method) {
   if (method.kind() == WaveUpdate::automatic) return "choosing the method";
   if (!method.couples_by_waves()) return "preparing the method";

@@ -65,7 +65,7 @@ bool has_moving_joints(const System& one) {
   });
   return constraints.may_change() ||
          std::ranges::any_of(constraints.sources(), [&one](const StateConstraints::Source& own) {
-           const Signal& input = one.parts()[at(own.part)].inputs[at(own.channel)];
+           const Signal& input = one.parts()[at(own.part)].inputs[at(own.input)];
            return input.is_settable() || input.is_callback() ||
                   input.digest() != Signal::constant(input(0.0)).digest();
          });
@@ -112,7 +112,7 @@ void refuse_other_shape(const System& one, const System& other, int replica) {
            x.wave_size() == y.wave_size() && x.input_size() == y.input_size();
   };
   const auto same_input = [](const System::SettableInput& a, const System::SettableInput& b) {
-    return a.part == b.part && a.channel == b.channel;
+    return a.part == b.part && a.input == b.input;
   };
   const bool same = std::ranges::equal(one.parts(), other.parts(), same_part) &&
                     std::ranges::equal(one.junctions(), other.junctions(), {}, &Junction::waves,
@@ -454,7 +454,7 @@ void Ensemble::reset() {
   impl_->begun = false;
 }
 
-void Ensemble::run(std::int64_t steps, const std::function<void()>& ask) {
+void Ensemble::step(std::int64_t steps, const std::function<void()>& ask) {
   Impl& own = *impl_;
   const Acting acting(own.activity, Activity::Kind::step);
   if (steps < 0 || steps > StateArchive::kMostSteps) {

@@ -92,8 +92,8 @@ void LaneChunk::check_joints(const double* states) {
   }
   const StateInstant start = {.state = [&](int part) { return by_part[at(part)]; },
                               .input =
-                                  [this](int part, int channel) {
-                                    return system_.parts()[at(part)].inputs[at(channel)].at(
+                                  [this](int part, int input) {
+                                    return system_.parts()[at(part)].inputs[at(input)].at(
                                         0.0, step_.settings());
                                   }};
   const StateConstraints constraints(system_, start.state);

@@ -24,9 +24,9 @@ bool stalled(double took, double usual) {
 }
 
 double quantile(std::vector<double>& values, double level) {
-  const std::ptrdiff_t rank = std::lround(level * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + rank, values.end());
-  return values[static_cast<std::size_t>(rank)];
+  const std::ptrdiff_t place = std::lround(level * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + place, values.end());
+  return values[static_cast<std::size_t>(place)];
 }
 
 }  // namespace

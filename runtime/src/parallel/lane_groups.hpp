@@ -11,7 +11,7 @@ struct LaneGroupCost {
   int island_group;
   int owner;  ///< the rank that steps it
   int place;  ///< of its first part in the locality order
-  TaskSlice slice;
+  BatchRange range;
   int parts;
   double scatter_ns;
   double advance_ns;

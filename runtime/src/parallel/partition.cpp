@@ -19,17 +19,17 @@ using Item = LaneGroupCost;
 
 void append(Partition::Task& task, const Item& item) {
   task.cost_ns += item.scatter_ns;
-  // A slice further back could be continued too; it need not.
+  // A range further back could be continued too; it need not.
   constexpr std::size_t kLookBack = 16;
-  const std::size_t count = task.slices.size();
+  const std::size_t count = task.ranges.size();
   for (std::size_t i = count; i-- > (count > kLookBack ? count - kLookBack : 0);) {
-    TaskSlice& slice = task.slices[i];
-    if (slice.batch == item.slice.batch && slice.lanes.last == item.slice.lanes.first) {
-      slice.lanes.last = item.slice.lanes.last;
+    BatchRange& range = task.ranges[i];
+    if (range.batch == item.range.batch && range.lanes.last == item.range.lanes.first) {
+      range.lanes.last = item.range.lanes.last;
       return;
     }
   }
-  task.slices.push_back(item.slice);
+  task.ranges.push_back(item.range);
 }
 
 /// Puts an item into the task in which the middle of it lies, tasks being `wanted` long.
@@ -66,9 +66,9 @@ Partition cut(const WaveDiscretisation& waves, const std::vector<Item>& items, d
 std::size_t message_count(const WaveDiscretisation& waves, const Partition& partition) {
   std::vector<int> task_of_entry(static_cast<std::size_t>(waves.entry_count()), -1);
   for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
-    for (const TaskSlice& slice : partition.tasks[t].slices) {
-      for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-        task_of_entry[static_cast<std::size_t>(waves.batch(slice.batch).entry + l)] =
+    for (const BatchRange& range : partition.tasks[t].ranges) {
+      for (int l = range.lanes.first; l < range.lanes.last; ++l) {
+        task_of_entry[static_cast<std::size_t>(waves.batch(range.batch).entry + l)] =
             static_cast<int>(t);
       }
     }
@@ -100,7 +100,7 @@ std::vector<LaneGroupCost> lane_groups(const WaveDiscretisation& waves, const La
       const double count = last - first;
       items.push_back({slot.island_group,
                        0,
-                       waves.rank_of_part(part),
+                       waves.position_of_part(part),
                        {b, {first, last}},
                        last - first,
                        count * costs.scatter_ns[static_cast<std::size_t>(b)],
@@ -113,8 +113,8 @@ std::vector<LaneGroupCost> lane_groups(const WaveDiscretisation& waves, const La
 
 void sort_by_owner(std::vector<LaneGroupCost>& groups) {
   std::sort(groups.begin(), groups.end(), [](const Item& x, const Item& y) {
-    return std::tie(x.island_group, x.owner, x.place, x.slice.batch) <
-           std::tie(y.island_group, y.owner, y.place, y.slice.batch);
+    return std::tie(x.island_group, x.owner, x.place, x.range.batch) <
+           std::tie(y.island_group, y.owner, y.place, y.range.batch);
   });
 }
 

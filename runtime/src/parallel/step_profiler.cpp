@@ -17,11 +17,11 @@ void add_to(ProfileTask& task, ProfileEvent::Kind kind, double time_s) {
 }
 
 void describe(ProfileTask& task, const WaveDiscretisation& waves, const Partition::Task& cut) {
-  for (const TaskSlice& slice : cut.slices) {
-    const std::vector<int>& parts = waves.batch(slice.batch).parts;
-    task.parts += slice.lanes.last - slice.lanes.first;
+  for (const BatchRange& range : cut.ranges) {
+    const std::vector<int>& parts = waves.batch(range.batch).parts;
+    task.parts += range.lanes.last - range.lanes.first;
     if (!task.first_part.empty()) continue;
-    const int first = parts[static_cast<std::size_t>(slice.lanes.first)];
+    const int first = parts[static_cast<std::size_t>(range.lanes.first)];
     task.first_part = waves.system().parts()[static_cast<std::size_t>(first)].name;
   }
 }

@@ -70,16 +70,16 @@ int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate
   return to;
 }
 
-bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first) {
+bool Task::solve_slowly(const BatchRange& range, const StepArrays& s, bool first) {
   PhaseStatus own;
-  if (waves_.inexact_scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
+  if (waves_.inexact_scatter(range.batch, range.lanes, s.record, s.u, s.b_trial, own)) return true;
   if (first) failure_ = {};
   failure_.merge(std::move(own));
   return false;
 }
 
 /// The port solves of a lane group into s.b_next; its record is then as it was before.
-PhaseStatus Task::solve_aside(const StepArrays& s, const TaskSlice& group) const {
+PhaseStatus Task::solve_aside(const StepArrays& s, const BatchRange& group) const {
   const BatchSlot& slot = waves_.batch(group.batch);
   const auto number = at(group.lanes.first / slot.batch->lane_group());
   const std::vector<RecordRegion> regions = slot.batch->record_regions();
@@ -125,11 +125,11 @@ void Task::exchange(const StepArrays& s, std::uint64_t number, double* out) {
 
 void Task::measure(const StepArrays& s, const double* exchanged) {
   Acceleration* const acceleration = s.next_iterate.acceleration();
-  for (const auto* slices : {&shape_.edge, &shape_.core}) {
-    for (const TaskSlice& slice : *slices) {
-      s.residual->measure(slice.batch, slice.lanes, s.u, s.b_trial, exchanged);
+  for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+    for (const BatchRange& range : *ranges) {
+      s.residual->measure(range.batch, range.lanes, s.u, s.b_trial, exchanged);
       if (acceleration != nullptr) {
-        acceleration->measure(slice.batch, slice.lanes, s.u, exchanged);
+        acceleration->measure(range.batch, range.lanes, s.u, exchanged);
       }
     }
   }
@@ -145,12 +145,12 @@ void Task::for_offsets(std::size_t index, const Visit& visit) const {
     for (const int offset : shape_.island_waves[index]) visit(offset);
     return;
   }
-  for (const auto* slices : {&shape_.edge, &shape_.core}) {
-    for (const TaskSlice& slice : *slices) {
-      const BatchSlot& batch = waves_.batch(slice.batch);
+  for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+    for (const BatchRange& range : *ranges) {
+      const BatchSlot& batch = waves_.batch(range.batch);
       for (int j = 0; j < batch.batch->wave_size(); ++j) {
         const int first = batch.wave + j * batch.batch->stride();
-        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) visit(first + l);
+        for (int l = range.lanes.first; l < range.lanes.last; ++l) visit(first + l);
       }
     }
   }
@@ -252,15 +252,15 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   bool sound = true;
   for (const TaskCalls::Call& call : bound.commit) {
     if (call.bound && call.bound() < 0) continue;
-    sound = commit_slowly(call.slice, s, failure) && sound;
+    sound = commit_slowly(call.range, s, failure) && sound;
   }
   if (s.ledger != nullptr) examine(bound, s);
   return sound;
 }
 
-bool Task::commit_slowly(const TaskSlice& slice, const StepArrays& s, PhaseStatus& failure) const {
+bool Task::commit_slowly(const BatchRange& range, const StepArrays& s, PhaseStatus& failure) const {
   PhaseStatus own;
-  if (waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns, own)) {
+  if (waves_.advance(range.batch, range.lanes, s.record, s.a, s.next, s.b_next, s.columns, own)) {
     return true;
   }
   failure.merge(std::move(own));
@@ -273,7 +273,7 @@ void Task::examine(const TaskCalls::Bound& bound, const StepArrays& s) const {
     return;
   }
   for (const TaskCalls::Call& call : bound.commit) {
-    s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
+    s.ledger->examine(call.range.batch, call.range.lanes, s.a, s.b_next);
   }
 }
 
@@ -292,19 +292,19 @@ void Task::recommit(const StepArrays& s, std::span<const char> islands) {
 template <class IsMarked>
 bool Task::commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure) {
   bool sound = true;
-  for (const auto* slices : {&shape_.edge, &shape_.core}) {
-    for (const TaskSlice& slice : *slices) {
-      const BatchSlot& batch = waves_.batch(slice.batch);
+  for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+    for (const BatchRange& range : *ranges) {
+      const BatchSlot& batch = waves_.batch(range.batch);
       const int group = batch.batch->lane_group();
-      for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
-        const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
+      for (int first = range.lanes.first; first < range.lanes.last; first += group) {
+        const LaneRange lanes{first, std::min(first + group, range.lanes.last)};
         bool is_any = false;
         for (int lane = lanes.first; lane < lanes.last; ++lane) {
           is_any = is_any || is_marked(waves_.system().island_of_part(batch.parts[at(lane)]));
         }
         if (!is_any) continue;
-        sound = commit_slowly({slice.batch, lanes}, s, failure) && sound;
-        if (s.ledger != nullptr) s.ledger->examine(slice.batch, lanes, s.a, s.b_next);
+        sound = commit_slowly({range.batch, lanes}, s, failure) && sound;
+        if (s.ledger != nullptr) s.ledger->examine(range.batch, lanes, s.a, s.b_next);
       }
     }
   }
@@ -319,7 +319,7 @@ std::size_t Task::bytes() const {
   std::size_t sum =
       sizeof(Task) + edge_coupling_.bytes() + core_coupling_.bytes() + shared_.coupling.bytes() +
       (shape_.edge_junctions.capacity() + shape_.core_junctions.capacity()) * sizeof(int) +
-      (shape_.edge.capacity() + shape_.core.capacity()) * sizeof(TaskSlice);
+      (shape_.edge.capacity() + shape_.core.capacity()) * sizeof(BatchRange);
   for (const auto& waves : shape_.island_waves) sum += waves.capacity() * sizeof(int);
   return sum;
 }

@@ -78,12 +78,12 @@ class Task {
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
-    for (const auto* slices : {&shape_.edge, &shape_.core}) {
-      for (const TaskSlice& slice : *slices) {
-        const int group = waves_.batch(slice.batch).batch->lane_group();
-        for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
-          const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
-          PhaseStatus own = solve_aside(s, {slice.batch, lanes});
+    for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+      for (const BatchRange& range : *ranges) {
+        const int group = waves_.batch(range.batch).batch->lane_group();
+        for (int first = range.lanes.first; first < range.lanes.last; first += group) {
+          const LaneRange lanes{first, std::min(first + group, range.lanes.last)};
+          PhaseStatus own = solve_aside(s, {range.batch, lanes});
           if (!own.ok() && counts(own.part)) lowest.merge(std::move(own));
         }
       }
@@ -112,7 +112,7 @@ class Task {
 
   std::span<const int> neighbours() const { return neighbours_; }
   /// Lanes that share a junction with those of other tasks.
-  std::span<const TaskSlice> edge() const { return shape_.edge; }
+  std::span<const BatchRange> edge() const { return shape_.edge; }
   std::size_t bytes() const;
 
   TaskOutcome outcome;
@@ -153,7 +153,7 @@ class Task {
     if (!updated_) core_coupling_.update(rule, s.b_trial, s.u);
     return solve(calls_now_->core, s) || reject_failed_trials(s);
   }
-  PhaseStatus solve_aside(const StepArrays& s, const TaskSlice& group) const;
+  PhaseStatus solve_aside(const StepArrays& s, const BatchRange& group) const;
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
   /// `gathered`: b̂ of the shared junctions is there already.
@@ -177,7 +177,7 @@ class Task {
   bool solve(const std::vector<TaskCalls::Call>& calls, const StepArrays& s) {
     bool sound = true;
     for (const TaskCalls::Call& call : calls) {
-      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.slice, s, sound) && sound;
+      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.range, s, sound) && sound;
     }
     return sound;
   }
@@ -185,11 +185,11 @@ class Task {
   /// NaNs instead of its waves make the trial be rejected. False when something else has failed
   /// too; failure_ then says what.
   bool reject_failed_trials(const StepArrays& s);
-  bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
+  bool solve_slowly(const BatchRange& range, const StepArrays& s, bool first);
   template <class IsMarked>
   bool commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure);
   // Not within `commit`, which would get a frame for its failures.
-  [[gnu::noinline]] bool commit_slowly(const TaskSlice& slice, const StepArrays& s,
+  [[gnu::noinline]] bool commit_slowly(const BatchRange& range, const StepArrays& s,
                                        PhaseStatus& failure) const;
   void examine(const TaskCalls::Bound& bound, const StepArrays& s) const;
   void send(const StepArrays& s, std::uint64_t number);

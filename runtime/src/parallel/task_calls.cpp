@@ -18,27 +18,27 @@ const TaskCalls::Bound& TaskCalls::bind(const StepArrays& s, bool alone,
   alone_ = alone;
   Bound& bound = bound_[bound_[0].record == nullptr ? 0 : 1];
   bound.record = s.record;
-  const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
+  const auto bind_all = [&](const std::vector<BatchRange>& ranges, std::vector<Call>& calls) {
     calls.clear();
-    for (const TaskSlice& slice : slices) {
-      const BatchSlot& batch = waves_.batch(slice.batch);
+    for (const BatchRange& range : ranges) {
+      const BatchSlot& batch = waves_.batch(range.batch);
       Call& call = calls.emplace_back();
-      call.slice = slice;
+      call.range = range;
       if (batch.calls == nullptr) continue;
-      call.bound = batch.calls->bind_scatter(slice.lanes, s.record + batch.record, s.u + batch.wave,
+      call.bound = batch.calls->bind_scatter(range.lanes, s.record + batch.record, s.u + batch.wave,
                                              s.b_trial + batch.wave);
     }
   };
   bind_all(shape_.edge, bound.edge);
   bind_all(shape_.core, bound.core);
   bound.commit.clear();
-  for (const auto* slices : {&shape_.edge, &shape_.core}) {
-    for (const TaskSlice& slice : *slices) {
-      const BatchSlot& batch = waves_.batch(slice.batch);
+  for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+    for (const BatchRange& range : *ranges) {
+      const BatchSlot& batch = waves_.batch(range.batch);
       Call& call = bound.commit.emplace_back();
-      call.slice = slice;
+      call.range = range;
       if (batch.calls == nullptr) continue;
-      call.bound = batch.calls->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
+      call.bound = batch.calls->bind_advance(range.lanes, s.record + batch.record, s.a + batch.wave,
                                              s.next + batch.record, s.b_next + batch.wave,
                                              s.columns.from(batch.entry));
     }
@@ -53,12 +53,12 @@ const TaskCalls::Bound& TaskCalls::bind(const StepArrays& s, bool alone,
 
 std::unique_ptr<SmallIsland> TaskCalls::bind_small(double* record,
                                                    std::vector<int>& numbers) const {
-  const auto is_large = [](const TaskSlice& slice) {
-    return slice.lanes.last - slice.lanes.first > SmallIsland::kMostLanes;
+  const auto is_large = [](const BatchRange& range) {
+    return range.lanes.last - range.lanes.first > SmallIsland::kMostLanes;
   };
   if (std::ranges::any_of(shape_.core, is_large)) return nullptr;  // without a list on the heap
   std::vector<SmallIsland::Lanes> lanes;
-  for (const TaskSlice& slice : shape_.core) lanes.push_back({slice.batch, slice.lanes});
+  for (const BatchRange& range : shape_.core) lanes.push_back({range.batch, range.lanes});
   return SmallIsland::of(waves_, lanes, shape_.core_junctions, record, numbers);
 }
 

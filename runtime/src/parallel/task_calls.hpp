@@ -15,7 +15,7 @@ struct TaskShape {
   std::vector<int> islands;
   std::vector<std::vector<int>> island_waves;  ///< offsets by island, if there are several
   /// Lanes that share a junction with those of other tasks, and those that do not.
-  std::vector<TaskSlice> edge, core;
+  std::vector<BatchRange> edge, core;
   std::vector<int> edge_junctions, core_junctions;
 };
 
@@ -29,7 +29,7 @@ class TaskCalls {
 
   struct Call {
     BoundCall bound;
-    TaskSlice slice;
+    BatchRange range;
   };
   struct Bound {
     const double* record = nullptr;

@@ -35,12 +35,12 @@ class TaskBuilder {
   int count() const { return static_cast<int>(cuts_.size()); }
   Task& task(int t) { return *graph_.tasks_[at(t)]; }
 
-  /// visit(offset) for the waves of a slice.
+  /// visit(offset) for the waves of a range.
   template <class Visit>
-  void for_waves(const TaskSlice& slice, const Visit& visit) const {
-    const BatchSlot& batch = waves_.batch(slice.batch);
+  void for_waves(const BatchRange& range, const Visit& visit) const {
+    const BatchSlot& batch = waves_.batch(range.batch);
     for (int j = 0; j < batch.batch->wave_size(); ++j) {
-      for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
+      for (int l = range.lanes.first; l < range.lanes.last; ++l) {
         visit(batch.wave + j * batch.batch->stride() + l);
       }
     }
@@ -50,8 +50,8 @@ class TaskBuilder {
     task_of_wave_.assign(at(waves_.wave_size()), -1);
     for (int t = 0; t < count(); ++t) {
       graph_.tasks_.push_back(std::make_unique<Task>(waves_, cuts_[at(t)]));
-      for (const TaskSlice& slice : cuts_[at(t)].slices) {
-        for_waves(slice, [&](int wave) { task_of_wave_[at(wave)] = t; });
+      for (const BatchRange& range : cuts_[at(t)].ranges) {
+        for_waves(range, [&](int wave) { task_of_wave_[at(wave)] = t; });
       }
     }
   }
@@ -76,10 +76,10 @@ class TaskBuilder {
 
   /// Lane groups with a shared port are the task's edge, which comes first in every phase.
   void sort_lanes(int t) {
-    for (const TaskSlice& slice : cuts_[at(t)].slices) {
-      const int group = waves_.batch(slice.batch).batch->lane_group();
-      for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
-        const TaskSlice one{slice.batch, {first, std::min(first + group, slice.lanes.last)}};
+    for (const BatchRange& range : cuts_[at(t)].ranges) {
+      const int group = waves_.batch(range.batch).batch->lane_group();
+      for (int first = range.lanes.first; first < range.lanes.last; first += group) {
+        const BatchRange one{range.batch, {first, std::min(first + group, range.lanes.last)}};
         bool is_edge = false;
         for_waves(one, [&](int wave) { is_edge = is_edge || is_shared_wave_[at(wave)] != 0; });
         append(one, is_edge ? task(t).shape_.edge : task(t).shape_.core);
@@ -87,7 +87,7 @@ class TaskBuilder {
       }
     }
   }
-  static void append(const TaskSlice& one, std::vector<TaskSlice>& list) {
+  static void append(const BatchRange& one, std::vector<BatchRange>& list) {
     if (!list.empty() && list.back().batch == one.batch &&
         list.back().lanes.last == one.lanes.first) {
       list.back().lanes.last = one.lanes.last;
@@ -151,9 +151,9 @@ class TaskBuilder {
     }
     for (int t = 0; t < count(); ++t) {
       std::set<int> islands;  // those without ports, too
-      for (const TaskSlice& slice : cuts_[at(t)].slices) {
-        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-          islands.insert(system.island_of_part(waves_.batch(slice.batch).parts[at(l)]));
+      for (const BatchRange& range : cuts_[at(t)].ranges) {
+        for (int l = range.lanes.first; l < range.lanes.last; ++l) {
+          islands.insert(system.island_of_part(waves_.batch(range.batch).parts[at(l)]));
         }
       }
       task(t).shape_.islands.assign(islands.begin(), islands.end());

@@ -51,13 +51,13 @@ class ByEntry {
  public:
   explicit ByEntry(const WaveDiscretisation& waves)
       : waves_(waves), value_(at(waves.entry_count()), RankCut::kEvery) {}
-  void set(const TaskSlice& slice, int value) {
-    for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-      value_[at(waves_.batch(slice.batch).entry + l)] = value;
+  void set(const BatchRange& range, int value) {
+    for (int l = range.lanes.first; l < range.lanes.last; ++l) {
+      value_[at(waves_.batch(range.batch).entry + l)] = value;
     }
   }
-  int of_lane(const TaskSlice& slice) const {
-    return value_[at(waves_.batch(slice.batch).entry + slice.lanes.first)];
+  int of_lane(const BatchRange& range) const {
+    return value_[at(waves_.batch(range.batch).entry + range.lanes.first)];
   }
   int of_wave(int wave) const { return value_[at(waves_.slot(waves_.part_of_wave(wave)).entry)]; }
   /// Waves of a junction by that number, in its order.
@@ -75,8 +75,8 @@ class ByEntry {
 std::int64_t exchanged(const WaveDiscretisation& waves, const RankCut& cut) {
   ByEntry rank(waves);
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
-    for (const TaskSlice& slice : cut.partition.tasks[t].slices) {
-      rank.set(slice, cut.rank_of_task[t]);
+    for (const BatchRange& range : cut.partition.tasks[t].ranges) {
+      rank.set(range, cut.rank_of_task[t]);
     }
   }
   std::int64_t sum = 0;
@@ -121,7 +121,7 @@ class ExchangeGraph {
       if (std::cmp_equal(number, weights_.size())) weights_.push_back(0.0);
       weights_[at(number)] += group.step_ns(iterations);
       vertex_of_[i] = number;
-      vertex.set(group.slice, number);
+      vertex.set(group.range, number);
     }
     add_junctions(waves, vertex);
   }
@@ -183,10 +183,10 @@ RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, G
   by_graph.partition =
       cut_into_tasks(waves, groups, grain, ranks * threads, iterations, per_thread);
   ByEntry rank(waves);
-  for (const LaneGroupCost& group : groups) rank.set(group.slice, group.owner);
+  for (const LaneGroupCost& group : groups) rank.set(group.range, group.owner);
   for (const Partition::Task& task : by_graph.partition.tasks) {
-    const TaskSlice& slice = task.slices.front();
-    by_graph.rank_of_task.push_back(rank.of_lane(slice));
+    const BatchRange& range = task.ranges.front();
+    by_graph.rank_of_task.push_back(rank.of_lane(range));
   }
   constexpr double kWorthIt = 0.9, kUneven = 1.05;
   const bool is_better = static_cast<double>(exchanged(waves, by_graph)) <=
@@ -200,7 +200,7 @@ RankCut cut_of_slice(const WaveDiscretisation& waves, const LaneCosts& costs, Gr
   const SystemSlice& slice = *waves.system().slice();
   std::vector<LaneGroupCost> groups = lane_groups(waves, costs);
   for (LaneGroupCost& group : groups) {
-    const int part = waves.batch(group.slice.batch).parts[at(group.slice.lanes.first)];
+    const int part = waves.batch(group.range.batch).parts[at(group.range.lanes.first)];
     group.owner = slice.ranks[at(part)];
   }
   sort_by_owner(groups);
@@ -208,7 +208,7 @@ RankCut cut_of_slice(const WaveDiscretisation& waves, const LaneCosts& costs, Gr
   cut.partition =
       cut_into_tasks(waves, groups, grain, threads, iterations, threads == 1 ? 1.0 : 2.0);
   for (const Partition::Task& task : cut.partition.tasks) {
-    const TaskSlice& first = task.slices.front();
+    const BatchRange& first = task.ranges.front();
     cut.rank_of_task.push_back(
         slice.ranks[at(waves.batch(first.batch).parts[at(first.lanes.first)])]);
   }

@@ -51,9 +51,9 @@ void RankLanes::fetch_next() {
 InterfaceResidual::Share RankLanes::largest_share(
     const InterfaceResidual& residual, const std::function<bool(int part)>& counts) const {
   InterfaceResidual::Share largest;
-  for (const TaskSlice& slice : shares_.own_slices()) {
-    for (int lane = slice.lanes.first; lane < slice.lanes.last; ++lane) {
-      const auto own = residual.largest_share(slice.batch, {lane, lane + 1});
+  for (const BatchRange& range : shares_.own_ranges()) {
+    for (int lane = range.lanes.first; lane < range.lanes.last; ++lane) {
+      const auto own = residual.largest_share(range.batch, {lane, lane + 1});
       if (counts(own.part)) largest.take(own);
     }
   }

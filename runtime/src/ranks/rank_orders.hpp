@@ -17,15 +17,15 @@ struct RankOrder {
     fetch_energies,
     settings_changed,
     take_state,
-    prepare_channels,
-    read_channels,
+    prepare_terms,
+    read_terms,
     tell,
     release,
     end
   };
   Kind kind = end;
   /// Of `step` the size, of `step_towards` the limit, of `take_state` and `tell` the bytes, of
-  /// `prepare_channels` how many, of `read_channels` the set.
+  /// `prepare_terms` how many, of `read_terms` the set.
   double value = 0.0;
 };
 

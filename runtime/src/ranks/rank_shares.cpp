@@ -25,17 +25,17 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
   Issues issues;
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     const int rank = rank_of_task_[t];
-    const auto& slices = cut.partition.tasks[t].slices;
+    const auto& ranges = cut.partition.tasks[t].ranges;
     if (is_own(static_cast<int>(t))) {
       own_tasks_.push_back(static_cast<int>(t));
-      own_slices_.insert(own_slices_.end(), slices.begin(), slices.end());
+      own_ranges_.insert(own_ranges_.end(), ranges.begin(), ranges.end());
     }
     if (rank == kEvery) continue;
-    for (const TaskSlice& slice : slices) {
-      const BatchSlot& batch = waves.batch(slice.batch);
+    for (const BatchRange& range : ranges) {
+      const BatchSlot& batch = waves.batch(range.batch);
       if (ranks_->size() > 1 && slice_ == nullptr && batch.batch->record_size() > 0 &&
           batch.batch->record_regions().empty()) {
-        const int part = batch.parts[at(slice.lanes.first)];
+        const int part = batch.parts[at(range.lanes.first)];
         issues.push_back(
             {fmt::format("/subsystems/{}", part),
              fmt::format(
@@ -43,14 +43,14 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
                  "rank can be told of it: run it in one process",
                  in_quotes(waves.system().parts()[at(part)].name))});
       }
-      if (slice_ == nullptr) add_slice(rank, slice);
+      if (slice_ == nullptr) add_range(rank, range);
     }
   }
   throw_if_any(std::move(issues));
 }
 
-void RankShares::add_slice(int rank, const TaskSlice& slice) {
-  const BatchSlot& batch = waves_.batch(slice.batch);
+void RankShares::add_range(int rank, const BatchRange& range) {
+  const BatchSlot& batch = waves_.batch(range.batch);
   const auto add = [&](Array::Kind kind, std::size_t begin, std::size_t count) {
     if (count == 0) return;
     Runs& runs = runs_[at(rank)];
@@ -62,15 +62,15 @@ void RankShares::add_slice(int rank, const TaskSlice& slice) {
       list.push_back({begin, count});
     }
   };
-  const auto first = at(slice.lanes.first), count = at(slice.lanes.last) - first;
+  const auto first = at(range.lanes.first), count = at(range.lanes.last) - first;
   add(Array::entries, at(batch.entry) + first, count);
-  std::fill_n(rank_of_entry_.begin() + batch.entry + slice.lanes.first, count, rank);
+  std::fill_n(rank_of_entry_.begin() + batch.entry + range.lanes.first, count, rank);
   for (int j = 0; j < batch.batch->wave_size(); ++j) {
     add(Array::waves, at(batch.wave + j * batch.batch->stride()) + first, count);
   }
   const int group = batch.batch->lane_group();
-  const auto first_group = at(slice.lanes.first / group);
-  const auto groups = at((slice.lanes.last + group - 1) / group) - first_group;
+  const auto first_group = at(range.lanes.first / group);
+  const auto groups = at((range.lanes.last + group - 1) / group) - first_group;
   for (const RecordRegion& region : batch.batch->record_regions()) {
     add(Array::record, batch.record + region.begin + first_group * region.doubles,
         groups * region.doubles);

@@ -34,7 +34,7 @@ class RankShares {
   }
   /// Tasks of this rank in the order of their numbers, and what they are made of.
   std::span<const int> own_tasks() const { return own_tasks_; }
-  std::span<const TaskSlice> own_slices() const { return own_slices_; }
+  std::span<const BatchRange> own_ranges() const { return own_ranges_; }
 
   /// By entry the rank that steps the part; kEvery also where there is none.
   std::span<const int> ranks_of_entries() const { return rank_of_entry_; }
@@ -73,14 +73,14 @@ class RankShares {
     std::size_t doubles[3] = {};
   };
 
-  void add_slice(int rank, const TaskSlice& slice);
+  void add_range(int rank, const BatchRange& range);
 
   const WaveDiscretisation& waves_;
   const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<Ranks> ranks_;
   std::vector<int> rank_of_task_;
   std::vector<int> own_tasks_;
-  std::vector<TaskSlice> own_slices_;
+  std::vector<BatchRange> own_ranges_;
   std::vector<int> rank_of_entry_;
   std::vector<Runs> runs_;  // by rank
   // Of a gather.

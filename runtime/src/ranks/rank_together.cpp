@@ -61,10 +61,10 @@ PhaseStatus RankTogether::merged(PhaseStatus own) {
 PhaseStatus RankTogether::freeze(const WaveDiscretisation& waves, double* record,
                                  const double* driven, bool driven_only) {
   PhaseStatus failure;
-  for (const TaskSlice& slice : shares_->own_slices()) {
-    if (driven_only && !waves.batch(slice.batch).driven) continue;
+  for (const BatchRange& range : shares_->own_ranges()) {
+    if (driven_only && !waves.batch(range.batch).driven) continue;
     PhaseStatus own;
-    if (!waves.freeze(slice.batch, slice.lanes, record, driven, own)) {
+    if (!waves.freeze(range.batch, range.lanes, record, driven, own)) {
       failure.merge(std::move(own));
     }
   }
@@ -119,14 +119,14 @@ void RankTogether::carry_out(const RankOrder& order) {
       return lanes_->fetch_energies();
     case RankOrder::take_state:
       return receive_state(count);
-    case RankOrder::prepare_channels: {
-      std::vector<ScalarChannel> list(count);
+    case RankOrder::prepare_terms: {
+      std::vector<QuantityTerm> list(count);
       ranks_->broadcast(std::as_writable_bytes(std::span(list)));
-      take_channels(std::move(list));
+      take_terms(std::move(list));
       return;
     }
-    case RankOrder::read_channels:
-      return gather_channels(static_cast<int>(order.value), {});
+    case RankOrder::read_terms:
+      return gather_terms(static_cast<int>(order.value), {});
     case RankOrder::tell:
       return hear(count);
     case RankOrder::release:
@@ -140,7 +140,8 @@ void RankTogether::tell_followers(std::span<const std::byte> message) {
   std::vector<std::byte> bytes(message.begin(), message.end());
   ranks_->broadcast(bytes);
   if (!is_anybody_deaf()) return;
-  throw std::logic_error("a rank follows alone, and nobody there is told (RankedStepper::follow)");
+  throw std::logic_error(
+      "a rank follows without a Follower, and receives no messages (RankedStepper::follow)");
 }
 
 void RankTogether::hear(std::size_t bytes) {
@@ -174,7 +175,7 @@ void RankTogether::receive_state(std::size_t bytes) {
   reader.finish();
 }
 
-// Channels.
+// Terms.
 
 int RankTogether::rank_of_part(int part) const {
   if (slice_ != nullptr) return slice_->ranks[at(part)];
@@ -184,40 +185,40 @@ int RankTogether::rank_of_part(int part) const {
   return rank_of_part_[at(part)];
 }
 
-int RankTogether::prepare_channels(std::span<const ScalarChannel> channels) {
-  orders_->send({RankOrder::prepare_channels, static_cast<double>(channels.size())});
-  std::vector<ScalarChannel> list(channels.begin(), channels.end());
+int RankTogether::prepare_terms(std::span<const QuantityTerm> terms) {
+  orders_->send({RankOrder::prepare_terms, static_cast<double>(terms.size())});
+  std::vector<QuantityTerm> list(terms.begin(), terms.end());
   ranks_->broadcast(std::as_writable_bytes(std::span(list)));
-  return take_channels(std::move(list));
+  return take_terms(std::move(list));
 }
 
-int RankTogether::take_channels(std::vector<ScalarChannel> list) {
+int RankTogether::take_terms(std::vector<QuantityTerm> list) {
   std::vector<int> ranks;
-  for (const ScalarChannel& own : list) {
+  for (const QuantityTerm& own : list) {
     const bool is_of_part =
-        own.kind == ScalarChannel::Kind::state || own.kind == ScalarChannel::Kind::storage;
+        own.kind == QuantityTerm::Kind::state || own.kind == QuantityTerm::Kind::storage;
     ranks.push_back(
         rank_of_part(is_of_part ? own.part : system_.scalar_ports()[at(own.index)].part));
   }
-  channels_.emplace_back(std::move(list), ranks, *ranks_);
-  return static_cast<int>(channels_.size()) - 1;
+  gathers_.emplace_back(std::move(list), ranks, *ranks_);
+  return static_cast<int>(gathers_.size()) - 1;
 }
 
-void RankTogether::read_channels(int set, std::span<double> values) {
-  if (lanes_->has_all()) return read_own(channels_.at(at(set)).channels(), values);
-  orders_->send({RankOrder::read_channels, static_cast<double>(set)});
-  gather_channels(set, values);
+void RankTogether::read_terms(int set, std::span<double> values) {
+  if (lanes_->has_all()) return read_own(gathers_.at(at(set)).terms(), values);
+  orders_->send({RankOrder::read_terms, static_cast<double>(set)});
+  gather_terms(set, values);
 }
 
-void RankTogether::gather_channels(int set, std::span<double> values) {
+void RankTogether::gather_terms(int set, std::span<double> values) {
   const RankLanes::LookAtOwn own(*lanes_);
-  channels_.at(at(set)).gather(
-      [this](const ScalarChannel& channel) { return engine_->read(channel); }, values);
+  gathers_.at(at(set)).gather([this](const QuantityTerm& term) { return engine_->read(term); },
+                              values);
 }
 
-void RankTogether::read_own(std::span<const ScalarChannel> channels, std::span<double> values) {
+void RankTogether::read_own(std::span<const QuantityTerm> terms, std::span<double> values) {
   const RankLanes::LookAtOwn own(*lanes_);
-  for (std::size_t i = 0; i < channels.size(); ++i) values[i] = engine_->read(channels[i]);
+  for (std::size_t i = 0; i < terms.size(); ++i) values[i] = engine_->read(terms[i]);
 }
 
 }  // namespace portwave

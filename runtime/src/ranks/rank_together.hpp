@@ -11,11 +11,11 @@
 #include "parallel/wave_state.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/ranks/ranks.hpp"
-#include "ranks/channel_gather.hpp"
 #include "ranks/rank_lanes.hpp"
 #include "ranks/rank_orders.hpp"
 #include "ranks/rank_shares.hpp"
 #include "ranks/slice_sums.hpp"
+#include "ranks/term_gather.hpp"
 
 namespace portwave {
 
@@ -25,7 +25,7 @@ class RankedEngine {
   /// Carries out an order. What fails is told by the first rank.
   virtual void carry_out(Together::Order::Kind kind, double value) = 0;
   virtual void archive(StateArchive& archive) = 0;
-  virtual double read(const ScalarChannel& channel) = 0;
+  virtual double read(const QuantityTerm& term) = 0;
 
  protected:
   ~RankedEngine() = default;
@@ -90,11 +90,11 @@ class RankTogether final : public Together {
   void release_followers() { orders_->send_if_leading({RankOrder::release}); }
   /// Rank 0 tells all others some bytes. Errors: std::logic_error where one has nobody to hear them.
   void tell_followers(std::span<const std::byte> message);
-  // Sets of channels that are read together (ChannelSet); on rank 0.
-  int prepare_channels(std::span<const ScalarChannel> channels);
-  void read_channels(int set, std::span<double> values);
+  // Sets of terms that are read together (TermGather); on rank 0.
+  int prepare_terms(std::span<const QuantityTerm> terms);
+  void read_terms(int set, std::span<double> values);
   /// Any rank, of its own parts.
-  void read_own(std::span<const ScalarChannel> channels, std::span<double> values);
+  void read_own(std::span<const QuantityTerm> terms, std::span<double> values);
 
  private:
   void begin_order(Order::Kind kind, double value) override;
@@ -104,8 +104,8 @@ class RankTogether final : public Together {
   void receive_state(std::size_t bytes);
   void hear(std::size_t bytes);
   bool is_anybody_deaf() const;
-  int take_channels(std::vector<ScalarChannel> list);
-  void gather_channels(int set, std::span<double> values);
+  int take_terms(std::vector<QuantityTerm> list);
+  void gather_terms(int set, std::span<double> values);
 
   const System& system_;
   const SystemSlice* slice_;  // null: every rank has the whole system
@@ -118,7 +118,7 @@ class RankTogether final : public Together {
   std::shared_ptr<RankShares> shares_;
   std::optional<RankOrders> orders_;
   std::optional<RankLanes> lanes_;
-  std::vector<ChannelGather> channels_;                                    // by set
+  std::vector<TermGather> gathers_;                                        // by set
   mutable std::vector<int> rank_of_part_;                                  // empty until asked for
   const std::function<void(std::span<const std::byte>)>* told_ = nullptr;  // while it follows
 };

@@ -43,17 +43,17 @@ bool has_given_impedance(const Json& summary) {
 constexpr const char* kLetChoose =
     "Let the impedances be chosen: `\"impedance\": {\"kind\": \"auto\"}` in the scenario's method, "
     "or "
-    "the method `\"auto\"`, which also chooses the iteration; `portwave tune SCENARIO` shows what "
-    "each promises.";
+    "the method `\"auto\"`, which also chooses the iteration; `portwave tune SCENARIO` shows "
+    "the prediction for each.";
 
 std::optional<Advice> failed(const Json& summary) {
   const std::string failure = text_or(at(summary, "failure"), "");
   if (failure.empty()) return {};
   return Advice{Level::bad, "The run failed",
                 failure +
-                    ". What was recorded up to there is drawn below. Where a part is at its "
+                    ". The charts below show the run up to there. Where a part is at its "
                     "limits, a smaller `step_s` often helps; `\"last_s\"` with `\"every\": 1` "
-                    "in the outputs keeps what led to it."};
+                    "in the outputs keeps the rows before the failure."};
 }
 
 std::optional<Advice> violated(const Json& summary) {
@@ -63,13 +63,14 @@ std::optional<Advice> violated(const Json& summary) {
   if (!law.empty()) {
     return Advice{
         Level::bad, "A law of the guard did not hold",
-        fmt::format("{}, first in step {:.0f}. This is a defect of the program or of a "
-                    "part of yours: please report it with the scenario.",
+        fmt::format("{}, first in step {:.0f}. This is a defect of the program or of one of "
+                    "your own parts: please report it with the scenario.",
                     law, number_or(at(summary, "certificate", "broken_law", "step"), 0.0))};
   }
   return Advice{
       Level::bad, "A part creates energy",
-      fmt::format("{} gives more than it has and gets: look for a negative resistance, a force in "
+      fmt::format("{} gives off more energy than it stored and received: look for a negative "
+                  "resistance, a force in "
                   "its interior that should be an input, or a discretisation that is not passive.",
                   part.empty() ? "One of them" : "`" + part + "`")};
 }
@@ -79,7 +80,7 @@ std::optional<Advice> coupling_creates_energy(const Json& summary) {
   if (text_or(at(summary, "certificate", "energy_safety", "status"), "") != "not_kept") return {};
   if (!at(summary, "guard").is_null() || !has_waves(summary)) return {};
   return Advice{Level::warn, "The coupling created energy",
-                "The iteration is stopped before it has converged, and nobody watches: turn the "
+                "The iteration is stopped before it has converged, and no guard acts: turn the "
                 "guard on (`\"guard\": true`), or give it more iterations."};
 }
 
@@ -92,7 +93,7 @@ std::optional<Advice> coupled_poorly(const Json& summary) {
       fmt::format(
           "{:.3g} J went astray between the parts, {:.2g} % of the {:.3g} J that the run moved: "
           "this is "
-          "safe, and not the solution. Allow more iterations or more time, or let the method be "
+          "safe, but not the solution. Allow more iterations or more time, or let the method be "
           "chosen (`--set '/method={{\"kind\": \"auto\"}}'`).",
           std::abs(count(at(summary, "energy", "mismatch_J"))),
           100.0 * count(at(summary, "coupling", "mismatch_share")),
@@ -106,8 +107,9 @@ std::optional<Advice> starts_at_odds(const Json& summary) {
       Level::warn, "A start is at odds",
       fmt::format(
           "{:.0f} time{}, first at {:.6g} s: {}. In physics an impulse acts there. The steps "
-          "alternate about where it would lead, and energy that it would take stays. Give states "
-          "that fit, or put a small compliance or resistance between the parts.",
+          "oscillate about its result, and the energy that it would dissipate stays. Give "
+          "consistent "
+          "states, or put a small compliance or resistance between the parts.",
           count(at(odds, "count")), count(at(odds, "count")) == 1.0 ? "" : "s",
           number_or(at(odds, "first_s"), 0.0), text_or(at(odds, "first"), "?"))};
 }
@@ -163,8 +165,8 @@ std::optional<Advice> guard_changed_the_motion(const Json& summary) {
       Level::warn, "The guard changed the motion",
       fmt::format(
           "In {:.0f} of {:.0f} steps the iteration had not converged, and would have created "
-          "energy. What was committed instead is safe, and not the solution: waves were "
-          "changed by up to {:.3g} of themselves, most in step {:.0f} on the island of {}. "
+          "energy. The committed waves are safe, but not the solution: they were changed by up to "
+          "{:.3g} of their size, most in step {:.0f} on the island of {}. "
           "Let the method be chosen (`--set '/method={{\"kind\": \"auto\"}}'`), or allow "
           "more iterations.",
           missed, count(at(summary, "steps")), 1.0 - count(at(summary, "guard", "min_alpha")),
@@ -177,18 +179,19 @@ std::optional<Advice> not_resolved(const Json& summary) {
   if (status == "resolved") return {};
   const double h_lambda = count(at(resolution, "h_lambda"));
   const std::string rate =
-      h_lambda > 0.0
-          ? fmt::format(" A step is {:.2g} times as long as what happens there.", h_lambda)
-          : std::string();
+      h_lambda > 0.0 ? fmt::format(" A step is {:.2g} times as long as the motion there.", h_lambda)
+                     : std::string();
   return Advice{
       Level::warn, "The steps do not resolve the motion",
       fmt::format(
-          "Most in step {:.0f}, at {}: an error of {:.2g} % of all motion there.{} Such steps keep "
-          "energy, and throw what should die to the other side of its rest. Take shorter steps, or "
+          "Most in step {:.0f}, at {}: an error of {:.2g} % of all motion there.{} Such steps "
+          "conserve "
+          "energy, and a motion that should decay overshoots its rest position. Take shorter "
+          "steps, or "
           "let them choose their size (`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": "
           "1e-6}}`); "
-          "joints between states that are at odds want a start that they allow, or a stiff spring "
-          "and damper.",
+          "joints between states that are at odds need a consistent start, or a stiff spring and "
+          "damper.",
           count(at(resolution, "step")),
           text_or(at(resolution, "port"), text_or(at(resolution, "part"), "?")),
           100.0 * count(at(resolution, "share")), rate)};
@@ -203,8 +206,9 @@ std::optional<Advice> guard_acts_often(const Json& summary) {
       Level::warn, "The guard acts often",
       fmt::format(
           "In {:.0f} % of the steps it withheld energy that had no source ({:.3g} J in all): "
-          "the run is safe, and less accurate than it could be. More iterations, better "
-          "impedances, or a tank (`\"tank\": {{\"initial_fraction\": 0.01}}`) let it rest.",
+          "the run is safe, but less accurate than it could be. More iterations, better "
+          "impedances, or a tank (`\"tank\": {{\"initial_fraction\": 0.01}}`) make that "
+          "unnecessary.",
           100.0 * used / steps, count(at(summary, "guard", "withheld_J")))};
 }
 
@@ -216,9 +220,10 @@ std::optional<Advice> deadline_missed(const Json& summary) {
   return Advice{
       Level::warn, "Deadlines are missed",
       fmt::format(
-          "{:.2g} % of the steps were late, {:.0f} of {:.0f} misses not because others took "
-          "the processor. A larger `step_s`, a later deadline, or cheaper parts; "
-          "real-time priority and a core of its own against preemption.",
+          "{:.2g} % of the steps were late, {:.0f} of {:.0f} misses without preemption. Use a "
+          "larger "
+          "`step_s`, a later deadline or cheaper parts; against preemption, use real-time priority "
+          "and a core of its own.",
           100.0 * misses / steps, unexplained, misses)};
 }
 
@@ -240,7 +245,7 @@ std::optional<Advice> steps_rejected(const Json& summary) {
   const double for_coupling = count(at(summary, "step_sizes", "rejected_for_coupling"));
   return Advice{
       Level::warn, "Many steps are taken back",
-      fmt::format("{:.0f} for {:.0f} that stand. {}", rejected, steps,
+      fmt::format("{:.0f} rejected steps beside {:.0f} accepted ones. {}", rejected, steps,
                   for_coupling > 0.5 * rejected
                       ? "Most because the coupling did not converge: allow more iterations."
                       : "Something changes faster than the steps can foresee: watch it as an "
@@ -263,7 +268,7 @@ std::optional<Advice> unjudged(const Json& summary) {
   if (!parts.is_array() || parts.empty()) return {};
   return Advice{Level::good, "Not all parts are judged",
                 fmt::format("{} of them do not know their energy; what went through their ports is "
-                            "metered, and whether they are passive is theirs to say.",
+                            "metered, and their passivity cannot be judged.",
                             parts.size())};
 }
 
@@ -297,7 +302,7 @@ std::string conditional_text(const Json& certificate) {
     return "the account of some island is not known well enough to judge it";
   }
   if (text_or(at(certificate, "energy_safety", "status"), "") == "not_kept") {
-    return "energy came from the coupling, which no guard watches";
+    return "energy came from the coupling, without a guard";
   }
   if (at(certificate, "unjudged_parts").is_array() && !at(certificate, "unjudged_parts").empty()) {
     return "some part does not know its energy";
@@ -320,10 +325,11 @@ Verdict verdict_of(const Json& summary) {
   std::string text;
   Level level = Level::good;
   if (status == "holds") {
-    text = "The certificate holds: every part gave at most the energy that it had and got";
+    text =
+        "The certificate holds: every part gave off at most the energy that it stored and received";
     text += at(summary, "guard").is_object()
-                ? ", and with the guard the stored energy never exceeded the start and what was "
-                  "supplied."
+                ? ", and with the guard the stored energy never exceeded the initial and the "
+                  "supplied energy."
                 : ".";
   } else if (status == "conditional") {
     level = Level::warn;

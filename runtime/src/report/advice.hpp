@@ -12,7 +12,7 @@ namespace portwave::report {
 /// The verdict on a run in words, of its summary.json.
 Verdict verdict_of(const nlohmann::json& summary);
 
-/// What to try where something of a run is poor, the worst first; empty where nothing is.
+/// Remedies for the shortcomings of a run, the worst first; empty if it has none.
 std::vector<Advice> advice_for(const nlohmann::json& summary);
 
 /// The names of the rules behind it, for tests.

@@ -45,7 +45,7 @@ class RowsInTime {
  public:
   explicit RowsInTime(TableReader& table) : table_(table) { is_there_ = table_.next(after_); }
 
-  /// Whether there are rows around that time; `row` is then what there is at it.
+  /// Whether there are rows around that time; `row` then receives the values at it.
   bool at(double time_s, std::vector<double>& row) {
     while (is_there_ && after_[0] < time_s) {
       before_.swap(after_);
@@ -65,7 +65,7 @@ class RowsInTime {
     }
     return true;
   }
-  /// Rows were wanted at times where there is none.
+  /// Rows were requested at times without any.
   bool is_between() const { return is_between_; }
   bool is_at_end() const { return !is_there_; }
 

@@ -16,7 +16,7 @@ class Decimation {
   explicit Decimation(std::size_t columns, std::size_t most_stretches = 1000);
 
   void add(double time, std::span<const double> row) { add(time, row, row, row); }
-  /// Of a row that stands for several: the smallest and the largest of each column.
+  /// Smallest and largest value of each column, over the rows that one row stands for.
   void add(double time, std::span<const double> row, std::span<const double> smallest,
            std::span<const double> largest);
 

@@ -32,9 +32,9 @@ const std::vector<std::string>& ledger_columns() {
   return kNames;
 }
 
-std::vector<std::string> quantity_columns(const std::vector<Observable>& observables) {
+std::vector<std::string> quantity_columns(const std::vector<Quantity>& quantities) {
   std::vector<std::string> names = {"time_s"};
-  for (const Observable& one : observables) names.push_back(one.label);
+  for (const Quantity& one : quantities) names.push_back(one.label);
   return names;
 }
 
@@ -67,30 +67,30 @@ LiveFacts live_facts(const Stepper& stepper, const StepReport& report) {
 }
 
 struct LiveReport::Impl {
-  Impl(const Stepper& stepper, std::string name, double until_s, std::vector<Observable> given)
+  Impl(const Stepper& stepper, std::string name, double until_s, std::vector<Quantity> given)
       : title(std::move(name)),
         start_s(stepper.start_s()),
         end_s(until_s),
-        observables(std::move(given)),
-        network(nlohmann::json::parse(network_json(stepper.system(), observables))),
-        quantities(quantity_columns(observables)),
+        quantities(std::move(given)),
+        network(nlohmann::json::parse(network_json(stepper.system(), quantities))),
+        curves(quantity_columns(quantities)),
         ledger(ledger_columns()) {
-    if (observables.size() > report::TrajectoryCurves::kMostQuantities) {
-      observables.resize(report::TrajectoryCurves::kMostQuantities);
+    if (quantities.size() > report::TrajectoryCurves::kMostQuantities) {
+      quantities.resize(report::TrajectoryCurves::kMostQuantities);
     }
-    for (const Observable& one : observables) units[one.label] = one.unit;
-    row.resize(1 + observables.size());
+    for (const Quantity& one : quantities) units[one.label] = one.unit;
+    row.resize(1 + quantities.size());
   }
 
   report::Page page_now() const;
 
   std::string title;
   double start_s, end_s;
-  std::vector<Observable> observables;
+  std::vector<Quantity> quantities;
   nlohmann::json network;
   std::map<std::string, std::string> units;
   mutable std::mutex mutex;  // of what follows
-  report::TrajectoryCurves quantities;
+  report::TrajectoryCurves curves;
   report::LedgerCurves ledger;
   std::vector<double> row;
   LiveFacts last;
@@ -101,8 +101,8 @@ struct LiveReport::Impl {
 };
 
 LiveReport::LiveReport(const Stepper& stepper, std::string title, double end_s,
-                       std::vector<Observable> observables)
-    : impl_(std::make_unique<Impl>(stepper, std::move(title), end_s, std::move(observables))) {}
+                       std::vector<Quantity> quantities)
+    : impl_(std::make_unique<Impl>(stepper, std::move(title), end_s, std::move(quantities))) {}
 
 LiveReport::~LiveReport() = default;
 
@@ -110,11 +110,11 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
   const std::unique_lock lock(impl_->mutex, std::try_to_lock);
   if (!lock) return;
   impl_->row[0] = facts.time_s;
-  for (std::size_t i = 0; i < impl_->observables.size(); ++i) {
-    impl_->row[1 + i] = observe(stepper, impl_->observables[i]);
+  for (std::size_t i = 0; i < impl_->quantities.size(); ++i) {
+    impl_->row[1 + i] = observe(stepper, impl_->quantities[i]);
   }
-  impl_->quantities.add(impl_->row);
-  // What has been added since the last sample; the first one stands for all that was before it.
+  impl_->curves.add(impl_->row);
+  // Energy added since the last sample; the first sample stands for everything before it.
   const LiveFacts& before = impl_->last;
   const bool knows = facts.has_ledger;
   const auto energy = [knows](double value) { return knows ? value : kNotKnownYet; };
@@ -167,7 +167,7 @@ void LiveReport::end(const RunSummary& summary) {
 
 report::Page LiveReport::Impl::page_now() const {
   std::unique_lock lock(mutex);
-  const report::TrajectoryCurves own_quantities = quantities;
+  const report::TrajectoryCurves own_curves = curves;
   const report::LedgerCurves own_ledger = ledger;
   const LiveFacts facts = last;
   const double wall = wall_s;
@@ -176,12 +176,12 @@ report::Page LiveReport::Impl::page_now() const {
 
   report::Page page = {.title = title, .ended = own_summary.has_value()};
   if (own_summary) {
-    page.subtitle = "The run has ended; this page is not renewed any more.";
+    page.subtitle = "The run has ended; this page is no longer updated.";
     page.verdict = report::verdict_of(*own_summary);
     page.facts = report::facts_of({{}, *own_summary, network, units});
     page.advice = report::advice_for(*own_summary);
   } else {
-    page.subtitle = "The run goes on. Drawn from samples: what is between them is in its results.";
+    page.subtitle = "The run is in progress. The charts show samples; the results have all rows.";
     const double done_s = facts.time_s - start_s;
     const double rate = wall > 0.0 ? static_cast<double>(facts.step) / wall : 0.0;
     page.facts = {{"Simulated time", fmt::format("{:.6g} of {:g} s", facts.time_s, end_s)},
@@ -199,7 +199,7 @@ report::Page LiveReport::Impl::page_now() const {
     }
     if (!facts.worst_part.empty()) page.facts.emplace_back("Worst part", facts.worst_part);
   }
-  page.sections.push_back({.title = "Trajectories", .charts = own_quantities.charts(units)});
+  page.sections.push_back({.title = "Trajectories", .charts = own_curves.charts(units)});
   if (own_ledger.rows() > 0) {
     page.sections.push_back(own_ledger.energy());
     page.sections.push_back(own_ledger.coupling());

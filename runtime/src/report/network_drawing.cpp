@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Of many parts a drawing has about so many nodes.
+/// Approximate number of nodes in the drawing of many parts.
 constexpr std::size_t kGroups = 120;
 
 struct DrawnPart {
@@ -40,7 +40,7 @@ int island_of(const Json& part) {
   return number >= 0.0 && number <= std::numeric_limits<int>::max() ? static_cast<int>(number) : 0;
 }
 
-/// Nothing where it is not as it should be.
+/// Empty where the JSON does not have the expected form.
 std::optional<Topology> topology_of(const Json& network) {
   const Json& parts = at(network, "parts");
   const Json& junctions = at(network, "junctions");
@@ -164,7 +164,7 @@ void add_nodes(const Topology& net, const Grouping& groups, const NetworkEnergie
   }
 }
 
-/// What flows between two nodes, and the junctions of more.
+/// Flows between two nodes, and junctions of more than two.
 void add_links(const Topology& net, const Grouping& groups, const NetworkEnergies& energies,
                Network& out) {
   std::map<std::pair<std::size_t, std::size_t>, double> links;  // energy into the second one

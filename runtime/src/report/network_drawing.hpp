@@ -10,7 +10,7 @@
 
 namespace portwave::report {
 
-/// What a part did with energy in a run [J].
+/// Energies of a part over a run [J].
 struct PartTotals {
   double stored = 0.0, supplied = 0.0, through_ports = 0.0, dissipated = 0.0;
 };

@@ -9,7 +9,7 @@
 
 namespace portwave::report {
 
-/// A line of a chart. Where it is NaN or infinite there is none.
+/// A line of a chart, interrupted where it is NaN or infinite.
 struct Series {
   std::string label;
   std::vector<double> y = {};
@@ -60,7 +60,7 @@ struct Advice {
   std::string title, text;  ///< code stands between backquotes
 };
 
-/// What a page says.
+/// The contents of a page.
 struct Page {
   std::string title, subtitle = {};
   std::optional<Verdict> verdict = {};

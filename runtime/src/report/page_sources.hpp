@@ -4,7 +4,7 @@
 
 namespace portwave::report {
 
-// What the build has put into the program (cmake/embed_report.cmake); empty without uPlot.
+// Files that the build embeds in the program (cmake/embed_report.cmake); empty without uPlot.
 extern const std::string_view kPageHtml, kPageCss, kPageJs, kUplotCss, kUplotJs;
 
 }  // namespace portwave::report

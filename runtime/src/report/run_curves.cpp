@@ -255,10 +255,10 @@ Section LedgerCurves::coupling() const {
   if (exceeds(drawn.columns[withheld], 0.0)) {
     section.charts.push_back(
         chart(drawn, "Energy that the guard withheld", "[J] per row", {{withheld, "withheld"}}));
-    section.charts.push_back(chart(drawn, "What the guard left of the waves", "",
+    section.charts.push_back(chart(drawn, "Share of the waves that the guard kept", "",
                                    {{alpha, "smallest alpha (1: it did not act)"}}));
   } else if (std::ranges::any_of(drawn.columns[alpha], [](double a) { return a < 1.0; })) {
-    section.charts.push_back(chart(drawn, "What the guard left of the waves", "",
+    section.charts.push_back(chart(drawn, "Share of the waves that the guard kept", "",
                                    {{alpha, "smallest alpha (1: it did not act)"}}));
   }
   return section;

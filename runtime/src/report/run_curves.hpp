@@ -22,7 +22,7 @@ class TrajectoryCurves {
   void add(std::span<const double> row);
   /// Charts by unit. `units`: by quantity.
   std::vector<Chart> charts(const std::map<std::string, std::string>& units) const;
-  /// What is not drawn, in words; empty: nothing.
+  /// Curves that are not drawn, in words; empty: all are drawn.
   std::string left_out() const;
 
   const std::vector<std::string>& quantities() const { return labels_; }
@@ -41,7 +41,7 @@ class TrajectoryCurves {
   std::vector<double> values_, smallest_, largest_;
 };
 
-/// A sum that keeps what rounding takes.
+/// A compensated sum.
 class CompensatedSum {
  public:
   void add(double value);

@@ -11,7 +11,7 @@
 namespace portwave::report {
 namespace {
 
-/// What runs write is far from these.
+/// Limits far beyond the files that runs write.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kNesting = 64;
 struct TooDeep {};
@@ -48,7 +48,7 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   }
   if (json.is_discarded() || !json.is_object()) {
     throw std::runtime_error(
-        fmt::format("\"{}\" is not what a run writes: it is no JSON object", path.string()));
+        fmt::format("\"{}\" was not written by a run: it is no JSON object", path.string()));
   }
   return json;
 }

@@ -9,7 +9,7 @@
 
 namespace portwave::report {
 
-/// What a run has left beside its tables.
+/// The results of a run other than its tables.
 struct RunFolder {
   std::filesystem::path path;
   nlohmann::json summary;                    ///< summary.json

@@ -17,7 +17,7 @@ namespace portwave {
 
 std::string run_report(const std::vector<std::filesystem::path>& folders) {
   if (folders.empty() || folders.size() > 2) {
-    throw std::invalid_argument("a report is of one folder, or compares two");
+    throw std::invalid_argument("a report shows one folder, or compares two");
   }
   const report::RunFolder first = report::RunFolder::read(folders[0]);
   if (folders.size() == 1) return report::page_html(report::run_page(first));

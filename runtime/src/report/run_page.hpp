@@ -11,13 +11,13 @@
 
 namespace portwave::report {
 
-/// Numbers of a run that are looked at first.
+/// The key figures of a run.
 std::vector<std::pair<std::string, std::string>> facts_of(const RunFolder& run);
 
-/// How it was run: all of its summary but what is drawn, a row for each entry.
+/// The settings of the run: the entries of its summary that are not drawn, one row each.
 Table how_it_was_run(const nlohmann::json& summary);
 
-/// What was seen of what is watched; no rows where nothing is.
+/// Events of the watches; no rows without watches.
 Table events_of(const nlohmann::json& summary);
 
 /// The page of one run, and of two.

@@ -94,7 +94,7 @@ double number_of(const Json& value) {
   return number_or(value, std::numeric_limits<double>::quiet_NaN());
 }
 
-/// "douglas-rachford, matched, guard on": of what is not the same in all rows.
+/// "douglas-rachford, matched, guard on": the settings that differ between rows.
 std::string label_of(const Json& row, std::span<const char* const> keys, const Json& rows) {
   std::string label;
   for (const char* key : keys) {

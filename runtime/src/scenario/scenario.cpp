@@ -69,9 +69,9 @@ void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optio
                                        folder, names, settings.options, defects);
   if (keys.events) read_events(*keys.events, names, settings);
   if (keys.outputs) {
-    read_observables(*keys.outputs, names, settings);
+    read_quantities(*keys.outputs, names, settings);
   } else {
-    settings.recording.observables = names.all_states();
+    settings.recording.quantities = names.all_states();
   }
 }
 
@@ -107,8 +107,8 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   tell(listener, {"reading the outputs"});
   if (is_whole) read_names(keys, draft, system, folder, settings, root.defects());
   if (slice != nullptr) {  // all states, where nothing was said
-    std::erase_if(settings.recording.observables, [slice](const Observable& own) {
-      return own.kind == Observable::Kind::state && own.part >= slice->own_parts;
+    std::erase_if(settings.recording.quantities, [slice](const Quantity& own) {
+      return own.kind == Quantity::Kind::state && own.part >= slice->own_parts;
     });
   }
   if (!system || root.defects().count() > 0) return std::nullopt;

@@ -177,7 +177,7 @@ class SliceFile {
     const auto [first, end] = even_slice(count, ranks_.rank(), ranks_.size());
     const std::int64_t most = (count + SliceBuilder::kUnit - 1) / SliceBuilder::kUnit;
     if (most < ranks_.size()) {
-      fail(fmt::format("{} subsystems, dealt out in units of {}, are work for {} ranks at most",
+      fail(fmt::format("{} subsystems, divided in units of {}, are work for {} ranks at most",
                        count, SliceBuilder::kUnit, most));
     }
     out_.places.first_part = first;

@@ -63,8 +63,8 @@ SignalGraphBuilder& SignalGraphBuilder::block(std::string name, std::shared_ptr<
   return *this;
 }
 
-SignalGraphBuilder& SignalGraphBuilder::actuate(std::string signal, int part, int channel) {
-  actuators_.push_back({std::move(signal), part, channel});
+SignalGraphBuilder& SignalGraphBuilder::actuate(std::string signal, int part, int input) {
+  actuators_.push_back({std::move(signal), part, input});
   return *this;
 }
 
@@ -248,7 +248,7 @@ class SignalGraphBuilder::Draft {
       const PendingActuator& given = from_.actuators_[i];
       const std::string where = fmt::format("/actuators/{}", i);
       const int signal = signal_named(graph, given.signal, where);
-      const int found = from_.system_->find_setting(given.part, given.channel);
+      const int found = from_.system_->find_setting(given.part, given.input);
       if (found < 0) {
         fail(where, "this input cannot be set: it is not Signal::settable");
         continue;

@@ -168,7 +168,7 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
   OptionCheck check;
   check.expect(!waypoints.empty(), "/waypoints", "needs at least one waypoint");
   check.expect(shape >= TrajectoryShape::linear && shape <= TrajectoryShape::quintic, "/shape",
-               "is none of the enumerators");
+               "is not one of the enumerators");
   for (std::size_t i = 0; i < waypoints.size(); ++i) {
     check.finite(fmt::format("/waypoints/{}/0", i), waypoints[i].time_s)
         .finite(fmt::format("/waypoints/{}/1", i), waypoints[i].value);

@@ -36,7 +36,7 @@ bool MacroStep::freeze(double time_s) {
 bool MacroStep::iterate() {
   begin_iteration();
   revocable_ = true;
-  result_ = executor_->run(arrays(), plan_, outcomes_);
+  result_ = executor_->execute(arrays(), plan_, outcomes_);
   if (result_.failed_at < 0) {
     together_.note_committed();
     return true;
@@ -81,7 +81,7 @@ bool MacroStep::commit_within_tanks() {
     for (;;) {
       StepPlan again;
       again.recommit = guard_->searching();
-      const StepResult result = executor_->run(arrays(), again, outcomes_);
+      const StepResult result = executor_->execute(arrays(), again, outcomes_);
       if (result.failed_at < 0) break;
       const int island = guard_->island_of(std::max(result.failure.part, 0));
       if (!guard_->reject(island)) return fail_at_commit(result.failure);

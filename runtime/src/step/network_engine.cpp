@@ -103,7 +103,7 @@ class NetworkEngine final : public StepEngine {
                sizeof(double);
   }
 
-  StepReport step(double step_s) override {
+  StepReport step_by(double step_s) override {
     if (step_s != this->step_s()) {
       throw std::logic_error("the method couples without waves: all steps are of one size");
     }

@@ -77,10 +77,10 @@ void expect_same_cut(const RankCut& cut, Ranks& ranks) {
   Digest hash;
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     hash.add(cut.rank_of_task[t]);
-    for (const TaskSlice& slice : cut.partition.tasks[t].slices) {
-      hash.add(slice.batch);
-      hash.add(slice.lanes.first);
-      hash.add(slice.lanes.last);
+    for (const BatchRange& range : cut.partition.tasks[t].ranges) {
+      hash.add(range.batch);
+      hash.add(range.lanes.first);
+      hash.add(range.lanes.last);
     }
   }
   expect_same(ranks, hash.value(), "the cuts into tasks");

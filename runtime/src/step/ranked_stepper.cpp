@@ -11,19 +11,19 @@
 namespace portwave {
 namespace {
 
-void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
+void check_term(const Stepper& stepper, const QuantityTerm& term) {
   const System& system = stepper.system();
   const bool is_of_port =
-      channel.kind != ScalarChannel::Kind::state && channel.kind != ScalarChannel::Kind::storage;
-  bool fits = is_of_port ? channel.index >= 0 && at(channel.index) < system.scalar_ports().size()
-                         : channel.part >= 0 && at(channel.part) < system.parts().size();
-  if (fits && channel.kind == ScalarChannel::Kind::state) {
-    const Signature& signature = system.parts()[at(channel.part)].component->signature();
-    fits = channel.index >= 0 && channel.index < signature.state_size();
+      term.kind != QuantityTerm::Kind::state && term.kind != QuantityTerm::Kind::storage;
+  bool fits = is_of_port ? term.index >= 0 && at(term.index) < system.scalar_ports().size()
+                         : term.part >= 0 && at(term.part) < system.parts().size();
+  if (fits && term.kind == QuantityTerm::Kind::state) {
+    const Signature& signature = system.parts()[at(term.part)].component->signature();
+    fits = term.index >= 0 && term.index < signature.state_size();
   }
-  if (!fits) throw std::out_of_range("the system has no such channel");
-  const bool is_wave = channel.kind == ScalarChannel::Kind::incident ||
-                       channel.kind == ScalarChannel::Kind::outgoing;
+  if (!fits) throw std::out_of_range("the system has no such term");
+  const bool is_wave =
+      term.kind == QuantityTerm::Kind::incident || term.kind == QuantityTerm::Kind::outgoing;
   if (is_wave && stepper.waves() == nullptr) {
     throw std::invalid_argument("the method couples without waves");
   }
@@ -74,23 +74,22 @@ void RankedStepper::tell_followers(std::span<const std::byte> message) const {
   expect_ranks(stepper_->engine_->ranks()).tell_followers(message);
 }
 
-int RankedStepper::prepare_channels(std::span<const ScalarChannel> channels) const {
-  for (const ScalarChannel& own : channels) check_channel(*stepper_, own);
+int RankedStepper::prepare_terms(std::span<const QuantityTerm> terms) const {
+  for (const QuantityTerm& own : terms) check_term(*stepper_, own);
   StepEngine& engine = *stepper_->engine_;
-  return expect_ranks(sharing(engine, engine.ranks())).prepare_channels(channels);
+  return expect_ranks(sharing(engine, engine.ranks())).prepare_terms(terms);
 }
 
-void RankedStepper::read_channels(int set, std::span<double> values) const {
+void RankedStepper::read_terms(int set, std::span<double> values) const {
   StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_channels(set, values);
+  expect_ranks(sharing(engine, engine.ranks())).read_terms(set, values);
 }
 
-void RankedStepper::read_own(std::span<const ScalarChannel> channels,
-                             std::span<double> values) const {
-  expect_room(channels.size(), values.size());
-  for (const ScalarChannel& own : channels) check_channel(*stepper_, own);
+void RankedStepper::read_own(std::span<const QuantityTerm> terms, std::span<double> values) const {
+  expect_room(terms.size(), values.size());
+  for (const QuantityTerm& own : terms) check_term(*stepper_, own);
   StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_own(channels, values);
+  expect_ranks(sharing(engine, engine.ranks())).read_own(terms, values);
 }
 
 }  // namespace portwave

@@ -48,22 +48,22 @@ void count(const StepReport& report, bool has_tolerance, IterationStatistics& st
   if (has_tolerance && !report.converged) ++statistics.not_converged;
 }
 
-double read(StepEngine& engine, const ScalarChannel& channel) {
-  switch (channel.kind) {
-    case ScalarChannel::Kind::state:
-      return engine.state(channel.part)[at(channel.index)];
-    case ScalarChannel::Kind::effort:
-      return engine.effort_flow(channel.index).effort;
-    case ScalarChannel::Kind::flow:
-      return engine.effort_flow(channel.index).flow;
-    case ScalarChannel::Kind::incident:
-      return engine.waves()->incident(channel.index);
-    case ScalarChannel::Kind::outgoing:
-      return engine.waves()->outgoing(channel.index);
-    case ScalarChannel::Kind::storage:
+double read(StepEngine& engine, const QuantityTerm& term) {
+  switch (term.kind) {
+    case QuantityTerm::Kind::state:
+      return engine.state(term.part)[at(term.index)];
+    case QuantityTerm::Kind::effort:
+      return engine.effort_flow(term.index).effort;
+    case QuantityTerm::Kind::flow:
+      return engine.effort_flow(term.index).flow;
+    case QuantityTerm::Kind::incident:
+      return engine.waves()->incident(term.index);
+    case QuantityTerm::Kind::outgoing:
+      return engine.waves()->outgoing(term.index);
+    case QuantityTerm::Kind::storage:
       break;
   }
-  return engine.storage(channel.part);
+  return engine.storage(term.part);
 }
 
 }  // namespace portwave

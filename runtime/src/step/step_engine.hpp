@@ -33,9 +33,9 @@ class StepEngine {
   /// One macro-step, all or nothing, of any size > 0.
   /// Errors: StepError; ConfigError where there are no step maps of that size; std::logic_error for
   /// another size than `step_s` without waves.
-  virtual StepReport step(double step_s) = 0;
+  virtual StepReport step_by(double step_s) = 0;
   /// One macro-step that stops at `limit_s` at the latest if steps choose their size, as in Stepper.
-  virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
+  virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step_by(step_s_); }
   /// As RankedStepper::follow; calls after every committed step, and for calls of rank 0.
   struct Hooks {
     std::function<void(const StepReport&)> stepped;
@@ -106,8 +106,8 @@ class StepEngine {
   mutable Activity activity_;
 };
 
-/// The present value of a channel.
-double read(StepEngine& engine, const ScalarChannel& channel);
+/// The present value of a term.
+double read(StepEngine& engine, const QuantityTerm& term);
 
 /// Errors: ConfigError.
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options);

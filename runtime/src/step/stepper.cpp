@@ -98,8 +98,7 @@ std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptio
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
   throw std::invalid_argument(
-      fmt::format("the time to step to must be finite, got {} s: a run would never come to it",
-                  shown_number(time_s)));
+      fmt::format("the time to step to must be finite, got {} s", shown_number(time_s)));
 }
 
 void expect_part(const System& system, int part) {
@@ -196,7 +195,7 @@ StepReport Stepper::step_to(double limit_s) {
   return report;
 }
 
-StepReport Stepper::step(double step_s) {
+StepReport Stepper::step_by(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
     throw std::invalid_argument(
         fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
@@ -208,7 +207,7 @@ StepReport Stepper::step(double step_s) {
   }
   const double start_s = time_s();
   if (start_check_ != nullptr) start_check_->before_step(step_s);
-  const StepReport report = engine_->step(step_s);
+  const StepReport report = engine_->step_by(step_s);
   look();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   if (!observers_.empty()) {
@@ -329,7 +328,7 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
   const double most_s = static_cast<double>(StateArchive::kMostSteps) * options_.step_s;
   if (end_s - time_s() > most_s) {
     throw std::invalid_argument(
-        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, which no run comes to", end_s,
+        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, too far for a run", end_s,
                     options_.step_s));
   }
   if (step_sizes() != nullptr) {
@@ -341,7 +340,7 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
       4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(end_s), std::abs(time_s()));
   const double same_s = std::max(1e-9 * options_.step_s, rounding_s);
   if (!(left > same_s)) return std::nullopt;
-  return left >= options_.step_s - same_s ? step() : step(left);
+  return left >= options_.step_s - same_s ? step() : step_by(left);
 }
 
 void Stepper::run_until(double end_s) {
@@ -378,12 +377,14 @@ EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
   return engine_->port_at(scalar_port, time_s);
 }
 
-void Stepper::run(std::int64_t steps) {
+StepReport Stepper::step(std::int64_t steps) {
   if (steps < 0 || steps > StateArchive::kMostSteps) {
     throw std::invalid_argument(
         fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
   }
-  for (std::int64_t i = 0; i < steps; ++i) step();
+  StepReport report;
+  for (std::int64_t i = 0; i < steps; ++i) report = step();
+  return report;
 }
 
 const System& Stepper::system() const { return engine_->system(); }

@@ -97,17 +97,17 @@ void Stepper::set_inputs(std::span<const double> values) {
   engine_->settings_changed();
 }
 
-double& Stepper::setting(int part, int channel) const {
-  const int slot = system().find_setting(part, channel);
+double& Stepper::setting(int part, int input) const {
+  const int slot = system().find_setting(part, input);
   if (slot < 0) {
     throw std::out_of_range(
-        fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
+        fmt::format("part {} has no external input {} that is Signal::settable", part, input));
   }
   return settings()[at(slot)];
 }
 
-void Stepper::set_input(int part, int channel, double value) {
-  double& held = setting(part, channel);
+void Stepper::set_input(int part, int input, double value) {
+  double& held = setting(part, input);
   refuse_non_finite(value);
   engine_->activity().expect_whole_step();
   if (held == value) return;
@@ -115,7 +115,7 @@ void Stepper::set_input(int part, int channel, double value) {
   engine_->settings_changed();
 }
 
-double Stepper::input(int part, int channel) const { return setting(part, channel); }
+double Stepper::input(int part, int input) const { return setting(part, input); }
 
 void Stepper::set_component(int part, std::shared_ptr<const Component> component) {
   const auto parts = system().parts();

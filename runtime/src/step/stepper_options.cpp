@@ -197,8 +197,8 @@ void check_signals(const StepperOptions& options, Issues& issues) {
   }
   if (!options.sizes && every_s != 0.0) {
     issues.push_back({"/signals/every_s",
-                      "is for steps that choose their size; with steps of one size signals are "
-                      "sampled before every so many of them: give \"every\""});
+                      "is for steps that choose their size; with steps of one size give "
+                      "\"every\", the number of steps between two samples"});
   }
   if (!options.method.couples_by_waves()) {
     issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
@@ -242,7 +242,7 @@ bool is_up_to(Enum value, Enum last) {
 Issues check_enumerations(const StepperOptions& options) {
   Issues issues;
   const auto expect = [&](bool good, std::string where) {
-    if (!good) issues.push_back({std::move(where), "is none of the enumerators"});
+    if (!good) issues.push_back({std::move(where), "is not one of the enumerators"});
   };
   expect(is_up_to(options.executor, ExecutorKind::graph), "/executor");
   expect(is_up_to(options.certify, Certify::full), "/certify");

@@ -49,7 +49,7 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 
 }  // namespace
 
-StepReport WaveEngine::step(double step_s) {
+StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(*together_, Together::Order::Kind::step, step_s);
   if (step_s != waves_.step_s()) use(step_s);
   retune();  // not on the step's time
@@ -67,7 +67,7 @@ StepReport WaveEngine::step(double step_s) {
 }
 
 StepReport WaveEngine::step_towards(double limit_s) {
-  if (!sizes_) return step(StepEngine::step_s());
+  if (!sizes_) return step_by(StepEngine::step_s());
   const Together::Order order(*together_, Together::Order::Kind::step_towards, limit_s);
   return sizes_->step(limit_s);
 }
@@ -303,7 +303,7 @@ void WaveEngine::carry_out(Together::Order::Kind kind, double value) {
   if (kind == Together::Order::Kind::settings_changed) return settings_changed();
   try {
     const StepReport report =
-        kind == Together::Order::Kind::step ? step(value) : step_towards(value);
+        kind == Together::Order::Kind::step ? step_by(value) : step_towards(value);
     if (hooks_->stepped) hooks_->stepped(report);
   } catch (const StepError&) {  // rank 0 reports it
   } catch (const ConfigError&) {

@@ -13,16 +13,16 @@
 #include "parallel/state_view.hpp"
 #include "parallel/step_profiler.hpp"
 #include "ranks/rank_together.hpp"
-#include "step/sizes/adaptive_steps.hpp"
-#include "step/sizes/input_changes.hpp"
 #include "step/macro_step.hpp"
-#include "step/sizes/resolution_watch.hpp"
 #include "step/run_certificate.hpp"
 #include "step/runner.hpp"
+#include "step/sizes/adaptive_steps.hpp"
+#include "step/sizes/input_changes.hpp"
+#include "step/sizes/resolution_watch.hpp"
+#include "step/sizes/step_levels.hpp"
 #include "step/staged_run.hpp"
 #include "step/states/start_ports.hpp"
 #include "step/step_engine.hpp"
-#include "step/sizes/step_levels.hpp"
 
 namespace portwave {
 
@@ -38,14 +38,14 @@ class WaveEngine final : public StepEngine,
  public:
   WaveEngine(const System& system, const StepperOptions& given);
 
-  StepReport step(double step_s) override;
+  StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
 
   // Several ranks.
   RankTogether* ranks() override { return ranks_; }
   void follow(const Hooks& hooks) override;
   void carry_out(Together::Order::Kind kind, double value) override;
-  double read(const ScalarChannel& channel) override { return portwave::read(*this, channel); }
+  double read(const QuantityTerm& term) override { return portwave::read(*this, term); }
 
   // The system stepped, and how.
   const StepClock& clock() const override { return step_.clock(); }

@@ -77,7 +77,7 @@ StepperOptions options_of(const Scenario& scenario, int delay, int iterations, i
 /// As rank 0.
 void run_row(const Scenario& scenario, const Samples& reference, Stepper& stepper, Ranks& ranks,
              DelayRow& row) {
-  Deviation deviation(scenario.recording.observables, reference);
+  Deviation deviation(scenario.recording.quantities, reference);
   deviation.compare(stepper);
   for (std::int64_t n = 0; n < scenario.steps; ++n) {
     stepper.step();

@@ -16,15 +16,15 @@ namespace portwave {
 /// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
 class Deviation {
  public:
-  explicit Deviation(const std::vector<Observable>& observables, const Samples& reference)
-      : observables_(observables), reference_(reference) {}
+  explicit Deviation(const std::vector<Quantity>& quantities, const Samples& reference)
+      : quantities_(quantities), reference_(reference) {}
 
   void compare(const Stepper& stepper) {
     const double* const row =
-        reference_.data() + static_cast<std::size_t>(samples_) * observables_.size();
+        reference_.data() + static_cast<std::size_t>(samples_) * quantities_.size();
     double sum = 0.0;
-    for (std::size_t i = 0; i < observables_.size(); ++i) {
-      const double difference = observe(stepper, observables_[i]) - row[i];
+    for (std::size_t i = 0; i < quantities_.size(); ++i) {
+      const double difference = observe(stepper, quantities_[i]) - row[i];
       sum += difference * difference;
     }
     sum_of_squares_ += sum;
@@ -38,7 +38,7 @@ class Deviation {
   double last() const { return last_; }
 
  private:
-  std::span<const Observable> observables_;
+  std::span<const Quantity> quantities_;
   const Samples& reference_;
   std::int64_t samples_ = 0;
   double sum_of_squares_ = 0.0;

@@ -118,7 +118,7 @@ class WaveRun final : public OrderRun {
                                            .certify = Certify::none,
                                            .threads = setting.threads}) {}
 
-  void step(std::int64_t steps) override { stepper_.run(steps); }
+  void step(std::int64_t steps) override { stepper_.step(steps); }
   Eigen::VectorXd state() const override {
     Eigen::VectorXd x(system_.size());
     for (const CondensedBlock& block : system_.blocks()) {

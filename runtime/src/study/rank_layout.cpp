@@ -31,7 +31,7 @@ constexpr std::int64_t kOrderBytes = 16;
 
 std::int64_t parts_of(const Partition::Task& task) {
   std::int64_t parts = 0;
-  for (const TaskSlice& slice : task.slices) parts += slice.lanes.last - slice.lanes.first;
+  for (const BatchRange& range : task.ranges) parts += range.lanes.last - range.lanes.first;
   return parts;
 }
 
@@ -107,17 +107,17 @@ std::int64_t RankLayout::waves() const {
   return static_cast<std::int64_t>(stepped_.get().system.scalar_ports().size());
 }
 
-double RankLayout::iterate_s(std::span<const TaskSlice> slices) const {
+double RankLayout::iterate_s(std::span<const BatchRange> ranges) const {
   double sum = 0.0;
-  for (const TaskSlice& slice : slices) {
-    sum += (slice.lanes.last - slice.lanes.first) * costs_.scatter_ns[at(slice.batch)];
+  for (const BatchRange& range : ranges) {
+    sum += (range.lanes.last - range.lanes.first) * costs_.scatter_ns[at(range.batch)];
   }
   return 1e-9 * sum;
 }
 double RankLayout::commit_s(const Partition::Task& task) const {
   double sum = 0.0;
-  for (const TaskSlice& slice : task.slices) {
-    sum += (slice.lanes.last - slice.lanes.first) * costs_.advance_ns[at(slice.batch)];
+  for (const BatchRange& range : task.ranges) {
+    sum += (range.lanes.last - range.lanes.first) * costs_.advance_ns[at(range.batch)];
   }
   return 1e-9 * sum;
 }
@@ -161,9 +161,9 @@ void count_sums(const WaveDiscretisation& waves, const TaskGraph& graph, const R
   for (int t = 0; t < graph.size(); ++t) {
     const Task& task = graph.task(t);
     if (!task.alone()) islands.insert(task.islands().begin(), task.islands().end());
-    for (const TaskSlice& slice : cut.partition.tasks[at(t)].slices) {
-      std::fill_n(rank_of_entry.begin() + waves.batch(slice.batch).entry + slice.lanes.first,
-                  slice.lanes.last - slice.lanes.first, cut.rank_of_task[at(t)]);
+    for (const BatchRange& range : cut.partition.tasks[at(t)].ranges) {
+      std::fill_n(rank_of_entry.begin() + waves.batch(range.batch).entry + range.lanes.first,
+                  range.lanes.last - range.lanes.first, cut.rank_of_task[at(t)]);
     }
   }
   std::vector<int> all(at(waves.system().island_count()));
@@ -218,14 +218,14 @@ RankLayout::Dealt RankLayout::deal(int ranks, int threads) const {
     const int own = rank_of_task[at(t)];
     if (own == RankShares::kEvery) {
       dealt.whole_parts += parts_of(cut);
-      whole.core_s.push_back(iterate_s(cut.slices));
+      whole.core_s.push_back(iterate_s(cut.ranges));
       whole.commit_s.push_back(commit_s(cut));
       continue;
     }
     const Task& task = graph.task(t);
     const bool is_awaited = std::ranges::any_of(
         task.neighbours(), [&](int other) { return rank_of_task[at(other)] != own; });
-    const double all_s = iterate_s(cut.slices);
+    const double all_s = iterate_s(cut.ranges);
     const double edge_s = is_awaited ? std::min(iterate_s(task.edge()), all_s) : 0.0;
     if (is_awaited) times[at(own)].edge_s.push_back(edge_s);
     times[at(own)].core_s.push_back(all_s - edge_s);

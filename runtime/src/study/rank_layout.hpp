@@ -52,7 +52,7 @@ class RankLayout {
  private:
   /// All but the ranks.
   RankStepModel frame(int ranks, bool is_any_cut) const;
-  double iterate_s(std::span<const TaskSlice> slices) const;
+  double iterate_s(std::span<const BatchRange> ranges) const;
   double commit_s(const Partition::Task& task) const;
 
   SteppedScenario stepped_;

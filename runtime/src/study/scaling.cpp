@@ -136,7 +136,7 @@ Profile followed(const Scenario& scenario, const ScalingOptions& options, Execut
   own.time = {};
   own.profile.emplace();
   Stepper stepper(scenario.system, own);
-  stepper.run(steps);
+  stepper.step(steps);
   return stepper.profile();
 }
 

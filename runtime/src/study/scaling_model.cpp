@@ -42,10 +42,10 @@ StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
   model.iterations = iterations;
   for (int t = 0; t < graph.size(); ++t) {
     double iterate = 0.0, commit = 0.0;
-    for (const TaskSlice& slice : partition.tasks[static_cast<std::size_t>(t)].slices) {
-      const double lanes = slice.lanes.last - slice.lanes.first;
-      iterate += lanes * costs.scatter_ns[static_cast<std::size_t>(slice.batch)];
-      commit += lanes * costs.advance_ns[static_cast<std::size_t>(slice.batch)];
+    for (const BatchRange& range : partition.tasks[static_cast<std::size_t>(t)].ranges) {
+      const double lanes = range.lanes.last - range.lanes.first;
+      iterate += lanes * costs.scatter_ns[static_cast<std::size_t>(range.batch)];
+      commit += lanes * costs.advance_ns[static_cast<std::size_t>(range.batch)];
     }
     model.iterate_ns.push_back(iterate);
     model.commit_ns.push_back(commit);

@@ -62,7 +62,7 @@ class Subject {
   /// Steps without looking; returns the time of one [s].
   double warm(std::int64_t steps) {
     const auto start = Clock::now();
-    stepper_.run(steps);
+    stepper_.step(steps);
     return seconds_since(start) / static_cast<double>(steps);
   }
 

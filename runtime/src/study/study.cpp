@@ -21,46 +21,46 @@
 namespace portwave {
 namespace {
 
-std::string_view name_of(Observable::Kind kind) {
+std::string_view name_of(Quantity::Kind kind) {
   switch (kind) {
-    case Observable::Kind::state:
+    case Quantity::Kind::state:
       return "state";
-    case Observable::Kind::effort:
+    case Quantity::Kind::effort:
       return "effort";
-    case Observable::Kind::flow:
+    case Quantity::Kind::flow:
       return "flow";
-    case Observable::Kind::incident:
+    case Quantity::Kind::incident:
       return "incident wave";
-    case Observable::Kind::outgoing:
+    case Quantity::Kind::outgoing:
       return "outgoing wave";
-    case Observable::Kind::signal:
+    case Quantity::Kind::signal:
       return "signal";
-    case Observable::Kind::storage:
+    case Quantity::Kind::storage:
       break;
   }
   return "storage";
 }
 
 /// The reference knows states only: its efforts and flows exist where waves do, but no waves do.
-Issues check_observables(const std::vector<Observable>& observables) {
+Issues check_quantities(const std::vector<Quantity>& quantities) {
   Issues issues;
-  if (observables.empty()) {
+  if (quantities.empty()) {
     issues.push_back(
         {"/outputs/observe", "this study compares states, and the scenario observes none"});
   }
-  for (std::size_t i = 0; i < observables.size(); ++i) {
-    if (observables[i].kind == Observable::Kind::state) continue;
-    if (observables[i].kind == Observable::Kind::signal) {
+  for (std::size_t i = 0; i < quantities.size(); ++i) {
+    if (quantities[i].kind == Quantity::Kind::state) continue;
+    if (quantities[i].kind == Quantity::Kind::signal) {
       issues.push_back(
           {fmt::format("/outputs/observe/{}", i),
-           fmt::format("this study compares states; \"{}\" is a signal", observables[i].label)});
+           fmt::format("this study compares states; \"{}\" is a signal", quantities[i].label)});
       continue;
     }
     issues.push_back(
         {fmt::format("/outputs/observe/{}", i),
-         fmt::format("this study compares states; \"{}\" is the {} of a {}", observables[i].label,
-                     name_of(observables[i].kind),
-                     observables[i].kind == Observable::Kind::storage ? "part" : "port")});
+         fmt::format("this study compares states; \"{}\" is the {} of a {}", quantities[i].label,
+                     name_of(quantities[i].kind),
+                     quantities[i].kind == Quantity::Kind::storage ? "part" : "port")});
   }
   return issues;
 }
@@ -151,11 +151,11 @@ double memory_of_machine_B() {
 /// Room for all samples, so that memory runs out here or not at all.
 Samples room_for_samples(const Scenario& scenario) {
   const double rows = static_cast<double>(scenario.steps) + 1.0;
-  const auto columns = static_cast<double>(scenario.recording.observables.size());
+  const auto columns = static_cast<double>(scenario.recording.quantities.size());
   const double size_B = rows * columns * sizeof(double);
   const std::string wanted =
       fmt::format("not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
-                  scenario.steps + 1, scenario.recording.observables.size(),
+                  scenario.steps + 1, scenario.recording.quantities.size(),
                   columns == 1.0 ? "" : "s", size_B / 1e9);
   // Asked here, because systems grant memory that they do not have.
   if (const double there_B = memory_of_machine_B(); there_B > 0.0 && size_B > there_B) {
@@ -164,7 +164,7 @@ Samples room_for_samples(const Scenario& scenario) {
   try {
     Samples samples;
     samples.reserve(static_cast<std::size_t>(scenario.steps + 1) *
-                    scenario.recording.observables.size());
+                    scenario.recording.quantities.size());
     return samples;
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(wanted);
@@ -198,7 +198,7 @@ void run_budget(const Scenario& scenario, const Samples& reference, const Coupli
   options.threads = threads;
   Stepper stepper(scenario.system, options);
 
-  Deviation deviation(scenario.recording.observables, reference);
+  Deviation deviation(scenario.recording.quantities, reference);
   deviation.compare(stepper);
   for (std::int64_t n = 0; n < scenario.steps; ++n) {
     stepper.step();
@@ -253,9 +253,8 @@ template <class Reference>
 Samples samples_of(Reference reference, const Scenario& scenario) {
   Samples samples = room_for_samples(scenario);
   const auto sample = [&] {
-    for (const Observable& observable : scenario.recording.observables) {
-      samples.push_back(
-          reference.state(observable.part)[static_cast<std::size_t>(observable.index)]);
+    for (const Quantity& quantity : scenario.recording.quantities) {
+      samples.push_back(reference.state(quantity.part)[static_cast<std::size_t>(quantity.index)]);
     }
   };
   sample();
@@ -267,7 +266,7 @@ Samples samples_of(Reference reference, const Scenario& scenario) {
 }
 
 Samples samples_for(const Scenario& scenario, int stages, const PhaseCallback& listener) {
-  throw_if_any(check_observables(scenario.recording.observables));
+  throw_if_any(check_quantities(scenario.recording.quantities));
   tell(listener, {"stepping the monolithic reference"});
   if (stages > 1) {
     return samples_of(GaussReference(scenario.system, scenario.options.step_s, stages), scenario);
@@ -285,7 +284,7 @@ std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetA
                                          int threads, const PhaseCallback& listener) {
   refuse_chosen_steps(scenario);
   refuse_signals(scenario);
-  Issues issues = check_observables(scenario.recording.observables);
+  Issues issues = check_quantities(scenario.recording.quantities);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 

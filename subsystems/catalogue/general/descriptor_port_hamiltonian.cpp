@@ -17,7 +17,7 @@ std::unique_ptr<Subsystem> build_descriptor_port_hamiltonian(const Parameters& p
   Signature signature{"descriptor_port_hamiltonian",
                       value_of<std::vector<StateVariable>>(parameters, "states"),
                       value_of<std::vector<Port>>(parameters, "ports"),
-                      value_of<std::vector<InputChannel>>(parameters, "inputs")};
+                      value_of<std::vector<ExternalInput>>(parameters, "inputs")};
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
   DescriptorPortHamiltonian::Options options;
@@ -53,7 +53,7 @@ std::unique_ptr<Subsystem> build_descriptor_port_hamiltonian(const Parameters& p
 PartType descriptor_port_hamiltonian_type() {
   using States = std::vector<StateVariable>;
   using Ports = std::vector<Port>;
-  using Inputs = std::vector<InputChannel>;
+  using Inputs = std::vector<ExternalInput>;
   const auto optional_matrix = [](std::string name, std::string summary) {
     return list_parameter<MatrixEntries>(std::move(name), ParameterKind::matrix, std::move(summary),
                                          MatrixEntries{});

@@ -17,13 +17,13 @@ constexpr std::array kDomains = {Domain::translation, Domain::rotation,  Domain:
 
 }  // namespace
 
-LinearPartBuilder::Channel LinearPartBuilder::port(std::string name, Causality causality,
-                                                   Domain domain) {
+LinearPartBuilder::Input LinearPartBuilder::port(std::string name, Causality causality,
+                                                 Domain domain) {
   signature_.ports.push_back({std::move(name), causality, domain, 1});
   return {static_cast<int>(signature_.ports.size()) - 1};
 }
 
-LinearPartBuilder::Channel LinearPartBuilder::input(std::string name, std::string unit) {
+LinearPartBuilder::Input LinearPartBuilder::input(std::string name, std::string unit) {
   signature_.inputs.push_back({std::move(name), std::move(unit)});
   return {static_cast<int>(signature_.ports.size() + signature_.inputs.size()) - 1};
 }
@@ -51,11 +51,11 @@ void LinearPartBuilder::exchange(State to, State from, double factor) {
   J_.emplace_back(from.index, to.index, -entry);
 }
 
-void LinearPartBuilder::drive(State to, Channel from, double factor) {
+void LinearPartBuilder::drive(State to, Input from, double factor) {
   G_.emplace_back(to.index, from.index, factor / scales_[static_cast<std::size_t>(to.index)]);
 }
 
-void LinearPartBuilder::pass(Channel to, Channel from, double factor) {
+void LinearPartBuilder::pass(Input to, Input from, double factor) {
   N_.emplace_back(to.index, from.index, factor);
   N_.emplace_back(from.index, to.index, -factor);
 }
@@ -64,15 +64,15 @@ void LinearPartBuilder::pass(Channel to, Channel from, double factor) {
 void LinearPartBuilder::dissipate(double resistance, std::initializer_list<Term> terms) {
   if (resistance == 0.0) return;
   const auto coefficient = [this](const Term& term) {
-    return term.is_channel ? term.factor
-                           : term.factor / scales_[static_cast<std::size_t>(term.index)];
+    return term.is_input ? term.factor
+                         : term.factor / scales_[static_cast<std::size_t>(term.index)];
   };
   for (const Term& row : terms) {
     for (const Term& column : terms) {
       const double entry = resistance * (coefficient(row) * coefficient(column));
-      if (row.is_channel && column.is_channel) S_.emplace_back(row.index, column.index, entry);
-      if (row.is_channel) continue;
-      (column.is_channel ? P_ : R_).emplace_back(row.index, column.index, entry);
+      if (row.is_input && column.is_input) S_.emplace_back(row.index, column.index, entry);
+      if (row.is_input) continue;
+      (column.is_input ? P_ : R_).emplace_back(row.index, column.index, entry);
     }
   }
 }
@@ -103,7 +103,7 @@ std::unique_ptr<Subsystem> lossless_two_port(std::string type, Port first, Port 
 
 std::unique_ptr<Subsystem> make_body(const Body& body, bool allow_active) {
   LinearPartBuilder part(body.type);
-  std::vector<LinearPartBuilder::Channel> ports;
+  std::vector<LinearPartBuilder::Input> ports;
   for (int i = 1; i <= body.ports; ++i) {
     ports.push_back(part.port(body.ports == 1 ? body.port : body.port + "_" + std::to_string(i),
                               Causality::effort_in, body.domain));

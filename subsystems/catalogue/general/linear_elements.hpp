@@ -12,32 +12,32 @@
 namespace portwave {
 
 /// Collects a linear part balance by balance, as one writes its equations down. Every state has a
-/// co-energy variable z: the force k d of an elongation d, the velocity v of a moving mass. Channels
+/// co-energy variable z: the force k d of an elongation d, the velocity v of a moving mass. Inputs
 /// are the scalar ports, then the external inputs, in the order of their declaration.
 class LinearPartBuilder {
  public:
   struct State {
     int index;
   };
-  struct Channel {
+  struct Input {
     int index;
   };
-  /// A multiple of the co-energy variable of a state, or of the input of a channel.
+  /// A multiple of the co-energy variable of a state, or of an input.
   struct Term {
     Term(State state, double factor_of_z)
-        : index(state.index), is_channel(false), factor(factor_of_z) {}
-    Term(Channel channel, double factor_of_u)
-        : index(channel.index), is_channel(true), factor(factor_of_u) {}
+        : index(state.index), is_input(false), factor(factor_of_z) {}
+    Term(Input input, double factor_of_u)
+        : index(input.index), is_input(true), factor(factor_of_u) {}
     int index;
-    bool is_channel;
+    bool is_input;
     double factor;
   };
 
   explicit LinearPartBuilder(std::string type) { signature_.type = std::move(type); }
 
   /// All ports before the first input.
-  Channel port(std::string name, Causality causality, Domain domain);
-  Channel input(std::string name, std::string unit);
+  Input port(std::string name, Causality causality, Domain domain);
+  Input input(std::string name, std::string unit);
   /// H = weight x²/2 and z = weight x; the balance is that of x'. Weight 0: what is only observed.
   State displacement(std::string name, std::string unit, double weight);
   /// H = inertia x²/2 and z = x; the balance is that of inertia x'. Inertia > 0.
@@ -45,10 +45,10 @@ class LinearPartBuilder {
 
   /// Adds factor z_from to the balance of `to`, and what conserves the energy to that of `from`.
   void exchange(State to, State from, double factor);
-  /// Adds factor u to the balance of `to`, and factor z_to to the output of the channel.
-  void drive(State to, Channel from, double factor);
+  /// Adds factor u to the balance of `to`, and factor z_to to the output of the input.
+  void drive(State to, Input from, double factor);
   /// Adds factor u_from to the output of `to`, and -factor u_to to that of `from`.
-  void pass(Channel to, Channel from, double factor);
+  void pass(Input to, Input from, double factor);
   /// Dissipates the power resistance (Σ terms)².
   void dissipate(double resistance, std::initializer_list<Term> terms);
 

@@ -11,7 +11,7 @@ std::unique_ptr<Subsystem> build_linear_port_hamiltonian(const Parameters& param
   Signature signature{"linear_port_hamiltonian",
                       value_of<std::vector<StateVariable>>(parameters, "states"),
                       value_of<std::vector<Port>>(parameters, "ports"),
-                      value_of<std::vector<InputChannel>>(parameters, "inputs")};
+                      value_of<std::vector<ExternalInput>>(parameters, "inputs")};
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
   LinearPortHamiltonian::Options options;
@@ -47,7 +47,7 @@ ParameterInfo optional_matrix(std::string name, std::string summary) {
 PartType linear_port_hamiltonian_type() {
   using States = std::vector<StateVariable>;
   using Ports = std::vector<Port>;
-  using Inputs = std::vector<InputChannel>;
+  using Inputs = std::vector<ExternalInput>;
   PartType type;
   type.name = "linear_port_hamiltonian";
   type.group = "general";

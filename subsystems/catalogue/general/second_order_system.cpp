@@ -33,7 +33,7 @@ std::unique_ptr<Subsystem> build_second_order_system(const Parameters& parameter
   const auto& coordinates = value_of<std::vector<StateVariable>>(parameters, "coordinates");
   Signature signature{"second_order_system", second_order_states(coordinates),
                       value_of<std::vector<Port>>(parameters, "ports"),
-                      value_of<std::vector<InputChannel>>(parameters, "inputs")};
+                      value_of<std::vector<ExternalInput>>(parameters, "inputs")};
   const int n = static_cast<int>(coordinates.size());
   const int m = signature.wave_size() + signature.input_size();
   DescriptorPortHamiltonian::Options options;
@@ -59,7 +59,7 @@ std::unique_ptr<Subsystem> build_second_order_system(const Parameters& parameter
 PartType second_order_system_type() {
   using States = std::vector<StateVariable>;
   using Ports = std::vector<Port>;
-  using Inputs = std::vector<InputChannel>;
+  using Inputs = std::vector<ExternalInput>;
   PartType type;
   type.name = "second_order_system";
   type.group = "general";

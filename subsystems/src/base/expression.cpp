@@ -29,7 +29,7 @@ class ExpressionParser {
   ExpressionParser(std::string_view text, std::span<const std::string> variables)
       : text_(text), variables_(variables) {}
 
-  Expression run() && {
+  Expression parsed() && {
     comparison();
     skip_blanks();
     if (at_ < text_.size()) fail("an operator or the end is expected here");
@@ -232,7 +232,7 @@ Expression Expression::parse(std::string_view text, std::span<const std::string>
     throw ConfigError("", fmt::format("an expression must have at most {} characters, got {}",
                                       kMostLength, text.size()));
   }
-  Expression out = ExpressionParser(text, variables).run();
+  Expression out = ExpressionParser(text, variables).parsed();
   out.can_change_over_ = out.has_branches();
   return out;
 }

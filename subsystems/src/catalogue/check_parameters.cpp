@@ -49,7 +49,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
     std::string operator()(const ShapedMatrix&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
-    std::string operator()(const std::vector<InputChannel>&) { return "a list of inputs"; }
+    std::string operator()(const std::vector<ExternalInput>&) { return "a list of inputs"; }
     std::string operator()(const std::vector<StateVariable>&) { return "a list of states"; }
   };
   return std::visit(Visitor{}, value);
@@ -61,7 +61,7 @@ class ValueCheck {
   ValueCheck(Issues& issues, const ParameterInfo& info, bool allow_active)
       : issues_(issues), info_(info), allow_active_(allow_active), where_("/" + info.name) {}
 
-  void run(ParameterValue& value) {
+  void check_value(ParameterValue& value) {
     convert_number(value);
     switch (info_.kind) {
       case ParameterKind::number:
@@ -86,8 +86,8 @@ class ValueCheck {
           check_dimensions(ports);
         });
       case ParameterKind::inputs:
-        return with<std::vector<InputChannel>>(value,
-                                               [this](const auto& inputs) { check_names(inputs); });
+        return with<std::vector<ExternalInput>>(
+            value, [this](const auto& inputs) { check_names(inputs); });
       case ParameterKind::states:
         return with<std::vector<StateVariable>>(
             value, [this](const auto& states) { check_names(states); });
@@ -258,7 +258,7 @@ Issues check_parameters(const PartType& type, Parameters& parameters, bool allow
     if (given != parameters.end() && info.default_value && is_empty_matrix(info, given->second)) {
       given->second = *info.default_value;
     } else if (given != parameters.end()) {
-      ValueCheck(issues, info, allow_active).run(given->second);
+      ValueCheck(issues, info, allow_active).check_value(given->second);
     } else if (info.default_value) {
       parameters.emplace(info.name, *info.default_value);
     } else {

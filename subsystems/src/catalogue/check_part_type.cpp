@@ -25,7 +25,7 @@ class TypeCheck {
  public:
   explicit TypeCheck(const PartType& type) : type_(type) {}
 
-  Issues run() && {
+  Issues check() && {
     if (!is_type_name(type_.name)) {
       fail("/name", fmt::format("must begin with a letter and be made of letters, digits, '_' and "
                                 "'-', got {}",
@@ -84,6 +84,6 @@ class TypeCheck {
 
 }  // namespace
 
-Issues check_part_type(const PartType& type) { return TypeCheck(type).run(); }
+Issues check_part_type(const PartType& type) { return TypeCheck(type).check(); }
 
 }  // namespace portwave

@@ -38,7 +38,7 @@ std::vector<std::string> variable_names(const Signature& signature) {
       names.push_back(port.dimension == 1 ? port.name : port.name + "[" + std::to_string(i) + "]");
     }
   }
-  for (const InputChannel& input : signature.inputs) names.push_back(input.name);
+  for (const ExternalInput& input : signature.inputs) names.push_back(input.name);
   return names;
 }
 

@@ -35,7 +35,7 @@ Signature staged_signature(const Signature& part, int stages, int substeps) {
   }
   for (int k = 1; k <= substeps; ++k) {
     for (int i = 1; i <= stages; ++i) {
-      for (InputChannel input : part.inputs) {
+      for (ExternalInput input : part.inputs) {
         if (substeps > 1) {
           input.name += fmt::format("@{}.{}", k, i);
         } else if (stages > 1) {

@@ -96,15 +96,15 @@ struct Sweep {
   long input = 0;
 };
 
-/// x⁺ = x + increment of a state, and of its follower while both are in registers.
+/// x⁺ = x + increment of a state, and of its integral while both are in registers.
 template <int W, bool kShared>
 [[gnu::always_inline]] inline void advance_state(const GroupArrays& at, const LinearRow& row,
                                                  Vec<W> increment, const double* k, int r) {
   const Vec<W> x = Vec<W>::load(at.x + row.state), next = x + increment;
   next.store(at.next + row.state);
-  if (row.follower < 0) return;
+  if (row.integral < 0) return;
   const Vec<W> moved = fma(coefficient<W, kShared>(k, r), x + next, Vec<W>::all(0.0));
-  (Vec<W>::load(at.x + row.follower) + moved).store(at.next + row.follower);
+  (Vec<W>::load(at.x + row.integral) + moved).store(at.next + row.integral);
 }
 
 /// States that have rows of their own: x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), a block of rows at a time.
@@ -145,16 +145,16 @@ void advance_block(const LinearTask& t, const Tile& tile, int rows, const Linear
   }
 }
 
-/// States that follow several others, or followers that are not alone; x⁺ of the others is there.
+/// Integrals of several states, or several integrals of one state; x⁺ of these states is known.
 template <int W, bool kShared>
-void advance_followers(const LinearTask& t, const Tile& tile, const Sweep& sweep) {
+void advance_integrals(const LinearTask& t, const Tile& tile, const Sweep& sweep) {
   const LinearShape& s = *t.shape;
-  const int count = s.follower_count;
+  const int count = s.integral_count;
   for (long g = tile.first; g < tile.last; ++g) {
     const GroupArrays at = arrays_of<W>(t, tile, g);
     const double* const k = t.groups[g].step + sweep.step;
-    const double* const start = s.followers_have_rows ? at.next : at.x;
-    const LinearOffsets* e = s.followers;
+    const double* const start = s.integrals_have_rows ? at.next : at.x;
+    const LinearOffsets* e = s.integrals;
     for (int i = 0; i < count;) {
       const long row = e[i].row;
       Vec<W> sum = Vec<W>::all(0.0);
@@ -256,7 +256,7 @@ void find_driven(const LinearTask& t, Tile& tile) {
 template <int W, bool kShared>
 Sweep ports_of(const LinearShape& s) {
   constexpr long S = kStep<W, kShared>;
-  return {(s.row_count * (s.n + s.p + 1) + s.follower_count) * S, s.row_count * s.q * S};
+  return {(s.row_count * (s.n + s.p + 1) + s.integral_count) * S, s.row_count * s.q * S};
 }
 
 /// The first lane that is not finite, or −1.
@@ -275,7 +275,7 @@ int advance_tile(const LinearTask& t, Tile& tile) {
     sweep.step += rows * (s.n + s.p + 1) * S;
     sweep.input += rows * s.q * S;
   }
-  if (s.follower_count > 0) advance_followers<W, kShared>(t, tile, sweep);
+  if (s.integral_count > 0) advance_integrals<W, kShared>(t, tile, sweep);
   Tile undriven = tile;
   for (bool& driven : undriven.driven) driven = false;
   freeze_tile<W, kShared>(t, undriven, t.next, t.next, ports_of<W, kShared>(s));
@@ -375,9 +375,9 @@ template <int P, int N>
     M += rows * (n + p + 1);
     of_inputs += rows * q;
   }
-  if (s.follower_count > 0) {
-    advance_followers<1, false>(t, {g, g + 1, {driven}}, {M - group.step, 0});
-    M += s.follower_count;
+  if (s.integral_count > 0) {
+    advance_integrals<1, false>(t, {g, g + 1, {driven}}, {M - group.step, 0});
+    M += s.integral_count;
   }
   double* b0 = t.next + g * p;
   freeze_lane(n, p, M, at.next, b0);

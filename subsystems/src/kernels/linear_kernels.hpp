@@ -11,16 +11,16 @@ struct LinearEntry {
   int column;
 };
 
-/// The same as kernels read it: where row and column are in arrays of a lane group, in doubles.
+/// The same as kernels read it: offsets of row and column in arrays of a lane group, in doubles.
 struct LinearOffsets {
   long row;
   long column;
 };
 
-/// A state with a row of the step map, and one that follows it alone, or −1: offsets as above.
+/// A state with a row of the step map, and an integral of it alone, or −1: offsets as above.
 struct LinearRow {
   long state;
-  long follower;
+  long integral;
 };
 
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
@@ -30,9 +30,9 @@ struct LinearRow {
 /// factor c of u = c(a ± b). Rows and columns from z on are ports and inputs; before it they are
 /// co-energy variables, n of them, or with stages n for each.
 ///
-/// A state whose equation is ẋᵢ = Σⱼ kⱼ xⱼ, with neither ports nor inputs, follows the states that it
-/// refers to: xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺), as a position follows a velocity. The others are advanced
-/// by rows of the step map, blocks of up to kRowsAtOnce of them at a time.
+/// A state whose equation is ẋᵢ = Σⱼ kⱼ xⱼ, without ports and inputs, is an integral of those states:
+/// xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺), as a position is the integral of a velocity. The others are advanced
+/// by rows of the step map, in blocks of up to kRowsAtOnce.
 struct LinearShape {
   int n = 0;  ///< states
   int z = 0;  ///< co-energy variables
@@ -48,10 +48,10 @@ struct LinearShape {
   const LinearRow* rows = nullptr;
   const unsigned char* block_rows = nullptr;  ///< how many of them in each block
   int block_count = 0;
-  int follower_count = 0;                    ///< entries of followers that go with no row
-  const LinearOffsets* followers = nullptr;  ///< by rows; columns are no followers
-  /// Followers have rows too, for in some lanes they do not follow; elsewhere these are zero.
-  bool followers_have_rows = false;
+  int integral_count = 0;                    ///< entries of integrals that go with no row
+  const LinearOffsets* integrals = nullptr;  ///< by rows; columns are no integrals
+  /// Integrals have rows too, because in some lanes they are not advanced as such; elsewhere these are zero.
+  bool integrals_have_rows = false;
   const LinearOffsets* storage = nullptr;
   const LinearOffsets* gradient = nullptr;
   const int* mapped = nullptr;
@@ -64,8 +64,8 @@ struct LinearShape {
 
 /// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
 ///   scatter  [σ (p) | D − σ (p×p)]
-///   step     [Φ − I | Ψ | ½h k of the row's follower] of the states that have rows, ½h k of other
-///            followers' entries, C (p×n)
+///   step     [Φ − I | Ψ | ½h k of the row's integral] of the states that have rows, ½h k of other
+///            integrals' entries, C (p×n)
 ///   input    Ψ_u of the states that have rows, C_u (p×q)
 /// Matrices of step and input lie block of rows by block, each column by column: in the order of a
 /// sweep. Those of C and C_u are two rows each, and the last one alone where ports are odd.
@@ -94,10 +94,10 @@ struct LinearTask {
   /// reads what lies together.
   double* record = nullptr;
   long states = 0;
-  double* next = nullptr;  ///< advance: the record to write
-  double* work = nullptr;  ///< advance: (z + p + q)·W per group, where that exceeds kOnStack·W
-  EnergyColumns energy;    ///< advance
-  bool driven = false;     ///< freeze: ū is to be applied
+  double* next = nullptr;     ///< advance: the record to write
+  double* work = nullptr;     ///< advance: (z + p + q)·W per group, where that exceeds kOnStack·W
+  EnergyColumns energy;       ///< advance
+  bool driven = false;        ///< freeze: ū is to be applied
   bool may_be_driven = true;  ///< advance, increments: else ū is zero in every record
 
   static constexpr int kOnStack = 96;

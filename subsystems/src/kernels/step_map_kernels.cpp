@@ -83,7 +83,7 @@ class Solver {
     efforts_ = take(t.p * (size_ + t.q));
   }
 
-  void run() {
+  void solve_all() {
     factorise();
     V inexact = V::all(0.0);
     const int columns = t_.n + t_.p + t_.q;
@@ -347,7 +347,7 @@ class Solver {
 
 template <int W>
 void solve(const StepMapTask& task) {
-  Solver<W>(task).run();
+  Solver<W>(task).solve_all();
 }
 
 }  // namespace

@@ -310,8 +310,8 @@ class DenseLinearBatch final : public StepBatch,
       terms_of_x[rows_.state(k)] +=
           moved(rows_.of_state(group, k), rows_.of_wave(group, k), rows_.of_input(group, k));
     }
-    for (std::size_t e = 0; e < rows_.followers().size(); ++e) {
-      const auto& [row, column] = rows_.followers()[e];
+    for (std::size_t e = 0; e < rows_.integrals().size(); ++e) {
+      const auto& [row, column] = rows_.integrals()[e];
       terms_of_x[row] +=
           size(group.step, rows_.place(e)) * (size_of_x[column] + terms_of_x[column]);
     }
@@ -460,15 +460,15 @@ class DenseLinearBatch final : public StepBatch,
   }
 
   void arrange_rows(const DistinctParts& distinct, const std::vector<int>& of_sparsity) {
-    followers_.assign(sparsities_.size(), std::nullopt);
-    follow_.clear();
+    integrals_.assign(sparsities_.size(), std::nullopt);
+    uses_integrals_.clear();
     std::vector<StepRows::Lane> lanes;
     for (std::size_t i = 0; i < distinct.parts.size(); ++i) {
       const LinearPortHamiltonian& part = *distinct.parts[i];
-      auto& own = followers_[static_cast<std::size_t>(of_sparsity[i])];
+      auto& own = integrals_[static_cast<std::size_t>(of_sparsity[i])];
       own ? own->take_values_of(part) : static_cast<void>(own.emplace(part));
-      follow_.push_back(!is_staged() && !own->are_stiff(part, step_s_) ? 1 : 0);
-      lanes.push_back({*own, follow_.back() != 0});
+      uses_integrals_.push_back(!is_staged() && !own->are_stiff(part, step_s_) ? 1 : 0);
+      lanes.push_back({*own, uses_integrals_.back() != 0});
     }
     rows_.arrange(lanes, width_, shape_);
   }
@@ -513,7 +513,7 @@ class DenseLinearBatch final : public StepBatch,
           } else {
             maps.take(static_cast<int>(k), step);
           }
-          flatten(s, parts[k], follow_[static_cast<std::size_t>(some[k])] != 0, step, flat);
+          flatten(s, parts[k], uses_integrals_[static_cast<std::size_t>(some[k])] != 0, step, flat);
           put(some[k]);
         }
       }
@@ -538,17 +538,17 @@ class DenseLinearBatch final : public StepBatch,
     step = std::move(closed.step);
   }
 
-  void flatten(std::size_t sparsity, const LaneStepMaps::Part& of, bool follow, StepMaps& step,
-               FlatMaps& flat) {
+  void flatten(std::size_t sparsity, const LaneStepMaps::Part& of, bool use_integrals,
+               StepMaps& step, FlatMaps& flat) {
     append(step.sigma, flat.scatter);
     append(step.D_minus_sigma, flat.scatter);
     energies_.append(sparsity, of.physics->Q(), structure_of(*of.physics), step_s_, flat.energy);
     for (const PortClosure& c : of.closures) {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }
-    Followers& followers = *followers_[sparsity];
-    followers.take_values_of(*of.physics);
-    rows_.append({followers, follow}, step_s_, step, flat.step, flat.input);
+    IntegralStates& integrals = *integrals_[sparsity];
+    integrals.take_values_of(*of.physics);
+    rows_.append({integrals, use_integrals}, step_s_, step, flat.step, flat.input);
   }
 
   const LinearKernels& kernels_;
@@ -564,11 +564,11 @@ class DenseLinearBatch final : public StepBatch,
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;
   std::vector<double> sign_;
-  /// Of what is distinct: which matrices have entries where, which states follow others in parts of each
+  /// Of what is distinct: which matrices have entries where, which states are integrals in parts of each
   /// sparsity, and whether they do in each distinct part.
   std::vector<LinearSparsity> sparsities_;
-  std::vector<std::optional<Followers>> followers_;
-  std::vector<char> follow_;
+  std::vector<std::optional<IntegralStates>> integrals_;
+  std::vector<char> uses_integrals_;
   EnergyPattern energies_;
   StepRows rows_;
   std::vector<LinearGroup> groups_;

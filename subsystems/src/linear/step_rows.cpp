@@ -39,7 +39,8 @@ bool depends_on_itself_only(const SparseMatrix& Q, int j) {
 
 }  // namespace
 
-Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structure().states())) {
+IntegralStates::IntegralStates(const LinearPortHamiltonian& part)
+    : role_(at(part.structure().states())) {
   const Structure& s = part.structure();
   const int n = s.states();
   std::vector<char> has_more(at(n), 0);
@@ -50,30 +51,30 @@ Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structur
   for (int i = 0; i < n; ++i) {
     if (has_more[at(i)] != 0 || role_[at(i)] != Role::none) continue;
     std::vector<Entry> row;
-    bool follows = true;
-    for (SparseMatrix::InnerIterator it(s.J, i); it && follows; ++it) {
+    bool is_integral = true;
+    for (SparseMatrix::InnerIterator it(s.J, i); it && is_integral; ++it) {
       if (it.value() == 0.0) continue;
       const int j = static_cast<int>(it.row());
-      follows = j != i && role_[at(j)] != Role::follows && depends_on_itself_only(part.Q(), j);
+      is_integral = j != i && role_[at(j)] != Role::integral && depends_on_itself_only(part.Q(), j);
       row.push_back({i, j, coefficient(part, i, j)});
     }
-    if (!follows || row.empty()) continue;
-    role_[at(i)] = Role::follows;
-    for (const Entry& entry : row) role_[at(entry.column)] = Role::is_followed;
+    if (!is_integral || row.empty()) continue;
+    role_[at(i)] = Role::integral;
+    for (const Entry& entry : row) role_[at(entry.column)] = Role::integrand;
     entries_.insert(entries_.end(), row.begin(), row.end());
   }
 }
 
-void Followers::take_values_of(const LinearPortHamiltonian& part) {
+void IntegralStates::take_values_of(const LinearPortHamiltonian& part) {
   for (Entry& entry : entries_) entry.k = coefficient(part, entry.row, entry.column);
 }
 
-bool Followers::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
+bool IntegralStates::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
   // √Q_ii xᵢ is the root of an energy: what xⱼ brings to it there, for each unit of its own.
   return std::ranges::any_of(entries_, [&](const Entry& e) {
-    const double of_follower = diagonal_of(part.Q(), e.row);
-    const double of_followed = diagonal_of(part.Q(), e.column);
-    return !(0.25 * step_s * step_s * e.k * e.k * of_follower <= of_followed);
+    const double of_integral = diagonal_of(part.Q(), e.row);
+    const double of_integrand = diagonal_of(part.Q(), e.column);
+    return !(0.25 * step_s * step_s * e.k * e.k * of_integral <= of_integrand);
   });
 }
 
@@ -117,23 +118,24 @@ void StepRows::arrange(std::span<const Lane> lanes, int width, LinearShape& shap
   p_ = shape.p;
   q_ = shape.q;
   const auto is_as_first = [&](const Lane& lane) {
-    return lane.follow && std::ranges::equal(lane.followers.entries(), lanes[0].followers.entries(),
-                                             [](const auto& a, const auto& b) {
-                                               return a.row == b.row && a.column == b.column;
-                                             });
+    return lane.are_used &&
+           std::ranges::equal(
+               lane.integrals.entries(), lanes[0].integrals.entries(),
+               [](const auto& a, const auto& b) { return a.row == b.row && a.column == b.column; });
   };
   const bool are_equal = std::ranges::all_of(lanes, is_as_first);
   std::set<std::pair<int, int>> entries;
   for (const Lane& lane : lanes) {
-    if (!lane.follow) continue;
-    for (const Followers::Entry& e : lane.followers.entries()) entries.insert({e.row, e.column});
+    if (!lane.are_used) continue;
+    for (const IntegralStates::Entry& e : lane.integrals.entries())
+      entries.insert({e.row, e.column});
     if (are_equal) break;
   }
-  followers_.clear();
-  for (const auto& [row, column] : entries) followers_.push_back({row, column});
+  integrals_.clear();
+  for (const auto& [row, column] : entries) integrals_.push_back({row, column});
   states_.clear();
   for (int i = 0; i < n_; ++i) {
-    if (!are_equal || !lanes[0].followers.is_follower(i)) states_.push_back(i);
+    if (!are_equal || !lanes[0].integrals.is_integral(i)) states_.push_back(i);
   }
   rows_ = RowBlocks::balanced(count(), kRowsAtOnce);
   ports_ = RowBlocks::of(p_, kPortsAtOnce);
@@ -142,54 +144,54 @@ void StepRows::arrange(std::span<const Lane> lanes, int width, LinearShape& shap
   shape.rows = linear_rows_.data();
   shape.block_rows = rows_.sizes().data();
   shape.block_count = static_cast<int>(rows_.sizes().size());
-  shape.followers_have_rows = !are_equal && !followers_.empty();
+  shape.integrals_have_rows = !are_equal && !integrals_.empty();
 }
 
-/// Which followers go with the row of the state that they follow, where they may; and where the
-/// coefficients of all are.
+/// Decides which integrals are advanced with the row of their integrand, if any may, and where the
+/// coefficients of all integrals are.
 void StepRows::join(bool may_join, int width, LinearShape& shape) {
   linear_rows_.clear();
   for (const int state : states_) linear_rows_.push_back({state * width, -1});
   std::vector<LinearEntry> others;
   places_.clear();
-  for (std::size_t e = 0; e < followers_.size(); ++e) {
-    const auto [follower, state] = followers_[e];
-    const bool alone = (e == 0 || followers_[e - 1].row != follower) &&
-                       (e + 1 == followers_.size() || followers_[e + 1].row != follower);
+  for (std::size_t e = 0; e < integrals_.size(); ++e) {
+    const auto [integral, state] = integrals_[e];
+    const bool alone = (e == 0 || integrals_[e - 1].row != integral) &&
+                       (e + 1 == integrals_.size() || integrals_[e + 1].row != integral);
     const auto row = static_cast<int>(std::ranges::find(states_, state) - states_.begin());
     LinearRow& own = linear_rows_[static_cast<std::size_t>(row)];
-    if (may_join && alone && own.follower < 0) {
-      own.follower = follower * width;
+    if (may_join && alone && own.integral < 0) {
+      own.integral = integral * width;
       const auto [first, each] = rows_.run(row, n_ + p_ + 1);
       places_.push_back(first + (n_ + p_) * each);
     } else {
       places_.push_back(end_of_rows() + static_cast<int>(others.size()));
-      others.push_back(followers_[e]);
+      others.push_back(integrals_[e]);
     }
   }
   others_ = static_cast<int>(others.size());
-  shape.follower_count = others_;
-  shape.followers = offsets_.of(others, width);
+  shape.integral_count = others_;
+  shape.integrals = offsets_.of(others, width);
 }
 
 void StepRows::append(const Lane& lane, double step_s, StepMaps& maps, std::vector<double>& step,
                       std::vector<double>& input) const {
-  const std::vector<Followers::Entry>& own = lane.followers.entries();
+  const std::vector<IntegralStates::Entry>& own = lane.integrals.entries();
   Matrix joined = Matrix::Zero(n_, 1);
   std::vector<double> others;
-  for (std::size_t e = 0; e < followers_.size(); ++e) {
-    const auto [row, column] = followers_[e];
+  for (std::size_t e = 0; e < integrals_.size(); ++e) {
+    const auto [row, column] = integrals_[e];
     const auto found = std::ranges::find_if(
-        own, [&](const Followers::Entry& o) { return o.row == row && o.column == column; });
-    const double k = lane.follow && found != own.end() ? 0.5 * step_s * found->k : 0.0;
+        own, [&](const IntegralStates::Entry& o) { return o.row == row && o.column == column; });
+    const double k = lane.are_used && found != own.end() ? 0.5 * step_s * found->k : 0.0;
     if (places_[e] < end_of_rows()) {
       joined(column) = k;
     } else {
       others.push_back(k);
     }
   }
-  for (const Followers::Entry& entry : own) {
-    if (!lane.follow) break;
+  for (const IntegralStates::Entry& entry : own) {
+    if (!lane.are_used) break;
     maps.Phi_minus_I.row(entry.row).setZero();
     maps.Psi.row(entry.row).setZero();
     maps.Psi_u.row(entry.row).setZero();

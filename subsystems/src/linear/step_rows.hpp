@@ -12,36 +12,36 @@
 
 namespace portwave {
 
-/// States of a linear part that follow others: ẋᵢ = Σⱼ kⱼ xⱼ with neither dissipation nor ports nor
-/// inputs, as a position follows a velocity, and a charge a current. Given the others' midpoint step
-/// theirs is xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺). Which states these are depends on the part's equations
-/// alone, so that results do not depend on the parts that are stepped beside it. Of two that follow each
-/// other it is the one with the lower number.
-class Followers {
+/// States of a linear part that are integrals of others: ẋᵢ = Σⱼ kⱼ xⱼ without dissipation, ports and inputs,
+/// as a position is the integral of a velocity, and a charge that of a current. Once the midpoint step of the
+/// others is known, xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺). The choice of these states depends on the part's equations
+/// alone, so that results do not depend on the parts that are stepped beside it. Of two states that are the
+/// integral of each other, the one with the lower number is chosen.
+class IntegralStates {
  public:
   struct Entry {
-    int row;     ///< the follower
-    int column;  ///< no follower
+    int row;     ///< the integral xᵢ
+    int column;  ///< the integrand xⱼ, which is no integral
     double k;
   };
 
-  explicit Followers(const LinearPortHamiltonian& part);
+  explicit IntegralStates(const LinearPortHamiltonian& part);
 
   /// The same states of a part whose matrices have entries at the same places: takes its values.
   void take_values_of(const LinearPortHamiltonian& part);
 
   /// By rows, columns ascending.
   const std::vector<Entry>& entries() const { return entries_; }
-  bool is_follower(int state) const {
-    return role_[static_cast<std::size_t>(state)] == Role::follows;
+  bool is_integral(int state) const {
+    return role_[static_cast<std::size_t>(state)] == Role::integral;
   }
 
-  /// Whether the rounding of xⱼ⁺ would be felt in xᵢ⁺ more than xᵢ⁺'s own. Then it is to be advanced as
-  /// all other states are.
+  /// Whether the rounding of some xⱼ⁺ weighs more in xᵢ⁺ than the rounding of xᵢ⁺ itself. Such a part is
+  /// advanced by rows of the step map alone.
   bool are_stiff(const LinearPortHamiltonian& part, double step_s) const;
 
  private:
-  enum class Role : char { none, follows, is_followed };
+  enum class Role : char { none, integral, integrand };
 
   std::vector<Entry> entries_;
   std::vector<Role> role_;
@@ -97,20 +97,20 @@ class Offsets {
   std::vector<LinearOffsets> offsets_;
 };
 
-/// Where in the coefficients of a dense linear batch its step maps lie: which states have rows of the
-/// map, which follow others, and in which order all of it is swept (LinearGroup::step and input).
+/// Layout of the step maps in the coefficients of a dense linear batch: which states have rows of the
+/// map, which are integrals of others, and the order of the sweep (LinearGroup::step and input).
 class StepRows {
  public:
-  /// What is in the batch: each part's followers, and whether they follow (and are not stiff, say).
+  /// The part in a lane: its integrals, and whether they are advanced as such (they are not stiff, say).
   struct Lane {
-    const Followers& followers;
-    bool follow;
+    const IntegralStates& integrals;
+    bool are_used;
   };
-  /// `shape` has n, p and q, and gets what is said of rows and followers; it refers to this. Where the same
-  /// states follow the same others in all lanes, followers have no rows; else all states have.
+  /// `shape` has n, p and q, and receives the rows and integrals, to which it refers. Integrals have no rows
+  /// where all lanes have the same ones; else all states have rows.
   void arrange(std::span<const Lane> lanes, int width, LinearShape& shape);
 
-  /// The coefficients of one lane, behind what is there. What followers make superfluous is cleared.
+  /// Appends the coefficients of one lane. Rows that integrals make superfluous are cleared.
   void append(const Lane& lane, double step_s, StepMaps& maps, std::vector<double>& step,
               std::vector<double>& input) const;
 
@@ -137,8 +137,8 @@ class StepRows {
     return {group.input, count() * q_ + first, each};
   }
 
-  /// Entries of followers, and where their coefficients are in LinearGroup::step.
-  std::span<const LinearEntry> followers() const { return followers_; }
+  /// Entries of integrals, and where their coefficients are in LinearGroup::step.
+  std::span<const LinearEntry> integrals() const { return integrals_; }
   int place(std::size_t entry) const { return places_[entry]; }
 
  private:
@@ -151,7 +151,7 @@ class StepRows {
 
   int n_ = 0, p_ = 0, q_ = 0;
   std::vector<int> states_;
-  std::vector<LinearEntry> followers_;
+  std::vector<LinearEntry> integrals_;
   std::vector<int> places_;
   int others_ = 0;  ///< entries that go with no row
   RowBlocks rows_, ports_;

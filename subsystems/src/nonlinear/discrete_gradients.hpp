@@ -21,7 +21,7 @@ struct StorageFunction {
   /// n×n, column-major.
   void hessian(const double* x, double* H) const;
 
-  /// The step of a central difference in component i at x.
+  /// The step of a central difference in entry i at x.
   double step_at(int i, double x_i) const;
 };
 
@@ -41,7 +41,7 @@ void gonzalez(const StorageFunction& H, const double* x, const double* x_next, d
 void gonzalez_jacobian(const StorageFunction& H, const double* x, const double* x_next,
                        double* jacobian);
 /// Adds to `terms`, which holds the magnitudes of the terms of ∇̄H, those that the correction in `g` = ∇̄H
-/// brings to each component from all others: nothing where there is none.
+/// brings to each entry from all others: nothing where there is none.
 void add_gonzalez_terms(const StorageFunction& H, const double* x, const double* x_next,
                         const double* g, double* terms);
 void mean_value(const StorageFunction& H, int points, const double* x, const double* x_next,

@@ -93,7 +93,7 @@ class Validator {
         m_(signature.wave_size() + signature.input_size()),
         names_(variable_names(signature)) {}
 
-  Issues run() {
+  Issues defects() {
     const bool structure_is_sound = check_structure("", structure_);
     check_options();
     if (!hamiltonian_.value) add("/hamiltonian/value", "a callback for H is required");
@@ -302,7 +302,7 @@ class Validator {
 /// Fills in the typical state.
 Signature checked(Signature signature, const Structure& structure, const Hamiltonian& hamiltonian,
                   Options& options) {
-  throw_if_any(Validator(signature, structure, hamiltonian, options).run());
+  throw_if_any(Validator(signature, structure, hamiltonian, options).defects());
   return signature;
 }
 

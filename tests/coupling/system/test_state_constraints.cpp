@@ -37,9 +37,9 @@ auto reader_of(const States& states) {
 }
 
 StateInstant at_start(const System& system, const States& states) {
-  return {.state = reader_of(states), .input = [&system](int part, int channel) {
+  return {.state = reader_of(states), .input = [&system](int part, int input) {
             return system.parts()[static_cast<std::size_t>(part)]
-                .inputs[static_cast<std::size_t>(channel)](0.0);
+                .inputs[static_cast<std::size_t>(input)](0.0);
           }};
 }
 

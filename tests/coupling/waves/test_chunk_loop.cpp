@@ -56,7 +56,7 @@ TEST(ChunkLoop, VisitsEachChunkOnceAtItsPlace) {
     loop.share_with(&helpers, threads);
     std::vector<int> at(static_cast<std::size_t>(islands.parts.chunk_count()), -1),
         visits(at.size(), 0);
-    loop.run(islands.all, [&](std::size_t k, int chunk) {
+    loop.visit_chunks(islands.all, [&](std::size_t k, int chunk) {
       at[k] = chunk;
       ++visits[k];
     });
@@ -74,12 +74,12 @@ TEST(ChunkLoop, SharesWhatIsWorthIt) {
   ChunkLoop loop(islands.parts);
   const Backwards helpers;
   loop.share_with(&helpers, 2);
-  loop.run(std::span(islands.all).first(4), nothing);
+  loop.visit_chunks(std::span(islands.all).first(4), nothing);
   EXPECT_EQ(helpers.calls, 0) << "193 parts";
-  loop.run(std::span(&islands.largest, 1), nothing);
+  loop.visit_chunks(std::span(&islands.largest, 1), nothing);
   EXPECT_EQ(helpers.calls, 1) << "1100 parts";
   loop.share_with(nullptr, 2);
-  loop.run(std::span(&islands.largest, 1), nothing);
+  loop.visit_chunks(std::span(&islands.largest, 1), nothing);
   EXPECT_EQ(helpers.calls, 1) << "nobody helps any more";
 }
 
@@ -107,11 +107,11 @@ TEST(ChunkLoop, ThrowsWhatAVisitThrows) {
     if (chunk > failing + 8) throw std::range_error("one after it, that fails earlier");
     ++visits;
   };
-  EXPECT_THROW(loop.run(islands.all, visit), std::domain_error);
+  EXPECT_THROW(loop.visit_chunks(islands.all, visit), std::domain_error);
   EXPECT_GT(visits, 0);
   // It is as good as new.
   visits = 0;
-  loop.run(islands.all, [&](std::size_t, int) { ++visits; });
+  loop.visit_chunks(islands.all, [&](std::size_t, int) { ++visits; });
   EXPECT_EQ(visits, islands.parts.chunk_count());
 }
 

@@ -33,7 +33,7 @@ TEST(Certificate, HoldsForAPassivePartDrivenFromRest) {
   const System system = driven_from_rest({.mass_kg = 1000, .stiffness_N_per_m = 50}, 100.0);
   for (const int iterations : {0, 5, 20}) {
     Stepper stepper(system, options(1e-3, 0.4, iterations));
-    stepper.run(20000);
+    stepper.step(20000);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
         << "K=" << iterations << " r=" << stepper.certificate().max_passivity_residual_J
         << " in step " << stepper.certificate().worst_passivity_step;
@@ -67,7 +67,7 @@ TEST(Certificate, HoldsForWagonsThatRollFarFromTheOrigin) {
   for (const ChainEnd right_end : {ChainEnd::mass, ChainEnd::spring}) {
     const System system = rolling_wagons(right_end);
     Stepper stepper(system, options(0.01, 0.4, 5));
-    stepper.run(10000);
+    stepper.step(10000);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
         << "spring end=" << (right_end == ChainEnd::spring)
         << " r=" << stepper.certificate().max_passivity_residual_J << " in step "
@@ -82,7 +82,7 @@ TEST(CertificateControl, CatchesAnActiveDamperDrivenFromRest) {
         {.mass_kg = 1000, .stiffness_N_per_m = 50, .damping_Ns_per_m = c, .allow_active = true},
         100.0);
     Stepper stepper(system, options(1e-3, 0.4, 5));
-    stepper.run(100);
+    stepper.step(100);
     return stepper.certificate().status;
   };
   EXPECT_EQ(status(-1.0), CertificateStatus::violated);
@@ -135,7 +135,7 @@ TEST(CertificateControl, CatchesAnActiveDamperBesideAHugePassivePart) {
     builder.join(joint::Free{}, {"C.coupling"});
     const System system = builder.build();
     Stepper stepper(system, options(0.01, 0.4, 5));
-    stepper.run(100);
+    stepper.step(100);
     return stepper.certificate();
   };
   EXPECT_EQ(certificate(-1.0).status, CertificateStatus::violated);

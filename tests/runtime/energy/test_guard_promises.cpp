@@ -56,7 +56,7 @@ struct Stepped {
       : scenario(parse_scenario(text, "test", {})) {
     scenario.options.method.waves().guard = guarded;
     stepper = std::make_unique<Stepper>(scenario.system, scenario.options);
-    stepper->run(scenario.steps);
+    stepper->step(scenario.steps);
   }
   RunSummary summary() const { return summarize("test", scenario.options, *stepper, 0.1); }
 
@@ -139,7 +139,7 @@ TEST(GuardPromises, LanesAndRanksDoWhatOneStepperDoes) {
         RankedStepper(stepper).follow();
         return;
       }
-      stepper.run(400);
+      stepper.step(400);
       EXPECT_EQ(stepper.energy().tolerated_J, alone.stepper->energy().tolerated_J);
       EXPECT_EQ(stepper.state("m")[0], alone.stepper->state("m")[0]);
     });
@@ -165,7 +165,7 @@ TEST(GuardPromises, WavesThatNoEnergyCanPayForAreNotCommitted) {
   for (const int iterations : {1, 2, 3, 5}) {
     const Scenario scenario = relaxed_car(true, iterations);
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(400);
+    stepper.step(400);
     const EnergyTotals& e = stepper.energy();
     EXPECT_LE(e.max_energy_ratio, 1.000001) << iterations;
     EXPECT_LE(e.max_J, 2.0 * e.initial_J) << iterations;
@@ -190,7 +190,7 @@ TEST(GuardPromises, WavesThatNoEnergyCanPayForAreNotCommitted) {
 TEST(GuardPromisesControl, WithoutTheGuardTheCarsWavesGrow) {
   const Scenario scenario = relaxed_car(false);
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(60);
+  stepper.step(60);
   double largest = 0.0;
   for (int port = 0; port < static_cast<int>(scenario.system.scalar_ports().size()); ++port) {
     largest = std::max(largest, std::abs(stepper.waves()->incident(port)));

@@ -66,8 +66,8 @@ TEST(GuardedStepsControl, AnUnconvergedRunIsNot) {
   Stepper guarded(system, o);
   o.method.waves().guard = false;
   Stepper plain(system, o);
-  guarded.run(100);
-  plain.run(100);
+  guarded.step(100);
+  plain.step(100);
   EXPECT_GT(testing::guard_of(guarded).uses, 0);
   EXPECT_GT(largest_difference(guarded, plain), 1e-6);
 }
@@ -162,7 +162,7 @@ TEST(GuardedSteps, WithoutCertificatesTheGuardKeepsItsBooks) {
   EXPECT_TRUE(same_bits(with, without));
   o.method.waves().guard = false;
   Stepper nothing(system, o);
-  nothing.run(10);
+  nothing.step(10);
   EXPECT_FALSE(nothing.keeps_ledger());
   EXPECT_EQ(testing::guard_of(nothing).uses, 0);
 }
@@ -174,8 +174,8 @@ TEST(GuardedSteps, ABadImpedanceChangesNothing) {
     o.threads = threads;
     if (threads > 1) o.executor = ExecutorKind::async;
     Stepper stepper(system, o), untouched(system, o);
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     const std::vector<double> good(system.scalar_ports().size(), 0.2);
     for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
       std::vector<double> spoiled = good;
@@ -184,8 +184,8 @@ TEST(GuardedSteps, ABadImpedanceChangesNothing) {
     }
     EXPECT_THROW(stepper.waves()->set_impedance({}), ConfigError);
     EXPECT_EQ(stepper.waves()->tuning().changes, 0);
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     std::vector<double> a, b;
     testing::append_interface(stepper, a);
     testing::append_interface(untouched, b);
@@ -197,7 +197,7 @@ TEST(GuardedSteps, AChangeOfImpedanceKeepsEffortFlowAndTanks) {
   const System system = testing::archipelago({0, 1, 2});
   StepperOptions o = options(3, 0.4);
   Stepper stepper(system, o);
-  stepper.run(5);
+  stepper.step(5);
   const int ports = static_cast<int>(system.scalar_ports().size());
   std::vector<double> effort, flow, tank, gamma;
   for (int j = 0; j < ports; ++j) {

@@ -88,7 +88,7 @@ Ends run(const System& system, bool guarded, int steps, double h) {
   StepperOptions options{.step_s = h, .method = CouplingMethod::automatic()};
   options.method.waves().guard = guarded;
   Stepper stepper(system, options);
-  stepper.run(steps);
+  stepper.step(steps);
   Ends out;
   for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
     const auto x = stepper.state(part);
@@ -205,7 +205,7 @@ RunSummary lossless_summary(bool guarded, int iterations) {
   options.method.waves().impedance = {20.0};
   options.method.waves().guard = guarded;
   Stepper stepper(system, options);
-  stepper.run(1000);
+  stepper.step(1000);
   return summarize("pair", options, stepper, 0.1);
 }
 

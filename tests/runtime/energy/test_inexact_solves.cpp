@@ -101,7 +101,7 @@ double distance(const std::vector<double>& x, const std::vector<double>& y) {
 
 std::vector<double> run(const System& system, const StepperOptions& o, int steps) {
   Stepper stepper(system, o);
-  stepper.run(steps);
+  stepper.step(steps);
   return states(stepper);
 }
 
@@ -165,7 +165,7 @@ TEST(InexactSolves, KeepTheCertificate) {
     o.method.waves().impedance = {0.1};  // firmly nonexpansive there
     o.certify = Certify::full;
     Stepper stepper(system, o);
-    stepper.run(25);
+    stepper.step(25);
     const Certificate& c = stepper.certificate();
     EXPECT_EQ(c.status, CertificateStatus::holds) << "K=" << K;
     EXPECT_GE(c.min_fne_margin.value(), -1e-12) << "K=" << K;

@@ -124,8 +124,8 @@ TEST(OpaquePartControl, OtherPhysicsMovesElsewhere) {
   other.stiffness_N_per_m *= 1.0 + 1e-6;
   const System hidden = opaque_pair(other), seen = ordinary_pair();
   Stepper a(hidden, options(8)), b(seen, options(8));
-  a.run(20000);
-  b.run(20000);
+  a.step(20000);
+  b.step(20000);
   EXPECT_GT(std::abs(a.state(0)[0] - b.state(0)[0]), 1e-9);
 }
 
@@ -138,7 +138,7 @@ TEST(OpaquePart, MayIntegrateAsItLikes) {
     hard.substeps = substeps;
     const System system = opaque_pair(hard);
     Stepper stepper(system, options(60, 1e-12));
-    stepper.run(400);
+    stepper.step(400);
     EXPECT_EQ(stepper.iterations().not_converged, 0);
     return stepper.state(0)[0];
   };
@@ -194,8 +194,8 @@ TEST(OpaquePart, IsTunedAsIfItsEquationsWereKnown) {
   StepperOptions o = options(0);
   o.method = CouplingMethod::automatic();
   Stepper a(hidden, o), b(seen, o);
-  a.run(2000);
-  b.run(2000);
+  a.step(2000);
+  b.step(2000);
   EXPECT_EQ(a.iterations().not_converged, 0);
   EXPECT_LE(a.iterations().mean(), 6.0);
   EXPECT_NEAR(a.state(0)[0], b.state(0)[0], 1e-7);
@@ -238,9 +238,9 @@ TEST(OpaquePart, IsAccountedForByWhatWentThroughItsPorts) {
   EXPECT_GT(stepper.waves()->guard()->steps, 0);
   // One is summed over the steps, the other is the difference of two sums.
   EXPECT_NEAR(stepper.energy().metered_J, stepper.storage(1), 1e-14 * static_cast<double>(moved));
-  Observable stored;
+  Quantity stored;
   Issues issues;
-  ASSERT_TRUE(resolve_observable(system, "B.storage", "", stored, issues));
+  ASSERT_TRUE(resolve_quantity(system, "B.storage", "", stored, issues));
   EXPECT_EQ(observe(stepper, stored), stepper.storage(1));
 }
 
@@ -248,11 +248,11 @@ TEST(OpaquePart, IsAccountedForWithoutCertificateToo) {
   const System system = opaque_pair();
   StepperOptions o = options(8);
   Stepper with(system, o);
-  with.run(200);
+  with.step(200);
   o.certify = Certify::none;
   o.method.waves().guard = false;
   Stepper without(system, o);
-  without.run(200);
+  without.step(200);
   EXPECT_TRUE(without.keeps_ledger());
   EXPECT_NEAR(without.storage(1), with.storage(1), 1e-9);
 }
@@ -280,7 +280,7 @@ TEST(OpaquePart, IsNotCalledPassive) {
   const auto summary_of = [](const System& system) {
     StepperOptions o = options(8);
     Stepper stepper(system, o);
-    stepper.run(50);
+    stepper.step(50);
     return summarize("pair", o, stepper, 1.0);
   };
   const RunSummary said = summary_of(hidden), usual = summary_of(seen);
@@ -325,7 +325,7 @@ TEST(OpaquePart, HasMarginsAndFixedPointsIfItsStepsRepeat) {
   StepperOptions o = options(3);
   o.certify = Certify::full;
   Stepper stepper(system, o);
-  stepper.run(30);
+  stepper.step(30);
   const Certificate& certificate = stepper.certificate();
   ASSERT_TRUE(certificate.min_nonexpansiveness_margin.has_value());
   EXPECT_GT(*certificate.min_nonexpansiveness_margin, 0.0);
@@ -357,7 +357,7 @@ TEST(UnrepeatablePart, IsSteppedByOneThreadAndClaimsNothing) {
     o.grain = Grain::per_part();
     calls.most = 0;
     Stepper stepper(system, o);
-    stepper.run(100);
+    stepper.step(100);
     EXPECT_EQ(stepper.execution(), "serial (subsystem \"B0\" is not thread-safe)");
     EXPECT_EQ(stepper.threads(), 1);
     EXPECT_EQ(calls.most, 1);
@@ -426,7 +426,7 @@ TEST(OpaquePart, HasToBeGivenImpedancesIfItCannotBeLinearised) {
             std::string::npos);
   o = options(30, 1e-9);
   Stepper stepper(system, o);  // with impedances that are given it runs
-  stepper.run(100);
+  stepper.step(100);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
 }
 
@@ -435,8 +435,8 @@ TEST(OpaquePart, TakesTheInterfaceUpdateIfItCanBeLinearised) {
   StepperOptions o = options(20, 1e-11);
   o.method.waves().kind = WaveUpdate::interface;
   Stepper a(hidden, o), b(seen, o);
-  a.run(500);
-  b.run(500);
+  a.step(500);
+  b.step(500);
   EXPECT_EQ(a.iterations().not_converged, 0);
   EXPECT_NEAR(a.state(0)[0], b.state(0)[0], 1e-8);
 }

@@ -254,7 +254,7 @@ struct Alone {
     if (stepper.step_sizes() != nullptr) {
       stepper.run_until(steps * step_s);
     } else {
-      stepper.run(steps - static_cast<int>(stepper.step_index()));
+      stepper.step(steps - static_cast<int>(stepper.step_index()));
     }
   }
   std::vector<double> state() const {
@@ -288,7 +288,7 @@ TEST_P(EnsembleLaw, EachReplicaHasTheBitsOfAStepperOfItsOwn) {
   for (int i = 0; i < kReplicas; ++i) alone.push_back(std::make_unique<Alone>(own, ensemble, i));
   int guarded = 0;
   for (const int steps : {1, 2, 60}) {
-    ensemble.run(steps - ensemble.step_index());
+    ensemble.step(steps - ensemble.step_index());
     for (int i = 0; i < kReplicas; ++i) {
       Alone& one = *alone[static_cast<std::size_t>(i)];
       one.run(steps, options.step_s);
@@ -373,12 +373,12 @@ TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
 
   Ensemble ensemble(3, replica, options);
   for (int i = 0; i < 3; ++i) ensemble.set_input(i, 1, 0.5);
-  ensemble.run(100);
+  ensemble.step(100);
   for (int i = 0; i < 3; ++i) {
     const System system = replica(i);
     Stepper alone(system, options);
     alone.set_input(InputSlot{1}, 0.5);
-    alone.run(100);
+    alone.step(100);
     const std::vector<double> expected = {alone.state(0)[0], alone.state(0)[1], alone.state(1)[0],
                                           alone.state(1)[1]};
     EXPECT_NE(expected[0], 0.0);
@@ -395,7 +395,7 @@ TEST(EnsembleRun, WhoIsAskedBeforeAStepEndsTheRunOnAllThreads) {
     const auto ask = [&] {
       if (++asked > 100) throw std::runtime_error("enough");
     };
-    EXPECT_THROW(ensemble.run(1'000'000'000, ask), std::runtime_error);
+    EXPECT_THROW(ensemble.step(1'000'000'000, ask), std::runtime_error);
     EXPECT_LE(asked, 102);
     asked = 0;
     std::vector<double> x(64 * static_cast<std::size_t>(ensemble.state_size()));
@@ -405,10 +405,10 @@ TEST(EnsembleRun, WhoIsAskedBeforeAStepEndsTheRunOnAllThreads) {
 
     // Then it begins anew, from the start.
     asked = -1000;
-    ensemble.run(10, ask);
+    ensemble.step(10, ask);
     EXPECT_EQ(ensemble.step_index(), 10);
     Ensemble other(64, own.replica, options_for(own), {.chunk = 64});
-    other.run(10);
+    other.step(10);
     EXPECT_TRUE(equal(state_of(ensemble, 63), state_of(other, 63)));
   }
 }
@@ -422,7 +422,7 @@ TEST(EnsembleControl, AnotherBitIsSeen) {
   Alone changed(own, ensemble, 4), left(own, ensemble, 5);
   changed.run(20, 0.01);
   left.run(20, 0.01);
-  ensemble.run(20);
+  ensemble.step(20);
   EXPECT_FALSE(equal(state_of(ensemble, 4), changed.state()));
   EXPECT_TRUE(equal(state_of(ensemble, 5), left.state()));
 }
@@ -499,7 +499,7 @@ TEST(EnsembleSettings, AreCheckedAndHeld) {
   EXPECT_THROW(ensemble.set_state(0, std::vector<double>(4)), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(ensemble.status(-1)), std::out_of_range);
   // A state that is set while a run goes on is where the next one starts.
-  ensemble.run(2);
+  ensemble.step(2);
   const std::vector<double> now = state_of(ensemble, 0);
   ensemble.set_state(0, 1, std::vector<double>{0.5, 0.25});
   EXPECT_TRUE(equal(state_of(ensemble, 0), now));

@@ -80,7 +80,7 @@ Expected alone(const Plan& plan, int i, const StepperOptions& options, int steps
   Expected out;
   Stepper stepper(system, options);
   try {
-    stepper.run(steps);
+    stepper.step(steps);
   } catch (const StepError& error) {
     out.error = error;
   }
@@ -103,7 +103,7 @@ void check(const std::vector<Plan>& plans, const std::string& kind, int chunk) {
                     },
                     options, {.chunk = chunk});
   ASSERT_TRUE(ensemble.in_lanes());
-  ensemble.run(kSteps);
+  ensemble.step(kSteps);
   int failures = 0;
   for (int i = 0; i < count; ++i) {
     const std::string where = fmt::format("replica {}, {}, chunks of {}", i, kind, chunk);
@@ -160,7 +160,7 @@ TEST(EnsembleStart, ReplicasThatCannotStartAreTold) {
   Ensemble ensemble(
       5, [](int i) { return pair_that(Way::none, 0.0, i); }, options);
   ensemble.set_state(2, 0, std::vector<double>{1e200, 0.0, -0.4});
-  ensemble.run(3);
+  ensemble.step(3);
   EXPECT_EQ(ensemble.failures(), 1);
   const ReplicaStatus status = ensemble.status(2);
   EXPECT_TRUE(status.failed);

@@ -56,8 +56,8 @@ TEST_P(GeneratedNetwork, IsAScenarioOfItsSize) {
   EXPECT_EQ(scenario.system.parts().size(), GetParam().parts);
   EXPECT_EQ(scenario.system.junctions().size(), GetParam().junctions);
   EXPECT_EQ(scenario.system.island_count(), 1);
-  EXPECT_LE(scenario.recording.observables.size(), 3U);
-  EXPECT_GE(scenario.recording.observables.size(), 1U);
+  EXPECT_LE(scenario.recording.quantities.size(), 3U);
+  EXPECT_GE(scenario.recording.quantities.size(), 1U);
   EXPECT_EQ(scenario.options.method.waves().iterations, 20);
 }
 
@@ -67,7 +67,7 @@ TEST_P(GeneratedNetwork, StepsWithAllItsCertificates) {
   options.certify = Certify::full;
   Stepper stepper(scenario.system, options);
   const double before = stepper.state(0)[0];
-  stepper.run(5);
+  stepper.step(5);
   EXPECT_NE(stepper.state(0)[0], before) << "nothing moves";
   // The impedance is small enough for Douglas–Rachford's bound.
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
@@ -143,7 +143,7 @@ TEST(Generate, MakesOneBlockHeavier) {
 TEST(Generate, StarsHaveARigidHub) {
   const Scenario scenario = parsed(Star{.limbs = 4});
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(200);
+  stepper.step(200);
   double balance = 0.0;
   double largest = 0.0;
   const double hub = stepper.flow(scenario.system.first_scalar_port(0, 1));
@@ -162,7 +162,7 @@ TEST(Generate, StarsHaveARigidHub) {
 TEST(Generate, GridsAreJoinedInBothDirections) {
   const Scenario scenario = parsed(Grid{.rows = 2, .columns = 2});
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(10);
+  stepper.step(10);
   const double east = stepper.state("n1_2")[1], south = stepper.state("n2_1")[1];
   EXPECT_GT(east, 0.0);
   EXPECT_NEAR(east, south, 1e-6 * east);

@@ -104,8 +104,8 @@ TEST(Acceleration, WithoutBudgetOrMemoryItIsThePlainStep) {
     Stepper plain(system, o);
     o.method.waves().acceleration = 5;
     Stepper fast(system, o);
-    plain.run(20);
-    fast.run(20);
+    plain.step(20);
+    fast.step(20);
     std::vector<double> a, b;
     testing::append_interface(plain, a);
     testing::append_interface(fast, b);
@@ -138,8 +138,8 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
     o.grain = Grain::per_part();
     if (threads > 1) o.executor = ExecutorKind::async;
     Stepper stepper(system, o), untouched(system, o);
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     std::vector<double> before, after, expected;
     testing::append_interface(stepper, before);
     spoiled = true;
@@ -147,8 +147,8 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
     testing::append_interface(stepper, after);
     EXPECT_TRUE(testing::same_bits(before, after));
     spoiled = false;
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     after.clear();
     testing::append_interface(stepper, after);
     testing::append_interface(untouched, expected);

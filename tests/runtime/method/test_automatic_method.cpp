@@ -50,7 +50,7 @@ TEST(AutomaticMethod, IsWhatAStepperDoesThatIsToldNothing) {
   const System system = testing::chain_of_blocks(16, 5);
   const auto states_with = [&system](const StepperOptions& options) {
     Stepper stepper(system, options);
-    stepper.run(20);
+    stepper.step(20);
     std::vector<double> states;
     for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
       const auto x = stepper.state(part);
@@ -187,7 +187,7 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   options.method = WaveCoupling{};
   options.method.waves().iterations = 3;
   Stepper stepper(system, options);
-  stepper.run(5);
+  stepper.step(5);
   const double tank = stepper.waves()->tank(0);
   const double effort[] = {stepper.effort(0), stepper.effort(1)};
   const double flow[] = {stepper.flow(0), stepper.flow(1)};
@@ -203,7 +203,7 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>{1.0}), ConfigError);
   EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>{1.0, -1.0}), ConfigError);
   EXPECT_EQ(stepper.waves()->impedance(1), 0.03);
-  stepper.run(5);
+  stepper.step(5);
   EXPECT_GE(stepper.waves()->tank(0), -1e-13);
 }
 
@@ -219,14 +219,14 @@ TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
     Stepper stepper(system, options), other(system, options);
     std::vector<double> wanted(system.scalar_ports().size(), 0.3);
     for (int round = 0; round < 3; ++round) {
-      stepper.run(3);
-      other.run(3);
+      stepper.step(3);
+      other.step(3);
       const auto last = static_cast<std::size_t>(system.first_scalar_port(41));
       wanted[last + 2] = wanted[last + 3] = 1e308;
       EXPECT_THROW(stepper.waves()->set_impedance(wanted), ConfigError);
       EXPECT_EQ(stepper.waves()->tuning().changes, other.waves()->tuning().changes);
-      stepper.run(3);
-      other.run(3);
+      stepper.step(3);
+      other.step(3);
       for (int part = 0; part < 42; ++part) {
         EXPECT_TRUE(std::ranges::equal(stepper.state(part), other.state(part)))
             << part << ", round " << round << ", threads " << threads;
@@ -298,11 +298,11 @@ TEST(Retuning, LeavesAloneWhatIsSet) {
   options.method.waves().retune_factor = 1.0001;
   Stepper stepper(system, options);
   EXPECT_TRUE(stepper.waves()->follows_state());
-  stepper.run(3);
+  stepper.step(3);
   stepper.waves()->set_impedance(std::vector<double>{0.4, 0.4});
   EXPECT_FALSE(stepper.waves()->follows_state());
   const std::int64_t changes = stepper.waves()->tuning().changes;
-  stepper.run(50);
+  stepper.step(50);
   EXPECT_EQ(stepper.waves()->tuning().changes, changes);
   EXPECT_EQ(stepper.waves()->impedance(0), 0.4);
   EXPECT_EQ(stepper.method().method.waves().impedance, (std::vector<double>{0.4, 0.4}));
@@ -342,7 +342,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
       options.method.waves().tank.initial_fraction = fraction;
       Stepper stepper(system, options);
       EXPECT_GE(stepper.waves()->tank(0), 0.0);
-      stepper.run(300);
+      stepper.step(300);
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
           << "K=" << iterations << " fraction=" << fraction;
       EXPECT_LE(stepper.energy().final_J, stepper.energy().initial_J + 1e-9);
@@ -406,7 +406,7 @@ TEST(TunedImpedances, OfARigidEndAreThoseOfOtherRules) {
     EXPECT_LT(stepper.waves()->impedance(port), 1e4) << port;
     EXPECT_GT(stepper.waves()->impedance(port), 1e-4) << port;
   }
-  stepper.run(200);
+  stepper.step(200);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   EXPECT_LE(stepper.energy().max_energy_ratio, 1.0 + 1e-12);
 }

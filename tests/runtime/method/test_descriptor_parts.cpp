@@ -132,7 +132,7 @@ TEST_P(DescriptorWaves, KeepTheirCertificatesAtEveryBudget) {
         options.certify = Certify::energy;
         const System system = GetParam().make();
         Stepper stepper(system, options);
-        stepper.run(50);
+        stepper.step(50);
         const Certificate c = stepper.certificate();
         EXPECT_EQ(c.status, CertificateStatus::holds)
             << to_string(kind) << " K=" << iterations << " h=" << options.step_s;
@@ -168,7 +168,7 @@ TEST(DescriptorScenario, RunsAsAnyOther) {
   const Scenario scenario =
       parse_scenario(scenario_text("[[0, 0], [0, 5e-4]]", R"({"u5": 2})"), "node.json", ".");
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(scenario.steps);
+  stepper.step(scenario.steps);
   // 5e-4 u5' = −0.2 u5 − u5/(0.5 + 0.5) by midpoint steps; u4 halves the u5 of the middle of a
   // step.
   const double z = 1.2 / 5e-4 * 1e-5, factor = (1.0 - 0.5 * z) / (1.0 + 0.5 * z);

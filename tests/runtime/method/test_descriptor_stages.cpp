@@ -137,7 +137,7 @@ struct Errors {
 
 Errors errors_at(const System& system, int stages, int steps, double end_s) {
   Stepper stepper(system, options_of(stages, end_s / steps, 1e-14));
-  stepper.run(steps);
+  stepper.step(steps);
   const Eliminated exact;
   const VectorXd y = exact.at(end_s);
   const std::span<const double> f = stepper.state(0), l = stepper.state(1), r = stepper.state(2);
@@ -382,7 +382,7 @@ TEST_P(DescriptorStages, DoNotDependOnWhoExecutesThem) {
     options.executor = executor;
     options.grain = Grain::per_part();
     Stepper stepper(system, options);
-    stepper.run(40);
+    stepper.step(40);
     const std::span<const double> x = stepper.state(0);
     return std::vector<double>(x.begin(), x.end());
   };

@@ -40,8 +40,8 @@ TEST_P(ExtrapolatedStarts, ConvergeToTheSame) {
     const System system = testing::random_network({}, seed);
     Stepper last(system, options_of(GetParam(), 0.02, InnerStart::last));
     Stepper ahead(system, options_of(GetParam(), 0.02, InnerStart::extrapolated));
-    last.run(30);
-    ahead.run(30);
+    last.step(30);
+    ahead.step(30);
     const std::vector<double> x = states_of(last), y = states_of(ahead);
     double most = 0.0, size = 0.0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -63,7 +63,7 @@ TEST_P(ExtrapolatedStarts, BeginCloserByAPowerOfTheStep) {
     options.method.waves().impedance_kind = ImpedanceKind::matched;
     options.method.waves().iterations = 200;
     Stepper stepper(system, options);
-    stepper.run(static_cast<int>(std::lround(0.32 / step_s)));
+    stepper.step(static_cast<int>(std::lround(0.32 / step_s)));
     stepper.waves()->set_iterations(1);
     return stepper.step().residual;
   };
@@ -105,7 +105,7 @@ TEST_P(ExtrapolatedStarts, BitsDoNotDependOnWhoExecutes) {
     options.threads = threads;
     options.executor = executor;
     Stepper stepper(system, options);
-    stepper.run(20);
+    stepper.step(20);
     return states_of(stepper);
   };
   const std::vector<double> serial = run(1, ExecutorKind::serial);

@@ -162,7 +162,7 @@ TEST(InterfaceMethod, RescuesWhatThePlainIterationDoesNotEnd) {
   o.method.waves().impedance = {1.0};
   o.method.waves().iterations = 30;
   Stepper lost(system, o);
-  lost.run(20);
+  lost.step(20);
   EXPECT_EQ(lost.iterations().not_converged, 20) << "control";
   o.method.waves().rescue_after = 6;
   Stepper stepper(system, o);
@@ -223,7 +223,7 @@ TEST(AutomaticMethod, EndsEveryStepAtAContact) {
     o.step_s = 5e-3;
     o.method = CouplingMethod::automatic();
     Stepper stepper(system, o);
-    stepper.run(600);
+    stepper.step(600);
     EXPECT_EQ(stepper.iterations().not_converged, 0) << stiffness;
     EXPECT_LE(stepper.iterations().max, 40) << stiffness;
     EXPECT_LE(stepper.iterations().per_step(), 12.0) << stiffness;
@@ -239,7 +239,7 @@ TEST(AutomaticMethod, TakesFewEvaluationsOnGridsAtLargeAmplitudes) {
     o.step_s = h;
     o.method = CouplingMethod::automatic();
     Stepper stepper(system, o);
-    stepper.run(40);
+    stepper.step(40);
     EXPECT_EQ(stepper.iterations().not_converged, 0) << h;
     // At h = 1e-2 the interface equation needs 5, and several times as long.
     EXPECT_LE(stepper.iterations().max, h < 5e-3 ? 8 : 24) << h << ": " << stepper.method().reason;

@@ -84,8 +84,8 @@ TEST_P(LargeStages, TakeTheStepsOfDenseParts) {
       dynamic_cast<const LinearPortHamiltonian*>(whole.parts()[0].component.get());
   ASSERT_TRUE(part != nullptr && part->uses_sparse_step_maps());
   Stepper large(whole, options_of(GetParam(), 0.1)), small(cut, options_of(GetParam(), 0.1));
-  large.run(150);
-  small.run(150);
+  large.step(150);
+  small.step(150);
   EXPECT_LT(distance(masses_of(large), masses_of(small)), 1e-11);
   EXPECT_EQ(large.certificate().status, CertificateStatus::holds);
 }
@@ -94,7 +94,7 @@ TEST_P(LargeStages, HaveTwiceAsMuchOrder) {
   const auto run = [&](int steps) {
     const System system = chain(60, 60, 0.05);
     Stepper stepper(system, options_of(GetParam(), 4.0 / steps));
-    stepper.run(steps);
+    stepper.step(steps);
     return masses_of(stepper);
   };
   const std::vector<double> coarse = run(20), fine = run(40), finest = run(80);

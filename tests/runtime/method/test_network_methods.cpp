@@ -261,11 +261,11 @@ TEST_P(NetworkMethods, PortsObeyTheJunctions) {
 TEST_P(NetworkMethods, HaveNoWavesImpedancesTanksOrGuard) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(stepper.waves(), nullptr);
   EXPECT_NE(Stepper(system, {}).waves(), nullptr);
-  Observable incident;
-  incident.kind = Observable::Kind::incident;
+  Quantity incident;
+  incident.kind = Quantity::Kind::incident;
   incident.label = "A.port.incident";
   EXPECT_THROW(observe(stepper, incident), std::invalid_argument) << "it is no number";
   EXPECT_FALSE(stepper.deadline()) << "there is no time budget";
@@ -278,7 +278,7 @@ TEST_P(NetworkMethods, CountIterations) {
   StepperOptions options = options_of(GetParam());
   set_iterations(options.method, 30);
   Stepper stepper(system, options);
-  stepper.run(4);
+  stepper.step(4);
   const int expected = GetParam().is<IterationKind>() ? 30 : 0;
   EXPECT_EQ(stepper.iterations().steps, 4);
   EXPECT_EQ(stepper.iterations().max, expected);
@@ -320,7 +320,7 @@ TEST_P(DynamicIterations, CountAWindowOnce) {
   set_tolerance(options.method, 1e-300);
   set_iterations(options.method, 2);  // far from where a change may come to nothing at all
   Stepper strict(system, options);
-  strict.run(12);
+  strict.step(12);
   EXPECT_EQ(strict.iterations().not_converged, 3);
 }
 
@@ -328,7 +328,7 @@ TEST_P(DynamicIterations, CountAWindowOnce) {
 TEST_P(NetworkMethods, CountStepsAsWindowsOfOne) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
-  stepper.run(4);
+  stepper.step(4);
   EXPECT_EQ(stepper.iterations().windows, 4);
   EXPECT_EQ(stepper.iterations().mean(), stepper.iterations().per_step());
 }
@@ -367,7 +367,7 @@ TEST_P(NetworkMethods, SayWhatTheRunShowed) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(GetParam()));
   EXPECT_EQ(stepper.remarks(), "");
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(stepper.remarks().empty(), !GetParam().is<IterationKind>()) << stepper.remarks();
 }
 
@@ -377,8 +377,8 @@ TEST_P(NetworkMethods, WithoutACertificateKeepNoLedger) {
   Stepper with(system, options);
   options.certify = Certify::none;
   Stepper without(system, options);
-  with.run(10);
-  without.run(10);
+  with.step(10);
+  without.step(10);
   EXPECT_FALSE(without.keeps_ledger());
   EXPECT_TRUE(same_bits({with.state(1).begin(), with.state(1).end()},
                         {without.state(1).begin(), without.state(1).end()}));
@@ -428,8 +428,8 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
     const System system = pushed_pair(&trap);
     Stepper stepper(system, options_of(GetParam()));
     Stepper untouched(system, options_of(GetParam()));
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     EXPECT_GT(stepper.energy().supplied_J, 0.0);
     trap = mode;
     try {
@@ -446,8 +446,8 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
     trap = 0;
     // Ports are computed when they are asked for: still those of the last step that was committed.
     EXPECT_TRUE(same_bits(whole(untouched), whole(stepper))) << mode;
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     EXPECT_TRUE(same_bits(whole(untouched), whole(stepper))) << mode;
   }
 }
@@ -494,7 +494,7 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
     set_iterations(options.method, iterations);
     Stepper stepper(system, options);
     try {
-      stepper.run(3);
+      stepper.step(3);
     } catch (const StepError&) {
       continue;
     }

@@ -77,15 +77,15 @@ TEST(NetworkMethodRules, JudgeEveryOptionOfTheKind) {
             std::string::npos);
 }
 
-TEST(NetworkObservables, AreNoWaves) {
+TEST(NetworkQuantities, AreNoWaves) {
   const System system = testing::two_masses();
   for (const MethodKind kind :
        {MethodKind(SplittingKind::strang), MethodKind(WaveUpdate::douglas_rachford)}) {
     for (const char* name : {"first.end.incident", "second.end.outgoing", "first.end.effort"}) {
-      Observable observable;
+      Quantity quantity;
       Issues issues;
       const bool found =
-          resolve_observable(system, name, "/outputs/observe/0", observable, issues, kind);
+          resolve_quantity(system, name, "/outputs/observe/0", quantity, issues, kind);
       const bool is_wave = std::string(name).find("effort") == std::string::npos;
       EXPECT_EQ(found, !is_wave || kind.couples_by_waves()) << name;
       ASSERT_EQ(issues.size(), found ? 0U : 1U);
@@ -102,14 +102,14 @@ TEST(NetworkPace, HoldsAStepUntilItIsDue) {
   options.time.pace = 10.0;  // a step every millisecond
   Stepper stepper(system, options);
   const auto start = std::chrono::steady_clock::now();
-  stepper.run(20);
+  stepper.step(20);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(19));
   EXPECT_EQ(stepper.deadline().value().steps, 20) << "those that were late are counted";
 
   options.time.pace = 1e-6;  // a step every three hours
   options.interrupted = [] { return true; };
   Stepper interrupted(system, options);
-  interrupted.run(3);
+  interrupted.step(3);
   EXPECT_EQ(interrupted.step_index(), 3);
 }
 
@@ -129,7 +129,7 @@ TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   options.method = DynamicIteration{
       .iterations = 1000, .tolerance = 1e-2, .window_steps = 500, .mu = 2.0, .omega = 2.2};
   Stepper stepper(system, options);
-  stepper.run(500);
+  stepper.step(500);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
   EXPECT_GT(stepper.certificate().max_passivity_residual_J, 1e-9) << "nothing was tested";
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
@@ -139,7 +139,7 @@ TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   set_iterations(options.method, static_cast<int>(stepper.iterations().max));
   set_tolerance(options.method, 0.0);
   Stepper unconverged(system, options);
-  unconverged.run(500);
+  unconverged.step(500);
   EXPECT_EQ(unconverged.certificate().status, CertificateStatus::conditional);
   EXPECT_GT(unconverged.certificate().steps_with_excess, 0);
 }
@@ -161,7 +161,7 @@ TEST(NetworkCertificate, IsViolatedByAnActivePart) {
     StepperOptions options = options_of(kind);
     set_tolerance(options.method, 0.1);
     Stepper stepper(system, options);
-    stepper.run(10);
+    stepper.step(10);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::violated) << to_string(kind);
     EXPECT_EQ(stepper.certificate().steps_with_excess, 0) << to_string(kind);
   }

@@ -119,7 +119,7 @@ TEST_P(PartOrders, AreTwiceTheStages) {
     run.method.waves().tolerance = 1e-14;
     run.method.waves().stages = stages;
     Stepper stepper(system, run);
-    stepper.run(steps);
+    stepper.step(steps);
     const Vector reached = Eigen::Map<const Vector>(stepper.state(0).data(), n);
     return (reached - exact).cwiseQuotient(typical + exact.cwiseAbs()).cwiseAbs().maxCoeff();
   };
@@ -156,7 +156,7 @@ TEST(StagedArm, StepsWithFreeEnds) {
       run.method = WaveCoupling::automatic();
       run.method.waves().stages = stages;
       Stepper stepper(system, run);
-      EXPECT_NO_THROW(stepper.run(20)) << stages << " " << step_s;
+      EXPECT_NO_THROW(stepper.step(20)) << stages << " " << step_s;
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
     }
   }

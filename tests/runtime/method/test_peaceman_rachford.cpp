@@ -34,7 +34,7 @@ Certified certified_run(const System& system, double theta, double gamma, int it
   o.method.waves().guard = guard;
   o.certify = Certify::full;
   Stepper stepper(system, o);
-  stepper.run(60);
+  stepper.step(60);
   return {stepper.certificate(), stepper.energy()};
 }
 
@@ -144,7 +144,7 @@ TEST(PeacemanRachford, TwoEvaluationsAreEnoughForALongChain) {
   o.method.waves().iterations = 50;
   o.method.waves().tolerance = 1e-10;
   Stepper stepper(system, o);
-  stepper.run(5);
+  stepper.step(5);
   EXPECT_LE(stepper.iterations().max, 3);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
 }

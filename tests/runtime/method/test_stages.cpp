@@ -91,7 +91,7 @@ double order_of(const System& system, int stages, double step_s, double end_s) {
   const auto run = [&](int factor) {
     StepperOptions options = options_of(stages, step_s / factor);
     Stepper stepper(system, options);
-    stepper.run(std::lround(end_s / step_s) * factor);
+    stepper.step(std::lround(end_s / step_s) * factor);
     std::vector<double> x;
     for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
       x.insert(x.end(), stepper.state(part).begin(), stepper.state(part).end());
@@ -199,7 +199,7 @@ TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
     options.executor = executor;
     options.grain = grain;
     Stepper stepper(system, options);
-    stepper.run(30);
+    stepper.step(30);
     std::vector<double> out;
     for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
       out.insert(out.end(), stepper.state(part).begin(), stepper.state(part).end());
@@ -377,7 +377,7 @@ TEST(StagesNonlinear, SwingThroughZero) {
     for (const int stages : {2, 3}) {
       Stepper stepper(system, options_of(stages, m.step_s, 1e-12));
       const double before = stepper.storage(0);
-      ASSERT_NO_THROW(stepper.run(400)) << "k = " << m.stiffness << ", h = " << m.step_s;
+      ASSERT_NO_THROW(stepper.step(400)) << "k = " << m.stiffness << ", h = " << m.step_s;
       EXPECT_LE(stepper.storage(0), before * (1.0 + 1e-10)) << "k = " << m.stiffness;
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
     }
@@ -439,7 +439,7 @@ TEST(StagesNonlinear, DoNotDependOnWhoExecutesThem) {
     options.executor = executor;
     options.grain = grain;
     Stepper stepper(system, options);
-    stepper.run(10);
+    stepper.step(10);
     std::vector<double> out;
     for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
       out.insert(out.end(), stepper.state(part).begin(), stepper.state(part).end());
@@ -553,12 +553,12 @@ TEST(StagesGiven, ImpedancesHoldAtAllStages) {
   options.method = stepper.method().method;
   EXPECT_EQ(options.method.waves().impedance.size(), 4u);
   Stepper again(system, options);
-  stepper.run(20);
-  again.run(20);
+  stepper.step(20);
+  again.step(20);
   EXPECT_EQ(again.state(0)[0], stepper.state(0)[0]);
   stepper.waves()->set_impedance(std::vector<double>{1.0, 2.0});
   EXPECT_EQ(waves.impedance(1, 1), 2.0);
-  stepper.run(5);
+  stepper.step(5);
 }
 
 }  // namespace

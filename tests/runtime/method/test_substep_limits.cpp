@@ -65,7 +65,7 @@ TEST(SubstepsFarOut, UnitsDoNotMatter) {
     builder.connect("A.coupling", "B.coupling");
     const System system = builder.build();
     Stepper stepper(system, options_of(stages, 0.02));
-    stepper.run(100);
+    stepper.step(100);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << unit;
     return states_of(stepper);
   };

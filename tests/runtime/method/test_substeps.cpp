@@ -264,7 +264,7 @@ TEST_P(Substeps, OfNonlinearPartsAreThoseOfLinearOnesWhereHIsQuadratic) {
 double order_of(const System& system, int stages, double step_s, double end_s) {
   const auto run = [&](int factor) {
     Stepper stepper(system, options_of(stages, step_s / factor));
-    stepper.run(std::lround(end_s / step_s) * factor);
+    stepper.step(std::lround(end_s / step_s) * factor);
     return states_of(stepper);
   };
   const std::vector<double> coarse = run(1), fine = run(2), finest = run(4);
@@ -286,7 +286,7 @@ TEST_P(Substeps, OfTheFasterPartMakeTheRunMoreAccurate) {
   const auto error = [&](int of_a) {
     const System system = pair_with(of_a, 1);
     Stepper stepper(system, options_of(GetParam(), 0.04, 1e-12));
-    stepper.run(250);
+    stepper.step(250);
     return std::hypot(stepper.state(0)[0] + 0.2774531015, stepper.state(1)[0] - 0.0905967774);
   };
   const double one = error(1), four = error(4);
@@ -463,7 +463,7 @@ TEST_P(Substeps, DoNotDependOnWhoExecutesThem) {
     options.executor = executor;
     options.grain = how;
     Stepper stepper(system, options);
-    stepper.run(10);
+    stepper.step(10);
     std::vector<double> out = states_of(stepper);
     out.push_back(stepper.energy().tank_J);
     EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
@@ -491,7 +491,7 @@ TEST_P(Substeps, ResolveAFastPart) {
     builder.connect("fast.up", "slow.coupling");
     const System system = builder.build();
     Stepper stepper(system, options_of(GetParam(), 0.02));
-    stepper.run(5);
+    stepper.step(5);
     const double omega = std::sqrt(fast + k);
     return std::abs(stepper.state(1)[1] / 2.0 - std::cos(omega * 0.1));
   };
@@ -516,7 +516,7 @@ TEST_P(Substeps, BookSmallNumbersToo) {
       const System system = builder.build();
       Stepper stepper(system, options_of(GetParam(), 0.05));
       const double before = stepper.storage(0);
-      stepper.run(20);
+      stepper.step(20);
       EXPECT_NEAR(stepper.energy().dissipated_J, before - stepper.storage(0), 1e-10 * before)
           << unit << ", " << substeps;
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
@@ -543,7 +543,7 @@ TEST_P(Substeps, ConvergeFarOut) {
     builder.connect("A.coupling", "B.coupling");
     const System system = builder.build();
     Stepper stepper(system, options_of(GetParam(), 2.7e-4));
-    EXPECT_NO_THROW(stepper.run(100)) << substeps;
+    EXPECT_NO_THROW(stepper.step(100)) << substeps;
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << substeps;
   }
 }
@@ -587,7 +587,7 @@ TEST_P(Substeps, ManyOfADrivenPartAreSetUpAtOnce) {
   builder.join(joint::Free{}, {"mass.coupling"});
   const System system = builder.build();
   Stepper stepper(system, options_of(GetParam(), 0.5));
-  stepper.run(4);
+  stepper.step(4);
   // x'' + 4x = 1.5 sin πt, x(0) = 1
   const double W = M_PI, c = 1.5 / (4.0 - W * W), t = 2.0;
   const double wanted = std::cos(2.0 * t) + c * (std::sin(W * t) - W / 2.0 * std::sin(2.0 * t));

@@ -85,7 +85,7 @@ std::vector<double> states_by_iteration(const System& system, const WaveCoupling
 std::vector<double> states_by_stepper(const System& system, const StepperOptions& options,
                                       int steps) {
   Stepper stepper(system, options);
-  stepper.run(steps);
+  stepper.step(steps);
   std::vector<double> out;
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const auto x = stepper.state(i);
@@ -214,8 +214,8 @@ TEST(OwnRule, RunsToTheSameTrajectoryWithCertificates) {
     StepperOptions known = own;
     known.method.waves().own_rule = nullptr;
     Stepper a(system, own), b(system, known);
-    a.run(3);
-    b.run(3);
+    a.step(3);
+    b.step(3);
     for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
       for (std::size_t j = 0; j < a.state(i).size(); ++j) {
         EXPECT_NEAR(a.state(i)[j], b.state(i)[j], 1e-9) << sample.name << " part " << i;
@@ -242,9 +242,9 @@ TEST(OwnRule, AcceleratesStopsByIslandsAndChoosesImpedances) {
   o.method.waves().acceleration = 0;
   o.method.waves().impedance_kind = ImpedanceKind::automatic;
   Stepper tuned(system, o);
-  plain.run(20);
-  accelerated.run(20);
-  tuned.run(20);
+  plain.step(20);
+  accelerated.step(20);
+  tuned.step(20);
   EXPECT_LT(accelerated.iterations().total, plain.iterations().total);
   EXPECT_LT(tuned.iterations().total, plain.iterations().total);
   EXPECT_NE(tuned.method().reason.find("Halfway (1)"), std::string::npos) << tuned.method().reason;

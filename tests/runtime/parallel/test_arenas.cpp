@@ -55,7 +55,7 @@ struct Shared {
   std::vector<double> expected;
   Shared() {
     Stepper serial(system, options_with(ExecutorKind::serial, 1));
-    serial.run(kSteps);
+    serial.step(kSteps);
     expected = states_of(serial);
   }
 };
@@ -72,7 +72,7 @@ int right_within_tasks(int count, ExecutorKind executor,
   std::atomic<int> right{0};
   tbb::parallel_for(0, count, [&](int) {
     Stepper stepper(shared().system, options_with(executor, 3, arena()));
-    stepper.run(kSteps);
+    stepper.step(kSteps);
     if (states_of(stepper) == shared().expected) ++right;
   });
   return right;
@@ -113,7 +113,7 @@ TEST(Arenas, ThreadsOfAnyKindMayStepAtTheSameTime) {
   for (int i = 0; i < 6; ++i) {
     threads.emplace_back([&] {
       Stepper stepper(shared().system, options_with(ExecutorKind::async, 3, one));
-      stepper.run(kSteps);
+      stepper.step(kSteps);
       if (states_of(stepper) == shared().expected) ++right;
     });
   }
@@ -126,7 +126,7 @@ TEST(Arenas, AnArenaOutlivesItsOwnerAndItsSteppers) {
   auto stepper =
       std::make_unique<Stepper>(shared().system, options_with(ExecutorKind::async, 3, one));
   one.reset();
-  stepper->run(kSteps);
+  stepper->step(kSteps);
   EXPECT_EQ(states_of(*stepper), shared().expected);
   one = std::make_shared<Arena>(3);
   for (int i = 0; i < 50; ++i) {  // calls of those that are gone may come late
@@ -139,7 +139,7 @@ TEST(Arenas, EnsemblesShareThemToo) {
   const auto one = std::make_shared<Arena>(2);
   StepperOptions options = options_with(ExecutorKind::serial, 1);
   Ensemble ensemble(shared().system, 5, options, {.threads = 2, .arena = one, .chunk = 2});
-  ensemble.run(kSteps);
+  ensemble.step(kSteps);
   std::vector<double> state(static_cast<std::size_t>(ensemble.state_size()));
   for (int i = 0; i < 5; ++i) {
     ensemble.get_state(i, state);

@@ -211,7 +211,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
     explicit_options.method.waves().iterations = 0;
     explicit_options.method.waves().impedance = {100.0};
     Stepper explicit_run(system, explicit_options);
-    explicit_run.run(20);
+    explicit_run.step(20);
     for (const ExecutorKind executor :
          {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph}) {
       StepperOptions options = explicit_options;

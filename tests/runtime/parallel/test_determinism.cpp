@@ -229,7 +229,7 @@ TEST(DeterminismControl, TheSweepCutsSystemsIntoTasks) {
     const Stepper parts(system, o);
     EXPECT_GE(parts.tasks(), 30) << sample.name;
     Stepper stepper(system, o);
-    stepper.run(kSteps);
+    stepper.step(kSteps);
     EXPECT_GT(stepper.energy().supplied_J, 0.0) << sample.name;
     EXPECT_EQ(stepper.threads(), 2);
   }

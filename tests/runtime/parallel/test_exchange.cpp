@@ -198,7 +198,7 @@ TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
   builder.add("B", duffing(8000.0));
   builder.connect("A.coupling", "B.coupling");
   Stepper stepper(builder.build(), options);
-  stepper.run(10);
+  stepper.step(10);
   stepper.set_component(0, oscillator(4e-4));
   const int far = stepper.step().iterations;
   stepper.waves()->tune_anew();
@@ -214,8 +214,8 @@ TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
   EXPECT_THROW(of_others.set_component(kA, duffing(1.0)), std::logic_error);
 
   Stepper stepper(pairs(8000.0, 4.0), options), other(pairs(8000.0, 4.0), options);
-  stepper.run(3);
-  other.run(3);
+  stepper.step(3);
+  other.step(3);
   const auto said = [&](int part, std::shared_ptr<const Component> component) -> std::string {
     try {
       stepper.set_component(part, std::move(component));
@@ -229,8 +229,8 @@ TEST(Exchange, RefusesWhatDoesNotFitAndLeavesEverything) {
             "the component cannot take the place of part \"A1\": it is of type linear_oscillator, "
             "and the part of type duffing_oscillator");
   EXPECT_EQ(said(kA, nullptr), "the component cannot take the place of part \"A1\": there is none");
-  stepper.run(3);
-  other.run(3);
+  stepper.step(3);
+  other.step(3);
   EXPECT_EQ(states_of(stepper), states_of(other));
 }
 
@@ -238,18 +238,18 @@ TEST(Exchange, SnapshotsFitWhatHasTheSameParts) {
   StepperOptions options{.method = WaveCoupling{}};
   options.start = Start::as_given;
   Stepper stepper(pairs(8000.0, 4.0), options);
-  stepper.run(3);
+  stepper.step(3);
   const Snapshot before = stepper.snapshot();
   const std::shared_ptr<const Component> first = stepper.system().parts()[kA].component;
   stepper.set_component(kA, duffing(500.0));
   EXPECT_THROW(stepper.restore(before), std::invalid_argument);
   const Snapshot after = stepper.snapshot();
-  stepper.run(5);
+  stepper.step(5);
   const std::vector<double> there = states_of(stepper);
   Stepper clone = stepper.clone();
   EXPECT_EQ(states_of(clone), there);
   clone.restore(after);
-  clone.run(5);
+  clone.step(5);
   EXPECT_EQ(states_of(clone), there);
   stepper.set_component(kA, first);
   stepper.restore(before);
@@ -260,7 +260,7 @@ TEST(SetParameter, ChangesANumberOfAPartByName) {
   Scenario scenario = testing::example("published_douglas_rachford");
   StepperOptions options = scenario.options;
   Stepper stepper(std::move(scenario.system), options);
-  stepper.run(10);
+  stepper.step(10);
   EXPECT_EQ(parameter(stepper, scenario, "B.mass_kg"), 4.0);
   set_parameter(stepper, scenario, "B.mass_kg", 2.0);
   set_parameter(stepper, scenario, "B.stiffness_N_per_m", 70.0);
@@ -277,7 +277,7 @@ TEST(SetParameter, ChangesANumberOfAPartByName) {
   EXPECT_THROW(set_parameter(stepper, scenario, "B.mass_kg[0]", 2.0), std::invalid_argument);
   EXPECT_EQ(parameter(stepper, scenario, "B.mass_kg"), 2.0);
   for (int i = 0; i < 3000; ++i) set_parameter(stepper, scenario, "B.mass_kg", 2.0 + 1e-4 * i);
-  stepper.run(10);
+  stepper.step(10);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
 }
 
@@ -301,12 +301,12 @@ TEST(SetParameter, LeavesTheOthersOfThePart) {
   EXPECT_THROW(parameter(stepper, scenario, "A.left_end"), std::invalid_argument);
   set_parameter(stepper, scenario, "A.mass_kg", 0.3);
   Stepper other(expected.system, expected.options);
-  stepper.run(20);
-  other.run(20);
+  stepper.step(20);
+  other.step(20);
   EXPECT_EQ(states_of(stepper), states_of(other));
   EXPECT_THROW(set_parameter(stepper, scenario, "A.masses", 2.5), std::invalid_argument);
   Stepper before(unchanged.system, unchanged.options);
-  before.run(20);
+  before.step(20);
   EXPECT_NE(states_of(stepper), states_of(before));
 }
 

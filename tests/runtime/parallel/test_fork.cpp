@@ -95,25 +95,25 @@ TEST_F(Fork, SteppersGoAndGoOnInTheChild) {
        {ExecutorKind::async, ExecutorKind::automatic, ExecutorKind::serial}) {
     for (int round = 0; round < 10; ++round) {
       auto stepper = std::make_unique<Stepper>(system, options_with(executor));
-      stepper->run(20);
+      stepper->step(20);
       EXPECT_EQ(in_child([&] {
                   stepper.reset();
                   return true;
                 }),
                 0)
           << to_string(executor) << ", destroyed, round " << round;
-      stepper->run(20);
+      stepper->step(20);
       Stepper expected(system, options_with(ExecutorKind::serial));
-      expected.run(60);
+      expected.step(60);
       EXPECT_EQ(in_child([&] {
-                  stepper->run(20);
+                  stepper->step(20);
                   const bool same = states_of(*stepper) == states_of(expected);
                   stepper.reset();
                   return same;
                 }),
                 0)
           << to_string(executor) << ", stepped, round " << round;
-      stepper->run(20);
+      stepper->step(20);
       EXPECT_EQ(states_of(*stepper), states_of(expected));
     }
   }
@@ -126,9 +126,9 @@ TEST_F(Fork, SteppersWithoutWavesGoInTheChildToo) {
   options.method = Splitting{};
   for (int round = 0; round < 10; ++round) {
     auto stepper = std::make_unique<Stepper>(system, options);
-    stepper->run(20);
+    stepper->step(20);
     EXPECT_EQ(in_child([&] {
-                stepper->run(5);
+                stepper->step(5);
                 stepper.reset();
                 return true;
               }),

@@ -170,7 +170,7 @@ TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
     EXPECT_EQ(island_group(island), island_group(0)) << island;
   EXPECT_NE(island_group(5), island_group(6));
   Stepper stepper(together, options(1e-8));
-  stepper.run(3);
+  stepper.step(3);
   const auto iterations = [&](int island) {
     return stepper.waves()->iterations_of_island(
         together.island_of_part(together.find_part(std::to_string(island) + "_0")));

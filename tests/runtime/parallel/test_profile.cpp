@@ -42,7 +42,7 @@ Profile profile_of(const System& system, StepperOptions options, std::int64_t st
                    ProfileOptions own = {}) {
   options.profile = own;
   Stepper stepper(system, options);
-  stepper.run(steps);
+  stepper.step(steps);
   return stepper.profile();
 }
 

@@ -215,7 +215,7 @@ int connections_a_step_behind(const Lateness& lateness, int max_delay) {
   int count = 0;
   on_ranks(2, system, options_for(1, max_delay, 3.0, false), {.lateness = lateness},
            [&](Stepper& stepper) {
-             stepper.run(5);
+             stepper.step(5);
              std::vector<double> before;
              const auto ports = static_cast<int>(system.scalar_ports().size());
              for (int i = 0; i < ports; ++i) before.push_back(stepper.waves()->outgoing(i));

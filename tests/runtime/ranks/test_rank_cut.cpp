@@ -27,9 +27,9 @@ struct Cut {
   std::vector<int> ranks() const {
     std::vector<int> rank(waves.slots().size(), -2);
     for (std::size_t t = 0; t < made.partition.tasks.size(); ++t) {
-      for (const TaskSlice& slice : made.partition.tasks[t].slices) {
-        const std::vector<int>& parts = waves.batch(slice.batch).parts;
-        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
+      for (const BatchRange& range : made.partition.tasks[t].ranges) {
+        const std::vector<int>& parts = waves.batch(range.batch).parts;
+        for (int l = range.lanes.first; l < range.lanes.last; ++l) {
           int& own = rank[static_cast<std::size_t>(parts[static_cast<std::size_t>(l)])];
           EXPECT_EQ(own, -2) << "in two tasks";
           own = made.rank_of_task[t];

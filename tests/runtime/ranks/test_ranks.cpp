@@ -179,7 +179,7 @@ TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
       std::vector<double> expected, found;
       {
         Stepper alone(system, options);
-        alone.run(40);
+        alone.step(40);
         testing::append_interface(alone, expected);
       }
       ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
@@ -187,7 +187,7 @@ TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
         shared.ranks = own;
         Stepper stepper(system, shared);
         if (own->rank() != 0) return RankedStepper(stepper).follow();
-        stepper.run(40);
+        stepper.step(40);
         testing::append_interface(stepper, found);
       });
       EXPECT_TRUE(testing::same_bits(expected, found)) << named.first << " " << method.name;
@@ -279,7 +279,7 @@ TEST(Ranks, SendWhatTheorySays) {
     Stepper stepper(system, shared);
     if (own->rank() == 1) start = own->traffic();
     if (own->rank() == 0) {
-      stepper.run(steps);
+      stepper.step(steps);
     } else {
       RankedStepper(stepper).follow();
     }
@@ -301,12 +301,12 @@ TEST(Ranks, GoBackToASnapshot) {
   std::vector<double> first, second, alone;
   std::vector<std::byte> bytes;
   const auto drive = [](Stepper& stepper, std::vector<double>& out) {
-    stepper.run(12);
+    stepper.step(12);
     testing::append_interface(stepper, out);
   };
   {
     Stepper stepper(system, options);
-    stepper.run(5);
+    stepper.step(5);
     drive(stepper, alone);
   }
   ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
@@ -314,7 +314,7 @@ TEST(Ranks, GoBackToASnapshot) {
     shared.ranks = own;
     Stepper stepper(system, shared);
     if (own->rank() != 0) return RankedStepper(stepper).follow();
-    stepper.run(5);
+    stepper.step(5);
     const Snapshot snapshot = stepper.snapshot();
     bytes = snapshot.to_bytes();
     drive(stepper, first);
@@ -391,7 +391,7 @@ TEST(Ranks, FailWithTheSamePartAndKeepTheLastState) {
     const auto run = [&](Stepper& stepper) {
       Failure failure;
       try {
-        stepper.run(200);
+        stepper.step(200);
       } catch (const StepError& error) {
         failure.text = error.what();
       }
@@ -472,7 +472,7 @@ TEST(Ranks, FollowTwoSteppersInTurn) {
   const StepperOptions options = options_of(method);
   constexpr int kTurns = 3, kSteps = 2;
   Stepper alone(system, options);
-  alone.run(kTurns * kSteps);
+  alone.step(kTurns * kSteps);
   const auto made = [&](const std::shared_ptr<Ranks>& ranks) {
     StepperOptions shared = options;
     shared.ranks = ranks;
@@ -493,7 +493,7 @@ TEST(Ranks, FollowTwoSteppersInTurn) {
         }
         for (int turn = 0; turn < kTurns; ++turn) {
           for (const auto& stepper : steppers) {
-            stepper->run(kSteps);
+            stepper->step(kSteps);
             RankedStepper(*stepper).release_followers();
           }
         }

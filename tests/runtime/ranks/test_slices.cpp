@@ -434,7 +434,7 @@ TEST(Slices, KnowTheirOwnPartsOnly) {
     EXPECT_THROW(stepper.waves()->energies_of(64), std::out_of_range);
     EXPECT_THROW(stepper.waves()->outgoing(slice.first_scalar_port(64)), std::out_of_range);
     EXPECT_THROW(stepper.snapshot(), std::invalid_argument);
-    EXPECT_THROW(stepper.step(0.005), ConfigError);
+    EXPECT_THROW(stepper.step_by(0.005), ConfigError);
     stepper.step();
     EXPECT_EQ(stepper.step_index(), 2);
   });

@@ -400,7 +400,7 @@ TEST(ReportLine, NeitherWaitsNorFailsForWhatIsNoResult) {
   }
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   write_text(out / "summary.json", "{\"scenario\": " + deep + "," + summary.substr(1));
-  EXPECT_TRUE(contains(told(), "is not what a run writes"));
+  EXPECT_TRUE(contains(told(), "was not written by a run"));
   write_text(out / "summary.json", summary);
   std::filesystem::remove(out / "trajectory.csv");
   ASSERT_EQ(::mkfifo((out / "results.h5").c_str(), 0600), 0);

@@ -30,7 +30,7 @@ Scenario pair(const std::string& entries,
 /// A snapshot goes only into a stepper that was given equal options.
 bool mean_the_same(const Scenario& file, const StepperOptions& options) {
   Stepper first(file.system, file.options), second(file.system, options);
-  first.run(3);
+  first.step(3);
   try {
     second.restore(first.snapshot());
   } catch (const std::invalid_argument&) {

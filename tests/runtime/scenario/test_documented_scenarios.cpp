@@ -94,14 +94,14 @@ TEST(DocumentedScenarios, FourLegsSwingAlikeButForTheirPhases) {
   const testing::Json file = scenario_of("docs/reference/scenario.md", "four_legs");
   const Scenario scenario = parse_scenario(file.dump(), "page.json", ".");
   ASSERT_EQ(scenario.system.parts().size(), 8U);
-  ASSERT_EQ(scenario.recording.observables.size(), 2U);
+  ASSERT_EQ(scenario.recording.quantities.size(), 2U);
   Stepper stepper(scenario.system, scenario.options);
   double largest = 0.0;
   for (int n = 0; n < 1000; ++n) {
     stepper.step();
     // Opposite phases at first: pendulums swing alike to both sides.
-    const double first = observe(stepper, scenario.recording.observables[0]);
-    const double opposite = observe(stepper, scenario.recording.observables[1]);
+    const double first = observe(stepper, scenario.recording.quantities[0]);
+    const double opposite = observe(stepper, scenario.recording.quantities[1]);
     EXPECT_NEAR(first, -opposite, 1e-9 * (1.0 + std::abs(first))) << n;
     largest = std::max(largest, std::abs(first));
   }

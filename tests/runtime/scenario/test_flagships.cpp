@@ -169,7 +169,7 @@ TEST(Flagships, ThePowerLineHasTenThousandSectionsInEachPhase) {
   }
   EXPECT_EQ(states, 2 * 2 * 10000);
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(20);
+  stepper.step(20);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   // A wave has come 2 ms, twice the line, far: half the line knows of it, and before not its end.
   EXPECT_GT(std::abs(of(stepper, "beta/line_50", 0)), 1000.0);

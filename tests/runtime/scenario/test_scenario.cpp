@@ -96,10 +96,10 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(part_of(scenario, "motor").component->signature().ports[1].domain, Domain::rotation);
   EXPECT_TRUE(part_of(scenario, "motor.terminals").is_termination);
   EXPECT_EQ(scenario.system.junctions().size(), 4U);
-  ASSERT_EQ(scenario.recording.observables.size(), 3U);
-  EXPECT_EQ(scenario.recording.observables[0].label, "A.q1");
-  EXPECT_EQ(scenario.recording.observables[1].kind, Observable::Kind::effort);
-  EXPECT_EQ(scenario.recording.observables[2].kind, Observable::Kind::storage);
+  ASSERT_EQ(scenario.recording.quantities.size(), 3U);
+  EXPECT_EQ(scenario.recording.quantities[0].label, "A.q1");
+  EXPECT_EQ(scenario.recording.quantities[1].kind, Quantity::Kind::effort);
+  EXPECT_EQ(scenario.recording.quantities[2].kind, Quantity::Kind::storage);
 }
 
 TEST(Scenario, TakesAnEnergyTolerance) {
@@ -228,8 +228,7 @@ TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   EXPECT_FALSE(part_of(scenario, "A").input_is_driven[0]);
 
   std::vector<std::string> labels;
-  for (const Observable& observable : scenario.recording.observables)
-    labels.push_back(observable.label);
+  for (const Quantity& quantity : scenario.recording.quantities) labels.push_back(quantity.label);
   EXPECT_EQ(labels, (std::vector<std::string>{"A.q1", "A.v1", "A.delta", "B.q2", "B.v2",
                                               "motor.flux", "motor.momentum", "C.q1", "C.v1",
                                               "C.q2", "C.v2", "C.right_elongation"}));
@@ -463,8 +462,8 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
   EXPECT_EQ(scenario.options.method.waves().iterations, 35);
   EXPECT_EQ(scenario.name, "renamed");
   EXPECT_EQ(part_of(scenario, "A").initial_state, (std::vector<double>{0.4, 0.25, -0.4}));
-  ASSERT_EQ(scenario.recording.observables.size(), 1U);
-  EXPECT_EQ(scenario.recording.observables[0].label, "A.v1");
+  ASSERT_EQ(scenario.recording.quantities.size(), 1U);
+  EXPECT_EQ(scenario.recording.quantities[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
   EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
             3.0);  // the last one counts
@@ -503,9 +502,9 @@ TEST(Scenario, EveryExampleLoadsAndRuns) {
   for (const auto& file : files) {
     const Scenario scenario = load_scenario(file);
     EXPECT_EQ(scenario.name, file.stem().string());
-    EXPECT_FALSE(scenario.recording.observables.empty()) << file;
+    EXPECT_FALSE(scenario.recording.quantities.empty()) << file;
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(std::min<std::int64_t>(scenario.steps, 50));
+    stepper.step(std::min<std::int64_t>(scenario.steps, 50));
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << file;
     const WaveCoupling* waves = scenario.options.method.as<WaveCoupling>();
     if (waves != nullptr && waves->tolerance > 0.0) {

@@ -114,8 +114,8 @@ TEST(ControlLoopControl, AStaleSampleIsSeen) {
   const System system = masses(1, -0.2);
   Stepper right(system, options_with(pid_loop(system, 10), 2e-3, 3));
   Stepper rare(system, options_with(pid_loop(system, 20), 2e-3, 3));
-  right.run(1000);
-  rare.run(1000);
+  right.step(1000);
+  rare.step(1000);
   EXPECT_GT(std::abs(right.state(0)[0] - rare.state(0)[0]), 1e-4);
 }
 
@@ -148,7 +148,7 @@ TEST(SignalGraph, IsEqualBitByBitForAllThreadsAndRepetitions) {
     options.threads = threads;
     options.executor = executor;
     Stepper stepper(system, options);
-    stepper.run(200);
+    stepper.step(200);
     std::vector<double> all;
     for (int i = 0; i < 40; ++i) all.push_back(stepper.state(i)[0]);
     return all;
@@ -190,7 +190,7 @@ TEST(SignalGraph, AFaultOfABlockLeavesTheLastCommittedState) {
   EXPECT_EQ(stepper.step_index(), 7);
   EXPECT_EQ(stepper.state(0)[0], before);
   *fails = false;
-  stepper.run(13);
+  stepper.step(13);
   EXPECT_EQ(stepper.step_index(), 20);
   // The integral counts every sample once, however often it was tried.
   EXPECT_NEAR(stepper.signals()[0], 0.2, 1e-15);
@@ -234,19 +234,19 @@ TEST(SignalGraph, ACallbackWithStateIsABlockLikeOthersAndGoesBack) {
   };
   Stepper built_in = loop(block::pid(gains));
   Stepper by_hand = loop(pid_by_hand(gains));
-  built_in.run(100);
-  by_hand.run(100);
+  built_in.step(100);
+  by_hand.step(100);
   EXPECT_NE(by_hand.state(0)[0], 0.0);
   EXPECT_NEAR(by_hand.state(0)[0], built_in.state(0)[0], 1e-12);
 
   const Snapshot middle = by_hand.snapshot();
   Stepper clone = by_hand.clone();
-  by_hand.run(100);
+  by_hand.step(100);
   const double end = by_hand.state(0)[0];
   by_hand.restore(middle);
-  by_hand.run(100);
+  by_hand.step(100);
   EXPECT_EQ(by_hand.state(0)[0], end);
-  clone.run(100);
+  clone.step(100);
   EXPECT_EQ(clone.state(0)[0], end);
 }
 
@@ -262,10 +262,10 @@ TEST(SignalGraph, ACallbackThatKeepsItsStateToItselfDoesNotGoBack) {  // a contr
   builder.actuate("own", 0, 0);
   Stepper stepper(system, options_with(builder.build(), 1e-2));
   const Snapshot start = stepper.snapshot();
-  stepper.run(10);
+  stepper.step(10);
   const double end = stepper.state(0)[0];
   stepper.restore(start);
-  stepper.run(10);
+  stepper.step(10);
   EXPECT_NE(stepper.state(0)[0], end);
 }
 
@@ -380,8 +380,8 @@ TEST(SettableInputs, AreHeldUntilTheyAreSetAgain) {
   options.signals = nullptr;
   Stepper a(system, options), b(system, options);  // of one system, each with its own
   a.set_input(0, 0, 4.0);
-  a.run(100);
-  b.run(100);
+  a.step(100);
+  b.step(100);
   EXPECT_GT(a.state(0)[0], 0.1);
   EXPECT_EQ(a.state(1)[0], 0.0);
   EXPECT_EQ(b.state(0)[0], 0.0);

@@ -42,7 +42,7 @@ SystemBuilder::PartOptions driven(const Component& part, std::vector<double> x) 
   SystemBuilder::PartOptions options;
   options.initial_state = std::move(x);
   double frequency_Hz = 1.0;
-  for (const InputChannel& input : part.signature().inputs) {
+  for (const ExternalInput& input : part.signature().inputs) {
     options.inputs.emplace(input.name, Signal::sine_product(2.0, {{frequency_Hz, 0.3}}));
     frequency_Hz += 0.7;
   }
@@ -103,7 +103,7 @@ StepperOptions options_of(double step_s, int stages = 1, int threads = 1) {
 CutRun run_whole(const PartPointer& part, double step_s, int steps, int stages) {
   const System system = whole_system(part, some_state(*part));
   Stepper stepper(system, options_of(step_s, stages));
-  stepper.run(steps);
+  stepper.step(steps);
   const auto x = stepper.state("whole");
   return {{x.begin(), x.end()},
           stepper.storage(0),
@@ -116,7 +116,7 @@ CutRun run_cut(const PartPointer& part, const Cut& cut, double step_s, int steps
                int threads = 1) {
   const System system = cut_system(part, cut, some_state(*part));
   Stepper stepper(system, options_of(step_s, stages, threads));
-  stepper.run(steps);
+  stepper.step(steps);
   CutRun run;
   for (const Cut::Place& place : cut.states) {
     run.state.push_back(stepper.state(place.piece)[static_cast<std::size_t>(place.state)]);
@@ -238,7 +238,7 @@ TEST(CutSecondOrder, TrussWithRankOneDampers) {
 // --- port-Hamiltonian ------------------------------------------------------------------------
 
 PartPointer network_part(const Network& network, std::vector<Port> ports,
-                         std::vector<InputChannel> inputs) {
+                         std::vector<ExternalInput> inputs) {
   Signature signature{"linear_port_hamiltonian", numbered("x", static_cast<int>(network.Q.rows())),
                       std::move(ports), std::move(inputs)};
   return std::make_shared<LinearPortHamiltonian>(std::move(signature), network.structure,
@@ -291,8 +291,8 @@ TEST(CutPortHamiltonian, FeedThrough) {
   join_pieces(builder, "whole", cut);
   const System pieces = builder.build();
   Stepper one(whole, options_of(0.01)), many(pieces, options_of(0.01));
-  one.run(50);
-  many.run(50);
+  one.step(50);
+  many.step(50);
   for (std::size_t i = 0; i < cut.states.size(); ++i) {
     EXPECT_NEAR(many.state(cut.states[i].piece)[static_cast<std::size_t>(cut.states[i].state)],
                 one.state(0)[i], 1e-11);
@@ -344,8 +344,8 @@ TEST(CutDescriptor, ACircuitWithAlgebraicNodes) {
   };
   const System whole = system_of(false), pieces = system_of(true);
   Stepper one(whole, options_of(1e-2)), many(pieces, options_of(1e-2));
-  one.run(40);
-  many.run(40);
+  one.step(40);
+  many.step(40);
   for (std::size_t i = 0; i < cut.states.size(); ++i) {
     EXPECT_NEAR(many.state(cut.states[i].piece)[static_cast<std::size_t>(cut.states[i].state)],
                 one.state(0)[i], 1e-11);

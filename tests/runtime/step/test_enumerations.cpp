@@ -97,8 +97,8 @@ TEST(Enumerations, NorAreThoseOfRecorders) {
     format.format = static_cast<ResultFormat>(number);
     EXPECT_THROW(FileRecorder(folder / "out", format), ConfigError);
     RecordingOptions quantity;
-    quantity.observables.resize(1);
-    quantity.observables[0].kind = static_cast<Observable::Kind>(number);
+    quantity.quantities.resize(1);
+    quantity.quantities[0].kind = static_cast<Quantity::Kind>(number);
     EXPECT_THROW(FileRecorder(folder / "out", quantity), ConfigError);
   }
   RecordingOptions endless;

@@ -41,7 +41,7 @@ TEST(JumpsOfInputs, FixedStepsTakeInTheWholeImpulse) {
     for (const int substeps : {1, 3}) {
       const System system = driven_mass(pulse(), substeps);
       Stepper stepper(system, options_with(CouplingMethod::automatic(), stages));
-      stepper.run(5);
+      stepper.step(5);
       const double* x = stepper.state("m").data();
       EXPECT_NEAR(2.0 * x[1], kImpulse_Ns, 1e-14) << stages << " stages, " << substeps;
       if (stages > 1) {
@@ -60,7 +60,7 @@ TEST(JumpsOfInputs, MethodsWithoutWavesToo) {
         .iterations = 3,
         .integrator = Integrator::radau_iia})}) {
     Stepper stepper(system, options_with(method));
-    stepper.run(5);
+    stepper.step(5);
     EXPECT_NEAR(2.0 * stepper.state("m")[1], kImpulse_Ns, 1e-13) << to_string(method.kind());
   }
 }
@@ -69,7 +69,7 @@ TEST(JumpsOfInputsControl, SamplesMissIt) {
   const System system =
       driven_mass(Signal::callback([table = pulse()](double t) { return table(t); }));
   Stepper stepper(system, options_with(CouplingMethod::automatic(), 1));
-  stepper.run(5);
+  stepper.step(5);
   EXPECT_GT(std::abs(2.0 * stepper.state("m")[1] - kImpulse_Ns), 0.1);
 }
 

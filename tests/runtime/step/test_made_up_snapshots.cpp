@@ -81,7 +81,7 @@ class MadeUpSnapshots : public ::testing::TestWithParam<Case> {
 void step_if_possible(Stepper& stepper) {
   if (WaveView* waves = stepper.waves()) waves->set_iterations(3);
   try {
-    stepper.run(2);
+    stepper.step(2);
   } catch (const StepError&) {
   } catch (const ConfigError&) {  // no step maps of such a size
   }
@@ -89,7 +89,7 @@ void step_if_possible(Stepper& stepper) {
 
 TEST_P(MadeUpSnapshots, AreRefusedWithNothingChangedOrGoneOnWith) {
   Stepper stepper = this->stepper();
-  stepper.run(GetParam().before);
+  stepper.step(GetParam().before);
   const Snapshot start = stepper.snapshot();
   const Bytes genuine = start.to_bytes();
   ASSERT_TRUE(SnapshotBytes(genuine).sealed() == genuine) << "the layout is the one described here";
@@ -122,8 +122,8 @@ TEST_P(MadeUpSnapshots, AreRefusedWithNothingChangedOrGoneOnWith) {
   EXPECT_GT(refused, GetParam().mutants / 20);
   Stepper other = this->stepper();
   other.restore(start);
-  stepper.run(10);
-  other.run(10);
+  stepper.step(10);
+  other.step(10);
   EXPECT_TRUE(stepper.snapshot().to_bytes() == other.snapshot().to_bytes());
 }
 
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, MadeUpSnapshots, ::testing::ValuesIn(cases()),
 TEST(MadeUpSnapshot, WithATimeThatIsNotTheStatesIsRefused) {
   const Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(3);
+  stepper.step(3);
   const Bytes genuine = stepper.snapshot().to_bytes();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [time_s, steps] :

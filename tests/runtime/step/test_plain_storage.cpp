@@ -63,7 +63,7 @@ TEST_P(PlainStorage, FromRestAtTheMinimumIsNoViolation) {
   options.method = WaveCoupling::automatic(1e-10);
   options.method.waves().stages = own.stages;
   Stepper stepper(builder.build(), options);
-  stepper.run(500);
+  stepper.step(500);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
       << stepper.certificate().max_passivity_residual_J << " J in step "
       << stepper.certificate().worst_passivity_step;

@@ -95,7 +95,7 @@ StepperOptions options_with(const System& system, const Hooks& hooks) {
     hook();
     y[0] = 0.0;
   };
-  graph.block("law", block::callback(0, 1, law), {}).actuate("law", /*part=*/2, /*channel=*/0);
+  graph.block("law", block::callback(0, 1, law), {}).actuate("law", /*part=*/2, /*input=*/0);
   options.signals = std::make_shared<const SignalGraph>(graph.build());
   return options;
 }
@@ -118,8 +118,8 @@ struct Attempt {
 const std::vector<Attempt>& attempts() {
   static const std::vector<Attempt> all = {
       {"step", [](Stepper& s, const Snapshot&) { s.step(); }},
-      {"step of a size", [](Stepper& s, const Snapshot&) { s.step(kStep_s / 2); }},
-      {"run", [](Stepper& s, const Snapshot&) { s.run(2); }},
+      {"step of a size", [](Stepper& s, const Snapshot&) { s.step_by(kStep_s / 2); }},
+      {"several steps", [](Stepper& s, const Snapshot&) { s.step(2); }},
       {"run until", [](Stepper& s, const Snapshot&) { s.run_until(1e3); }},
       {"one of them", [](Stepper& s, const Snapshot&) { (void)s.step_if_before(1e3); }},
       {"restore", [](Stepper& s, const Snapshot& at) { s.restore(at); }},
@@ -175,7 +175,7 @@ std::optional<std::string> told(From from, const Attempt& attempt, bool& was_tri
   if (from == From::observer) {
     stepper->on_step([&](const Stepper&, const StepReport&) { hook(); });
   }
-  stepper->run(3);
+  stepper->step(3);
   stepper->snapshot(start);
   is_armed = true;
   stepper->step();
@@ -206,7 +206,7 @@ TEST(Reentrance, WhatAStepperCallsCannotStepOrChangeIt) {
       const bool may = from == From::observer && attempt.is_for_observers;
       EXPECT_EQ(said.has_value(), !may) << where << ": " << said.value_or("");
       if (!said) continue;
-      EXPECT_NE(said->find(from == From::observer ? "observers are told" : "at a step already"),
+      EXPECT_NE(said->find(from == From::observer ? "observers are told" : "in a step"),
                 std::string::npos)
           << where << ": " << *said;
     }
@@ -264,16 +264,16 @@ TEST(Reentrance, NumbersThatNoRunCanUseAreRefused) {
     }
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
       EXPECT_ANY_THROW(stepper.step_towards(bad)) << bad;
-      EXPECT_ANY_THROW(stepper.step(bad)) << bad;
+      EXPECT_ANY_THROW(stepper.step_by(bad)) << bad;
     }
     for (const double bad : {0.0, -1.0}) {
-      EXPECT_ANY_THROW(stepper.step(bad)) << bad;
+      EXPECT_ANY_THROW(stepper.step_by(bad)) << bad;
       EXPECT_ANY_THROW(stepper.step_towards(bad)) << bad;
       EXPECT_NO_THROW(stepper.run_until(bad)) << bad;  // it is later already
     }
     for (const std::int64_t bad : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
                                    std::numeric_limits<std::int64_t>::max()}) {
-      EXPECT_THROW(stepper.run(bad), std::invalid_argument) << bad;
+      EXPECT_THROW(stepper.step(bad), std::invalid_argument) << bad;
     }
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
       EXPECT_THROW(stepper.set_input(InputSlot{0}, bad), std::invalid_argument);
@@ -313,14 +313,14 @@ TEST(Reentrance, NumbersOfWhatThereIsNotAreRefused) {
     EXPECT_THROW((void)stepper.waves()->waves_at(bad, 0), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.waves()->impedance(bad), std::out_of_range) << bad;
   }
-  const ScalarChannel one = {ScalarChannel::Kind::state, 0, 0};
-  const std::vector<ScalarChannel> both{one, one};
+  const QuantityTerm one = {QuantityTerm::Kind::state, 0, 0};
+  const std::vector<QuantityTerm> both{one, one};
   const RankedStepper alone(stepper);
   std::vector<double> room(1);
-  EXPECT_THROW((void)alone.prepare_channels(both), std::logic_error);
-  EXPECT_THROW(alone.read_channels(0, room), std::logic_error);
+  EXPECT_THROW((void)alone.prepare_terms(both), std::logic_error);
+  EXPECT_THROW(alone.read_terms(0, room), std::logic_error);
   EXPECT_THROW(alone.read_own(both, room), std::invalid_argument);
-  EXPECT_THROW(alone.read_own(std::vector<ScalarChannel>{one}, room), std::logic_error);
+  EXPECT_THROW(alone.read_own(std::vector<QuantityTerm>{one}, room), std::logic_error);
   EXPECT_THROW(stepper.waves()->set_impedance({}), ConfigError);
   EXPECT_THROW(stepper.waves()->set_iterations(-1), ConfigError);
 }
@@ -330,7 +330,7 @@ TEST(Reentrance, WhatAnEnsembleCallsCannotUseIt) {
   std::vector<double> room;
   const std::vector<std::pair<const char*, std::function<void()>>> attempts_of_ensemble = {
       {"step", [&] { ensemble->step(); }},
-      {"run", [&] { ensemble->run(3); }},
+      {"several steps", [&] { ensemble->step(3); }},
       {"reset", [&] { ensemble->reset(); }},
       {"status", [&] { (void)ensemble->status(0); }},
       {"failures", [&] { (void)ensemble->failures(); }},
@@ -355,9 +355,9 @@ TEST(Reentrance, WhatAnEnsembleCallsCannotUseIt) {
     const System system = system_with({.part = from_part ? hook : Hook()});
     ensemble.emplace(system, 3, options_with(system, {}));
     room.assign(static_cast<std::size_t>(ensemble->state_size()), 0.0);
-    ensemble->run(2);
+    ensemble->step(2);
     is_armed = true;
-    ensemble->run(2, from_part ? Hook() : hook);
+    ensemble->step(2, from_part ? Hook() : hook);
     EXPECT_EQ(tries, 1);
     EXPECT_EQ(ensemble->step_index(), 4);
     ensemble->get_state(1, room);
@@ -377,9 +377,9 @@ TEST(Reentrance, WhatAnEnsembleCallsCannotUseIt) {
 TEST(Reentrance, NumbersThatNoEnsembleCanUseAreRefused) {
   const System system = system_with({});
   Ensemble ensemble(system, 2, options_with(system, {}));
-  ensemble.run(2);
+  ensemble.step(2);
   for (const std::int64_t bad : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
-    EXPECT_THROW(ensemble.run(bad), std::invalid_argument) << bad;
+    EXPECT_THROW(ensemble.step(bad), std::invalid_argument) << bad;
   }
   EXPECT_EQ(ensemble.step_index(), 2);
   std::vector<double> x(static_cast<std::size_t>(ensemble.state_size()));

@@ -39,7 +39,7 @@ struct Outcome {
 
 Outcome run(const Scenario& scenario, std::int64_t steps) {
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(steps);
+  stepper.step(steps);
   return {stepper.resolution().value(), summarize("test", scenario.options, stepper, 1.0)};
 }
 
@@ -166,10 +166,10 @@ TEST(Resolution, GoesOnFromASnapshot) {
     const Scenario scenario = discharge(1e3, stages);
     Stepper whole(scenario.system, scenario.options), first(scenario.system, scenario.options),
         second(scenario.system, scenario.options);
-    whole.run(40);
-    first.run(7);
+    whole.step(40);
+    first.step(7);
     second.restore(first.snapshot());
-    second.run(33);
+    second.step(33);
     EXPECT_EQ(whole.resolution()->share, second.resolution()->share) << stages;
     EXPECT_EQ(whole.resolution()->step, second.resolution()->step);
     EXPECT_EQ(whole.resolution()->looks, second.resolution()->looks);

@@ -212,7 +212,7 @@ class Snapshots : public ::testing::TestWithParam<Case> {
 
 TEST_P(Snapshots, GoOnAsTheRunDid) {
   Stepper stepper = this->stepper();
-  stepper.run(GetParam().before);
+  stepper.step(GetParam().before);
   const Snapshot snapshot = stepper.snapshot();
   EXPECT_EQ(snapshot.time_s(), stepper.time_s());
   const Log expected = run(stepper, GetParam().after);
@@ -225,7 +225,7 @@ TEST_P(Snapshots, GoOnAsTheRunDid) {
 
 TEST_P(Snapshots, GoOnInAnotherStepper) {
   Stepper first = this->stepper();
-  first.run(GetParam().before);
+  first.step(GetParam().before);
   const Snapshot snapshot = first.snapshot();
   Stepper clone = first.clone();
   const Log expected = run(first, GetParam().after);
@@ -251,25 +251,25 @@ TEST_P(Snapshots, ChangeNothing) {
 
 TEST_P(Snapshots, ForgetWhatCameBetween) {
   Stepper stepper = this->stepper();
-  stepper.run(GetParam().before);
+  stepper.step(GetParam().before);
   const Snapshot snapshot = stepper.snapshot();
   const Log expected = run(stepper, GetParam().after);
   // Other steps, another budget, other impedances.
   if (WaveView* waves = stepper.waves()) {
     waves->set_iterations(1);
     if (stepper.step_sizes() == nullptr && stepper.signals().empty()) {
-      stepper.step(0.3 * scenario_.options.step_s);
-      stepper.step(0.7 * scenario_.options.step_s);
+      stepper.step_by(0.3 * scenario_.options.step_s);
+      stepper.step_by(0.7 * scenario_.options.step_s);
     }
-    stepper.run(2);
+    stepper.step(2);
     std::vector<double> impedance;
     for (int i = 0; i < static_cast<int>(stepper.system().scalar_ports().size()); ++i) {
       impedance.push_back(1.1 * waves->impedance(i));
     }
     waves->set_impedance(impedance);
-    stepper.run(3);
+    stepper.step(3);
   }
-  stepper.run(11);
+  stepper.step(11);
   stepper.restore(snapshot);
   EXPECT_TRUE(same_bits(expected, run(stepper, GetParam().after)));
 }
@@ -292,11 +292,11 @@ TEST(Snapshot, GoesBackBehindAFault) {
   Stepper stepper(system, scenario.options);
   const InputSlot force = stepper.find_input("A." + A.component->signature().inputs[0].name);
   stepper.set_input(force, 3.0);
-  stepper.run(5);
+  stepper.step(5);
   const Snapshot snapshot = stepper.snapshot();
   const Log expected = run(stepper, 20);
   stepper.set_input(force, 1e200);
-  EXPECT_THROW(stepper.run(100), StepError);
+  EXPECT_THROW(stepper.step(100), StepError);
   stepper.restore(snapshot);
   EXPECT_EQ(stepper.input(force), 3.0);
   EXPECT_TRUE(same_bits(expected, run(stepper, 20)));
@@ -311,7 +311,7 @@ TEST(Snapshot, IsRefusedWhereItDoesNotFit) {
   StepperOptions other_rule = pair.options;
   other_rule.method.waves().tolerance = 1e-7;
   Stepper of_another_rule(pair.system, other_rule);
-  stepper.run(3);
+  stepper.step(3);
   const Log before = run(stepper, 0);
   for (const Stepper* foreign : {&other, &of_longer_steps, &of_another_rule}) {
     EXPECT_THROW(stepper.restore(foreign->snapshot()), std::invalid_argument);
@@ -329,7 +329,7 @@ TEST(Snapshot, IsRefusedWhereItDoesNotFit) {
 TEST(Snapshot, GoesThroughBytesAndWhatWasChangedIsRefused) {
   const Scenario scenario = example("drive_pid");
   Stepper stepper(scenario.system, scenario.options), other(scenario.system, scenario.options);
-  stepper.run(300);
+  stepper.step(300);
   const Snapshot snapshot = stepper.snapshot();
   std::vector<std::byte> bytes = snapshot.to_bytes();
   const Snapshot again = Snapshot::from_bytes(bytes);
@@ -354,15 +354,15 @@ TEST(Snapshot, UsesItsMemoryAgain) {
   const Scenario scenario = example("chain_64");
   Stepper stepper(scenario.system, scenario.options);
   Snapshot snapshot;
-  stepper.run(10);
+  stepper.step(10);
   stepper.snapshot(snapshot);
   const std::size_t size = snapshot.size_bytes();
-  stepper.run(10);
+  stepper.step(10);
   stepper.snapshot(snapshot);
   EXPECT_GE(size, 64U * sizeof(double));
   EXPECT_LE(snapshot.size_bytes(), size + 1000);  // the histogram of iterations grows
   // Away from the steps that are looked at it needs less.
-  stepper.run(30);
+  stepper.step(30);
   stepper.snapshot(snapshot);
   EXPECT_LT(snapshot.size_bytes(), size);
 }
@@ -374,11 +374,11 @@ TEST(Steps, OfAnySizeFollowOneAnother) {
   fine.step_s = 1e-4;
   Stepper reference(scenario.system, fine), stepper(scenario.system, scenario.options);
   for (int i = 0; i < 50; ++i) {
-    stepper.step(0.004);
-    stepper.step(0.002);
-    stepper.step(0.004);
+    stepper.step_by(0.004);
+    stepper.step_by(0.002);
+    stepper.step_by(0.004);
   }
-  reference.run(5000);
+  reference.step(5000);
   EXPECT_NEAR(stepper.time_s(), 0.5, 1e-12);
   EXPECT_EQ(stepper.step_index(), 150);
   for (int part = 0; part < 2; ++part) {
@@ -387,8 +387,8 @@ TEST(Steps, OfAnySizeFollowOneAnother) {
     }
   }
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
-  EXPECT_THROW(stepper.step(0.0), std::invalid_argument);
-  EXPECT_THROW(stepper.step(std::nan("")), std::invalid_argument);
+  EXPECT_THROW(stepper.step_by(0.0), std::invalid_argument);
+  EXPECT_THROW(stepper.step_by(std::nan("")), std::invalid_argument);
 }
 
 TEST(RunUntil, EndsAtTheTimeThatWasAskedFor) {
@@ -413,13 +413,13 @@ TEST(Observers, AreToldOfEveryStep) {
     times.push_back(own.time_s());
     EXPECT_EQ(report.step_s, scenario.options.step_s);
   });
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(times, (std::vector<double>{0.01, 0.02, 0.03}));
   stepper.on_step([](const Stepper&, const StepReport&) { throw std::runtime_error("enough"); });
   EXPECT_THROW(stepper.step(), std::runtime_error);
   EXPECT_EQ(stepper.step_index(), 4);  // the step stands
   stepper.clear_observers();
-  stepper.run(2);
+  stepper.step(2);
   EXPECT_EQ(times.size(), 4U);
 }
 

@@ -276,10 +276,10 @@ TEST(SnapshotIdentity, PartsBuiltByHandShowTheirEquations) {
 TEST(SnapshotIdentity, AnOlderSnapshotWaitsForTheParametersThatItWasTakenWith) {
   Scenario scenario = example("published_douglas_rachford");
   Stepper stepper(std::move(scenario.system), scenario.options);
-  stepper.run(5);
+  stepper.step(5);
   const Snapshot before = stepper.snapshot();
   set_parameter(stepper, scenario, "B.mass_kg", 2.5);
-  stepper.run(3);
+  stepper.step(3);
   try {
     stepper.restore(before);
     FAIL() << "it changes no parameters, nor goes on with others";
@@ -486,11 +486,11 @@ TEST(SnapshotIdentity, WhatARunHasChangedOfItsOptionsIsPartOfTheSnapshot) {
   Stepper one(scenario.system, plain_options()), other(scenario.system, plain_options());
   one.waves()->set_iterations(9);
   one.waves()->set_impedance(std::vector<double>{0.9, 0.8});
-  one.run(3);
+  one.step(3);
   EXPECT_EQ(refusal(one, other), "");
   EXPECT_EQ(other.waves()->impedance(0), 0.9);
-  one.run(4);
-  other.run(4);
+  one.step(4);
+  other.step(4);
   EXPECT_EQ(one.snapshot().to_bytes(), other.snapshot().to_bytes());
 }
 

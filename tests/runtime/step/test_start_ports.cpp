@@ -26,7 +26,7 @@ Scenario scenario_of(const std::string& parts, const std::string& couplings,
 }
 
 double at_start(const Stepper& stepper, const std::string& label) {
-  return observe(stepper, find_observable(stepper, label));
+  return observe(stepper, find_quantity(stepper, label));
 }
 
 constexpr const char* kMassOnSpring = R"(
@@ -112,8 +112,8 @@ TEST(StartPorts, TheRunDoesNotDependOnThem) {
       left_alone(scenario.system, scenario.options);
   const Snapshot start = looked_at.snapshot();
   const double first = at_start(looked_at, "s.right.effort");
-  looked_at.run(5);
-  left_alone.run(5);
+  looked_at.step(5);
+  left_alone.step(5);
   EXPECT_EQ(looked_at.state("m")[1], left_alone.state("m")[1]);
   EXPECT_NE(at_start(looked_at, "s.right.effort"), first);
   looked_at.restore(start);

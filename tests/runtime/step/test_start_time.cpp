@@ -41,13 +41,13 @@ TEST(StartTime, ARunFromTheStateOfAnotherRepeatsIt) {
           by_waves ? CouplingMethod::automatic() : CouplingMethod(Splitting{});
       const System whole = driven(force, {0.1, 0.2});
       Stepper stepper(whole, {.step_s = 0.01, .method = method});
-      stepper.run(500);
+      stepper.step(500);
       const std::vector<double> x(stepper.state("m").begin(), stepper.state("m").end());
       const System later = driven(force, x);
       Stepper second(later, {.step_s = 0.01, .start_s = 5.0, .method = method});
       EXPECT_EQ(second.time_s(), 5.0);
-      stepper.run(37);
-      second.run(37);
+      stepper.step(37);
+      second.step(37);
       EXPECT_EQ(second.time_s(), 5.0 + 37 * 0.01);
       EXPECT_EQ(second.step_index(), 37);
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -55,7 +55,7 @@ TEST(StartTime, ARunFromTheStateOfAnotherRepeatsIt) {
       }
       // Control: from 0 it is another run.
       Stepper third(later, {.step_s = 0.01, .method = method});
-      third.run(37);
+      third.step(37);
       EXPECT_GT(std::abs(third.state("m")[1] - stepper.state("m")[1]), 1e-4);
     }
   }
@@ -89,14 +89,14 @@ TEST(StartTime, StepsThatChooseTheirSizeMeetKnotsAndTheEnd) {
 TEST(StartTime, ASnapshotRestoresItsOwnTime) {
   const System system = driven(kForces[0]);
   Stepper early(system, {.step_s = 0.01});
-  early.run(10);
+  early.step(10);
   const Snapshot snapshot = early.snapshot();
   Stepper late(system, {.step_s = 0.01, .start_s = -7.0});
-  late.run(3);
+  late.step(3);
   late.restore(snapshot);
   EXPECT_EQ(late.time_s(), early.time_s());
-  early.run(20);
-  late.run(20);
+  early.step(20);
+  late.step(20);
   EXPECT_EQ(late.time_s(), early.time_s());
   EXPECT_EQ(late.state("m")[1], early.state("m")[1]);
   Stepper clone = late.clone();
@@ -107,9 +107,9 @@ TEST(StartTime, EnsemblesBeginThereToo) {
   const System system = driven(kForces[0]);
   const StepperOptions options{.step_s = 0.01, .start_s = 5.0};
   Stepper stepper(system, options);
-  stepper.run(30);
+  stepper.step(30);
   Ensemble ensemble(system, 3, options);
-  ensemble.run(30);
+  ensemble.step(30);
   double state[2] = {};
   ensemble.get_state(1, state);
   EXPECT_NEAR(state[1], stepper.state("m")[1], 1e-13);
@@ -173,7 +173,7 @@ TEST(StartTime, RunsBesideATableAreTold) {
     json["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"knots", {{1, 0.5}, {4, 0.7}}}};
     const Scenario scenario = parse_scenario(json.dump(), "file", ".");
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(scenario.steps);
+    stepper.step(scenario.steps);
     const RunSummary summary = summarize("loop", scenario.options, stepper, 1.0);
     EXPECT_EQ(summary.notes.size(), scenario.notes.size());
     EXPECT_TRUE(summary.is_all_well());

@@ -65,7 +65,7 @@ std::string refusal(const System& system, const StepperOptions& options) {
 /// The step that could not begin; −1: all went well.
 std::int64_t refused_step(Stepper& stepper, int steps, std::string* text = nullptr) {
   try {
-    stepper.run(steps);
+    stepper.step(steps);
   } catch (const StepError& error) {
     EXPECT_EQ(error.fault(), StepFault::at_odds) << error.what();
     EXPECT_EQ(error.step(), stepper.step_index());
@@ -92,15 +92,15 @@ TEST(Starts, AtOddsAreRefusedWithJointPartsAndValues) {
 TEST(Starts, AsGivenIsSteppedAndTold) {
   const System system = two_inertias(10.0, 2.0);
   Stepper stepper(system, options_of(0.01, Start::as_given));
-  stepper.run(3);
+  stepper.step(3);
   EXPECT_EQ(stepper.starts_at_odds().count, 1);
   EXPECT_EQ(stepper.starts_at_odds().first_s, 0.0);
   EXPECT_TRUE(contains(stepper.starts_at_odds().first, "a.shaft, b.shaft"));
-  // They alternate about what the impulse would do, which is why it is told.
+  // They oscillate about the result of the impulse, which is why it is told.
   EXPECT_NEAR(stepper.state("a")[1], -2.0, 1e-6);
   const System sound = two_inertias(2.0, 2.0);
   Stepper other(sound, options_of(0.01, Start::as_given));
-  other.run(3);
+  other.step(3);
   EXPECT_EQ(other.starts_at_odds().count, 0);
 }
 
@@ -115,7 +115,7 @@ TEST(Starts, AJumpOfAnExpressionIsFoundBeforeItsStep) {
     EXPECT_NEAR(stepper.state("j")[1], 0.0, 1e-12);
     EXPECT_EQ(stepper.step_index(), 500);
     Stepper given(system, options_of(0.001, Start::as_given));
-    given.run(1000);
+    given.step(1000);
     EXPECT_EQ(given.starts_at_odds().count, 1) << text;
     EXPECT_NEAR(given.starts_at_odds().first_s, 0.5, 1e-9);
   }
@@ -157,7 +157,7 @@ TEST(Starts, WhatIsSmoothOrHasKinksIsNoJump) {
       EXPECT_EQ(refused_step(stepper, 150, &what), -1) << i << ": " << what;
       // And a state that such a run has come to is taken back.
       const Snapshot here = stepper.snapshot();
-      stepper.run(10);
+      stepper.step(10);
       stepper.restore(here);
       EXPECT_EQ(refused_step(stepper, 10, &what), -1) << i << ": " << what;
     }
@@ -185,7 +185,7 @@ TEST(Starts, AnInputThatIsSetJumps) {
   const System system = driven(Signal::settable(0.0));
   Stepper stepper(system, options_of(0.01));
   const InputSlot flow = stepper.find_input("q.flow");
-  stepper.run(5);
+  stepper.step(5);
   stepper.set_input(flow, 2.0);
   std::string what;
   EXPECT_EQ(refused_step(stepper, 5, &what), 5);
@@ -198,7 +198,7 @@ TEST(Starts, AnInputThatIsSetJumps) {
 TEST(Starts, ASnapshotKnowsThatAnInputWasSet) {
   const System system = driven(Signal::settable(0.0));
   Stepper stepper(system, options_of(0.01)), other(system, options_of(0.01));
-  stepper.run(5);
+  stepper.step(5);
   stepper.set_input(stepper.find_input("q.flow"), 2.0);
   other.restore(stepper.snapshot());
   EXPECT_EQ(refused_step(other, 5), 5);
@@ -207,9 +207,9 @@ TEST(Starts, ASnapshotKnowsThatAnInputWasSet) {
 TEST(Starts, AStateThatNobodyCheckedIsCheckedWhereItIsTakenUp) {
   const System system = driven(Signal::expression("if(t<0.5,0,10)"));
   Stepper given(system, options_of(0.01, Start::as_given)), stepper(system, options_of(0.01));
-  given.run(40);
+  given.step(40);
   const Snapshot before = given.snapshot();
-  given.run(20);
+  given.step(20);
   stepper.restore(before);
   EXPECT_EQ(refused_step(stepper, 5), -1);
   stepper.restore(given.snapshot());
@@ -273,7 +273,7 @@ TEST(Starts, APartThatChangesMayBeAtOdds) {
     return builder.build();
   };
   Stepper stepper(make(), options_of(0.01));
-  stepper.run(5);
+  stepper.step(5);
   stepper.set_component(1, body(3.0));
   EXPECT_EQ(refused_step(stepper, 5), -1);
   stepper.set_component(1, body(1.5));

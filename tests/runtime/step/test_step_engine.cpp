@@ -45,21 +45,21 @@ TEST_P(BothEngines, TakeStepsOfOtherSizesOrRefuseThem) {
   const System system = testing::two_masses();
   const auto engine = engine_of(system, GetParam());
   EXPECT_EQ(engine->step_s(), kStep_s);
-  engine->step(kStep_s);
+  engine->step_by(kStep_s);
   const std::vector<double> before(engine->state(1).begin(), engine->state(1).end());
   for (const double bad : {0.0, -kStep_s, std::nan("")}) {
-    EXPECT_ANY_THROW(engine->step(bad)) << bad;
+    EXPECT_ANY_THROW(engine->step_by(bad)) << bad;
   }
   if (engine->waves() == nullptr) {
-    EXPECT_THROW(engine->step(0.5 * kStep_s), std::logic_error);
-    EXPECT_THROW(engine->step(std::nextafter(kStep_s, 1.0)), std::logic_error);
+    EXPECT_THROW(engine->step_by(0.5 * kStep_s), std::logic_error);
+    EXPECT_THROW(engine->step_by(std::nextafter(kStep_s, 1.0)), std::logic_error);
   }
   EXPECT_EQ(engine->clock().steps(), 1) << "nothing has happened";
   EXPECT_TRUE(testing::same_bits(before, {engine->state(1).begin(), engine->state(1).end()}));
-  engine->step(kStep_s);  // control: the right one goes on
+  engine->step_by(kStep_s);  // control: the right one goes on
   EXPECT_EQ(engine->clock().steps(), 2);
   if (engine->waves() == nullptr) return;
-  engine->step(0.5 * kStep_s);
+  engine->step_by(0.5 * kStep_s);
   EXPECT_EQ(engine->clock().steps(), 3);
   EXPECT_DOUBLE_EQ(engine->clock().time_s(), 2.5 * kStep_s);
 }
@@ -132,7 +132,7 @@ TEST(WaveView, ShowsTheGuardOnlyWhereThereIsOne) {
 TEST(WaveView, StaysWhenTheStepperMoves) {
   const System system = testing::two_masses();
   Stepper stepper(system, options_of(WaveUpdate::douglas_rachford));
-  stepper.run(3);
+  stepper.step(3);
   const WaveView* const view = stepper.waves();
   const double outgoing = view->outgoing(0);
   EXPECT_NE(outgoing, 0.0);

@@ -76,7 +76,7 @@ TEST(Stepper, ShowsThatTheorem1DoesNotBoundPhysicalEnergy) {
     o.certify = Certify::full;
     o.method.waves().guard = false;
     Stepper stepper(system, o);
-    stepper.run(1000);
+    stepper.step(1000);
     EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
     EXPECT_LE(*stepper.certificate().max_augmented_residual_J, 1e-10 * stepper.energy().max_J);
     return stepper.energy().max_J / stepper.energy().initial_J;
@@ -92,7 +92,7 @@ TEST(Stepper, BooksTheEnergyRatioOfTheDuffingPair) {
     StepperOptions o = options(0.01, 0.4, iterations);
     o.method.waves().guard = false;
     Stepper stepper(system, o);
-    stepper.run(1000);
+    stepper.step(1000);
     return stepper.energy().max_energy_ratio;
   };
   EXPECT_NEAR(ratio(5), 1.0048, 5e-5);
@@ -151,7 +151,7 @@ TEST(Stepper, TolerancePerPartSeesTheWeakPart) {
     o.method.waves().tolerance = 1e-6;
     o.method.waves().tolerance_per_part = per_part;
     Stepper stepper(system, o);
-    stepper.run(3);
+    stepper.step(3);
     return stepper.iterations().total;
   };
   EXPECT_GT(iterations(true), iterations(false));
@@ -312,8 +312,8 @@ TEST(StepperFaults, LeaveTheLastCommittedStateAndNameThePart) {
       const System system = system_with_traps(&first, &second);
       Stepper stepper(system, options(0.01, 0.1, 5, threads));
       Stepper untouched(system, options(0.01, 0.1, 5));
-      stepper.run(3);
-      untouched.run(3);
+      stepper.step(3);
+      untouched.step(3);
       const std::vector<double> before = whole_state(stepper);
       first.mode = second.mode = mode;
       try {
@@ -330,8 +330,8 @@ TEST(StepperFaults, LeaveTheLastCommittedStateAndNameThePart) {
       }
       EXPECT_TRUE(same_bits(before, whole_state(stepper)));
       first.mode = second.mode = 0;
-      stepper.run(3);
-      untouched.run(3);
+      stepper.step(3);
+      untouched.step(3);
       EXPECT_TRUE(same_bits(whole_state(untouched), whole_state(stepper)))
           << "threads=" << threads << " mode=" << mode;
     }
@@ -349,7 +349,7 @@ TEST(StepperFaults, ANonFiniteInputIsFoundAndNamed) {
   const System system = builder.build();
   for (const int iterations : {0, 4}) {
     Stepper stepper(system, options(0.01, 1.0, iterations));
-    stepper.run(2);
+    stepper.step(2);
     const std::vector<double> before = whole_state(stepper);
     try {
       stepper.step();
@@ -395,13 +395,13 @@ TEST(StepperFaults, LeaveNoTraceInTheSolversOfTheOtherParts) {
     const System system = duffing_hub_with_switch(&spoiled);
     Stepper stepper(system, options(0.01, 0.05, 6, threads));
     Stepper untouched(system, options(0.01, 0.05, 6));
-    stepper.run(3);
-    untouched.run(3);
+    stepper.step(3);
+    untouched.step(3);
     spoiled = true;
     EXPECT_THROW(stepper.step(), StepError);
     spoiled = false;
-    untouched.run(3);
-    ASSERT_NO_THROW(stepper.run(3)) << "threads=" << threads;
+    untouched.step(3);
+    ASSERT_NO_THROW(stepper.step(3)) << "threads=" << threads;
     EXPECT_TRUE(same_bits(whole_state(untouched), whole_state(stepper))) << "threads=" << threads;
   }
 }

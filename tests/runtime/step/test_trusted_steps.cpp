@@ -93,7 +93,7 @@ TEST(TrustedSteps, StepsOfOneSizeTakeTheMeanOfAnExpression) {
     scenario.options.step_s = 0.01;
     scenario.options.method.waves().stages = stages;
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(300);
+    stepper.step(300);
     EXPECT_NEAR(stepper.state("m")[1], 1000 * 0.0004 / 2, 1e-12) << stages;
   }
 }

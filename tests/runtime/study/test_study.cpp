@@ -13,8 +13,8 @@ namespace portwave {
 namespace {
 
 using testing::kPairEnergy_J;
-using testing::observable;
 using testing::pair_scenario;
+using testing::quantity;
 
 /// Errors of the Duffing–linear pair against the monolithic step, t = 0, 0.01, …, 10 s, to six
 /// significant digits. Source: arXiv 2603.16424 benchmark, independently recomputed; the last row
@@ -173,15 +173,15 @@ TEST(MonolithicSamples, AreTheObservedStatesRowByRow) {
   // Source: arXiv 2603.16424 benchmark, independently recomputed.
   EXPECT_NEAR(samples[2], 0.396297065, 5e-10);
 
-  scenario.recording.observables = {observable(scenario.system, "A.v1")};
+  scenario.recording.quantities = {quantity(scenario.system, "A.v1")};
   EXPECT_NEAR(monolithic_samples(scenario).back(), -0.740586929, 5e-10);
 }
 
-TEST(BudgetStudyErrors, TellWhichObservablesAreNoStates) {
+TEST(BudgetStudyErrors, TellWhichQuantitiesAreNoStates) {
   Scenario scenario = pair_scenario();
-  scenario.recording.observables = {observable(scenario.system, "A.q1"),
-                                    observable(scenario.system, "A.coupling.effort"),
-                                    observable(scenario.system, "B.storage")};
+  scenario.recording.quantities = {quantity(scenario.system, "A.q1"),
+                                   quantity(scenario.system, "A.coupling.effort"),
+                                   quantity(scenario.system, "B.storage")};
   try {
     study_budget(scenario, {0});
     FAIL() << "accepted";
@@ -251,7 +251,7 @@ TEST(BudgetStudyAxes, RefuseWhatCannotBeCombined) {
 
 TEST(BudgetStudyErrors, RefuseEmptyAndNegative) {
   Scenario blind = pair_scenario();
-  blind.recording.observables.clear();
+  blind.recording.quantities.clear();
   EXPECT_THROW(study_budget(blind, {0}), ConfigError);
   EXPECT_THROW(study_budget(pair_scenario(), {}), ConfigError);
   EXPECT_THROW(study_budget(pair_scenario(), {3, -1}), ConfigError);

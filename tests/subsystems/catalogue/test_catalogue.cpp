@@ -101,7 +101,7 @@ TEST_P(CatalogueType, BuildsItsExample) {
             "");
   for (const StateVariable& state : signature.states) EXPECT_TRUE(is_plain_name(state.name));
   for (const Port& port : signature.ports) EXPECT_TRUE(is_plain_name(port.name)) << port.name;
-  for (const InputChannel& input : signature.inputs) EXPECT_TRUE(is_plain_name(input.name));
+  for (const ExternalInput& input : signature.inputs) EXPECT_TRUE(is_plain_name(input.name));
 }
 
 TEST_P(CatalogueType, DefaultsPassTheirOwnCheck) {
@@ -132,7 +132,7 @@ TEST_P(CatalogueType, WrongKindsAreNamed) {
     // A list of inputs is no number, no text and no matrix; a truth value is no list of inputs.
     const ParameterValue wrong = info.kind == ParameterKind::inputs
                                      ? ParameterValue(true)
-                                     : ParameterValue(std::vector<InputChannel>{});
+                                     : ParameterValue(std::vector<ExternalInput>{});
     const std::string text = defects(type().name, with(type().example, info.name, wrong));
     EXPECT_EQ(text.rfind("/" + info.name + ": expected ", 0), 0U) << text;
   }
@@ -213,7 +213,7 @@ TEST(Parameters, MessagesSayWhatWasExpected) {
       {"linear_port_hamiltonian",
        with(linear, "states", std::vector<StateVariable>{{"flux", ""}, {"flux", ""}}),
        "/states/1/name: the name \"flux\" is already taken"},
-      {"linear_port_hamiltonian", with(linear, "inputs", std::vector<InputChannel>{{"a b", ""}}),
+      {"linear_port_hamiltonian", with(linear, "inputs", std::vector<ExternalInput>{{"a b", ""}}),
        "/inputs/0/name: must not contain dots, brackets, blanks, commas or quotes, got \"a b\""},
       {"linear_port_hamiltonian",
        with(linear, "ports",

@@ -32,7 +32,7 @@ using SecondOrderPart = std::shared_ptr<const DescriptorPortHamiltonian>;
 
 /// Without ports: all columns of B are inputs.
 SecondOrderPart free_part(const SecondOrderForm& form) {
-  std::vector<InputChannel> inputs;
+  std::vector<ExternalInput> inputs;
   for (int i = 0; i < form.B.cols(); ++i) inputs.push_back({fmt::format("u{}", i), "N"});
   return second_order_part(form, {}, std::move(inputs));
 }

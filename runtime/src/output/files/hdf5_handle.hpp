@@ -33,7 +33,7 @@ class Handle {
   Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   Handle& operator=(Handle&&) = delete;
   operator hid_t() const { return id_; }
-  /// With a look at whether that went well.
+  /// Closes the handle and checks for failure.
   void close() { expect(close_(std::exchange(id_, -1)), "close"); }
 
   static void expect(herr_t result, const char* what) {
@@ -45,7 +45,7 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// HDF5 prints what goes wrong unless it is told not to.
+/// Keeps HDF5 from printing its errors.
 class Silence {
  public:
   Silence() {

@@ -15,7 +15,7 @@
 namespace portwave {
 namespace {
 
-/// What a path leads to when it is there and no regular file; empty otherwise.
+/// The kind of an existing file that is not a regular one; empty otherwise.
 std::string_view other_than_file(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -37,7 +37,7 @@ std::filesystem::path plain_folder(const std::filesystem::path& folder) {
 bool lies_within(const std::filesystem::path& plain_folder, const std::filesystem::path& path) {
   if (path.native().find('\0') != std::string::npos) return false;
   std::error_code error;
-  // Of a relative path none of which is there, `weakly_canonical` leaves it relative.
+  // `weakly_canonical` leaves a relative path relative if no part of it exists.
   const std::filesystem::path whole = std::filesystem::absolute(path, error);
   if (error) return false;
   const std::filesystem::path plain = std::filesystem::weakly_canonical(whole, error);

@@ -39,7 +39,7 @@ bool make_folder(const std::filesystem::path& folder) {
   return created;
 }
 
-/// When a process began [s since 1970], by the clock as it is; nothing where the system does not say.
+/// Start time of a process [s since 1970], by the present clock; nothing where the system does not tell it.
 std::optional<double> start_of(int process) {
   const auto text_of = [](const std::string& path) {
     std::ifstream file(path);

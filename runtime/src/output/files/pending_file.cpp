@@ -126,7 +126,7 @@ void PendingFile::archive(StateArchive& archive) {
   length_ = length;
 }
 
-/// Where it was archived.
+/// Cuts the file at its archived length.
 void PendingFile::cut() {
   if (length_ < 0) return;
   if (::ftruncate(descriptor_, std::exchange(length_, -1)) != 0) fail(errno);

@@ -42,9 +42,9 @@ class PendingFile {
 
   /// Writes out and closes the hidden file; no more appending. One that stays is put on the disk.
   void close();
-  /// Where the contents are until then.
+  /// Path of the contents until then.
   const std::filesystem::path& path_meanwhile() const { return hidden_; }
-  /// Gives the closed file its name, in place of what had it before.
+  /// Gives the closed file its name, replacing an earlier file.
   void publish();
 
  private:
@@ -70,7 +70,7 @@ class PendingFile {
   bool published_ = false;
 };
 
-/// Removes what killed processes have left of a file under its hidden names.
+/// Removes hidden temporary files that killed processes have left of a file.
 void remove_left_behind(const std::filesystem::path& file);
 
 }  // namespace portwave

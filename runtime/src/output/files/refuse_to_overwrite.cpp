@@ -12,7 +12,7 @@
 namespace portwave {
 namespace {
 
-/// A regular file, whatever leads to it.
+/// A regular file, identified by device and number.
 struct FileNumber {
   dev_t device = 0;
   ino_t number = 0;

@@ -19,7 +19,7 @@ namespace portwave {
 ///
 /// Rows lie in a few blocks: filling one takes no lock, and a block that is full is handed over. Where
 /// the writer cannot keep up, the thread that steps waits for a block; no row is lost. Memory is that of
-/// the blocks, and is taken at construction. Where no thread can be had the thread that steps writes.
+/// the blocks, and is allocated at construction. If the system gives no thread, the stepping thread writes.
 /// In a child of the process that made it rows are refused.
 class RowWriter {
  public:
@@ -29,12 +29,12 @@ class RowWriter {
 
   /// `longest`: most numbers of a row.
   RowWriter(std::size_t longest, Write write);
-  /// Drops what is not written yet.
+  /// Drops rows that are not yet written.
   ~RowWriter();
   RowWriter(const RowWriter&) = delete;
   RowWriter& operator=(const RowWriter&) = delete;
 
-  /// Room for a row of so many numbers, to be filled before the next call.
+  /// Space for a row of `size` numbers, to be filled before the next call.
   std::span<double> row(std::size_t size) {
     if (block_->size() - used_ < size) hand_over();
     used_ += size;

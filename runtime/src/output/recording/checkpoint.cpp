@@ -31,7 +31,7 @@ constexpr const char* kNext = "next.checkpoint";
 constexpr const char* kComplete = "complete.json";
 constexpr const char* kLock = "lock";
 
-/// What stands before the members in a file. Its checksum is of all that follows it.
+/// Head of a file, before its members. Its checksum covers everything after it.
 struct Head {
   char magic[24] = "portwave checkpoint";
   std::uint32_t format = 2;
@@ -47,7 +47,7 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
 
 constexpr std::size_t kCheckedFrom = offsetof(Head, checksum) + sizeof(Head::checksum);
 
-/// One that was not finished, whatever its checkpoints are worth.
+/// An unfinished run, whether its checkpoints are usable or not.
 bool holds_a_run(const std::filesystem::path& folder) {
   return is_there(folder / kLast) || is_there(folder / kBefore) || is_there(folder / kComplete);
 }
@@ -266,7 +266,7 @@ void CheckpointFolder::move_to_results(const std::string& text) {
                                  complete = names_in(list, "publish");
   for (const std::string& name : obsolete) remove_if_there(results_ / name);
   for (const std::string& name : complete) {
-    // What is no more here was moved before.
+    // Files that are missing here were moved before.
     if (is_there(folder_ / name)) give_name(folder_ / name, results_ / name);
   }
   sync_names(results_);

@@ -29,15 +29,15 @@ namespace {
 constexpr const char* kSummary = "summary.json";
 constexpr const char* kHdf5 = "results.h5";
 constexpr const char* kNetwork = "network.json";
-/// Of tables, by number; in either form, or none at all, a run may leave these files.
+/// File names of tables by number; a run may leave them in either form, or none at all.
 constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "energy_parts.csv",
                                "energy_junctions.csv"};
 constexpr std::array kRows = {"trajectory.rows", "energy.rows", "events.rows", "energy_parts.rows",
                               "energy_junctions.rows"};
-/// What others make of the results of a run, and the next run removes.
+/// Files that others derive from the results of a run, and that the next run removes.
 constexpr std::array kOfTheRunBefore = {"report.html", "trace.json"};
 
-/// What reading a scenario has made sure of, a program may get wrong.
+/// Checks options that a program has set itself; the scenario reader has checked them already.
 RecordingOptions checked(RecordingOptions options) {
   Issues issues;
   const auto expect = [&](bool good, std::string where, const char* what) {
@@ -46,10 +46,10 @@ RecordingOptions checked(RecordingOptions options) {
   const auto is_up_to = [](auto value, auto last) {
     return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
   };
-  constexpr const char* kNone = "is none of the enumerators";
+  constexpr const char* kNone = "is not one of the enumerators";
   expect(is_up_to(options.format, ResultFormat::none), "/outputs/format", kNone);
-  for (std::size_t i = 0; i < options.observables.size(); ++i) {
-    expect(is_up_to(options.observables[i].kind, Observable::Kind::signal),
+  for (std::size_t i = 0; i < options.quantities.size(); ++i) {
+    expect(is_up_to(options.quantities[i].kind, Quantity::Kind::signal),
            fmt::format("/outputs/observe/{}", i), kNone);
   }
   expect(options.every_s >= 0.0 && std::isfinite(options.every_s), "/outputs/every_s",
@@ -63,15 +63,15 @@ RecordingOptions checked(RecordingOptions options) {
   return options;
 }
 
-/// The folder, unless results in it would destroy what was read.
+/// The folder. Errors: ConfigError where results in it would destroy files that were read.
 std::filesystem::path spared(std::filesystem::path folder, const RecordingOptions& options) {
   FileRecorder::refuse_inputs(folder, options);
   return folder;
 }
 
-/// What is left of the trajectory where ranks record the quantities.
+/// Options of the remaining trajectory where ranks record the quantities.
 RecordingOptions without_quantities(RecordingOptions options) {
-  if (options.per_rank) options.observables.clear();
+  if (options.per_rank) options.quantities.clear();
   return options;
 }
 
@@ -86,7 +86,7 @@ struct FileRecorder::Impl {
         unfinished(unfinished_files),
         format(given.format),
         last_s(given.last_s),
-        quantities(given.observables),
+        quantities(given.quantities),
         by_ranks(given.per_rank ? std::make_unique<RankRecording>(given) : nullptr),
         rows(without_quantities(std::move(given))) {
     if (format == ResultFormat::hdf5 && !has_hdf5()) {
@@ -110,13 +110,13 @@ struct FileRecorder::Impl {
                                          unfinished->goes_on());
   }
 
-  /// The same; what a process left that stopped there is written over.
+  /// The same; overwrites the rest of a process that stopped there.
   std::unique_ptr<PendingFile> make_anew(const char* name) const {
     if (unfinished == nullptr) return make_file(name);
     return std::make_unique<PendingFile>(folder.file(name), unfinished->meanwhile(name), false);
   }
 
-  /// What is known of the tables only when there is a stepper.
+  /// Begins the tables, with facts that only a stepper knows.
   void begin(const Stepper& stepper) {
     if (format == ResultFormat::none) return;
     network = network_json(stepper.system(), quantities) + "\n";
@@ -244,7 +244,7 @@ struct FileRecorder::Impl {
   std::vector<std::string> by_ranks_files() const {
     return by_ranks == nullptr ? std::vector<std::string>() : by_ranks->files();
   }
-  /// What an earlier run has left must not refer to files of this one.
+  /// Files of an earlier run must not refer to files of this one.
   void refer_to_nothing() const { remove_if_there(folder.file(kHdf5)); }
 
   /// All at once, so that whoever goes on with the run brings that to its end.
@@ -264,7 +264,7 @@ struct FileRecorder::Impl {
   CheckpointFolder* unfinished;  // null: nobody will go on with the run
   ResultFormat format;
   double last_s;
-  std::vector<Observable> quantities;
+  std::vector<Quantity> quantities;
   std::string network;                      // what is known of it only when there is a stepper
   std::unique_ptr<RankRecording> by_ranks;  // null: no trajectory of ranks
   const Stepper* whose = nullptr;           // the one that is recorded

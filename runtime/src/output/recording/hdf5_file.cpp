@@ -161,8 +161,8 @@ class SpilledRows {
 
 void write_piece(hid_t dataset, std::span<const hsize_t> first, std::span<const hsize_t> extents,
                  const double* numbers) {
-  const auto rank = static_cast<int>(extents.size());
-  const Handle memory(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose,
+  const auto dimensions = static_cast<int>(extents.size());
+  const Handle memory(H5Screate_simple(dimensions, extents.data(), nullptr), H5Sclose,
                       "make a dataspace");
   const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
   Handle::expect(

@@ -21,16 +21,16 @@ struct SpilledTable {
   std::optional<bool> is_matrix = {};  ///< empty: by the number of its columns
 };
 
-/// Whether a table of so many columns is one dataset.
+/// Whether a table of that many columns is one dataset.
 bool is_matrix(const ResultLayout& layout);
 
-/// Writes tables into an HDF5 file, which is made anew: a group for each, with a dataset for each
+/// Writes tables into a new HDF5 file: a group for each, with a dataset for each
 /// column. That of the time is the dimension scale of the others; the attributes are `units` and,
 /// where the dataset cannot have the name of the column, `long_name`. A table of more than
 /// `kMostColumns` columns beside the time has one dataset "values" instead, time by quantity, with
 /// the scales "time_s" and "quantity" and the texts "units". The bytes depend on the tables alone.
 ///
-/// What is not there of a virtual dataset reads as NaN.
+/// Missing parts of a virtual dataset read as NaN.
 ///
 /// Memory does not grow with the rows.
 /// Errors: std::runtime_error, with the reasons of HDF5; std::invalid_argument where portwave was

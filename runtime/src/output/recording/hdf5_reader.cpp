@@ -1,4 +1,4 @@
-// Reads what hdf5_file.cpp writes.
+// Reads the files of hdf5_file.cpp.
 
 #include "output/recording/hdf5_file.hpp"
 
@@ -30,9 +30,9 @@ struct TextsOfHdf5 {
 
 std::vector<hsize_t> extents_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
-  const int rank = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(rank, 0)));
-  if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  const int dimensions = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
+  if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   return extents;
 }
 
@@ -41,7 +41,7 @@ bool holds(hid_t dataset, H5T_class_t kind) {
   return H5Tget_class(type) == kind;
 }
 
-/// Of a dataset or an attribute of texts of variable length, by whoever reads it.
+/// Reads texts of variable length from a dataset or an attribute.
 template <typename Read>
 std::vector<std::string> texts_of(std::size_t count, hid_t space, Read read) {
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
@@ -101,8 +101,8 @@ Handle open_dataset(hid_t group, const std::string& name) {
 /// Rows from `first` on, `width` numbers each.
 void read_piece(hid_t dataset, hsize_t first, hsize_t count, hsize_t width, double* to) {
   const hsize_t from[] = {first, 0}, extents[] = {count, width};
-  const int rank = width == 0 ? 1 : 2;
-  const Handle memory(H5Screate_simple(rank, extents, nullptr), H5Sclose, "make a dataspace");
+  const int dimensions = width == 0 ? 1 : 2;
+  const Handle memory(H5Screate_simple(dimensions, extents, nullptr), H5Sclose, "make a dataspace");
   const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
   Handle::expect(H5Sselect_hyperslab(space, H5S_SELECT_SET, from, nullptr, extents, nullptr),
                  "select");
@@ -174,7 +174,7 @@ std::string text_of(hid_t properties, std::size_t number,
   return text;
 }
 
-/// What a dataset is made of; nothing for one that is all there.
+/// The pieces of a virtual dataset; nothing for a plain one.
 std::vector<Source> sources_of(hid_t dataset) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose, "find properties");
   if (H5Pget_layout(properties) != H5D_VIRTUAL) return {};
@@ -196,7 +196,7 @@ std::vector<double> times_in(hid_t group) {
   return times;
 }
 
-/// HDF5 gives NaN for what is not there, and says nothing; and it follows names to any file.
+/// HDF5 silently gives NaN for missing data, and follows names to any file.
 void expect_files(const std::filesystem::path& path, const std::string& name,
                   const TableInHdf5& table, hid_t group) {
   if (!sources_of(table.time).empty()) throw std::runtime_error("\"time_s\" is not in this file");

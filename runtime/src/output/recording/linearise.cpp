@@ -20,7 +20,7 @@ Linearisation linearise(const Stepper& stepper, const std::vector<std::string>& 
   }
   for (const System::SettableInput& input : system.settable_inputs()) {
     const bool by_waves = stepper.method().method.couples_by_waves();
-    point.input.push_back(by_waves ? stepper.input(input.part, input.channel) : input.initial);
+    point.input.push_back(by_waves ? stepper.input(input.part, input.input) : input.initial);
   }
   for (int j = 0; j < static_cast<int>(system.scalar_ports().size()); ++j) {
     point.effort.push_back(stepper.effort(j));
@@ -29,15 +29,15 @@ Linearisation linearise(const Stepper& stepper, const std::vector<std::string>& 
   point.time_s = stepper.time_s();
   std::vector<LinearOutput> wanted;
   for (const std::string& label : outputs) {
-    const Observable found = find_observable(stepper, label);
+    const Quantity found = find_quantity(stepper, label);
     switch (found.kind) {
-      case Observable::Kind::state:
+      case Quantity::Kind::state:
         wanted.push_back({LinearOutput::Kind::state, first_state[at(found.part)] + found.index});
         break;
-      case Observable::Kind::effort:
+      case Quantity::Kind::effort:
         wanted.push_back({LinearOutput::Kind::effort, found.index});
         break;
-      case Observable::Kind::flow:
+      case Quantity::Kind::flow:
         wanted.push_back({LinearOutput::Kind::flow, found.index});
         break;
       default:

@@ -8,27 +8,27 @@
 
 namespace portwave {
 
-/// The channels that an observable is made of: none of a signal, several of the storage of many parts.
-std::vector<ScalarChannel> channels_of(const Observable& observable);
+/// The terms that a quantity is made of: none of a signal, several of the storage of many parts.
+std::vector<QuantityTerm> terms_of(const Quantity& quantity);
 
-/// Which rank can record an observable by itself; 0 where none of the others can.
-int rank_of(const Stepper& stepper, const Observable& observable);
+/// Which rank can record a quantity by itself; 0 where none of the others can.
+int rank_of(const Stepper& stepper, const Quantity& quantity);
 
-/// Observables that are looked at together, row after row.
+/// Quantities that are read together, row after row.
 class ObservedRow {
  public:
-  /// Those of `observables`; on rank 0, whatever they look at, elsewhere only what is that rank's own.
+  /// On rank 0 any quantities, elsewhere only those of that rank's parts.
   /// On rank 0 with others beside it all of them take part.
-  ObservedRow(const Stepper& stepper, std::span<const Observable> observables);
+  ObservedRow(const Stepper& stepper, std::span<const Quantity> quantities);
 
-  /// Looks. What it gives is good until the next call.
+  /// Reads all of them. The result is valid until the next call.
   std::span<const double> read(const Stepper& stepper);
 
  private:
-  std::vector<Observable> observables_;
-  std::vector<ScalarChannel> channels_;
-  std::vector<std::size_t> ends_;  // of the channels, by observable
-  bool is_own_ = true;             // all channels are this rank's
+  std::vector<Quantity> quantities_;
+  std::vector<QuantityTerm> terms_;
+  std::vector<std::size_t> ends_;  // of the terms, by quantity
+  bool is_own_ = true;             // all terms are this rank's
   int set_ = -1;
   std::vector<double> numbers_, values_;
 };

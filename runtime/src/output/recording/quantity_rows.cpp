@@ -6,7 +6,7 @@ namespace portwave {
 
 std::vector<TableColumn> trajectory_columns(const RecordingOptions& options) {
   std::vector<TableColumn> columns = {{"time_s", "s"}};
-  for (const Observable& one : options.observables) {
+  for (const Quantity& one : options.quantities) {
     columns.push_back({one.label, one.unit});
     if (!options.envelope) continue;
     columns.push_back({one.label + ".min", one.unit});
@@ -16,27 +16,27 @@ std::vector<TableColumn> trajectory_columns(const RecordingOptions& options) {
 }
 
 QuantityRows::QuantityRows(const RecordingOptions& options, std::size_t table)
-    : observables_(options.observables),
+    : quantities_(options.quantities),
       every_(options.every),
       every_s_(options.every_s),
       envelope_(options.envelope),
       table_(table) {}
 
 void QuantityRows::begin(const Stepper& stepper) {
-  observed_.emplace(stepper, observables_);
+  observed_.emplace(stepper, quantities_);
   start_s_ = stepper.start_s();
   if (!envelope_) return;
-  smallest_.assign(observables_.size(), 0.0);
-  largest_.assign(observables_.size(), 0.0);
+  smallest_.assign(quantities_.size(), 0.0);
+  largest_.assign(quantities_.size(), 0.0);
 }
 
-/// `value`: of an observable by its number, at the time of the row.
+/// `value`: of a quantity by its number, at the time of the row.
 template <typename Value>
 void QuantityRows::put(double time_s, RowWriter& writer, Value value) {
-  double* number = writer.row(2 + (envelope_ ? 3 : 1) * observables_.size()).data();
+  double* number = writer.row(2 + (envelope_ ? 3 : 1) * quantities_.size()).data();
   *number++ = static_cast<double>(table_);
   *number++ = time_s;
-  for (std::size_t i = 0; i < observables_.size(); ++i) {
+  for (std::size_t i = 0; i < quantities_.size(); ++i) {
     const double present = value(i);
     *number++ = present;
     if (!envelope_) continue;
@@ -48,13 +48,13 @@ void QuantityRows::put(double time_s, RowWriter& writer, Value value) {
 
 /// Rows for the multiples of every_s after the start that are in the last step.
 void QuantityRows::take_within(const Stepper& stepper, double step_s, RowWriter& writer) {
-  // What rounding has put beyond the end of the step belongs to it.
+  // A time that rounding has moved beyond the end of the step belongs to it.
   const double end_s = stepper.time_s() + 1e-9 * step_s;
   const auto due_s = [this] { return start_s_ + static_cast<double>(rows_) * every_s_; };
   for (; due_s() <= end_s; ++rows_) {
     const double time_s = due_s();
     put(time_s, writer, [&](std::size_t i) {
-      return observe_at(stepper, observables_[i], std::min(time_s, stepper.time_s()));
+      return observe_at(stepper, quantities_[i], std::min(time_s, stepper.time_s()));
     });
   }
 }
@@ -81,7 +81,7 @@ void QuantityRows::take(const Stepper& stepper, double step_s, RowWriter& writer
   if (is_row) {
     return put(stepper.time_s(), writer, [&](std::size_t i) { return present[i]; });
   }
-  for (std::size_t i = 0; i < observables_.size(); ++i) {
+  for (std::size_t i = 0; i < quantities_.size(); ++i) {
     smallest_[i] = std::min(smallest_[i], present[i]);
     largest_[i] = std::max(largest_[i], present[i]);
   }

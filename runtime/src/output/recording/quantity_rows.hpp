@@ -34,7 +34,7 @@ class QuantityRows {
   /// What a row to come depends on: how many there are, with every_s; and of an envelope the extremes
   /// since the last row, by quantity.
   std::int64_t& rows() { return rows_; }
-  /// Whether the next row is the first one after this time, as near as rounding tells.
+  /// Whether the next row is the first one after this time, up to rounding.
   bool is_after(double time_s) const;
   std::vector<double>& smallest() { return smallest_; }
   std::vector<double>& largest() { return largest_; }
@@ -44,7 +44,7 @@ class QuantityRows {
   void put(double time_s, RowWriter& writer, Value value);
   void take_within(const Stepper& stepper, double step_s, RowWriter& writer);
 
-  std::vector<Observable> observables_;
+  std::vector<Quantity> quantities_;
   int every_;
   double start_s_ = 0.0;  // of the run
   double every_s_;

@@ -35,7 +35,7 @@ void archive_text(StateArchive& archive, std::string& text) {
   text.assign(letters.begin(), letters.end());
 }
 
-/// What each rank says, known to all.
+/// The text of each rank, known to all.
 std::vector<std::string> gather_texts(Ranks* ranks, const std::string& own) {
   if (ranks == nullptr) return {own};
   const std::vector<std::size_t> sizes = gather_values(*ranks, own.size());
@@ -96,11 +96,11 @@ std::vector<std::string> RankRecording::files() const {
   return out;
 }
 
-/// Of what ranks have to have in common.
+/// Hash of the data that ranks must have in common.
 std::uint32_t RankRecording::checksum() const {
   std::string text = fmt::format("{} {} {} {}", options_.every, options_.every_s, options_.envelope,
                                  static_cast<int>(options_.format));
-  for (const Observable& own : options_.observables) text += "\n" + own.label;
+  for (const Quantity& own : options_.quantities) text += "\n" + own.label;
   return static_cast<std::uint32_t>(
       ::crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
@@ -126,7 +126,7 @@ void RankRecording::archive_rows(StateArchive& archive) {
   archive.count(count, sizeof(std::int64_t) + sizeof(std::uint64_t));
   archive.expect(count > 0, "the number of times that the run was gone on with");
   if (archive.reads()) stretches_.assign(static_cast<std::size_t>(count), {});
-  const std::size_t quantities = options_.observables.size();
+  const std::size_t quantities = options_.quantities.size();
   for (Stretch& own : stretches_) {
     archive.value(own.rows);
     archive.vector(own.ranks);
@@ -150,7 +150,7 @@ void RankRecording::begin(const Stepper& stepper, const std::filesystem::path& r
   results_ = std::filesystem::absolute(results);
   unfinished_ = unfinished.empty() ? unfinished : std::filesystem::absolute(unfinished);
   Stretch own;
-  for (const Observable& one : options_.observables) own.ranks.push_back(rank_of(stepper, one));
+  for (const Quantity& one : options_.quantities) own.ranks.push_back(rank_of(stepper, one));
   stretches_.push_back(std::move(own));
   tell(stepper, Call::begin, is_initial ? "initial" : "");
 }
@@ -221,8 +221,8 @@ void RankRecording::act(const Stepper& stepper, StateArchive& message) {
         ranks_ = ranks == nullptr ? 1 : ranks->size();
         own_ = quantities_of(stretches_.back(), rank_);
         RecordingOptions own = options_;
-        own.observables.clear();
-        for (const int i : own_) own.observables.push_back(options_.observables[at(i)]);
+        own.quantities.clear();
+        for (const int i : own_) own.quantities.push_back(options_.quantities[at(i)]);
         quantities_.emplace(own, 0);
         rows_.reset();
         writer_.reset();
@@ -280,7 +280,7 @@ void RankRecording::read_begin(StateArchive& message) {
   unfinished_ = unfinished;
   archive_rows(message);
   message.finish();
-  // What was recorded before is still there.
+  // Earlier records still exist.
   for (std::size_t i = 0; i + 1 < stretches_.size(); ++i) {
     const int last =
         stretches_[i].ranks.empty() ? -1 : *std::ranges::max_element(stretches_[i].ranks);
@@ -363,14 +363,14 @@ void RankRecording::gather_extremes(const Stepper& stepper) {
     theirs.push_back(quantities_of(stretches_.back(), r));
     bytes.push_back(2 * theirs.back().size() * sizeof(double));
   }
-  std::vector<double> all(2 * options_.observables.size());
+  std::vector<double> all(2 * options_.quantities.size());
   if (ranks == nullptr) {
     all = own;
   } else {
     ranks->gather(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
   }
-  smallest_.resize(options_.observables.size());
-  largest_.resize(options_.observables.size());
+  smallest_.resize(options_.quantities.size());
+  largest_.resize(options_.quantities.size());
   const double* from = all.data();
   for (const std::vector<int>& some : theirs) {
     for (const int i : some) smallest_[at(i)] = *from++;
@@ -418,7 +418,7 @@ void RankRecording::copy_rows(const Stretch& stretch, std::size_t number, std::v
   }
 }
 
-/// Where all rows of this rank's quantities are.
+/// The places of all rows of this rank's quantities.
 std::filesystem::path RankRecording::rows_of_own_quantities() {
   if (stretches_.size() == 1) return rows_->path_meanwhile();
   const std::string name = fmt::format("trajectory.rank-{}.rows", rank_);
@@ -444,8 +444,8 @@ void RankRecording::make_own_file(const std::string& title) {
     return;
   }
   RecordingOptions own = options_;
-  own.observables.clear();
-  for (const int i : own_) own.observables.push_back(options_.observables[at(i)]);
+  own.quantities.clear();
+  for (const int i : own_) own.quantities.push_back(options_.quantities[at(i)]);
   const std::string name = file_of_rank(rank_);
   hdf5_ = unfinished_.empty()
               ? std::make_unique<PendingFile>(results_ / name)

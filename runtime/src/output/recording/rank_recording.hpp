@@ -18,7 +18,7 @@
 
 namespace portwave {
 
-/// Why there is none of a run, for people.
+/// The reason why a run cannot be recorded by its ranks, for people.
 inline constexpr const char* kOfHdf5Alone = "is of the format \"hdf5\" alone";
 inline constexpr const char* kNotOfTheLastSeconds =
     "is not for the last seconds alone: what they are is kept in memory on one rank";
@@ -29,7 +29,7 @@ inline constexpr const char* kNotOfTheLastSeconds =
 ///
 /// Ranks and their parts are not the same when a run goes on. Each time that it does rows go to new
 /// files, a *stretch* of the run; at the end every rank gathers what its quantities were in all of them.
-/// Errors: std::runtime_error, on rank 0 with what went wrong on any.
+/// Errors: std::runtime_error, on rank 0 with the failure of any rank.
 class RankRecording final : public Follower {
  public:
   explicit RankRecording(RecordingOptions options);
@@ -55,7 +55,7 @@ class RankRecording final : public Follower {
   std::vector<std::string> files() const;
   double waited_s() const { return writer_ ? writer_->waited_s() : 0.0; }
 
-  /// Of any run: results.rank-0.h5 and the like.
+  /// Files of this form of any run: results.rank-0.h5 and the like.
   static bool is_name_of_file(const std::string& name);
 
   // On other ranks.

@@ -37,7 +37,7 @@ class ResultRows {
 
   void take_initial(const Stepper& stepper, RowWriter& writer);
   void take(const Stepper& stepper, const StepReport& report, RowWriter& writer);
-  /// Where the stepper stands, which is known before.
+  /// The stepper's position, which is known before.
   void archive(const Stepper& stepper, StateArchive& archive);
 
  private:
@@ -72,7 +72,7 @@ class ResultRows {
   Sums sums_;
   bool has_events_ = false;
   bool has_deadline_ = false;
-  // With energies: sums since the last row, of parts one after the other, and by scalar port.
+  // With energies: sums since the last row, part by part, and by scalar port.
   std::vector<PartEnergies> parts_;
   std::vector<double> ports_;
 };

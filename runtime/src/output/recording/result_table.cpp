@@ -46,7 +46,7 @@ void ResultTable::append(std::span<const double> row) {
 
 void ResultTable::keep(std::span<const double> row) {
   kept_.insert(kept_.end(), row.begin(), row.end());
-  // What rounding has put before the beginning belongs to it.
+  // A time that rounding has moved before the beginning belongs to it.
   const double oldest_s = row[time_] - last_s_ * (1.0 + 1e-9);
   while (kept_[forgotten_ + time_] < oldest_s) forgotten_ += width();
   if (forgotten_ <= kept_.size() / 2) return;
@@ -83,7 +83,7 @@ void ResultTable::write_text(std::span<const double> row) {
   file_->append('\n');
 }
 
-/// What a row of kept numbers has to be for its text.
+/// The form that a row of kept numbers needs for its text.
 bool ResultTable::can_be_written(std::span<const double> row) const {
   constexpr double kMostInteger = 0x1p53;
   for (std::size_t i = 0; i < row.size(); ++i) {

@@ -58,7 +58,7 @@ class ResultTable {
   Form form_;
   std::size_t time_;
   double last_s_;
-  // With last_s: rows one after the other, of which the first ones are forgotten.
+  // With last_s: rows in order; the oldest are dropped.
   std::vector<double> kept_;
   std::size_t forgotten_ = 0;  // numbers
 };

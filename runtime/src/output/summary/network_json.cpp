@@ -39,9 +39,9 @@ Json junction_json(const System& system, const Junction& junction) {
 
 }  // namespace
 
-std::string network_json(const System& system, std::span<const Observable> quantities) {
+std::string network_json(const System& system, std::span<const Quantity> quantities) {
   Json units = Json::object();
-  for (const Observable& one : quantities) units[one.label] = one.unit;
+  for (const Quantity& one : quantities) units[one.label] = one.unit;
   Json parts = Json::array(), junctions = Json::array();
   if (system.parts().size() <= kMostPartsTold) {
     parts = parts_json(system);

@@ -13,8 +13,8 @@ namespace portwave {
 ///   units       of the quantities, by name
 ///   parts       {name, type, island}, and `junctions`, each a list of {part, port}, parts by number;
 ///               both empty beyond `kMostPartsTold` parts.
-/// The components of a wider port are one port.
-std::string network_json(const System& system, std::span<const Observable> quantities);
+/// The entries of a wider port are one port.
+std::string network_json(const System& system, std::span<const Quantity> quantities);
 
 inline constexpr std::size_t kMostPartsTold = 100'000;
 

@@ -132,7 +132,7 @@ std::string_view name_of(ProfileEvent::Kind kind) {
 
 std::string profile_text(const Profile& p) {
   std::string text =
-      fmt::format("where the time goes: {} of {} steps were looked at, {:.3g} us each", p.sampled,
+      fmt::format("where the time goes: {} of {} steps were measured, {:.3g} us each", p.sampled,
                   p.steps, 1e6 * p.mean_step_s());
   if (p.other_step_s > 0.0)
     text += fmt::format("; the others took {:.3g} us", 1e6 * p.other_step_s);

@@ -61,7 +61,7 @@ std::string first_part_of(const System& system, int island) {
 
 namespace {
 
-/// In slices nobody knows what single parts store: there all that is stored counts.
+/// In slices the energies of single parts are unknown: the total counts.
 double moved_J(const RunSummary& summary, bool is_slice) {
   const EnergyTotals& energy = summary.energy;
   const double stored_J =
@@ -110,7 +110,7 @@ std::vector<std::string> RunSummary::shortcomings() const {
   return out;
 }
 
-/// Of a part that was cut once.
+/// A part that was cut counts once.
 std::vector<std::string> names_of(const System& system, const std::vector<int>& parts) {
   std::vector<std::string> names;
   for (const int part : parts) {

@@ -144,7 +144,7 @@ Json guard_json(const RunSummary& summary) {
           {"part", summary.guarded_part.empty() ? Json(nullptr) : Json(summary.guarded_part)}};
 }
 
-/// What went into parts that do not know their energy; only where there are such parts.
+/// Energy supplied to parts that do not know their energy; only where there are such parts.
 void add_metered(const RunSummary& summary, Json& json) {
   if (!summary.unjudged_parts.empty()) json["metered_J"] = number(summary.energy.metered_J);
 }

@@ -24,7 +24,7 @@ std::string impedance_text(const RunSummary& summary) {
   }
   std::string text(to_string(method.impedance_kind));
   if (method.retune_factor > 0.0 && summary.follows_state) {
-    text += fmt::format(", set anew when off by a factor {:g}: {} times", method.retune_factor,
+    text += fmt::format(", retuned when off by a factor {:g}: {} times", method.retune_factor,
                         summary.tuning.changes);
     if (summary.tuning.failures > 0) text += fmt::format(" ({} failed)", summary.tuning.failures);
   }
@@ -49,7 +49,7 @@ std::string guard_text(const RunSummary& summary) {
   return text;
 }
 
-/// Nothing where waves are never late.
+/// Empty where waves are never late.
 std::string exchange_text(const RunSummary& summary) {
   const ExchangeOptions& exchange = summary.method.waves().exchange;
   if (exchange.kind == ExchangeKind::synchronous) return {};
@@ -59,7 +59,7 @@ std::string exchange_text(const RunSummary& summary) {
       exchange.max_delay, exchange.max_delay == 1 ? "" : "s");
 }
 
-/// What was asked for, and what that came to.
+/// The chosen settings, and their result.
 std::string network_method_text(const RunSummary& summary) {
   std::string text(to_string(summary.method.kind()));
   if (const auto* const dynamic = summary.method.as<DynamicIteration>()) {
@@ -73,8 +73,8 @@ std::string network_method_text(const RunSummary& summary) {
   return text;
 }
 
-/// How well the waves agreed where nobody asked for that, and whether what went astray matters; or
-/// nothing.
+/// Agreement of the waves where no tolerance was set, and energy that went astray between the parts; empty
+/// where neither matters.
 std::string coupling_text(const RunSummary& summary) {
   std::vector<std::string> lines;
   if (summary.is_coupled_poorly()) {
@@ -92,14 +92,14 @@ std::string coupling_text(const RunSummary& summary) {
   }
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(
-        fmt::format("nobody asked for convergence; the waves of neighbours differ "
+        fmt::format("no tolerance was set; the waves of neighbours differ "
                     "by up to {:.2g}",
                     summary.coupling.residual));
   }
   return fmt::format("{}", fmt::join(lines, "\n               "));
 }
 
-/// What was asked for; one line, and one each for the impedance and the guard.
+/// The settings: one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
   if (!has_waves(summary)) return network_method_text(summary);
   const WaveCoupling& method = summary.method.waves();
@@ -134,7 +134,7 @@ std::string reason_text(StopReason reason) {
   return name;
 }
 
-/// Steps, or windows of several: what is iterated at once.
+/// Steps, or windows of several steps, that are iterated together.
 bool has_windows(const CouplingMethod& method) {
   const auto* const dynamic = method.as<DynamicIteration>();
   return dynamic != nullptr && dynamic->window_steps > 1;
@@ -268,7 +268,7 @@ std::string missed_text(const RunSummary& summary) {
   return text;
 }
 
-/// What the guard changed noticeably, and what helps.
+/// Noticeable changes by the guard, and the remedy.
 std::string changed_text(const RunSummary& summary) {
   return fmt::format(
       "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its waves did not "
@@ -369,7 +369,7 @@ std::string certificate_text(const RunSummary& summary) {
 /// A share as a percentage of two digits; shares above 1 as they are.
 std::string of_all(double share) { return fmt::format("{:.2g} %", 100.0 * share); }
 
-/// What the steps do not resolve, and what helps.
+/// Motions that the steps do not resolve, and the remedy.
 std::string resolution_text(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
   const char* const next_line = "\n               ";
@@ -381,13 +381,13 @@ std::string resolution_text(const RunSummary& summary) {
                           printable(summary.unresolved_part), of_all(worst.share));
       break;
     case Resolution::Kind::alternates:
-      text += fmt::format(
-          "\"{}\" goes to and fro from step to step, by {} of all its motion, as in step {}",
-          printable(summary.unresolved_part), of_all(worst.share), worst.step);
+      text +=
+          fmt::format("\"{}\" oscillates from step to step, by {} of all its motion, as in step {}",
+                      printable(summary.unresolved_part), of_all(worst.share), worst.step);
       break;
     default:
       text += fmt::format(
-          "the {} at \"{}\" goes to and fro from step to step, by {} of its largest value, "
+          "the {} at \"{}\" oscillates from step to step, by {} of its largest value, "
           "as in step {}",
           worst.kind == Resolution::Kind::flow_alternates ? "flow" : "effort",
           printable(summary.unresolved_port), of_all(worst.share), worst.step);
@@ -395,13 +395,14 @@ std::string resolution_text(const RunSummary& summary) {
   text += next_line;
   if (worst.h_lambda > 0.0) {
     text += worst.h_lambda < 1e6
-                ? fmt::format("A step is {:.2g} times as long as what happens there (h lambda). ",
+                ? fmt::format("A step is {:.2g} times as long as the motion there (h lambda). ",
                               worst.h_lambda)
-                : std::string("A step is far longer than what happens there. ");
+                : std::string("A step is far longer than the motion there. ");
   }
   text +=
-      "Such steps keep energy and throw what should die\n               to the other side of its "
-      "rest. ";
+      "Such steps conserve energy, and a motion that should decay\n               overshoots its "
+      "rest "
+      "position. ";
   if (is_of_port) {
     text += "Start with states that their joints allow, or join them by a stiff spring and damper";
   } else if (summary.sizes) {
@@ -470,13 +471,13 @@ std::string steps_text(const RunSummary& summary) {
   return fmt::format("{} steps of {}", summary.steps, sizes);
 }
 
-/// What was stepped though states were at odds.
+/// Steps that were made although states were at odds.
 std::string starts_at_odds_text(const RunSummary& summary) {
   const StartsAtOdds& odds = summary.starts_at_odds;
   return fmt::format(
       "starts at odds: {}, first at {:g} s: {}\n"
-      "               an impulse acts there, and these steps alternate about what it "
-      "would do",
+      "               an impulse acts there, and these steps oscillate about its "
+      "result",
       odds.count, odds.first_s, odds.first);
 }
 

@@ -29,9 +29,9 @@ class AutomaticExecutor final : public Executor {
   StepResult execute(const StepArrays& arrays, const StepPlan& plan,
                      std::span<IslandOutcome> outcomes) override {
     const auto used = static_cast<std::size_t>(choice_.used());
-    if (!plan.recommit.empty()) return executors_[used]->run(arrays, plan, outcomes);
+    if (!plan.recommit.empty()) return executors_[used]->execute(arrays, plan, outcomes);
     const auto start = Clock::now();
-    StepResult result = executors_[used]->run(arrays, plan, outcomes);
+    StepResult result = executors_[used]->execute(arrays, plan, outcomes);
     const double took = seconds(Clock::now() - start);
     // Under a deadline a step takes what it may: what counts then is the time per iteration. And
     // the first comparison stands: a trial of the slower one might miss it.

@@ -64,7 +64,7 @@ class Executor {
   /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two
   /// sets of arrays in turn.
   virtual void bind(const StepArrays& arrays) = 0;
-  StepResult run(const StepArrays& arrays, const StepPlan& plan,
+  StepResult execute(const StepArrays& arrays, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) {
     // Here, once for all executors: an island says nothing of this step that is true of the last one only.
     if (plan.recommit.empty()) std::ranges::fill(outcomes, IslandOutcome{});

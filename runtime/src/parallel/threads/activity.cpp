@@ -10,9 +10,9 @@ void Activity::refuse() const {
   throw std::logic_error(
       kind() == Kind::told
           ? "observers are told of a step: they may read the run and set inputs, but neither step "
-            "nor change it. Do that after the step"
-          : "the run is at a step already: what it calls (a part, an input, a block, an observer) "
-            "can neither step nor change it, and one thread at a time may use it");
+            "nor change it before the step has ended"
+          : "the run is in a step: the functions that it calls (a part, an input, a block, an "
+            "observer) can neither step nor change it, and one thread at a time may use it");
 }
 
 void Activity::expect_to_end(const char* what) const noexcept {

@@ -112,9 +112,9 @@ class LevelSevenThree {
 
   static std::vector<hsize_t> extents_of(hid_t dataset) {
     const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
-    const int rank = H5Sget_simple_extent_ndims(space);
-    std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(rank, 0)));
-    if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+    const int dimensions = H5Sget_simple_extent_ndims(space);
+    std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
+    if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
     return extents;
   }
 

@@ -181,8 +181,8 @@ const LoadedPlugin& load(const std::filesystem::path& file) {
   if (const auto* const known = loaded.find(found.path, found.stamp)) {
     if (known->stamp == found.stamp) return known->plugin;
     throw ConfigError("",
-                      "has changed since this program loaded it; a program that is started anew "
-                      "takes the new one");
+                      "has changed since this program loaded it; start the program again to load "
+                      "the new one");
   }
   const PluginFile content = inspect_plugin(found.path);
   if (!content.ok()) throw ConfigError("", content.problem);

@@ -113,10 +113,10 @@ const std::vector<CouplingKind>& kinds() {
     add("gyrator", ports_key(2, 2), joint_with_factor<joint::Gyrator>,
         Rows{factor_key("ratio", "r in e1 = r f2, e2 = -r f1; not 0", not_zero())});
     add("skew_gain", ports_key(1, kMany), skew_gain,
-        Rows{matrix_key("gain", "skew, of the inputs by the outputs", &CouplingKeys::gain)});
+        Rows{matrix_key("gain", "skew matrix, inputs by outputs", &CouplingKeys::gain)});
     add("kernel", ports_key(1, kMany), kernel,
-        Rows{matrix_key("E", "of the efforts", &CouplingKeys::E),
-             matrix_key("F", "of the flows", &CouplingKeys::F)});
+        Rows{matrix_key("E", "matrix of the efforts", &CouplingKeys::E),
+             matrix_key("F", "matrix of the flows", &CouplingKeys::F)});
     add("free", ports_key(1, 1), plain_joint<joint::Free>);
     add("fixed", ports_key(1, 1), plain_joint<joint::Fixed>);
     add("resistive", ports_key(1, 1), joint_with_factor<joint::Resistive>,

@@ -34,7 +34,7 @@ struct ExpressionKeys {
 
 template <class Keys>
 Key<Keys> offset_key(double Keys::*member) {
-  return optional_key("offset", "added to it", to(member, form::number()), 0);
+  return optional_key("offset", "constant that is added", to(member, form::number()), 0);
 }
 
 template <class Keys>
@@ -206,7 +206,7 @@ SourceKind chirp_kind() {
   using Chirp = Signal::Chirp;
   return source<Chirp>(
       "chirp",
-      {required_key("amplitude", "of the sine", to(&Chirp::amplitude, form::number())),
+      {required_key("amplitude", "amplitude of the sine", to(&Chirp::amplitude, form::number())),
        required_key("from_Hz", "frequency at t = 0 [Hz]", to(&Chirp::from_Hz, form::number())),
        required_key("to_Hz", "frequency from duration_s on [Hz]",
                     to(&Chirp::to_Hz, form::number())),
@@ -222,13 +222,13 @@ SourceKind noise_kind() {
   using Noise = Signal::Noise;
   return source<Noise>(
       "noise",
-      {required_key("standard_deviation", "of the values, which are Gaussian",
+      {required_key("standard_deviation", "standard deviation of the Gaussian values",
                     to(&Noise::standard_deviation, form::number(NumberRange::non_negative()))),
-       required_key("interval_s", "between independent values [s]",
+       required_key("interval_s", "time between independent values [s]",
                     to(&Noise::interval_s, form::number(NumberRange::positive()))),
        optional_key("seed", "the same seed gives the same values",
                     to(&Noise::seed, form::integer(0, scenario_limits::kInteger)), 1),
-       optional_key("mean", "of the values", to(&Noise::mean, form::number()), 0)},
+       optional_key("mean", "mean of the values", to(&Noise::mean, form::number()), 0)},
       [](const Node&, Noise& keys, const std::filesystem::path&) {
         return std::optional(Signal::noise(keys));
       });

@@ -307,7 +307,8 @@ struct SettableKeys {
 const KeyTable<SettableKeys>& settable_keys() {
   static const KeyTable<SettableKeys> keys(
       {kind_key<SettableKeys>("settable"),
-       optional_key("initial", "until it is set", to(&SettableKeys::initial, form::number()), 0)});
+       optional_key("initial", "value until it is set", to(&SettableKeys::initial, form::number()),
+                    0)});
   return keys;
 }
 
@@ -451,7 +452,7 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
     const PartDraft& part = draft.parts[i];
     if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
     SystemBuilder::PartOptions options;  // any input may be driven: others are told elsewhere
-    for (const InputChannel& input : part.part->signature().inputs) {
+    for (const ExternalInput& input : part.part->signature().inputs) {
       options.inputs.emplace(input.name, Signal::settable());
     }
     builder.add(part.name, part.part, std::move(options));

@@ -134,7 +134,7 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
 const KeyTable<Port>& port_keys() {
   static const KeyTable<Port> keys(
       {required_key("name", "name of the port", to(&Port::name, form::text())),
-       optional_key("domain", "what effort and flow are; generic meets every domain",
+       optional_key("domain", "physical domain of effort and flow; generic fits every domain",
                     to(&Port::domain, one_of(kDomains)), "generic"),
        required_key("causality",
                     "effort_in: the effort acts on the part; flow_in: the flow drives the part",
@@ -161,7 +161,7 @@ std::optional<std::vector<Port>> read_ports(const Node& node) {
   return std::nullopt;
 }
 
-// Of StateVariable and InputChannel.
+// Of StateVariable and ExternalInput.
 template <class Named>
 const KeyTable<Named>& named_keys() {
   static const KeyTable<Named> keys({required_key("name", "", to(&Named::name, form::text())),
@@ -326,7 +326,7 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
       return as_parameter(read_ports(node));
     case ParameterKind::inputs:
       return as_parameter(
-          read_list<InputChannel>(node, "an array of inputs", read_named<InputChannel>));
+          read_list<ExternalInput>(node, "an array of inputs", read_named<ExternalInput>));
     case ParameterKind::states:
       return as_parameter(read_states(node));
   }

@@ -125,24 +125,24 @@ void apply(Document& document, const Override& setting) {
   for (const std::string& settled : value.settled) document.settled.insert(where + settled);
 }
 
-// Gives every place that an issue names, and all above it, its rank in a walk of the document.
+// Gives every place that an issue names, and all above it, its position in a walk of the document.
 class PlaceOrder {
  public:
   PlaceOrder(const Issues& issues, const Json& root) {
     for (const Issue& issue : issues) {
       std::string where = issue.where;
-      while (ranks_.emplace(where, kUnknown).second && !where.empty()) {
+      while (positions_.emplace(where, kUnknown).second && !where.empty()) {
         where.resize(where.rfind('/'));
       }
     }
     visit(root, "");
   }
 
-  // The rank of a place; that of the nearest place above it if the document does not have it.
-  std::size_t rank(std::string where) const {
+  // The position of a place; that of the nearest place above it if the document does not have it.
+  std::size_t position(std::string where) const {
     for (;;) {
-      const auto found = ranks_.find(where);
-      if (found != ranks_.end() && found->second != kUnknown) return found->second;
+      const auto found = positions_.find(where);
+      if (found != positions_.end() && found->second != kUnknown) return found->second;
       if (where.empty()) return 0;
       where.resize(where.rfind('/'));
     }
@@ -152,8 +152,8 @@ class PlaceOrder {
   static constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
   void visit(const Json& value, const std::string& where) {
-    const auto wanted = ranks_.find(where);
-    if (wanted == ranks_.end()) return;
+    const auto wanted = positions_.find(where);
+    if (wanted == positions_.end()) return;
     wanted->second = next_++;
     if (value.is_object()) {
       for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
@@ -166,7 +166,7 @@ class PlaceOrder {
     }
   }
 
-  std::unordered_map<std::string, std::size_t> ranks_;
+  std::unordered_map<std::string, std::size_t> positions_;
   std::size_t next_ = 0;
 };
 
@@ -183,7 +183,7 @@ void sort_by_place(Issues& issues, const Json& root) {
   if (!are_places) return;
   const PlaceOrder order(issues, root);
   std::stable_sort(issues.begin(), issues.end(), [&order](const Issue& a, const Issue& b) {
-    return order.rank(a.where) < order.rank(b.where);
+    return order.position(a.where) < order.position(b.where);
   });
 }
 

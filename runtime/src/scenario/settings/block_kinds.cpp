@@ -81,9 +81,9 @@ std::vector<BlockKind> source_kinds() {
       {"pulse",
        "a train of rectangular pulses",
        {required("amplitude", "", "height of a pulse"),
-        positive(required("period_s", "s", "of the train")),
-        non_negative(required("width_s", "s", "of a pulse, at most the period")),
-        optional("delay_s", "s", 0.0, "of the first pulse"),
+        positive(required("period_s", "s", "period of the train")),
+        non_negative(required("width_s", "s", "width of a pulse, at most the period")),
+        optional("delay_s", "s", 0.0, "delay of the first pulse"),
         optional("offset", "", 0.0, "value between pulses")},
        [](const BlockValues& v, int) {
          return block::pulse({v.number("amplitude"), v.number("period_s"), v.number("width_s"),
@@ -179,7 +179,7 @@ std::vector<BlockKind> operation_kinds() {
        "the signal some samples ago; breaks algebraic loops",
        {signal("signal", "input"),
         in_range({.minimum = 1.0},
-                 of_kind(Field::Kind::integer, optional("samples", "", 1.0, "how many samples"))),
+                 of_kind(Field::Kind::integer, optional("samples", "", 1.0, "number of samples"))),
         optional("initial", "", 0.0, "value until then")},
        [](const BlockValues& v, int) {
          return block::delay(v.integer("samples"), v.number("initial"));
@@ -213,8 +213,9 @@ std::vector<BlockKind> operation_kinds() {
        }},
       {"selector",
        "one of two signals",
-       {signal("condition", "decides"), signal("if_above", "taken where it is above the threshold"),
-        signal("otherwise", "taken elsewhere"), optional("threshold", "", 0.5, "threshold")},
+       {signal("condition", "signal that decides"),
+        signal("if_above", "output where the condition is above the threshold"),
+        signal("otherwise", "output elsewhere"), optional("threshold", "", 0.5, "threshold")},
        [](const BlockValues& v, int) { return block::selector(v.number("threshold")); }},
   };
 }
@@ -223,15 +224,15 @@ std::vector<BlockKind> controller_kinds() {
   return {
       {"pid",
        "PID controller with anti-windup and a filtered derivative",
-       {signal("setpoint", "what the measurement is to become"),
-        signal("measurement", "what is controlled"), optional("proportional", "", 0.0, "gain P"),
+       {signal("setpoint", "target of the measurement"),
+        signal("measurement", "controlled quantity"), optional("proportional", "", 0.0, "gain P"),
         optional("integral", "1/s", 0.0, "gain of the integral"),
         optional("derivative", "s", 0.0, "gain of the derivative"),
         non_negative(optional("derivative_filter_s", "s", 0.0, "time constant of its filter")),
         share(
             optional("setpoint_weight", "", 1.0, "share of the setpoint in the proportional part")),
         share(optional("derivative_setpoint_weight", "", 0.0, "the same in the derivative part")),
-        lower_bound("of the output"), upper_bound("of the output"),
+        lower_bound("lower bound of the output"), upper_bound("upper bound of the output"),
         non_negative(optional("tracking_s", "s", 0.0,
                               "how fast the integral gives way at a bound; 0: in one sample")),
         optional("initial_integral", "", 0.0, "output that the integral part starts with")},

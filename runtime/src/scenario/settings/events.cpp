@@ -21,11 +21,12 @@ const KeyTable<EventKeys>& event_keys() {
   static const KeyTable<EventKeys> keys({
       optional_key("name", "name of the event; absent: as \"of\"", to(&Watch::name, form::name())),
       required_key("of",
-                   "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
+                   "watched quantity: \"part.state\", \"part.storage\", \"part.port.effort\" or "
                    "\".flow\", or a signal",
                    later(&EventKeys::watched, text())),
-      optional_key("level", "an event where it passes this", to(&Watch::level, form::number()), 0),
-      optional_key("direction", "of the passage",
+      optional_key("level", "level whose passage is an event", to(&Watch::level, form::number()),
+                   0),
+      optional_key("direction", "direction of the passage",
                    to(&Watch::direction,
                       form::choice<Watch::Direction>({{"both", Watch::Direction::both},
                                                       {"rising", Watch::Direction::rising},

@@ -134,11 +134,10 @@ const std::vector<ImpedanceForm>& impedance_forms() {
     for (const ImpedanceKind kind : kTunedImpedances) {
       // The method's check judges the factor.
       add(std::string(to_string(kind)), kind,
-          {optional_key(
-              "retune_factor",
-              "set them anew when the state has put one off by more than this factor; 0: never",
-              later(&ImpedanceKeys::retune_factor, factor_schema()),
-              plain(WaveCoupling().retune_factor))});
+          {optional_key("retune_factor",
+                        "retune when the state makes one wrong by more than this factor; 0: never",
+                        later(&ImpedanceKeys::retune_factor, factor_schema()),
+                        plain(WaveCoupling().retune_factor))});
     }
     return forms;
   }();

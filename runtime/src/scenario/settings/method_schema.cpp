@@ -28,11 +28,10 @@ std::string prefix_of(const MethodFamily& family, const OptionInfo& option, bool
 /// The keys of "method", of all kinds. A key that several families have stands with its first.
 Json method_properties() {
   Json properties = {
-      {"kind",
-       with_default(described(choice(method_names()),
-                              "how the parts are brought to agree; with \"impedance\" and without "
-                              "a kind douglas-rachford"),
-                    std::string(to_string(CouplingMethod().kind())))}};
+      {"kind", with_default(described(choice(method_names()),
+                                      "how the parts are coupled; with \"impedance\" and without "
+                                      "a kind douglas-rachford"),
+                            std::string(to_string(CouplingMethod().kind())))}};
   std::vector<std::pair<std::string_view, std::string_view>> summaries;  // by key
   for (const MethodFamily* const family : method_families()) {
     const std::vector<Key<CouplingMethod>>& keys = option_keys(*family);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -56,10 +56,10 @@ NameSearch& Names::ports() {
   return *ports_;
 }
 
-std::optional<Observable> Names::find_quantity(const std::string& label, MethodKind method,
-                                               std::string& defect) {
+std::optional<Quantity> Names::find_quantity(const std::string& label, MethodKind method,
+                                             std::string& defect) {
   const auto part_names = [this]() -> NameSearch& { return parts(); };
-  return find_observable(system_, label, method, part_names, defect);
+  return find_quantity(system_, label, method, part_names, defect);
 }
 
 std::pair<int, int> Names::find_port(const std::string& path) const {
@@ -76,13 +76,13 @@ std::vector<int> Names::parts_of(const std::string& name) const {
   return part < 0 ? std::vector<int>{} : std::vector<int>{part};
 }
 
-std::vector<Observable> Names::all_states() const {
-  std::vector<Observable> observables;
+std::vector<Quantity> Names::all_states() const {
+  std::vector<Quantity> quantities;
   for (NamedState& state : state_names(system_).named) {
-    observables.push_back({std::move(state.name), Observable::Kind::state, state.part, state.index,
-                           std::move(state.unit)});
+    quantities.push_back({std::move(state.name), Quantity::Kind::state, state.part, state.index,
+                          std::move(state.unit)});
   }
-  return observables;
+  return quantities;
 }
 
 std::vector<std::string> Names::labels_of_cut(const CutName& cut) {
@@ -149,10 +149,10 @@ bool matches(std::string_view text, std::string_view pattern) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-std::vector<Observable> quantities_like(const std::string& pattern, Names& names,
-                                        const SignalGraph* signals, MethodKind method) {
+std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
+                                      const SignalGraph* signals, MethodKind method) {
   const bool waves = asks_for_waves(pattern);
-  std::vector<Observable> found;
+  std::vector<Quantity> found;
   for (const std::string& label : names.labels(method)) {
     if (!matches(label, pattern) || (!waves && is_wave_label(label))) continue;
     std::string defect;
@@ -161,15 +161,14 @@ std::vector<Observable> quantities_like(const std::string& pattern, Names& names
   for (int signal = 0; signals != nullptr && signal < signals->signals(); ++signal) {
     const std::string label = signals->label(signal);
     if (matches(label, pattern)) {
-      found.push_back({label, Observable::Kind::signal, 0, signal, ""});
+      found.push_back({label, Quantity::Kind::signal, 0, signal, ""});
     }
   }
   return found;
 }
 
-std::vector<Observable> quantities_of_part(const std::string& name, Names& names,
-                                           MethodKind method) {
-  std::vector<Observable> found;
+std::vector<Quantity> quantities_of_part(const std::string& name, Names& names, MethodKind method) {
+  std::vector<Quantity> found;
   for (const std::string& label : names.labels_of(name, method)) {
     if (is_wave_label(label)) continue;
     std::string defect;

@@ -37,8 +37,8 @@ class Names {
 
   /// What "part.state" and the like stand for, parts that were cut included; nothing, and `defect`,
   /// when they stand for nothing.
-  std::optional<Observable> find_quantity(const std::string& label, MethodKind method,
-                                          std::string& defect);
+  std::optional<Quantity> find_quantity(const std::string& label, MethodKind method,
+                                        std::string& defect);
   /// {part, port} of "part.port", likewise; {-1, -1} when there is none.
   std::pair<int, int> find_port(const std::string& path) const;
   /// Labels of everything that can be asked for; a part that was cut by its own name, with its states
@@ -49,7 +49,7 @@ class Names {
   /// The parts of this name: one, none, or all pieces.
   std::vector<int> parts_of(const std::string& name) const;
   /// All states, those of a part that was cut once and under its own name.
-  std::vector<Observable> all_states() const;
+  std::vector<Quantity> all_states() const;
 
  private:
   static std::vector<std::string> labels_of_cut(const CutName& cut);
@@ -68,9 +68,8 @@ bool matches(std::string_view text, std::string_view pattern);
 /// The quantities of a pattern, or of a whole part: states, efforts, flows and storages, and signals;
 /// waves only where the pattern ends with their name. In the order of the parts; none: nothing is
 /// called so.
-std::vector<Observable> quantities_like(const std::string& pattern, Names& names,
-                                        const SignalGraph* signals, MethodKind method);
-std::vector<Observable> quantities_of_part(const std::string& name, Names& names,
-                                           MethodKind method);
+std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
+                                      const SignalGraph* signals, MethodKind method);
+std::vector<Quantity> quantities_of_part(const std::string& name, Names& names, MethodKind method);
 
 }  // namespace portwave::scenario_file

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 #include "output/recording/rank_recording.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -61,25 +61,26 @@ const KeyTable<OutputKeys>& output_keys() {
                    "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, .incident, "
                    ".outgoing; absent: every state",
                    later(&OutputKeys::observe, labels_schema())),
-      optional_key("every", "record every so many steps",
+      optional_key("every", "steps between two recorded rows",
                    to(&RecordingOptions::every, form::integer(1, scenario_limits::kRecordEvery)),
                    1),
       optional_key("every_s",
-                   "record every so many seconds: a whole number of steps or, where steps choose "
-                   "their size, between them too",
+                   "seconds between two recorded rows: a whole number of steps, or any time where "
+                   "steps choose their size",
                    later(&OutputKeys::grid, positive())),
       optional_key("envelope",
-                   "also the smallest and the largest value of each quantity since the row before",
+                   "also record the smallest and the largest value of each quantity since the "
+                   "previous row",
                    to(&RecordingOptions::envelope, form::boolean()), false),
-      optional_key("last_s", "keep the last so many seconds of the run only",
+      optional_key("last_s", "length of the end of the run that is kept [s]",
                    to(&RecordingOptions::last_s, form::number(NumberRange::positive()))),
-      optional_key("energies", "also what each part and each junction does with energy",
+      optional_key("energies", "also record the energies of each part and each junction",
                    to(&RecordingOptions::energies, form::boolean()), false),
-      optional_key("format", "texts, one file results.h5, or the summary alone",
+      optional_key("format", "tables as text, as one file results.h5, or none",
                    to(&RecordingOptions::format, result_format()), "csv"),
       optional_key("per_rank",
-                   "with \"hdf5\" on several ranks: each writes a file with its parts, and "
-                   "results.h5 refers to these",
+                   "with \"hdf5\" on several ranks: each rank writes a file of its parts, to "
+                   "which results.h5 refers",
                    to(&RecordingOptions::per_rank, form::boolean()), false),
   });
   return keys;
@@ -127,7 +128,7 @@ void read_outputs(const Node& node, RunSettings& settings) {
   settings.recording = keys;
   const ObjectReader object(node);
   if (keys.grid && object.find("every")) {
-    keys.grid->fail("either every so many steps or every so many seconds: not both");
+    keys.grid->fail("give \"every\" (steps) or \"every_s\" (seconds), not both");
   } else if (keys.grid) {
     read_grid(*keys.grid, settings);
   }
@@ -146,8 +147,8 @@ void refuse_wave(const Node& element, const WaveCoupling& waves, const std::stri
       waves.stages == 0 ? std::string("several") : std::to_string(waves.stages), in_quotes(label)));
 }
 
-bool is_refused_wave(const Observable& observable, const CouplingMethod& method) {
-  return is_wave(observable.kind) && method.waves().stages != 1;
+bool is_refused_wave(const Quantity& quantity, const CouplingMethod& method) {
+  return is_wave(quantity.kind) && method.waves().stages != 1;
 }
 
 /// Takes what a pattern or the name of a part stands for, but what is `present` already; false where
@@ -158,28 +159,28 @@ bool read_many(const Node& element, const std::string& label, Names& names,
   const CouplingMethod& method = settings.options.method;
   if (signals != nullptr && signals->find_signal(label) >= 0) return false;
   const bool is_like = is_pattern(label);
-  std::vector<Observable> found = is_like ? quantities_like(label, names, signals, method.kind())
-                                          : quantities_of_part(label, names, method.kind());
+  std::vector<Quantity> found = is_like ? quantities_like(label, names, signals, method.kind())
+                                        : quantities_of_part(label, names, method.kind());
   if (found.empty()) {
     if (is_like && names.is_complete()) {
       element.fail(fmt::format("nothing is called like {}", in_quotes(label)));
     }
     return is_like;
   }
-  for (Observable& one : found) {
+  for (Quantity& one : found) {
     if (is_refused_wave(one, method)) return refuse_wave(element, method.waves(), one.label), true;
-    if (present.insert(one.label).second) settings.recording.observables.push_back(std::move(one));
+    if (present.insert(one.label).second) settings.recording.quantities.push_back(std::move(one));
   }
   return true;
 }
 
 }  // namespace
 
-void read_observables(const Node& node, Names& names, RunSettings& settings) {
+void read_quantities(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
   if (!observe) {
-    settings.recording.observables = names.all_states();
+    settings.recording.quantities = names.all_states();
     return;
   }
   if (!observe->json().is_array()) return;
@@ -193,7 +194,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     if (read_many(element, label, names, present, settings)) continue;
     if (const SignalGraph* const graph = settings.options.signals.get()) {
       if (const int signal = graph->find_signal(label); signal >= 0) {
-        settings.recording.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
+        settings.recording.quantities.push_back({label, Quantity::Kind::signal, 0, signal, ""});
         present.insert(label);
         continue;
       }
@@ -207,15 +208,15 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       continue;
     }
     std::string defect;
-    auto observable = names.find_quantity(label, settings.options.method.kind(), defect);
+    auto quantity = names.find_quantity(label, settings.options.method.kind(), defect);
     const CouplingMethod& method = settings.options.method;
-    if (observable && is_refused_wave(*observable, method)) {
+    if (quantity && is_refused_wave(*quantity, method)) {
       refuse_wave(element, method.waves(), label);
       continue;
     }
-    if (observable && !present.insert(observable->label).second) continue;  // by a name before
-    if (observable) {
-      settings.recording.observables.push_back(*std::move(observable));
+    if (quantity && !present.insert(quantity->label).second) continue;  // by a name before
+    if (quantity) {
+      settings.recording.quantities.push_back(*std::move(quantity));
     } else {
       element.fail(std::move(defect));
     }

@@ -36,7 +36,7 @@ Json time_schema();
 void read_outputs(const Node& node, RunSettings& settings);
 Json outputs_schema();
 /// The observed quantities of "outputs".
-void read_observables(const Node& node, Names& names, RunSettings& settings);
+void read_quantities(const Node& node, Names& names, RunSettings& settings);
 
 /// "signals", and the inputs of parts that signals drive: builds options.signals. `node`: null
 /// without that section. Returns the names of the blocks, sound or not.

@@ -18,7 +18,7 @@ KeyTable<SignalsKeys> keys_with(Json blocks) {
       {optional_key("every_s", "time between samples [s], for steps that choose their size",
                     later(&SignalsKeys::every_s, positive())),
        optional_key("every",
-                    "sample blocks before every so many macro-steps, unless they say otherwise",
+                    "macro-steps between two samples, for blocks without a number of their own",
                     to(&SignalsKeys::every, form::integer(1, kMostEvery)), 1),
        required_key("blocks", "", later(&SignalsKeys::blocks, std::move(blocks)))});
 }
@@ -99,7 +99,7 @@ const KeyTable<SignalsKeys>& signals_keys() {
 const KeyTable<BlockKeys>& block_keys() {
   static const KeyTable<BlockKeys> keys({
       required_key("name", "name of its signal", to(&BlockKeys::name, form::name())),
-      optional_key("every", "sample it before every so many macro-steps; absent: as all blocks",
+      optional_key("every", "macro-steps between two samples; absent: as for all blocks",
                    to(&BlockKeys::every, form::integer(1, kMostEvery))),
       optional_key("count", "", elsewhere<BlockKeys>(count_schema())),
   });

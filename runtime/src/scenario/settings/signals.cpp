@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 #include "portwave/runtime/scenario/block_kinds.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -58,12 +58,12 @@ class SignalReader {
   void drive(const DrivenInput& input) {
     // None: it has defects of its own. Several: the pieces of a part that was cut, which share the input.
     for (const int part : names_.parts_of(input.part)) {
-      const std::vector<InputChannel>& channels =
+      const std::vector<ExternalInput>& inputs =
           names_.system().parts()[at(part)].component->signature().inputs;
-      const auto channel = std::ranges::find(channels, input.input, &InputChannel::name);
-      if (channel == channels.end()) continue;
+      const auto found = std::ranges::find(inputs, input.input, &ExternalInput::name);
+      if (found == inputs.end()) continue;
       builder_.actuate(labelled(input.signal, input.where), part,
-                       static_cast<int>(channel - channels.begin()));
+                       static_cast<int>(found - inputs.begin()));
       actuator_places_.push_back(input.where);
       return;
     }
@@ -91,8 +91,8 @@ class SignalReader {
     options_.signals_every_s = node.number(NumberRange::positive()).value_or(0.0);
     if (options_.sizes) return;
     node.fail(
-        "is for steps that choose their size; with steps of one size signals are sampled before "
-        "every so many of them: give \"every\"");
+        "is for steps that choose their size; with steps of one size give \"every\", the number of "
+        "steps between two samples");
   }
 
   void add(const std::string& name, block::Handle block, std::vector<std::string> inputs, int every,
@@ -397,13 +397,13 @@ std::optional<Sensor> read_sensor_label(const std::string& label, const std::str
     return std::nullopt;
   }
   switch (found->kind) {
-    case Observable::Kind::state:
+    case Quantity::Kind::state:
       return Sensor{Sensor::Kind::state, found->part, found->index};
-    case Observable::Kind::effort:
+    case Quantity::Kind::effort:
       return Sensor{Sensor::Kind::effort, found->part, found->index};
-    case Observable::Kind::flow:
+    case Quantity::Kind::flow:
       return Sensor{Sensor::Kind::flow, found->part, found->index};
-    case Observable::Kind::storage:
+    case Quantity::Kind::storage:
       return Sensor{Sensor::Kind::storage, found->part, found->index};
     default:
       break;

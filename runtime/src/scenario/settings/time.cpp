@@ -52,7 +52,7 @@ struct StepKeys : StepSizes {
 const KeyTable<StepKeys>& step_keys() {
   static const KeyTable<StepKeys> keys({
       kind_key<StepKeys>("adaptive"),
-      required_key("tolerance", "of the local error, relative",
+      required_key("tolerance", "relative tolerance of the local error",
                    to(&StepSizes::tolerance, form::number(StepSizes::tolerances()))),
       optional_key("largest_s", "largest step [s]; absent: an eighth of the run",
                    later(&StepKeys::largest, positive())),
@@ -60,7 +60,7 @@ const KeyTable<StepKeys>& step_keys() {
                    later(&StepKeys::smallest, positive())),
       optional_key(
           "event_tolerance_s",
-          "a step ends at most so long after an event [s]; absent: 1e-9 of the largest step",
+          "longest time from an event to the end of its step [s]; absent: 1e-9 of the largest step",
           later(&StepKeys::event_tolerance, positive())),
   });
   return keys;

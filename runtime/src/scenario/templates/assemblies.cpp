@@ -46,7 +46,7 @@ const KeyTable<AssemblyKeys>& assembly_keys() {
           later(&AssemblyKeys::parameters, variables_schema("defaults by name; null: required"))),
       required_key("subsystems", "", later(&AssemblyKeys::subsystems, list(Json::object(), 1))),
       optional_key("couplings", "", later(&AssemblyKeys::couplings, list(reference("coupling")))),
-      optional_key("ports", "ports of the assembly, each \"part.port\" of one inside",
+      optional_key("ports", "ports of the assembly, each named as \"part.port\" of a part inside",
                    later(&AssemblyKeys::ports, ports_schema())),
   });
   return keys;

@@ -37,7 +37,7 @@ class Expander {
         assemblies_(root_),
         ports_(filler_) {}
 
-  ExpandedDocument run() && {
+  ExpandedDocument expanded() && {
     // A small file may stand for so much that writing it out takes seconds, and then is refused.
     constexpr auto kMost = static_cast<double>(TemplateFiller::kMostValues);
     if (const auto where = entry_of_too_many_values(root_.json(), assemblies_, kMost)) {
@@ -94,8 +94,8 @@ class Expander {
   void note_unused() {
     for (const std::string& name : assemblies_.names()) {
       if (used_.contains(name)) continue;
-      out_.notes.push_back({"/assemblies/" + escape_key(name),
-                            "is not used, so that what is in it was not checked"});
+      out_.notes.push_back(
+          {"/assemblies/" + escape_key(name), "is not used, so its contents were not checked"});
     }
   }
 
@@ -510,7 +510,7 @@ bool has_assemblies(const Json& root) {
 }
 
 ExpandedDocument expand_assemblies(const Json& root, Defects& defects) {
-  return Expander(root, defects).run();
+  return Expander(root, defects).expanded();
 }
 
 std::optional<Issue> ExpandedDocument::place(Issue issue) {

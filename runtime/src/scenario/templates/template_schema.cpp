@@ -79,7 +79,7 @@ void allow_computed_values(Json& schema) {
 
 Json count_schema() {
   return described(integer(1, scenario_limits::kInteger),
-                   "so many of them, called name_0, name_1, ...; the index is i");
+                   "number of copies, named name_0, name_1, ...; the index is i");
 }
 
 Json indices_schema() {
@@ -96,7 +96,7 @@ const KeyTable<UseKeys>& use_keys() {
       {required_key("name", "name; parts inside are called name/part",
                     elsewhere<UseKeys>(form::name().schema)),
        required_key("assembly", "one of \"assemblies\"", elsewhere<UseKeys>(text())),
-       optional_key("parameters", "those of the assembly; others keep its defaults",
+       optional_key("parameters", "parameters of the assembly; others keep their defaults",
                     elsewhere<UseKeys>({{"type", "object"}})),
        optional_key("count", "", elsewhere<UseKeys>(count_schema()))});
   return keys;

@@ -291,8 +291,8 @@ void AdaptiveSteps::fail(const std::string& why) const {
       fmt::format(
           "{}.\nSomething there changes faster than any such step: it starts or jumps at odds "
           "with a rigid joint (a capacitor on a source, shafts joined rigidly), a constraint is "
-          "violated, or a one-sided part (a diode, contact, switch or dry friction) goes to and "
-          "fro.\nWhat helps: a larger /time/step/tolerance, a start that the joints allow, a "
+          "violated, or a one-sided part (a diode, contact, switch or dry friction) switches back "
+          "and forth.\nRemedies: a larger /time/step/tolerance, a start that the joints allow, a "
           "small resistance or compliance in the joint, or steps of one size "
           "(/time/step_s)",
           why));

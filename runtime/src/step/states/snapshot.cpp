@@ -89,7 +89,7 @@ Snapshot Stepper::snapshot() const {
 }
 
 /// After a failure the stepper is unusable until another snapshot is read.
-void Stepper::take(const Snapshot& snapshot) {
+void Stepper::adopt(const Snapshot& snapshot) {
   StateArchive reader = StateArchive::reader(snapshot.bytes_);
   archive(reader);
   reader.finish();
@@ -99,7 +99,7 @@ void Stepper::take(const Snapshot& snapshot) {
 void Stepper::restore(const Snapshot& snapshot) {
   const Acting acting(engine_->activity(), Activity::Kind::change);
   if (snapshot.of_ == nullptr) {
-    throw std::invalid_argument("the snapshot is empty: none has been taken into it");
+    throw std::invalid_argument("the snapshot is empty: nothing has been saved into it");
   }
   const auto& own = identity();
   if (snapshot.of_ != own) {
@@ -108,7 +108,7 @@ void Stepper::restore(const Snapshot& snapshot) {
     if (!difference.empty()) {
       throw std::invalid_argument(fmt::format(
           "the snapshot is of another system, or of a stepper with other options: {}. A snapshot "
-          "holds states: it goes back into what it was taken of",
+          "holds states, and fits only the system and options that it was saved from",
           difference));
     }
   }
@@ -116,13 +116,13 @@ void Stepper::restore(const Snapshot& snapshot) {
   before.bytes_ = std::move(before_);
   this->snapshot(before);
   try {
-    take(snapshot);
+    adopt(snapshot);
   } catch (const std::bad_alloc&) {
-    take(before);
+    adopt(before);
     throw;
   } catch (const std::exception& error) {
     const std::string why = error.what();
-    take(before);
+    adopt(before);
     throw std::invalid_argument(
         fmt::format("the snapshot is no state of this run: {}; nothing has changed", why));
   }
@@ -191,7 +191,7 @@ Snapshot Snapshot::from_bytes(std::span<const std::byte> bytes) {
       of->archive(reader);
       reader.finish();
     } catch (const StateArchive::Mismatch&) {
-      throw std::invalid_argument("the snapshot does not say what it is of");
+      throw std::invalid_argument("the snapshot does not identify its system");
     }
     out.of_ = std::move(of);
   }

@@ -26,10 +26,10 @@ constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 constexpr double kSameInstant = 1e-9;
 
 constexpr const char* kRemedies =
-    "Give states that fit one another; or put a small compliance or resistance between the parts; "
-    "or "
-    "\"start\": \"as_given\" in \"time\" steps them as they are, and they alternate about where an "
-    "impulse would take them";
+    "Give consistent states; or put a small compliance or resistance between the parts; or "
+    "\"start\": \"as_given\" in \"time\" steps them as they are, and they oscillate about the "
+    "result of "
+    "an impulse";
 
 }  // namespace
 
@@ -53,10 +53,10 @@ void StartCheck::begin_sources() {
   sources_.clear();
   has_settable_ = has_jumping_ = false;
   for (const StateConstraints::Source& own : constraints_.sources()) {
-    const Signal& signal = engine_.system().parts()[at(own.part)].inputs[at(own.channel)];
+    const Signal& signal = engine_.system().parts()[at(own.part)].inputs[at(own.input)];
     Source source;
     source.part = own.part;
-    source.channel = own.channel;
+    source.input = own.input;
     source.is_settable = signal.is_settable();
     const double time_s = engine_.clock().time_s();
     source.held = value(source, time_s);
@@ -84,9 +84,9 @@ void StartCheck::begin_sources() {
 }
 
 /// NaN if a callback fails, which the step that samples it reports: no comparison holds with that.
-double StartCheck::value(int part, int channel, double time_s) const {
+double StartCheck::value(int part, int input, double time_s) const {
   try {
-    return engine_.system().parts()[at(part)].inputs[at(channel)].at(time_s, engine_.settings());
+    return engine_.system().parts()[at(part)].inputs[at(input)].at(time_s, engine_.settings());
   } catch (const std::exception&) {
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -97,7 +97,7 @@ StateInstant StartCheck::now(double time_s) const {
             if (engine_.clock().steps() > 0) return engine_.state(part);
             return engine_.system().parts()[at(part)].initial_state;
           },
-          .input = [this, time_s](int part, int channel) { return value(part, channel, time_s); }};
+          .input = [this, time_s](int part, int input) { return value(part, input, time_s); }};
 }
 
 double StartCheck::largest_energy_J() const {
@@ -165,7 +165,7 @@ void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateI
     }
     what += ".\n";
   } else {
-    what += "No states fit: what is prescribed contradicts itself.\n";
+    what += "No states are consistent: the prescribed values contradict one another.\n";
   }
   what += kRemedies;
   const int part = constraints_.part(odds.violated.front());
@@ -387,9 +387,9 @@ void StartCheck::tell_jump(const SourceJump& jump) {
   const StateConstraints::Source& own = constraints_.sources()[at(jump.source)];
   const Source& source = sources_[at(jump.source)];
   StateInstant there = now(jump.time_s);
-  there.input = [this, &source, &jump](int part, int channel) {
-    if (part == source.part && channel == source.channel) return jump.after;
-    return value(part, channel, jump.time_s);
+  there.input = [this, &source, &jump](int part, int input) {
+    if (part == source.part && input == source.input) return jump.after;
+    return value(part, input, jump.time_s);
   };
   const StateConstraints::Residual residual = constraints_.residual(own.constraint, there);
   const double by = own.weight * (jump.after - jump.before);
@@ -400,7 +400,7 @@ void StartCheck::tell_jump(const SourceJump& jump) {
   const StateConstraints::Odds odds = constraints_.odds_of(violated, there);
   if (!counts(odds)) return;
   const Part& part = engine_.system().parts()[at(source.part)];
-  const InputChannel& input = part.component->signature().inputs[at(source.channel)];
+  const ExternalInput& input = part.component->signature().inputs[at(source.input)];
   const std::string unit = input.unit.empty() ? "" : " " + printable(input.unit);
   refuse_or_note(
       odds, there,

@@ -44,7 +44,7 @@ class StartCheck {
  private:
   /// A source in a constraint.
   struct Source {
-    int part = 0, channel = 0;
+    int part = 0, input = 0;
     double amplitude = 0.0;  ///< as far as it is known
     double held = 0.0;       ///< for a settable one: its value at the last check
     bool is_settable = false, is_controlled = false, may_jump = false;
@@ -59,9 +59,9 @@ class StartCheck {
   };
 
   StateInstant now(double time_s) const;
-  double value(int part, int channel, double time_s) const;
+  double value(int part, int input, double time_s) const;
   double value(const Source& source, double time_s) const {
-    return value(source.part, source.channel, time_s);
+    return value(source.part, source.input, time_s);
   }
   void begin_sources();
   void refresh();

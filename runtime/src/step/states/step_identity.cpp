@@ -61,7 +61,7 @@ class OptionVisit {
   OptionVisit(const StepperOptions& given, const CouplingMethod& resolved, Items& items)
       : given_(given), resolved_(resolved), items_(items) {}
 
-  void run() {
+  void visit_all() {
     items_.gate("/method/kind", digest_of(name_of(given_.method)), nullptr);
     number("/time/step_s", given_.step_s);
     items_.gate("/time/step", given_.sizes ? 1 : 0,
@@ -308,7 +308,7 @@ void add_parameter(const Part& part, std::size_t k, std::uint64_t here, std::uin
 
 StepIdentity::StepIdentity(const StepperOptions& given, const CouplingMethod& resolved) {
   NotedItems items{options_};
-  OptionVisit(given, resolved, items).run();
+  OptionVisit(given, resolved, items).visit_all();
 }
 
 StepIdentity::StepIdentity(const System& system, const StepperOptions& given,
@@ -394,7 +394,7 @@ std::string StepIdentity::difference(const StepIdentity& other, const System& sy
     }
   }
   for (std::size_t i = 0, k = 0; shapes_ == other.shapes_ && i < parts.size(); ++i) {
-    for (const InputChannel& input : parts[i].component->signature().inputs) {
+    for (const ExternalInput& input : parts[i].component->signature().inputs) {
       const bool differs = k >= other.inputs_.size() || inputs_[k] != other.inputs_[k];
       ++k;
       if (!differs) continue;
@@ -411,7 +411,7 @@ std::string StepIdentity::difference(const StepIdentity& other, const System& sy
                           joins_others ? "joins other ports there" : "has another law there"));
   }
   ComparedItems items{other.options_, found};
-  OptionVisit(given, resolved, items).run();
+  OptionVisit(given, resolved, items).visit_all();
   return found.none() ? "something else" : found.text();
 }
 

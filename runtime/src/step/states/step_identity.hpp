@@ -47,7 +47,7 @@ class StepIdentity {
   std::vector<std::uint32_t> set_of_part_;
   std::vector<std::uint64_t> set_begin_;
   std::vector<std::uint64_t> values_;
-  std::vector<std::uint64_t> inputs_;                          // of all parts, channel by channel
+  std::vector<std::uint64_t> inputs_;                          // of all parts, input by input
   std::vector<std::uint64_t> junction_ports_, junction_laws_;  // by junction
 };
 

@@ -65,7 +65,7 @@ bool runs() {
   Catalogue::add(hidden_mass());
   const Scenario scenario = parse_scenario(scenario_of("hidden_mass", 3.0), "s.json", ".");
   Stepper stepper(scenario.system, scenario.options);
-  stepper.run(scenario.steps);
+  stepper.step(scenario.steps);
   // At 0.25 m it pulls at a spring of 20 N/m, and so moves the other.
   return std::abs(stepper.state("spring")[0]) > 1e-3 && stepper.iterations().not_converged == 0;
 }

@@ -85,7 +85,7 @@ std::vector<std::vector<double>> observed(const Json& scenario, std::size_t* par
   for (int n = 0; n < 250; ++n) {
     stepper.step();
     std::vector<double>& row = rows.emplace_back();
-    for (const Observable& each : read.recording.observables) row.push_back(observe(stepper, each));
+    for (const Quantity& each : read.recording.quantities) row.push_back(observe(stepper, each));
   }
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   return rows;
@@ -128,10 +128,10 @@ TEST(ScenarioCut, AllStatesAreRecordedOnce) {
   Json uncut = bar(0);
   uncut.erase("outputs");
   const Scenario whole = parse_scenario(uncut.dump(), "bar.json", ".");
-  ASSERT_EQ(cut.recording.observables.size(), whole.recording.observables.size());
-  for (std::size_t i = 0; i < whole.recording.observables.size(); ++i) {
-    EXPECT_EQ(cut.recording.observables[i].label, whole.recording.observables[i].label);
-    EXPECT_EQ(cut.recording.observables[i].unit, whole.recording.observables[i].unit);
+  ASSERT_EQ(cut.recording.quantities.size(), whole.recording.quantities.size());
+  for (std::size_t i = 0; i < whole.recording.quantities.size(); ++i) {
+    EXPECT_EQ(cut.recording.quantities[i].label, whole.recording.quantities[i].label);
+    EXPECT_EQ(cut.recording.quantities[i].unit, whole.recording.quantities[i].unit);
   }
 }
 

@@ -85,11 +85,11 @@ Observed observed_after_run(const Json& scenario, int threads = 1) {
   StepperOptions options = loaded.options;
   options.threads = threads;
   Stepper stepper(loaded.system, options);
-  stepper.run(loaded.steps);
+  stepper.step(loaded.steps);
   Observed out;
-  for (const Observable& observable : loaded.recording.observables) {
-    out.labels.push_back(observable.label);
-    out.values.push_back(observe(stepper, observable));
+  for (const Quantity& quantity : loaded.recording.quantities) {
+    out.labels.push_back(quantity.label);
+    out.values.push_back(observe(stepper, quantity));
   }
   return out;
 }
@@ -240,7 +240,7 @@ TEST(ScenarioCutNames, AProgramReadsAndSetsThePartByItsOwnName) {
   for (Stepper* const stepper : {&whole, &cut}) {
     EXPECT_EQ(stepper->system().settable_inputs().size(), 1U);
     stepper->set_input(stepper->find_input("beam.load"), 3.0);
-    stepper->run(20);
+    stepper->step(20);
   }
   EXPECT_EQ(cut.input(cut.find_input("beam.load")), 3.0);
   const auto state = cut.state("beam");
@@ -248,7 +248,7 @@ TEST(ScenarioCutNames, AProgramReadsAndSetsThePartByItsOwnName) {
   expect_near(whole.state("beam"), state, 1e-10);
   for (const char* const label :
        {"beam.q1", "beam.q29_rate", "beam.tip.effort", "beam.tip.flow", "beam.storage"}) {
-    const Observable a = find_observable(whole, label), b = find_observable(cut, label);
+    const Quantity a = find_quantity(whole, label), b = find_quantity(cut, label);
     EXPECT_EQ(b.label, label);
     EXPECT_EQ(a.unit, b.unit) << label;
     const double value = observe(whole, a);
@@ -256,17 +256,17 @@ TEST(ScenarioCutNames, AProgramReadsAndSetsThePartByItsOwnName) {
   }
   // Control: without the load both rest elsewhere.
   Stepper other = stepper_of(with_settable_load(4));
-  other.run(20);
+  other.step(20);
   EXPECT_GT(std::abs(other.state("beam")[14] - cut.state("beam")[14]), 1e-6);
 }
 
 TEST(ScenarioCutNames, ACloneAndASnapshotKnowTheNamesToo) {
   Stepper cut = stepper_of(with_settable_load(3));
-  cut.run(5);
+  cut.step(5);
   const Snapshot snapshot = cut.snapshot();
   Stepper clone = cut.clone();
   clone.set_input(clone.find_input("beam.load"), 1.0);
-  clone.run(3);
+  clone.step(3);
   EXPECT_NE(clone.state("beam")[29], cut.state("beam")[29]);
   clone.restore(snapshot);
   EXPECT_TRUE(std::ranges::equal(clone.state("beam"), cut.state("beam")));
@@ -300,9 +300,9 @@ TEST(ScenarioCutNames, WhatAProgramMisspellsIsToldInTheNamesOfThePart) {
     }
     return "";
   };
-  const std::string quantity = said([&] { (void)find_observable(cut, "beam.q31"); });
+  const std::string quantity = said([&] { (void)find_quantity(cut, "beam.q31"); });
   EXPECT_NE(quantity.find("subsystem \"beam\" has nothing named \"q31\""), std::string::npos);
-  EXPECT_NE(said([&] { (void)find_observable(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
+  EXPECT_NE(said([&] { (void)find_quantity(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
             std::string::npos);
   EXPECT_NE(said([&] { (void)cut.state("beem"); }).find("Did you mean \"beam\"?"),
             std::string::npos);

@@ -62,9 +62,8 @@ TEST(Notes, AreRight) {
         "notes.json", ".");
     EXPECT_EQ(scenario.notes.size(), mirrored ? 1U : 0U);
     Stepper stepper(scenario.system, scenario.options);
-    stepper.run(100);
-    const Observable a = find_observable(stepper, "a.speed"),
-                     b = find_observable(stepper, "b.speed");
+    stepper.step(100);
+    const Quantity a = find_quantity(stepper, "a.speed"), b = find_quantity(stepper, "b.speed");
     EXPECT_NEAR(observe(stepper, a), 0.25, 1e-9);  // 1 N m on 4 kg m^2 for 1 s
     EXPECT_NEAR(observe(stepper, b), mirrored ? -0.25 : 0.25, 1e-9);
   }

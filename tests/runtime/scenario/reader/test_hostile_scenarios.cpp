@@ -121,7 +121,7 @@ TEST(HostileScenario, AssembliesThatNothingUsesAreNoted) {
     return notes;
   };
   EXPECT_EQ(notes_of_assemblies(),
-            (Lines{"/assemblies/spare: is not used, so that what is in it was not checked"}));
+            (Lines{"/assemblies/spare: is not used, so its contents were not checked"}));
   scenario["assemblies"].erase("spare");
   EXPECT_EQ(notes_of_assemblies(), Lines{});
 }

@@ -43,7 +43,7 @@ TEST(Extremes, SourcesThatContradictOneAnotherNeverMeetTheTolerance) {
   // Control: equal ones agree.
   const Scenario equal = read("[" + source("a", 2.0) + ", " + source("b", 2.0) + "]", joined);
   Stepper agreeing(equal.system, equal.options);
-  agreeing.run(20);
+  agreeing.step(20);
   EXPECT_EQ(agreeing.certificate().missed.steps, 0);
 }
 
@@ -53,7 +53,7 @@ TEST(Extremes, EnergiesBeyondNumbersEndTheStep) {
            R"([{"kind": "resistive", "ports": ["p.terminals"], "resistance": 1}])");
   Stepper stepper(scenario.system, scenario.options);
   try {
-    stepper.run(20);
+    stepper.step(20);
     EXPECT_TRUE(std::isfinite(stepper.energy().dissipated_J));
   } catch (const StepError& error) {
     EXPECT_EQ(error.fault(), StepFault::not_finite) << error.what();
@@ -114,14 +114,14 @@ TEST(Extremes, SmallSystemsAreCutIntoAsManyPiecesAsTheyHaveCoordinates) {
   for (const int size : {2, 3, 6, 20}) {
     const Scenario whole = parse_scenario(chain(size, 0).dump(), "chain.json", ".");
     Stepper expected(whole.system, whole.options);
-    expected.run(100);
+    expected.step(100);
     for (int pieces = 2; pieces <= size; pieces += size > 6 ? 3 : 1) {
       const Scenario cut = parse_scenario(chain(size, pieces).dump(), "chain.json", ".");
       Stepper stepper(cut.system, cut.options);
-      stepper.run(100);
-      for (std::size_t i = 0; i < whole.recording.observables.size(); ++i) {
-        EXPECT_NEAR(observe(stepper, cut.recording.observables[i]),
-                    observe(expected, whole.recording.observables[i]), 1e-9)
+      stepper.step(100);
+      for (std::size_t i = 0; i < whole.recording.quantities.size(); ++i) {
+        EXPECT_NEAR(observe(stepper, cut.recording.quantities[i]),
+                    observe(expected, whole.recording.quantities[i]), 1e-9)
             << size << " coordinates in " << pieces << " pieces";
       }
     }

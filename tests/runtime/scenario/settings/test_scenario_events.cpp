@@ -104,7 +104,7 @@ TEST(ScenarioEvents, SamplingByTimeIsForStepsThatChooseTheirSize) {
   EXPECT_EQ(defects_in(scenario),
             (std::vector<std::string>{
                 "/signals/every_s: is for steps that choose their size; with steps of one size "
-                "signals are sampled before every so many of them: give \"every\""}));
+                "give \"every\", the number of steps between two samples"}));
   scenario = watched();
   scenario["signals"].erase("every_s");
   const Scenario built = parse_scenario(scenario.dump(), "file", ".");

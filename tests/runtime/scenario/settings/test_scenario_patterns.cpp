@@ -18,8 +18,7 @@ Labels observed(const std::string& example, const std::string& outputs) {
   const Scenario scenario =
       load_scenario(source_file("examples/" + example), {{"/outputs", outputs}});
   Labels labels;
-  for (const Observable& observable : scenario.recording.observables)
-    labels.push_back(observable.label);
+  for (const Quantity& quantity : scenario.recording.quantities) labels.push_back(quantity.label);
   return labels;
 }
 
@@ -58,9 +57,9 @@ TEST(ScenarioPatterns, QuantitiesOfAllParts) {
   // As it would be without a pattern, unit and all.
   const Scenario all = load_scenario(source_file("examples/published_douglas_rachford.json"),
                                      {{"/outputs", R"({"observe": ["A.q*"]})"}});
-  ASSERT_FALSE(all.recording.observables.empty());
-  EXPECT_EQ(all.recording.observables[0].label, "A.q1");
-  EXPECT_EQ(all.recording.observables[0].unit, "m");
+  ASSERT_FALSE(all.recording.quantities.empty());
+  EXPECT_EQ(all.recording.quantities[0].label, "A.q1");
+  EXPECT_EQ(all.recording.quantities[0].unit, "m");
 }
 
 TEST(ScenarioPatterns, AWholePart) {

@@ -80,17 +80,17 @@ TEST(ScenarioSignals, BuildAGraphThatDrivesAndIsObserved) {
   // every second step, the sensor of the PID at every step, the PID at every fourth.
   const int rate = graph.find_signal("path[1]");
   ASSERT_GE(rate, 0);
-  EXPECT_EQ(observe(stepper, scenario.recording.observables[2]),
+  EXPECT_EQ(observe(stepper, scenario.recording.quantities[2]),
             stepper.signals()[static_cast<std::size_t>(rate)]);
-  EXPECT_NEAR(observe(stepper, scenario.recording.observables[2]), 6 * 0.3 * 0.7, 1e-12);
-  EXPECT_EQ(observe(stepper, scenario.recording.observables[3]), stepper.storage(0));
-  EXPECT_EQ(observe(stepper, scenario.recording.observables[1]), stepper.input(0, 0));
+  EXPECT_NEAR(observe(stepper, scenario.recording.quantities[2]), 6 * 0.3 * 0.7, 1e-12);
+  EXPECT_EQ(observe(stepper, scenario.recording.quantities[3]), stepper.storage(0));
+  EXPECT_EQ(observe(stepper, scenario.recording.quantities[1]), stepper.input(0, 0));
 }
 
 // What is too small for the one is not told to be in the range of the other.
 TEST(ScenarioSignals, OneRangeIsSaidOfAnIntegerWhereverItIsWrong) {
   const Json schema = Json::parse(scenario_schema().dump());
-  EXPECT_NE(schema.dump().find(R"("description":"how many samples")"), std::string::npos);
+  EXPECT_NE(schema.dump().find(R"("description":"number of samples")"), std::string::npos);
   for (const int samples : {0, -1, 2'000'000}) {
     Json scenario = loop_scenario();
     scenario["signals"]["blocks"].push_back(
@@ -192,7 +192,7 @@ TEST(ScenarioSignals, ExpressionsTakeNamedSignals) {
   const Scenario read = parse_scenario(scenario.dump(), "file", ".");
   Stepper stepper(read.system, read.options);
   for (int n = 0; n < 25; ++n) stepper.step();
-  const auto value = [&](std::size_t i) { return observe(stepper, read.recording.observables[i]); };
+  const auto value = [&](std::size_t i) { return observe(stepper, read.recording.quantities[i]); };
   EXPECT_NEAR(value(2), 0.25, 1e-15);
   EXPECT_EQ(value(0), 2.0 * value(3) - value(5) + 10.0 * value(2));
   EXPECT_EQ(value(1), value(0) + 3.0 * value(4));

@@ -198,9 +198,9 @@ TEST(Assemblies, InnerNamesAndPortsAreObservedAndMeasured) {
   scenario["method"] = Json::parse(R"json({"kind": "peaceman-rachford", "iterations": 5,
       "impedance": {"kind": "per_port", "value": 2, "ports": {"cell_0.right": 7}}})json");
   const Scenario read_one = read(scenario);
-  ASSERT_EQ(read_one.recording.observables.size(), 3U);
-  EXPECT_EQ(read_one.recording.observables[0].label, "cell_2/mass.velocity");
-  EXPECT_EQ(read_one.recording.observables[1].label, "cell_1/spring.right.effort");
+  ASSERT_EQ(read_one.recording.quantities.size(), 3U);
+  EXPECT_EQ(read_one.recording.quantities[0].label, "cell_2/mass.velocity");
+  EXPECT_EQ(read_one.recording.quantities[1].label, "cell_1/spring.right.effort");
   Json wrong = scenario;
   wrong["method"]["impedance"]["ports"] = {{"cell_0.rigt", 7}};
   wrong["method"]["initial_waves"] = {{"cell_0.right", 0.1}, {"cell_0.lft", 0.1}};
@@ -259,7 +259,7 @@ TEST(Assemblies, ParametersOfTheScenarioAreSeenOutsideOfAssemblies) {
   scenario["couplings"][2]["resistance"] = {{"parameter", "r"}};
   scenario["outputs"]["observe"] = {"cell_{last}/mass.velocity"};
   EXPECT_EQ(trajectory(read(scenario)), trajectory(read(line_written_out())));
-  EXPECT_EQ(read(scenario).recording.observables[0].label, "cell_4/mass.velocity");
+  EXPECT_EQ(read(scenario).recording.quantities[0].label, "cell_4/mass.velocity");
   EXPECT_EQ(read(scenario, {{"/parameters/n", "9"}}).system.parts().size(), 19U);
   // Not inside: an assembly sees its own.
   scenario["assemblies"]["cell"]["subsystems"][0]["parameters"]["damping_Ns_per_m"] = {

@@ -33,7 +33,7 @@ struct CondensedBlock {
 /// An external input that is driven.
 struct CondensedInput {
   int part;
-  int channel;
+  int input;
   const Signal* signal;
 };
 

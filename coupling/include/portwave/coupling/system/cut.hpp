@@ -20,7 +20,7 @@ struct CutPiece {
   std::string name;  ///< "0", "1", …; "interface", "port0", "resistor0" for those between them
   std::shared_ptr<const Component> component;
   std::vector<int> states;  ///< of each of its states: the state of the uncut part
-  std::vector<int> inputs;  ///< of each of its input channels: the one of the uncut part
+  std::vector<int> inputs;  ///< of each of its external inputs: the one of the uncut part
 };
 
 /// How ports of the pieces are joined.
@@ -52,7 +52,7 @@ struct Cut {
 /// Port-Hamiltonian parts are cut between states: entries of J become a lossless coupling, entries
 /// of R a resistor, and storage Q is torn as K is. In descriptor form states that E or Q ties stay
 /// together.
-/// Shapes   every state is in one piece or more; input channels go to each piece that they act on,
+/// Shapes   every state is in one piece or more; external inputs go to each piece that they act on,
 ///          and a port that acts on several pieces is a piece of its own, "port0".
 /// Cost     a sparse factorisation per piece, a solve in it per coordinate of its cut.
 /// Errors   ConfigError: the part is not linear or not given by such matrices, has fewer states than

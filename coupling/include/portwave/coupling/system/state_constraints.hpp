@@ -15,7 +15,7 @@ namespace PORTWAVE_EXPORT portwave {
 struct StateInstant {
   std::function<std::span<const double>(int part)> state;
   /// A driven external input.
-  std::function<double(int part, int channel)> input;
+  std::function<double(int part, int input)> input;
 };
 
 /// The constraints that the joints of a network put on states and prescribed inputs: rigidly joined inertias
@@ -61,7 +61,7 @@ class StateConstraints {
   struct Source {
     int constraint;
     int part;
-    int channel;
+    int input;
     double weight;  ///< of its value in the constraint
   };
   /// By constraint.

@@ -20,7 +20,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// How ports are joined. Ports of dimension d are joined component by component, except by
+/// How ports are joined. Ports of dimension d are joined entry by entry, except by
 /// SkewGain and Kernel, whose matrices run over all scalar ports in the order given.
 namespace joint {
 struct Connection {};    ///< two ports: e₁ = e₂, f₁ + f₂ = 0
@@ -67,21 +67,21 @@ struct Part {
   std::string name;
   std::shared_ptr<const Component> component;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
-  std::vector<Signal> inputs;               ///< one per input channel
-  std::vector<bool> input_is_driven;        ///< false: that channel stays 0
+  std::vector<Signal> inputs;               ///< one per external input
+  std::vector<bool> input_is_driven;        ///< false: that input stays 0
   bool is_termination = false;              ///< made by joint::Resistive, named "<part>.<port>"
-  std::vector<InputNode> input_nodes = {};  ///< one per input channel; empty: the middle for all
+  std::vector<InputNode> input_nodes = {};  ///< one per external input; empty: the middle for all
   int substeps = 1;                         ///< its own steps within each step (staged_part)
 
-  /// ū of a channel in the step of `step_s` around `mid_s`; settable inputs are taken from
+  /// ū of an input in the step of `step_s` around `mid_s`; settable inputs are taken from
   /// `set_values` (see Signal::at).
-  double input_at(std::size_t channel, double mid_s, double step_s,
+  double input_at(std::size_t input, double mid_s, double step_s,
                   std::span<const double> set_values = {}) const {
-    const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[channel];
+    const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[input];
     return node.scale *
-           inputs[channel].in_step({mid_s + node.shift * step_s, mid_s + node.begin * step_s,
-                                    node.length * step_s, node.tau, node.stages},
-                                   set_values);
+           inputs[input].in_step({mid_s + node.shift * step_s, mid_s + node.begin * step_s,
+                                  node.length * step_s, node.tau, node.stages},
+                                 set_values);
   }
 
   /// Its physics; null: the part is opaque.
@@ -96,11 +96,11 @@ std::string opaque_defect(const Part& part);
 /// at its ports, or takes substeps. Empty if there is none.
 std::optional<Issue> wave_only_defect(const Part& part, std::size_t index);
 
-/// One scalar port of the system: component `component` of port `port` of part `part`.
+/// One scalar port of the system: entry `entry` of port `port` of part `part`.
 struct ScalarPort {
   int part;
   int port;
-  int component;
+  int entry;
 };
 
 /// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
@@ -119,14 +119,14 @@ class System {
   /// part, and the first piece is named here.
   struct SettableInput {
     int part;
-    int channel;
+    int input;
     double initial;
   };
   std::span<const SettableInput> settable_inputs() const { return settable_inputs_; }
   /// Initial values of the settable inputs, by slot.
   std::vector<double> initial_settings() const;
-  /// The slot of an input channel of a part; -1 where there is none or it is not settable.
-  int find_setting(int part, int channel) const;
+  /// The slot of an external input of a part; -1 where there is none or it is not settable.
+  int find_setting(int part, int input) const;
   /// "part.input" of a settable input.
   std::string input_label(const SettableInput& input) const;
 
@@ -153,7 +153,7 @@ class System {
   int island_count() const { return island_count_; }
   int island_of_part(int part) const { return island_of_part_[static_cast<std::size_t>(part)]; }
 
-  /// "part.port" or "part.port[component]".
+  /// "part.port" or "part.port[entry]".
   std::string port_label(int scalar_port) const;
 
   /// Null unless this is a slice of a larger system.

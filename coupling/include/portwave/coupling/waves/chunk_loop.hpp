@@ -32,7 +32,7 @@ class ChunkLoop {
   /// visit(k, chunk) for the chunks of these islands, one after another; the chunks are counted by k.
   /// Several may be visited at once.
   template <class Visit>
-  void run(std::span<const int> islands, const Visit& visit) {
+  void visit_chunks(std::span<const int> islands, const Visit& visit) {
     const std::size_t parts = list(islands);
     if (for_each_ == nullptr || threads_ == 1 || parts < kWorthSharing) {
       return visit_some(0, chunks_.size(), visit);

@@ -45,7 +45,7 @@ class ExtendedSums final : public IslandSums {
   template <class Add>
   void find_chunks(std::span<const int> islands, const Add& add) {
     find_by(islands, add,
-            [this](std::span<const int> of, const auto& visit) { loop_.run(of, visit); });
+            [this](std::span<const int> of, const auto& visit) { loop_.visit_chunks(of, visit); });
   }
   /// As find, with `add` relying on one part being added after another.
   template <class Add>

@@ -40,8 +40,8 @@ class PartOrderReduction {
   int island_count() const { return static_cast<int>(islands_.size()); }
   int part_count() const { return part_count_; }
   /// The parts of an island in the order of their numbers, and their entries.
-  std::span<const int> parts_of(int island) const { return slice(parts_, island); }
-  std::span<const int> entries_of(int island) const { return slice(entries_, island); }
+  std::span<const int> parts_of(int island) const { return section(parts_, island); }
+  std::span<const int> entries_of(int island) const { return section(entries_, island); }
 
   /// Largest number of parts in a chunk.
   static constexpr int kChunk = 64;
@@ -156,7 +156,7 @@ class PartOrderReduction {
 
   std::vector<int>::const_iterator adjacent_from(int entry) const;
   double sum_of_many(int island, const double* by_entry) const;
-  std::span<const int> slice(const std::vector<int>& values, int island) const {
+  std::span<const int> section(const std::vector<int>& values, int island) const {
     const List& list = islands_[static_cast<std::size_t>(island)];
     return std::span<const int>(values).subspan(static_cast<std::size_t>(list.first),
                                                 static_cast<std::size_t>(list.count));

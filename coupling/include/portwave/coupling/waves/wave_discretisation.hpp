@@ -131,7 +131,7 @@ class WaveDiscretisation {
   /// Sums over the parts of an island or of the system.
   const PartOrderReduction& reduction() const { return reduction_; }
   /// Position of a part in the locality order.
-  int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
+  int position_of_part(int part) const { return position_of_part_[static_cast<std::size_t>(part)]; }
 
   /// Impedance by offset in the wave vector; 1 at padding.
   std::span<const double> impedance() const { return impedance_; }
@@ -168,9 +168,9 @@ class WaveDiscretisation {
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
-  /// ū of the step that starts at `time_s`: every driven channel at its sample point
+  /// ū of the step that starts at `time_s`: every driven input at its sample point
   /// (InputNode), settable ones being `set_values` by slot; none: their initial values.
-  /// A callback's exception becomes StepFault::threw, naming the part and the channel. Inputs of
+  /// A callback's exception becomes StepFault::threw, naming the part and the input. Inputs of
   /// ignored parts are not sampled.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
                      std::span<const double> set_values = {}) const;
@@ -184,7 +184,7 @@ class WaveDiscretisation {
     const Part* in;
     std::size_t slot;
     int part;
-    int channel;
+    int input;
   };
 
   void gather_island_groups(std::span<const int> order, bool together);
@@ -210,7 +210,7 @@ class WaveDiscretisation {
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;
   std::vector<int> island_group_of_part_;
-  std::vector<int> rank_of_part_;
+  std::vector<int> position_of_part_;
   PartOrderReduction reduction_;
   AlignedVector impedance_;
   // For set_impedance: impedances by wave to be put in force, and the batches concerned.

@@ -116,11 +116,11 @@ class Ensemble {
   void reset();
   /// One macro-step of all replicas that have not failed. With steps that choose their size: all steps up to
   /// the next multiple of step_s.
-  void step() { run(1); }
+  void step() { step(1); }
   /// `steps` macro-steps: every chunk takes all of them before the next one does. `ask`: as in
   /// RolloutOptions; if it ends the run, replicas have taken different numbers of steps, and the
   /// next call begins a new run. Errors: std::invalid_argument unless `steps` is from 0 to 2^53.
-  void run(std::int64_t steps, const std::function<void()>& ask = {});
+  void step(std::int64_t steps, const std::function<void()>& ask = {});
   std::int64_t step_index() const;
 
   /// The state of a replica: n doubles, NaN where it has failed. Errors: std::out_of_range;

@@ -64,7 +64,7 @@ bool has_hdf5();
 ///                     and withheld energies, the mismatch and iterations are sums, the residuals are the
 ///                     largest, alpha, the step size and the slack the smallest of the steps since the
 ///                     row before, so that the ledger closes row by row. With `every_s` a row for every
-///                     step. What is not known is left empty (NaN).
+///                     step. Unknown values are left empty (NaN).
 ///   events            time_s, name and direction of every event, where something is watched.
 ///   energy_parts, energy_junctions   with RecordingOptions::energies, likewise.
 ///

@@ -12,37 +12,37 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A recorded quantity: a state component ("A.q1") or a port variable ("A.coupling.effort",
-/// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1), or a signal of
+/// A recorded quantity: a state ("A.q1") or a port variable ("A.coupling.effort",
+/// ".flow", ".incident", ".outgoing", with "[entry]" for ports of dimension > 1), or a signal of
 /// the signal graph ("pid"), as sampled for the step to come.
-struct Observable {
+struct Quantity {
   enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
   std::string label;
   Kind kind = Kind::state;
   int part = 0;  ///< no meaning for a signal
-  /// State component, scalar port of the system, or number of the signal; the storage of the part includes
+  /// State, scalar port of the system, or number of the signal; the storage of the part includes
   /// that of this many parts after it.
   int index = 0;
   std::string unit;
 };
 
 /// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The
-/// component of a wider port is written "part.port.effort[1]" or "part.port[1].effort". On failure
+/// entry of a wider port is written "part.port.effort[1]" or "part.port[1].effort". On failure
 /// appends an issue with the nearest name and returns false. `method`: one that couples without
 /// waves has no incident and outgoing ones.
-bool resolve_observable(const System& system, const std::string& label, const std::string& where,
-                        Observable& out, Issues& issues,
-                        MethodKind method = WaveUpdate::douglas_rachford);
+bool resolve_quantity(const System& system, const std::string& label, const std::string& where,
+                      Quantity& out, Issues& issues,
+                      MethodKind method = WaveUpdate::douglas_rachford);
 
 /// The same for the system of a stepper, or the name of a signal of its signal graph. Find once and read
 /// many times by `observe`. Errors: std::out_of_range with the nearest name.
-Observable find_observable(const Stepper& stepper, const std::string& label);
+Quantity find_quantity(const Stepper& stepper, const std::string& label);
 
 /// Errors: std::invalid_argument for a wave where the method couples without waves.
-double observe(const Stepper& stepper, const Observable& observable);
+double observe(const Stepper& stepper, const Quantity& quantity);
 /// At a time within the last step, by the polynomials of its stages; waves as at its end. Only for
 /// steppers whose steps choose their size.
-double observe_at(const Stepper& stepper, const Observable& observable, double time_s);
+double observe_at(const Stepper& stepper, const Quantity& quantity, double time_s);
 
 /// File format of a run's tables.
 enum class ResultFormat {
@@ -55,7 +55,7 @@ std::string_view to_string(ResultFormat format);
 
 /// Selection of the tables of a run (docs/reference/results.md).
 struct RecordingOptions {
-  std::vector<Observable> observables = {};
+  std::vector<Quantity> quantities = {};
   int every = 1;  ///< one row per this many steps, ≥ 1
   double every_s =
       0.0;  ///< steps that choose their size: rows at the multiples of it [s]; 0: `every`

@@ -9,7 +9,7 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// Lanes of one batch.
-struct TaskSlice {
+struct BatchRange {
   int batch = 0;
   LaneRange lanes;
 };
@@ -20,7 +20,7 @@ struct TaskSlice {
 struct Partition {
   struct Task {
     int island_group = 0;
-    std::vector<TaskSlice> slices;
+    std::vector<BatchRange> ranges;
     double cost_ns = 0.0;  ///< estimate: one port solve of each lane
   };
   std::vector<Task> tasks;

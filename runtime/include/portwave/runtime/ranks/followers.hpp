@@ -10,10 +10,10 @@ namespace PORTWAVE_EXPORT portwave {
 class Stepper;
 struct StepReport;
 
-/// A number that can be read off a system between two steps: a component of a state, effort, flow or a
+/// A number that can be read off a system between two steps: a state, the effort, flow or a
 /// wave of a scalar port, the stored energy of a part. For a port only `index` counts, its number in the
 /// system.
-struct ScalarChannel {
+struct QuantityTerm {
   enum class Kind { state, effort, flow, incident, outgoing, storage };
   Kind kind = Kind::state;
   int part = 0;
@@ -21,7 +21,7 @@ struct ScalarChannel {
 };
 
 /// The tasks of a rank other than 0 beside stepping its share (RankedStepper::follow). An exception of its
-/// functions ends `follow`. They may read channels of this rank's own parts (RankedStepper::read_own), and
+/// functions ends `follow`. They may read terms of this rank's own parts (RankedStepper::read_own), and
 /// nothing else that is not known to all ranks.
 class Follower {
  public:

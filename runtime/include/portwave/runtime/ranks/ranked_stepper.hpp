@@ -15,9 +15,9 @@ class Ranks;
 ///
 ///   Stepper stepper(system, options);  // on every rank
 ///   if (ranks->rank() != 0) RankedStepper(stepper).follow();
-///   else stepper.run(1000);
+///   else stepper.step(1000);
 ///
-/// A process that steps its system alone has no followers, and no channels to gather. This is a view: the
+/// A process that steps its system alone has no followers, and no terms to gather. This is a view: the
 /// stepper must outlive it.
 class RankedStepper {
  public:
@@ -26,7 +26,7 @@ class RankedStepper {
   /// The ranks that step the system; null where this process knows only the system that it steps: the whole,
   /// or a slice.
   Ranks* ranks() const;
-  /// The rank that steps a part and has its channels; 0 where all ranks do, or where there are none.
+  /// The rank that steps a part and has its terms; 0 where all ranks do, or where there are none.
   /// Errors: std::out_of_range.
   int rank_of_part(int part) const;
 
@@ -42,16 +42,16 @@ class RankedStepper {
   /// them follows without a Follower, or where `ranks` is null.
   void tell_followers(std::span<const std::byte> message) const;
 
-  // Channels. Reading a single state or port sends all states and waves to everyone; reading channels sends
+  // Terms. Reading a single state or port sends all states and waves to everyone; reading terms sends
   // only their numbers, to rank 0. Errors: std::logic_error where `ranks` is null.
-  /// On rank 0: registers channels that are read together, many times. Returns the number of the set.
+  /// On rank 0: registers terms that are read together, many times. Returns the number of the set.
   /// Errors: std::out_of_range.
-  int prepare_channels(std::span<const ScalarChannel> channels) const;
+  int prepare_terms(std::span<const QuantityTerm> terms) const;
   /// Their present values, in the order of the set. Errors: as Stepper::effort, Stepper::storage and
   /// WaveView::incident.
-  void read_channels(int set, std::span<double> values) const;
-  /// On any rank: channels of this rank's parts, without the others.
-  void read_own(std::span<const ScalarChannel> channels, std::span<double> values) const;
+  void read_terms(int set, std::span<double> values) const;
+  /// On any rank: terms of this rank's parts, without the others.
+  void read_own(std::span<const QuantityTerm> terms, std::span<double> values) const;
 
  private:
   const Stepper* stepper_;

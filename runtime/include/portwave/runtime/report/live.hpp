@@ -45,9 +45,9 @@ LiveFacts live_facts(const Stepper& stepper, const StepReport& report);
 class LiveReport {
  public:
   /// `stepper`: read here only. `end_s`: when the run is to end. If there are more than a few hundred
-  /// `observables`, the first ones are drawn.
+  /// `quantities`, the first ones are drawn.
   LiveReport(const Stepper& stepper, std::string title, double end_s,
-             std::vector<Observable> observables);
+             std::vector<Quantity> quantities);
   ~LiveReport();
   LiveReport(const LiveReport&) = delete;
   LiveReport& operator=(const LiveReport&) = delete;

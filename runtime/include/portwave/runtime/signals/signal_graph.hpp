@@ -81,8 +81,8 @@ class SignalGraphBuilder {
   SignalGraphBuilder& block(std::string name, std::shared_ptr<const Block> block,
                             std::vector<std::string> inputs, int every = 1,
                             std::uint64_t digest = 0);
-  /// `signal` drives an input channel that is Signal::settable.
-  SignalGraphBuilder& actuate(std::string signal, int part, int channel);
+  /// `signal` drives an external input that is Signal::settable.
+  SignalGraphBuilder& actuate(std::string signal, int part, int input);
 
   /// Every defect, `where` being "/blocks/3/name", "/blocks/3/inputs/0", "/actuators/0": names that
   /// are taken or not plain, signals that are not there, wrong numbers of inputs, algebraic loops
@@ -104,7 +104,7 @@ class SignalGraphBuilder {
   struct PendingActuator {
     std::string signal;
     int part;
-    int channel;
+    int input;
   };
   class Draft;
 

@@ -62,7 +62,7 @@ struct StepperOptions {
   std::vector<Watch> watches = {};
   Certify certify = Certify::energy;
   int threads =
-      1;  ///< ≥ 1; with 1, `automatic` is `serial`. Fewer where this user may not have so many
+      1;  ///< ≥ 1; with 1, `automatic` is `serial`. Fewer where the system gives this user fewer
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   /// Its workers help, as many as `threads` and the arena allow; null: the stepper's own workers. Not with

@@ -17,7 +17,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 /// The state of a run between two steps: states, waves and warm starts, the time, inputs, the energy
 /// ledger, tanks and certificate, statistics, impedances, the choice of step sizes, controllers and
-/// events. `Stepper::snapshot` takes one and `Stepper::restore` goes back to it, in the same stepper or in
+/// events. `Stepper::snapshot` saves one and `Stepper::restore` goes back to it, in the same stepper or in
 /// another one with the same system and options; the steps that follow are the same bit by bit.
 ///
 /// A snapshot also identifies its system: parameters of parts, external inputs, laws of couplings, options.
@@ -27,7 +27,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// A snapshot leaves out wall-clock data (deadlines and what was learnt about them, pace, the faster
 /// executor), observers, and the private state of user callbacks.
 ///
-/// It is a block of bytes of this machine and this build. Taking the next snapshot into it reuses its
+/// It is a block of bytes of this machine and this build. Saving the next snapshot into it reuses its
 /// memory.
 class Snapshot {
  public:
@@ -46,7 +46,7 @@ class Snapshot {
  private:
   friend class Stepper;
   std::vector<std::byte> bytes_;
-  std::shared_ptr<const StepIdentity> of_;  // what it fits; null: none has been taken
+  std::shared_ptr<const StepIdentity> of_;  // what it fits; null: nothing has been saved
   double time_s_ = 0.0;
   std::int64_t step_index_ = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -57,7 +58,7 @@ struct InputSlot {
 ///
 /// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
 /// may call it. Callees of the stepper (parts, inputs, blocks of a signal graph, observers) may read it, but
-/// neither step nor change it, take or restore snapshots, nor clone it: std::logic_error, nothing having
+/// neither step nor change it, save or restore snapshots, nor clone it: std::logic_error, nothing having
 /// changed. If they destroy or move it the program ends with a message.
 class Stepper {
  public:
@@ -80,16 +81,20 @@ class Stepper {
   /// Errors: as step; std::invalid_argument unless `step_s` is finite and > 0; std::logic_error with
   /// StepSizes, a signal graph or a method without waves; ConfigError where there are no step maps
   /// of that size.
-  StepReport step(double step_s);
-  /// `steps` macro-steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
-  void run(std::int64_t steps);
+  StepReport step_by(double step_s);
+  /// `steps` macro-steps; earlier ones stand where a later one fails. Returns the report of the last, or an
+  /// empty one for 0 steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
+  StepReport step(std::int64_t steps);
+  /// A step size is no number of steps: call step_by.
+  template <std::floating_point Size>
+  StepReport step(Size) = delete;
   /// One macro-step that stops at `limit_s` at the latest, and then exactly there; `limit_s` is later than
   /// now. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless `limit_s` is
   /// finite; std::out_of_range unless it is later.
   StepReport step_towards(double limit_s);
   /// Steps until `end_s`; does nothing if the time is later already. With steps of one size the last one is
   /// shorter if need be, by more than a billionth of a step. Errors: as step_towards; with steps of one
-  /// size, as step(double) where a shorter one is needed, all others having been made;
+  /// size, as step_by where a shorter one is needed, all others having been made;
   /// std::invalid_argument, nothing having been done, unless `end_s` is finite and at most 2^53 steps
   /// away.
   void run_until(double end_s);
@@ -97,7 +102,7 @@ class Stepper {
   std::optional<StepReport> step_if_before(double end_s);
 
   /// Calls `observer` after every committed step, in order. Its exceptions are passed on; the step stands. An
-  /// observer may read the stepper, take snapshots, clone it and set inputs; it may not step it, change or
+  /// observer may read the stepper, save snapshots, clone it and set inputs; it may not step it, change or
   /// restore it, nor add or clear observers (std::logic_error).
   void on_step(std::function<void(const Stepper&, const StepReport&)> observer);
   void clear_observers();
@@ -151,11 +156,11 @@ class Stepper {
   double storage(int part) const;
 
   /// Sets an input that is Signal::settable, for the steps to come. A signal graph that drives it overwrites
-  /// it before the next step. Errors: std::out_of_range unless the part and channel exist and the channel is
+  /// it before the next step. Errors: std::out_of_range unless the part and the input exist and the input is
   /// settable; std::invalid_argument for a value that is not finite; std::logic_error without waves.
-  void set_input(int part, int channel, double value);
+  void set_input(int part, int input, double value);
   /// The present value of a settable input.
-  double input(int part, int channel) const;
+  double input(int part, int input) const;
   /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
   /// As above, without a search. Does nothing for the value that is held already. Errors:
@@ -239,14 +244,14 @@ class Stepper {
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
-  void take(const Snapshot& snapshot);
+  void adopt(const Snapshot& snapshot);
   std::span<const double> state_of_cut(const CutName& cut) const;
   /// Takes the samples for the step to come, unless already taken. Errors: StepError.
   void sample_signals();
   /// The same, but the next step reports the error.
   void sample_if_possible();
   double next_sample_s() const;
-  double& setting(int part, int channel) const;
+  double& setting(int part, int input) const;
   /// Errors: std::logic_error without waves.
   std::span<double> settings() const;
 

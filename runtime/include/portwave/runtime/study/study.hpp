@@ -10,8 +10,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// The axes of the budget study. An empty list stands for the scenario's value. Of the methods without waves
-/// only those that iterate can be studied; they have neither impedances nor guard.
+/// The axes of the budget study. An empty list stands for the scenario's value. Methods
+/// without waves can be studied only if they iterate; they have neither impedances nor guard.
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
@@ -42,11 +42,11 @@ struct BudgetRow {
   std::string failure = {};
 };
 
-/// Samples of the observables at t = 0, h, …: row-major, one row per sample.
+/// Samples of the quantities at t = 0, h, …: row-major, one row per sample.
 using Samples = std::vector<double>;
 
-/// Steps the monolithic reference and samples the scenario's observables (states only).
-/// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit
+/// Steps the monolithic reference and samples the scenario's quantities (states only).
+/// Errors: ConfigError for other quantities; std::runtime_error when the samples do not fit
 /// memory.
 Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener = {});
 

@@ -15,7 +15,7 @@ class PortResponses;
 /// A scalar port as tuned.
 struct PortTuning {
   int part = 0;            ///< place in TuningReport::parts
-  std::string port = {};   ///< "part.port", with "[1]" where it has several components
+  std::string port = {};   ///< "part.port", with "[1]" where it has several entries
   double impedance = 0.0;  ///< of the choice
   double match = 0.0;      ///< without reflection into its own part; where not > 0 there is none
 };

@@ -215,7 +215,7 @@ class StateArchive {
     end_ = out_->data() + out_->size();
   }
   [[noreturn]] static void throw_unexpected(const char* what) {
-    throw Mismatch(std::string(what) + " is none that a run comes to");
+    throw Mismatch(std::string(what) + " is not one that a run can reach");
   }
   [[noreturn]] static void throw_mismatch() {
     throw Mismatch("an archived state does not fit what it is restored into");

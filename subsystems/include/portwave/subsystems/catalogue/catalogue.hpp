@@ -44,12 +44,12 @@ enum class ParameterKind {
   choice,   ///< std::string out of `choices`
   matrix,   ///< MatrixRows, MatrixEntries or ShapedMatrix
   ports,    ///< std::vector<Port>
-  inputs,   ///< std::vector<InputChannel>
+  inputs,   ///< std::vector<ExternalInput>
   states,   ///< std::vector<StateVariable>
 };
 
 using ParameterValue = std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows,
-                                    MatrixEntries, std::vector<Port>, std::vector<InputChannel>,
+                                    MatrixEntries, std::vector<Port>, std::vector<ExternalInput>,
                                     std::vector<StateVariable>, ShapedMatrix>;
 
 /// Describes one parameter of a part type: enough to check it, list it and write its JSON Schema.

@@ -5,8 +5,8 @@
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-// What some batches can do besides stepping. StepBatch has a function for each, which gives null where a
-// batch cannot. Whoever uses a facet asks for it once, when it is set up.
+// Facets: optional abilities of a batch beside stepping. StepBatch has a function for each, which returns
+// null for a batch without it. Users of a facet ask for it once, at their construction.
 
 namespace PORTWAVE_EXPORT portwave {
 
@@ -22,8 +22,8 @@ class AffineMap {
   virtual void affine_offset(int lane, const double* record, double* offset) const = 0;
 };
 
-/// What the rounding of a committed step may have left in the energy balance of a lane [J]: in its
-/// states, x⁺ − x and the outgoing waves.
+/// Bounds on the energy [J] that the rounding of a committed step may have left in the balance of a lane:
+/// by its states, by x⁺ − x and by the outgoing waves.
 class StepRoundings {
  public:
   virtual ~StepRoundings() = default;

@@ -23,7 +23,7 @@ struct Signature {
   std::string type;                   ///< catalogue name, e.g. "duffing_oscillator"
   std::vector<StateVariable> states;  ///< n entries
   std::vector<Port> ports;
-  std::vector<InputChannel> inputs;  ///< external input channels
+  std::vector<ExternalInput> inputs;  ///< external inputs
 
   int state_size() const { return static_cast<int>(states.size()); }
   /// Scalar ports: the sum of the ports' dimensions.
@@ -35,7 +35,7 @@ struct Signature {
 /// dots, brackets, blanks, commas, quotes and control characters.
 bool is_plain_name(std::string_view name);
 
-/// Names of the states, the scalar ports ("port" or "port[component]") and the external inputs, in
+/// Names of the states, the scalar ports ("port" or "port[entry]") and the external inputs, in
 /// the order of the structure matrices (see StructureRules::names).
 std::vector<std::string> variable_names(const Signature& signature);
 

@@ -38,14 +38,14 @@ struct Port {
   int dimension = 1;
 };
 
-/// A channel for an external input u(t). Its conjugate output y is such that u·y is the power [W]
+/// An external input u(t). Its conjugate output y is such that u·y is the power [W]
 /// supplied through it.
-struct InputChannel {
+struct ExternalInput {
   std::string name;
   std::string unit;
 };
 
-/// One component of the state vector.
+/// One entry of the state vector.
 struct StateVariable {
   std::string name;
   std::string unit;

@@ -41,13 +41,13 @@ struct [[nodiscard]] LaneStatus {
   bool ok() const { return fault == StepFault::none; }
 };
 
-/// What is known of a solve that failed. Vectors are those of the lane alone, empty where nobody knows.
+/// Known facts about a solve that failed. Vectors are those of the lane alone, empty where unknown.
 struct FailedSolve {
   std::vector<double> state;   ///< xⁿ
   std::vector<double> inputs;  ///< ū, the external inputs of the step
   std::vector<double> waves;   ///< a
-  /// What was left of the equations of the step, as a share of their terms, where their solution was not
-  /// found: it is round-off below about 1e-15. NaN: not known.
+  /// Residual of the equations of the step, relative to their terms, where no solution was found; round-off
+  /// below about 1e-15. NaN: not known.
   double residual = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -57,7 +57,7 @@ struct StepEnergy {
   /// as the difference of two energies, whose rounding may exceed it (a stiff spring far from the
   /// origin).
   double change_J = 0.0;
-  double external_supply_J = 0.0;  ///< h Σ u·y over the external input channels
+  double external_supply_J = 0.0;  ///< h Σ u·y over the external inputs
   double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
 };
 
@@ -97,14 +97,14 @@ struct BoundCall {
   alignas(16) unsigned char task[kTaskBytes];
 };
 
-/// What a record holds of each lane group: `doubles` of them at `begin`, and as many after them for each
-/// lane group that follows.
+/// The region of a record that belongs to one lane group: `doubles` doubles at `begin`, followed by as many
+/// for each further lane group.
 struct RecordRegion {
   std::size_t begin = 0;
   std::size_t doubles = 0;
 };
 
-/// What is going to be asked of a batch.
+/// The functions of a batch that will be used.
 struct BatchUse {
   bool inputs = true;             ///< records may be frozen with external inputs, or hold some
   bool stage_increments = false;  ///< StageMotion::stage_increments
@@ -128,11 +128,10 @@ class LaneException : public std::runtime_error {
 
 /// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b.
 ///
-/// After `prepare` a batch is const: it holds step maps and nothing that a step changes, nor anything
-/// about what was frozen, by which thread or process or whether at all. That lies
-/// in a *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed
-/// states xⁿ, the external inputs ū, what the batch derives from them, and its scratch. So two
-/// records make a step that is taken or discarded as a whole:
+/// After `prepare` a batch is const: it holds step maps and nothing that a step or `freeze` changes. These
+/// data lie in a *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed
+/// states xⁿ, the external inputs ū, values that the batch derives from them, and its scratch. With two
+/// records a step is taken or discarded as a whole:
 ///
 ///   set_state  puts a state into the record;
 ///   freeze     completes a record for the step with external inputs ū;
@@ -170,7 +169,7 @@ class StepBatch {
   int lanes() const { return lanes_; }
   int state_size() const { return state_size_; }  ///< doubles per part in x
   int wave_size() const { return wave_size_; }    ///< scalar ports per part
-  int input_size() const { return input_size_; }  ///< external input channels per part
+  int input_size() const { return input_size_; }  ///< external inputs per part
 
   /// Distance between the waves of one port and the next.
   int stride() const {
@@ -190,13 +189,13 @@ class StepBatch {
   /// Errors: ConfigError when the implicit step is singular.
   virtual void prepare(double step_s, const double* impedance) = 0;
 
-  /// What is going to be asked of it. Before `prepare`.
+  /// Declares the functions that will be used. Before `prepare`.
   virtual void expect([[maybe_unused]] const BatchUse& use) {}
 
   /// Doubles in a record of the whole batch.
   virtual std::size_t record_size() const = 0;
-  /// Where in a record everything about a lane group lies, so that it can be copied from a record of
-  /// another process. Empty where a state is more than its record (a foreign program) or nobody said.
+  /// The regions of a record that hold all data of a lane group, so that they can be copied from a record of
+  /// another process. Empty where a state is more than its record (a foreign program), or by default.
   virtual std::vector<RecordRegion> record_regions() const { return {}; }
   /// The committed state of one lane, in signature order.
   virtual void set_state(int lane, const double* x, double* record) const = 0;
@@ -225,13 +224,13 @@ class StepBatch {
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
                              double* b, const EnergyColumns& energy) const = 0;
 
-  /// Of the last scatter or advance from `record`, where it failed in this lane. May solve it once more.
+  /// Facts about the last scatter or advance from `record` that failed in this lane. May solve it once more.
   virtual FailedSolve failed_solve([[maybe_unused]] int lane,
                                    [[maybe_unused]] const double* record) const {
     return {};
   }
 
-  /// What else a batch can do (batch_facets.hpp, port_solves.hpp); null where it cannot.
+  /// Optional facets of a batch (batch_facets.hpp, port_solves.hpp); null where it has none.
   virtual const AffineMap* affine_map() const { return nullptr; }
   virtual const StepRoundings* roundings() const { return nullptr; }
   virtual const StageMotion* stage_motion() const { return nullptr; }
@@ -266,7 +265,7 @@ class LanewiseBatch : public StepBatch {
   FailedSolve failed_solve(int lane, const double* record) const final;
 
  protected:
-  /// What a lane's solver is given; a and b are wave_size doubles.
+  /// Data for the solver of a lane; a and b are wave_size doubles.
   struct Lane {
     const double* x;
     const double* input;  ///< zeros where no external input is driven

@@ -68,8 +68,8 @@ class Subsystem : public Component {
                                           std::vector<Eigen::Triplet<double>>& jacobian) const = 0;
 
   /// Adds to `terms`, which holds |∇̄H| and the effect of roundings of x and x⁺ on it, the larger terms that
-  /// cancel in the components of `g` = ∇̄H(x, x⁺): each component is known to ε of its terms, and a step that
-  /// meets its equations up to that is found. Adds nothing unless overridden: right for components with terms
+  /// cancel in the entries of `g` = ∇̄H(x, x⁺): each entry is known to ε of its terms, and a step that
+  /// meets its equations up to that is found. Adds nothing unless overridden: right for entries with terms
   /// of their own alone.
   virtual void add_gradient_terms([[maybe_unused]] const double* x,
                                   [[maybe_unused]] const double* x_next,

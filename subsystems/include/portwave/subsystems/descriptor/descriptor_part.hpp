@@ -13,7 +13,7 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// Matrices of d/dt(Ex) = (J − R)Qx + Bu, y = BᵀQx: n×n, and B n×m, m inputs being first the scalar
-/// ports in port order, then the external input channels.
+/// ports in port order, then the external inputs.
 struct DescriptorForm {
   SparseMatrix E;  ///< may be singular; EᵀQ symmetric and positive semidefinite
   SparseMatrix J;  ///< skew

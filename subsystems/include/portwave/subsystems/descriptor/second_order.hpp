@@ -9,7 +9,7 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// Matrices of M q'' + D q' + K q = B u, y = Bᵀq': n×n, and B n×m, m inputs being first the scalar
-/// ports in port order, then the external input channels.
+/// ports in port order, then the external inputs.
 struct SecondOrderForm {
   SparseMatrix M;  ///< symmetric, positive definite
   SparseMatrix D;  ///< its symmetric part positive semidefinite; the skew part is gyroscopic

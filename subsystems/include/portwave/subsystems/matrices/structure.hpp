@@ -15,7 +15,7 @@ using SparseMatrix = Eigen::SparseMatrix<double, Eigen::ColMajor>;
 
 /// Structure matrices of the generalised port-Hamiltonian form
 ///   ẋ = (J − R)∇H + (G − P)u,   y = (G + P)ᵀ∇H + (S + N)u,
-/// n states, m inputs: first the scalar ports in port order, then the external input channels.
+/// n states, m inputs: first the scalar ports in port order, then the external inputs.
 /// Supplied power is uᵀy; dissipated power [∇H; u]ᵀ [R P; Pᵀ S] [∇H; u] ≥ 0.
 struct Structure {
   SparseMatrix J;  ///< n×n, skew

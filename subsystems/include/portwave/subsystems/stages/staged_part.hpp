@@ -25,7 +25,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// the polynomial through the X(cᵢ) at the end of the step, of order s; no step depends on them.
 ///
 /// The component's variables at stage i are √bᵢ times those of the part: efforts, flows, inputs and
-/// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
+/// outputs. So its step is coupled like a step of one stage: its waves are those of
 /// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
 /// With m substeps the part takes m steps of h/m within the step of those it is coupled with, and

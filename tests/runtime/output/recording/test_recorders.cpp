@@ -23,16 +23,15 @@
 namespace portwave {
 namespace {
 
-using testing::observable;
 using testing::pair_options;
+using testing::quantity;
 using testing::read_csv;
 using testing::read_text;
 using testing::TemporaryFolder;
 
 class MemoryRecorder final : public Recorder {
  public:
-  explicit MemoryRecorder(std::vector<Observable> observables)
-      : observables_(std::move(observables)) {}
+  explicit MemoryRecorder(std::vector<Quantity> quantities) : quantities_(std::move(quantities)) {}
 
   void record_initial(const Stepper& stepper) override { keep(stepper); }
   void record(const Stepper& stepper, const StepReport& report) override {
@@ -52,10 +51,10 @@ class MemoryRecorder final : public Recorder {
   void keep(const Stepper& stepper) {
     std::vector<double>& row = rows.emplace_back();
     row.push_back(stepper.time_s());
-    for (const Observable& o : observables_) row.push_back(observe(stepper, o));
+    for (const Quantity& o : quantities_) row.push_back(observe(stepper, o));
   }
 
-  std::vector<Observable> observables_;
+  std::vector<Quantity> quantities_;
 };
 
 /// Steps with all the recorders there are, as the program does.
@@ -75,12 +74,12 @@ RunSummary run(const System& system, const StepperOptions& options, int steps,
 TEST(Recorder, InMemoryKeepsWhatTheFilesHold) {
   const TemporaryFolder folder;
   const System system = testing::duffing_linear_pair();
-  const std::vector<Observable> observables = {observable(system, "A.q1"),
-                                               observable(system, "B.coupling.incident"),
-                                               observable(system, "A.storage")};
-  MemoryRecorder memory(observables);
+  const std::vector<Quantity> quantities = {quantity(system, "A.q1"),
+                                            quantity(system, "B.coupling.incident"),
+                                            quantity(system, "A.storage")};
+  MemoryRecorder memory(quantities);
   const auto csv =
-      std::make_unique<FileRecorder>(folder / "out", RecordingOptions{.observables = observables});
+      std::make_unique<FileRecorder>(folder / "out", RecordingOptions{.quantities = quantities});
   const StepperOptions options = pair_options(5);
   const RunSummary summary = run(system, options, 60, {csv.get(), &memory});
 
@@ -107,7 +106,7 @@ TEST(Recorder, WorksWithoutWaves) {
   StepperOptions options;
   options.start = Start::as_given;
   options.method = CouplingMethod::of_kind(SplittingKind::strang);
-  MemoryRecorder memory({observable(system, "second.storage")});
+  MemoryRecorder memory({quantity(system, "second.storage")});
   run(system, options, 20, {&memory});
   EXPECT_EQ(memory.rows.size(), 21u);
   EXPECT_TRUE(memory.tank_J.empty()) << "there are no tanks";

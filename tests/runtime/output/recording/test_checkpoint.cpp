@@ -28,7 +28,7 @@ using testing::write_text;
 Checkpoint checkpoint_after(int steps) {
   const Scenario scenario = testing::pair_scenario();
   Stepper stepper(scenario.system, testing::pair_options(5));
-  stepper.run(steps);
+  stepper.step(steps);
   Checkpoint out;
   out.run = "a pair";
   out.snapshot = stepper.snapshot();

@@ -354,9 +354,9 @@ TEST(CliRun, WithFewerThreadsThanAskedForItGoesOn) {
   }
   const ProcessResult result = process->wait();
   EXPECT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_TRUE(contains(result.err, "64 threads were asked for, and ")) << said(result);
+  EXPECT_TRUE(contains(result.err, "64 threads were requested, and ")) << said(result);
   const ProcessResult enough = portwave_cli({"run", kPair, "--threads", "4", "--steps", "50"});
-  EXPECT_FALSE(contains(enough.err, "were asked for")) << said(enough);
+  EXPECT_FALSE(contains(enough.err, "were requested")) << said(enough);
 }
 
 TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {

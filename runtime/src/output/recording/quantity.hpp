@@ -10,21 +10,21 @@
 
 namespace portwave {
 
-/// What a label stands for, or why it stands for nothing; see resolve_observable. `part_names`,
+/// The quantity of a label, or the reason why there is none; see resolve_quantity. `part_names`,
 /// asked when a label names no part, are those of the system: one search does for any number of
 /// labels.
-std::optional<Observable> find_observable(const System& system, const std::string& label,
-                                          MethodKind method,
-                                          const std::function<NameSearch&()>& part_names,
-                                          std::string& defect);
+std::optional<Quantity> find_quantity(const System& system, const std::string& label,
+                                      MethodKind method,
+                                      const std::function<NameSearch&()>& part_names,
+                                      std::string& defect);
 
 /// Everything that a part can be asked for, with its name in front.
 std::vector<std::string> labels_of(const System& system, int part, MethodKind method);
 
 /// The wave of a port; only wave coupling has such.
-bool is_wave(Observable::Kind kind);
+bool is_wave(Quantity::Kind kind);
 
-/// Of a part that was cut its own, once.
+/// A part that was cut has one name.
 std::vector<std::string> names_of_parts(const System& system);
 
 }  // namespace portwave

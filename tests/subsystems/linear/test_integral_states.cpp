@@ -1,4 +1,4 @@
-// States that follow others, as positions follow velocities: their step against the dense equations,
+// Integral states, as positions are of velocities: their step against the dense equations,
 // the same bits whatever lies beside a part, and what the batch says of its rounding, for steps far
 // below and far above the part's own periods.
 
@@ -28,8 +28,8 @@ using LongVector = Eigen::Matrix<Long, Eigen::Dynamic, 1>;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMomenta = 3, kPositions = 5, kStates = kMomenta + kPositions;
-/// Momenta 1, 3, 5; the elongation 0 follows 3 and 5, position 2 follows 1, position 4 follows 3,
-/// position 6 follows 1 as well, and position 7 follows 5.
+/// Momenta 1, 3, 5; the elongation 0 is the integral of 3 and 5, position 2 of 1, position 4 of 3,
+/// position 6 of 1 as well, and position 7 of 5.
 constexpr int kMomentum[] = {1, 3, 5}, kPosition[] = {0, 2, 4, 6, 7};
 
 struct Kind {
@@ -38,7 +38,7 @@ struct Kind {
   bool driven = false;
   bool two_ports = false;
   Causality causality = Causality::effort_in;
-  /// Which states follow which: as above, the other way round, or only some of them.
+  /// Which states are integrals of which: as above, the other way round, or only some of them.
   enum class Pattern { usual, turned, few };
   Pattern pattern = Pattern::usual;
 };
@@ -48,17 +48,17 @@ std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_
   std::uniform_real_distribution<double> mass(0.5, 2.0);
   const int ports = kind.two_ports ? 2 : 1, inputs = ports + (kind.driven ? 1 : 0);
   MatrixXd J = MatrixXd::Zero(kStates, kStates), R = J, Q = J, G = MatrixXd::Zero(kStates, inputs);
-  const auto follow = [&](int position, int momentum, double k) {
+  const auto integrate = [&](int position, int momentum, double k) {
     J(position, momentum) += k;
     J(momentum, position) -= k;
   };
   const bool turned = kind.pattern == Kind::Pattern::turned;
-  follow(0, 3, 1.0);
-  if (kind.pattern == Kind::Pattern::usual) follow(0, 5, -1.0);
-  follow(2, turned ? 5 : 1, 1.0);
-  follow(4, 3, 1.0);
-  follow(6, 1, 0.7);
-  follow(7, turned ? 1 : 5, 1.0);
+  integrate(0, 3, 1.0);
+  if (kind.pattern == Kind::Pattern::usual) integrate(0, 5, -1.0);
+  integrate(2, turned ? 5 : 1, 1.0);
+  integrate(4, 3, 1.0);
+  integrate(6, 1, 0.7);
+  integrate(7, turned ? 1 : 5, 1.0);
   if (kind.pattern == Kind::Pattern::few) R(4, 4) = R(7, 7) = 2.0 * kind.damping;  // these do not
   const MatrixXd L =
       MatrixXd::NullaryExpr(kPositions, kPositions, [&] { return normal(generator); });
@@ -220,7 +220,7 @@ double difference(const LinearPortHamiltonian& part, const VectorXd& a, const Ve
   return worst / scale;
 }
 
-TEST(Followers, StepAsTheDenseEquations) {
+TEST(IntegralStates, StepAsTheDenseEquations) {
   for (const Kind& kind : kinds()) {
     for (const double h : {1e-5, 1e-3, 0.1, 3.0}) {
       for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -234,7 +234,7 @@ TEST(Followers, StepAsTheDenseEquations) {
   }
 }
 
-TEST(Followers, ControlTheDenseEquationsSeeAWrongImpedance) {
+TEST(IntegralStates, ControlTheDenseEquationsSeeAWrongImpedance) {
   const Bench bench = alone({}, 0.1, 1);
   std::mt19937_64 generator(1);
   const auto part = make_part({}, generator);
@@ -242,8 +242,8 @@ TEST(Followers, ControlTheDenseEquationsSeeAWrongImpedance) {
             1e-12);
 }
 
-/// Parts in one batch whose followers have rows of their own in some lanes only: soft and stiff ones, and
-/// such in which other states follow.
+/// Parts in one batch whose integrals have rows of their own in some lanes only: soft and stiff ones, and
+/// such with other integrals.
 void expect_same_bits(bool mixes, const std::vector<Kind::Pattern>& patterns) {
   constexpr double kStep = 0.1;
   for (const bool driven : {false, true}) {
@@ -279,8 +279,8 @@ void expect_same_bits(bool mixes, const std::vector<Kind::Pattern>& patterns) {
 }
 
 using enum Kind::Pattern;
-TEST(Followers, AreTheSameBitsWhateverLiesBeside) { expect_same_bits(true, {usual}); }
-TEST(Followers, AreTheSameBitsWhateverFollowsBeside) {
+TEST(IntegralStates, AreTheSameBitsWhateverLiesBeside) { expect_same_bits(true, {usual}); }
+TEST(IntegralStates, AreTheSameBitsWhateverIsIntegratedBeside) {
   expect_same_bits(false, {usual, turned});
   expect_same_bits(false, {few, usual});
   expect_same_bits(false, {turned, few, usual, turned});
@@ -320,7 +320,7 @@ Balance balance_of(const Kind& kind, double h, std::uint64_t seed, double scale)
   return {static_cast<double>(residual), bench.bound(0), moved};
 }
 
-TEST(Followers, BalanceToTheRoundingThatTheBatchTells) {
+TEST(IntegralStates, BalanceToTheRoundingThatTheBatchTells) {
   for (Kind kind : kinds()) {
     kind.damping = 0.0;
     for (const double h : {1e-6, 1e-3, 1.0, 1e3}) {
@@ -336,7 +336,7 @@ TEST(Followers, BalanceToTheRoundingThatTheBatchTells) {
   }
 }
 
-TEST(Followers, ControlTheBoundDoesNotHideANegativeDamper) {
+TEST(IntegralStates, ControlTheBoundDoesNotHideANegativeDamper) {
   for (const double stiffness : {1e-6, 1.0, 1e6}) {
     for (const double h : {1e-3, 1.0}) {
       const Balance balance = balance_of({.stiffness = stiffness, .damping = -1e-6}, h, 3, 1.0);
@@ -362,7 +362,7 @@ std::unique_ptr<LinearPortHamiltonian> free_mass() {
 
 /// Free masses far from the origin coast: after 10⁵ steps they are where q₀ + vt is, and their speed is
 /// what it was.
-TEST(Followers, CoastFarFromTheOrigin) {
+TEST(IntegralStates, CoastFarFromTheOrigin) {
   const auto mass = free_mass();
   const Component* const parts[] = {mass.get()};
   const auto batch = mass->make_batch(parts);
@@ -387,7 +387,7 @@ TEST(Followers, CoastFarFromTheOrigin) {
 }
 
 /// A position that overflows while all waves are finite ends the step.
-TEST(Followers, OneThatOverflowsIsFound) {
+TEST(IntegralStates, OneThatOverflowsIsFound) {
   const auto mass = free_mass();
   for (const int lanes : {1, 11}) {
     const std::vector<const Component*> parts(static_cast<std::size_t>(lanes), mass.get());

@@ -1,4 +1,4 @@
-#include "ranks/channel_gather.hpp"
+#include "ranks/term_gather.hpp"
 
 #include <utility>
 
@@ -11,9 +11,9 @@ std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition
   std::vector<int> out(waves.slots().size(), 0);
   for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
     if (ranks_of_tasks[t] < 0) continue;  // every rank's
-    for (const TaskSlice& slice : partition.tasks[t].slices) {
-      const std::vector<int>& parts = waves.batch(slice.batch).parts;
-      for (int lane = slice.lanes.first; lane < slice.lanes.last; ++lane) {
+    for (const BatchRange& range : partition.tasks[t].ranges) {
+      const std::vector<int>& parts = waves.batch(range.batch).parts;
+      for (int lane = range.lanes.first; lane < range.lanes.last; ++lane) {
         out[at(parts[at(lane)])] = ranks_of_tasks[t];
       }
     }
@@ -21,11 +21,11 @@ std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition
   return out;
 }
 
-ChannelGather::ChannelGather(std::vector<ScalarChannel> channels,
-                             std::span<const int> ranks_of_channels, Ranks& ranks)
-    : channels_(std::move(channels)), of_rank_(at(ranks.size())), rank_(ranks.rank()) {
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
-    of_rank_[at(ranks_of_channels[i])].push_back(static_cast<int>(i));
+TermGather::TermGather(std::vector<QuantityTerm> terms, std::span<const int> ranks_of_terms,
+                       Ranks& ranks)
+    : terms_(std::move(terms)), of_rank_(at(ranks.size())), rank_(ranks.rank()) {
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    of_rank_[at(ranks_of_terms[i])].push_back(static_cast<int>(i));
   }
   std::vector<Ranks::Neighbour> neighbours;
   for (int r = 1; r < ranks.size(); ++r) {
@@ -41,13 +41,13 @@ ChannelGather::ChannelGather(std::vector<ScalarChannel> channels,
   messages_ = ranks.connect(neighbours, 2, Carries::sums);
 }
 
-void ChannelGather::gather(const Read& read, std::span<double> values) {
+void TermGather::gather(const Read& read, std::span<double> values) {
   const std::vector<int>& own = of_rank_[at(rank_)];
   const std::uint64_t number = number_++;
   if (rank_ != 0) {
     if (own.empty()) return;
     const std::span<double> to = messages_->outgoing(0, number);
-    for (std::size_t i = 0; i < own.size(); ++i) to[i] = read(channels_[at(own[i])]);
+    for (std::size_t i = 0; i < own.size(); ++i) to[i] = read(terms_[at(own[i])]);
   }
   // Of rank 0 the others get an empty message.
   for (int n = 0; n < static_cast<int>(senders_.size()); ++n) {
@@ -55,7 +55,7 @@ void ChannelGather::gather(const Read& read, std::span<double> values) {
   }
   messages_->send(number);
   for (const int i : own) {
-    if (rank_ == 0) values[at(i)] = read(channels_[at(i)]);
+    if (rank_ == 0) values[at(i)] = read(terms_[at(i)]);
   }
   messages_->receive(number);
   for (int n = 0; n < static_cast<int>(senders_.size()); ++n) {

@@ -21,7 +21,7 @@ RunSummary summary_of(const CouplingMethod& method, int steps = 20) {
   options.step_s = 0.01;
   options.method = method;
   Stepper stepper(system, options);
-  stepper.run(steps);
+  stepper.step(steps);
   return summarize("masses", options, stepper, 0.25);
 }
 

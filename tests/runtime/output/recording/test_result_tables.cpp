@@ -20,8 +20,8 @@
 namespace portwave {
 namespace {
 
-using testing::observable;
 using testing::pair_options;
+using testing::quantity;
 using testing::read_csv;
 using testing::read_text;
 using testing::TemporaryFolder;
@@ -39,16 +39,16 @@ void record(const std::filesystem::path& folder, RecordingOptions options, int s
   recorder.finish("{}\n");
 }
 
-std::vector<Observable> some() {
+std::vector<Quantity> some() {
   const System system = testing::duffing_linear_pair();
-  return {observable(system, "A.q1"), observable(system, "B.coupling.flow"),
-          observable(system, "A.storage")};
+  return {quantity(system, "A.q1"), quantity(system, "B.coupling.flow"),
+          quantity(system, "A.storage")};
 }
 
 TEST(ResultTables, AnEnvelopeHoldsTheExtremesOfTheStepsBetween) {
   const TemporaryFolder folder;
-  record(folder / "all", {.observables = some()});
-  record(folder / "few", {.observables = some(), .every = 20, .envelope = true});
+  record(folder / "all", {.quantities = some()});
+  record(folder / "few", {.quantities = some(), .every = 20, .envelope = true});
   const auto all = read_csv(folder / "all" / "trajectory.csv");
   const auto few = read_csv(folder / "few" / "trajectory.csv");
   ASSERT_EQ(few.rows.size(), 6U);
@@ -72,8 +72,8 @@ TEST(ResultTables, AnEnvelopeHoldsTheExtremesOfTheStepsBetween) {
 
 TEST(ResultTables, TheLastSecondsAreTheEndOfAllRows) {
   const TemporaryFolder folder;
-  record(folder / "all", {.observables = some()});
-  record(folder / "last", {.observables = some(), .last_s = 0.2});
+  record(folder / "all", {.quantities = some()});
+  record(folder / "last", {.quantities = some(), .last_s = 0.2});
   for (const char* name : {"trajectory.csv", "energy.csv"}) {
     const std::string all = read_text(folder / "all" / name);
     const std::string last = read_text(folder / "last" / name);
@@ -126,9 +126,9 @@ TEST(ResultTables, EnergiesNeedALedger) {
 /// Another form takes the place of the one before: no file is of another run.
 TEST(ResultTables, WithoutTablesThereIsTheSummaryAlone) {
   const TemporaryFolder folder;
-  record(folder / "out", {.observables = some(), .energies = true});
+  record(folder / "out", {.quantities = some(), .energies = true});
   ASSERT_TRUE(std::filesystem::exists(folder / "out" / "energy_parts.csv"));
-  record(folder / "out", {.observables = some(), .format = ResultFormat::none});
+  record(folder / "out", {.quantities = some(), .format = ResultFormat::none});
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out")) {
     names.push_back(entry.path().filename());
@@ -139,13 +139,13 @@ TEST(ResultTables, WithoutTablesThereIsTheSummaryAlone) {
 TEST(ResultTables, Hdf5HoldsTheSameBytesInEveryRun) {
   if (!has_hdf5()) GTEST_SKIP() << "built without HDF5";
   const TemporaryFolder folder;
-  record(folder / "one", {.observables = some(), .energies = true, .format = ResultFormat::hdf5});
-  record(folder / "two", {.observables = some(), .energies = true, .format = ResultFormat::hdf5});
+  record(folder / "one", {.quantities = some(), .energies = true, .format = ResultFormat::hdf5});
+  record(folder / "two", {.quantities = some(), .energies = true, .format = ResultFormat::hdf5});
   const std::string bytes = read_text(folder / "one" / "results.h5");
   EXPECT_TRUE(bytes.starts_with("\x89HDF\r\n\x1a\n"));
   EXPECT_GT(bytes.size(), 101U * (4 + 11 + 9 + 4) * sizeof(double));
   EXPECT_EQ(bytes, read_text(folder / "two" / "results.h5"));
-  record(folder / "two", {.observables = some(), .format = ResultFormat::hdf5}, kSteps, 4);
+  record(folder / "two", {.quantities = some(), .format = ResultFormat::hdf5}, kSteps, 4);
   EXPECT_NE(bytes, read_text(folder / "two" / "results.h5")) << "control";
   EXPECT_FALSE(std::filesystem::exists(folder / "one" / "trajectory.csv"));
   for (const auto& entry : std::filesystem::directory_iterator(folder / "one")) {

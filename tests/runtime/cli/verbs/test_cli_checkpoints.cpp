@@ -298,7 +298,7 @@ TEST(CliCheckpoints, FilesOfTheScenarioMustBeWhatTheyWere) {
   write_text(folder / "push.csv", "0,1\n10,3\n");
   const ProcessResult changed = portwave_cli(go_on);
   EXPECT_EQ(changed.exit_code, 3) << said(changed);
-  EXPECT_TRUE(contains(changed.err, "push.csv\" is not what it was")) << said(changed);
+  EXPECT_TRUE(contains(changed.err, "push.csv\" has changed since it began")) << said(changed);
 
   // The scenario itself is in the checkpoint.
   write_text(folder / "push.csv", "0,1\n10,2\n");
@@ -342,7 +342,7 @@ std::map<std::string, std::string> files_of(const StoppedRun& run) {
 }
 
 /// What the stopped run comes to with its checkpoint changed; then that is put right. Its files have to be
-/// as they were: it can be gone on with.
+/// as they were: it can be resumed.
 ProcessResult gone_on_with(const StoppedRun& run, const std::function<void(Checkpoint&)>& change) {
   const std::map<std::string, std::string> before = files_of(run);
   Checkpoint checkpoint = read_checkpoint(run.last());
@@ -436,7 +436,7 @@ TEST(CliCheckpoints, OfStatesThatNoRunComesToAreRefused) {
   for (const auto& change : changes) {
     const ProcessResult result = gone_on_with(run, change);
     EXPECT_EQ(result.exit_code, 3) << said(result);
-    EXPECT_TRUE(contains(result.err, "cannot be gone on with") ||
+    EXPECT_TRUE(contains(result.err, "cannot continue from the checkpoint") ||
                 contains(result.err, "when the checkpoint was made"))
         << said(result);
   }

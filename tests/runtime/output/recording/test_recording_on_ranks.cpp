@@ -30,7 +30,7 @@
 namespace portwave {
 namespace {
 
-using testing::observable;
+using testing::quantity;
 using testing::read_text;
 using testing::TemporaryFolder;
 using testing::ThreadRanks;
@@ -46,8 +46,8 @@ StepperOptions options_of(int iterations = 5) {
 }
 
 /// A state, a port and the storage of every block, and of many of them together.
-std::vector<Observable> quantities(const System& system) {
-  std::vector<Observable> all;
+std::vector<Quantity> quantities(const System& system) {
+  std::vector<Quantity> all;
   const int parts = static_cast<int>(system.parts().size());
   for (int i = 0; i < parts; ++i) {
     const std::string name = system.parts()[static_cast<std::size_t>(i)].name;
@@ -55,15 +55,15 @@ std::vector<Observable> quantities(const System& system) {
         name + "." +
         system.parts()[static_cast<std::size_t>(i)].component->signature().ports[0].name;
     for (const char* what : {".effort", ".flow", ".incident", ".outgoing"}) {
-      all.push_back(observable(system, port + what));
+      all.push_back(quantity(system, port + what));
     }
-    all.push_back(observable(system, name + ".storage"));
+    all.push_back(quantity(system, name + ".storage"));
     if (system.parts()[static_cast<std::size_t>(i)].component->signature().state_size() == 0)
       continue;
     all.push_back({.label = name + ".first", .part = i, .unit = "m"});
   }
   all.push_back({.label = "all.storage",
-                 .kind = Observable::Kind::storage,
+                 .kind = Quantity::Kind::storage,
                  .part = 0,
                  .index = parts - 1,
                  .unit = "J"});
@@ -134,7 +134,7 @@ TEST(RecordingOnRanks, WritesTheBytesOfOneProcess) {
   for (const auto& named : systems) {
     const System& system = named.second;
     for (const bool envelope : {false, true}) {
-      const RecordingOptions recording = {.observables = quantities(system),
+      const RecordingOptions recording = {.quantities = quantities(system),
                                           .every = envelope ? 7 : 1,
                                           .envelope = envelope,
                                           .energies = envelope};
@@ -163,7 +163,7 @@ class FilePerRank : public ::testing::Test {
 };
 
 RecordingOptions per_rank(const System& system) {
-  return {.observables = quantities(system), .format = ResultFormat::hdf5, .per_rank = true};
+  return {.quantities = quantities(system), .format = ResultFormat::hdf5, .per_rank = true};
 }
 
 TEST_F(FilePerRank, HoldsWhatOneProcessHas) {
@@ -206,8 +206,8 @@ TEST_F(FilePerRank, HoldsRowsWithinStepsThatChooseTheirSize) {
   options.method.waves().stages = 2;
   options.sizes = StepSizes{.tolerance = 1e-4};
   RecordingOptions recording = per_rank(system);
-  std::erase_if(recording.observables, [](const Observable& own) {
-    return own.kind == Observable::Kind::incident || own.kind == Observable::Kind::outgoing;
+  std::erase_if(recording.quantities, [](const Quantity& own) {
+    return own.kind == Quantity::Kind::incident || own.kind == Quantity::Kind::outgoing;
   });
   recording.every_s = 0.003;
   recording.envelope = true;

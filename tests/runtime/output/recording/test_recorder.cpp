@@ -26,8 +26,8 @@ namespace {
 
 using testing::duffing_linear_pair;
 using testing::names_in;
-using testing::observable;
 using testing::pair_options;
+using testing::quantity;
 using testing::read_csv;
 using testing::read_text;
 using testing::TemporaryFolder;
@@ -78,33 +78,33 @@ System labelled_system() {
   return builder.build();
 }
 
-TEST(ResolveObservable, FindsEveryFormOfQuantity) {
+TEST(ResolveQuantity, FindsEveryFormOfQuantity) {
   const System system = labelled_system();
   struct Case {
     const char* label;
-    Observable::Kind kind;
+    Quantity::Kind kind;
     int part;
     int index;
     const char* unit;
   };
   const int wide = system.first_scalar_port(2);
   for (const Case& expected : {
-           Case{"A.q1", Observable::Kind::state, 0, 0, "m"},
-           Case{"A.delta", Observable::Kind::state, 0, 2, "m"},
-           Case{"A.storage", Observable::Kind::storage, 0, 0, "J"},
-           Case{"A.coupling.effort", Observable::Kind::effort, 0, 0, "N"},
-           Case{"B.coupling.flow", Observable::Kind::flow, 1, 1, "m/s"},
-           Case{"B.coupling.flow[0]", Observable::Kind::flow, 1, 1, "m/s"},
-           Case{"A.coupling.incident", Observable::Kind::incident, 0, 0, "sqrt(J)"},
-           Case{"A.coupling.outgoing", Observable::Kind::outgoing, 0, 0, "sqrt(J)"},
-           Case{"wide.p.effort[2]", Observable::Kind::effort, 2, wide + 2, "V"},
-           Case{"C.coupling.effort", Observable::Kind::effort, 3, wide + 3, "N"},
-           Case{"C.coupling.storage", Observable::Kind::storage, 4, 0, "J"},
-           Case{"wide.p[1].flow", Observable::Kind::flow, 2, wide + 1, "A"},
+           Case{"A.q1", Quantity::Kind::state, 0, 0, "m"},
+           Case{"A.delta", Quantity::Kind::state, 0, 2, "m"},
+           Case{"A.storage", Quantity::Kind::storage, 0, 0, "J"},
+           Case{"A.coupling.effort", Quantity::Kind::effort, 0, 0, "N"},
+           Case{"B.coupling.flow", Quantity::Kind::flow, 1, 1, "m/s"},
+           Case{"B.coupling.flow[0]", Quantity::Kind::flow, 1, 1, "m/s"},
+           Case{"A.coupling.incident", Quantity::Kind::incident, 0, 0, "sqrt(J)"},
+           Case{"A.coupling.outgoing", Quantity::Kind::outgoing, 0, 0, "sqrt(J)"},
+           Case{"wide.p.effort[2]", Quantity::Kind::effort, 2, wide + 2, "V"},
+           Case{"C.coupling.effort", Quantity::Kind::effort, 3, wide + 3, "N"},
+           Case{"C.coupling.storage", Quantity::Kind::storage, 4, 0, "J"},
+           Case{"wide.p[1].flow", Quantity::Kind::flow, 2, wide + 1, "A"},
        }) {
-    Observable found;
+    Quantity found;
     Issues issues;
-    ASSERT_TRUE(resolve_observable(system, expected.label, "/x", found, issues))
+    ASSERT_TRUE(resolve_quantity(system, expected.label, "/x", found, issues))
         << expected.label << ": " << issues.front().what;
     EXPECT_TRUE(issues.empty()) << expected.label;
     EXPECT_EQ(found.label, expected.label);
@@ -115,7 +115,7 @@ TEST(ResolveObservable, FindsEveryFormOfQuantity) {
   }
 }
 
-TEST(ResolveObservable, TellsWhatIsMeantByASlip) {
+TEST(ResolveQuantity, TellsWhatIsMeantByASlip) {
   const System system = labelled_system();
   struct Case {
     const char* label;
@@ -134,10 +134,10 @@ TEST(ResolveObservable, TellsWhatIsMeantByASlip) {
         Case{"wide.p.effort[3]", "3 components"}, Case{"wide.p.effort[-1]", "3 components"},
         Case{"wide.p.effort[1x]", "wide.p.effort[1]"},
         Case{"A.coupling.effort[1]", "1 component:"}}) {
-    Observable found;
+    Quantity found;
     found.label = "untouched";
     Issues issues;
-    EXPECT_FALSE(resolve_observable(system, slip.label, "/here/3", found, issues)) << slip.label;
+    EXPECT_FALSE(resolve_quantity(system, slip.label, "/here/3", found, issues)) << slip.label;
     ASSERT_EQ(issues.size(), 1u) << slip.label;
     EXPECT_EQ(issues[0].where, "/here/3");
     EXPECT_NE(issues[0].what.find(slip.hint), std::string::npos)
@@ -157,15 +157,14 @@ struct Recorded {
 Recorded record_pair(const std::filesystem::path& folder, int steps, int every) {
   const System system = duffing_linear_pair();
   Stepper stepper(system, pair_options(5));
-  const std::vector<Observable> observables = {observable(system, "A.q1"),
-                                               observable(system, "B.coupling.flow"),
-                                               observable(system, "A.storage")};
-  FileRecorder recorder(folder, {.observables = observables, .every = every});
+  const std::vector<Quantity> quantities = {
+      quantity(system, "A.q1"), quantity(system, "B.coupling.flow"), quantity(system, "A.storage")};
+  FileRecorder recorder(folder, {.quantities = quantities, .every = every});
   Recorded result;
   const auto note = [&] {
     if (stepper.step_index() % every != 0) return;
     std::vector<double> row = {stepper.time_s()};
-    for (const Observable& o : observables) row.push_back(observe(stepper, o));
+    for (const Quantity& o : quantities) row.push_back(observe(stepper, o));
     result.trajectory.push_back(row);
     result.stored_J.push_back(stepper.storage(0) + stepper.storage(1));
   };
@@ -206,10 +205,10 @@ TEST(FileRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     const TemporaryFolder folder;
     const Recorded expected = record_pair(folder.path(), 42, every);
     const auto table = read_csv(folder / "energy.csv");
-    EXPECT_EQ(table.names, (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J",
-                                  "mismatch_J", "tank_J", "max_passivity_residual_J", "iterations",
-                                  "guard_alpha", "guard_withheld_J", "guard_tolerated_J",
-                                  "residual", "step_s"}));
+    EXPECT_EQ(table.names,
+              (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J", "mismatch_J",
+                     "tank_J", "max_passivity_residual_J", "iterations", "guard_alpha",
+                     "guard_withheld_J", "guard_tolerated_J", "residual", "step_s"}));
     ASSERT_EQ(table.rows.size(), expected.stored_J.size());
     EXPECT_DOUBLE_EQ(table.rows[0][table.column("stored_J")], testing::kPairEnergy_J);
     double mismatch_J = 0.0;
@@ -289,12 +288,12 @@ TEST(FileRecorder, KeepsEveryDouble) {
   builder.add("A", number_holder(count), {.initial_state = numbers});
   const System system = builder.build();
   const Stepper stepper(system, pair_options(1));
-  std::vector<Observable> observables;
+  std::vector<Quantity> quantities;
   for (int i = 0; i < count; ++i) {
-    observables.push_back(observable(system, "A.x" + std::to_string(i)));
+    quantities.push_back(quantity(system, "A.x" + std::to_string(i)));
   }
   const TemporaryFolder folder;
-  FileRecorder recorder(folder.path(), {.observables = observables});
+  FileRecorder recorder(folder.path(), {.quantities = quantities});
   recorder.record_initial(stepper);
   recorder.finish();
   const std::string text = read_text(folder / "trajectory.csv");
@@ -313,10 +312,10 @@ TEST(FileRecorder, KeepsEveryDouble) {
 
 TEST(FileRecorder, QuotesLabelsThatWouldSplit) {
   const System system = duffing_linear_pair();
-  Observable odd = observable(system, "A.q1");
+  Quantity odd = quantity(system, "A.q1");
   odd.label = "a \"b\", c";
   const TemporaryFolder folder;
-  FileRecorder recorder(folder.path(), {.observables = {odd}});
+  FileRecorder recorder(folder.path(), {.quantities = {odd}});
   const Stepper stepper(system, pair_options(1));
   recorder.record_initial(stepper);
   recorder.finish();
@@ -330,7 +329,7 @@ TEST(FileRecorder, ShowsNoNamesBeforeTheEnd) {
   const System system = duffing_linear_pair();
   Stepper stepper(system, pair_options(1));
   {
-    FileRecorder recorder(out, {.observables = {observable(system, "A.q1")}});
+    FileRecorder recorder(out, {.quantities = {quantity(system, "A.q1")}});
     recorder.record_initial(stepper);
     // More than the buffers hold, so that some of it is in the files.
     for (int n = 0; n < 30000; ++n) recorder.record(stepper, stepper.step());
@@ -348,13 +347,13 @@ TEST(FileRecorder, LeavesEarlierResultsAloneWithoutFinish) {
   const System system = duffing_linear_pair();
   const Stepper stepper(system, pair_options(1));
   {
-    FileRecorder recorder(folder.path(), {.observables = {observable(system, "A.q1")}});
+    FileRecorder recorder(folder.path(), {.quantities = {quantity(system, "A.q1")}});
     recorder.record_initial(stepper);
   }
   EXPECT_EQ(names_in(folder.path()), (Names{"trajectory.csv"}));
   EXPECT_EQ(read_text(folder / "trajectory.csv"), "earlier\n");
   {
-    FileRecorder recorder(folder.path(), {.observables = {observable(system, "A.q1")}});
+    FileRecorder recorder(folder.path(), {.quantities = {quantity(system, "A.q1")}});
     recorder.record_initial(stepper);
     recorder.finish();
   }
@@ -435,7 +434,7 @@ TEST(FileRecorder, SummaryIsThereOnlyBesideItsOwnFiles) {
     for (const char* name : {"energy.csv", "network.json", "summary.json", "trajectory.csv"}) {
       write_text(folder / name, "earlier\n");
     }
-    FileRecorder recorder(folder.path(), {.observables = {observable(system, "A.q1")}});
+    FileRecorder recorder(folder.path(), {.quantities = {quantity(system, "A.q1")}});
     recorder.record_initial(stepper);
     if (taken.empty()) {
       recorder.finish("{}\n");

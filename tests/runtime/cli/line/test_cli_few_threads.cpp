@@ -89,12 +89,12 @@ TEST(CliFewThreads, RunsAndStudiesDoWithThoseThatThereAre) {
     for (const int threads : {1, 3}) {
       const ProcessResult result = user.run(threads, line + Words{"--threads", "8"});
       EXPECT_EQ(result.exit_code, 0) << line[0] << ' ' << line[1] << ": " << said(result);
-      EXPECT_TRUE(contains(result.err, "note: 8 threads were asked for")) << said(result);
+      EXPECT_TRUE(contains(result.err, "note: 8 threads were requested")) << said(result);
     }
   }
   // Control: where there are enough nothing is said.
   EXPECT_FALSE(
-      contains(user.run(1000, lines[0] + Words{"--threads", "2"}).err, "threads were asked for"));
+      contains(user.run(1000, lines[0] + Words{"--threads", "2"}).err, "threads were requested"));
 }
 
 TEST(CliFewThreads, AScalingStudyMeasuresNoMoreThanThereAre) {
@@ -147,7 +147,7 @@ TEST(CliFewThreads, WhereAddressSpaceIsLimited) {
         EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 3)
             << limit << ", " << executor << ": " << said(result);
         ran += result.exit_code == 0 ? 1 : 0;
-        fewer += contains(result.err, "note: 64 threads were asked for, and") ? 1 : 0;
+        fewer += contains(result.err, "note: 64 threads were requested, and") ? 1 : 0;
       }
     }
   }

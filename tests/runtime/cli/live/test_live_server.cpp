@@ -43,7 +43,7 @@ struct Shown {
   explicit Shown(LiveServer::Patience patience = {})
       : scenario(testing::pair_scenario()),
         stepper(scenario.system, scenario.options),
-        report(stepper, "pair", 10.0, scenario.recording.observables),
+        report(stepper, "pair", 10.0, scenario.recording.quantities),
         server(std::make_unique<LiveServer>(0, report, patience)),
         port(port_in(server->address())) {}
 
@@ -129,7 +129,7 @@ TEST(LiveServer, ItsEndWaitsForNobody) {
       for (int i = 0; i < 4; ++i) visitors.push_back(make(run.port));
     }
     Dripping drip(run.port);
-    run.stepper.run(3);
+    run.stepper.step(3);
     if (has_ended) {
       run.report.end(summarize("pair", run.scenario.options, run.stepper, 1.0, {}));
     }
@@ -182,7 +182,7 @@ TEST(LiveServer, ReadersOfNewsHaveTheLastOnes) {
   ASSERT_TRUE(asks_no_more.ask("/nowhere"));
   asks_no_more.say_no_more();
   EXPECT_TRUE(asks_no_more.read_all().starts_with("HTTP/1.1 404 "));
-  run.stepper.run(5);
+  run.stepper.step(5);
   run.report.end(summarize("pair", run.scenario.options, run.stepper, 1.0, {}));
   run.server.reset();
   for (const HttpVisitor& reader : readers) {

@@ -1,6 +1,6 @@
 // Names of recorded quantities: from "part.state" and the like to places in a system.
 
-#include "output/recording/observable.hpp"
+#include "output/recording/quantity.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -25,12 +25,12 @@ constexpr std::size_t kMostListed = 12;
 
 struct PortQuantity {
   std::string_view name;
-  Observable::Kind kind;
+  Quantity::Kind kind;
 };
-constexpr PortQuantity kPortQuantities[] = {{"effort", Observable::Kind::effort},
-                                            {"flow", Observable::Kind::flow},
-                                            {"incident", Observable::Kind::incident},
-                                            {"outgoing", Observable::Kind::outgoing}};
+constexpr PortQuantity kPortQuantities[] = {{"effort", Quantity::Kind::effort},
+                                            {"flow", Quantity::Kind::flow},
+                                            {"incident", Quantity::Kind::incident},
+                                            {"outgoing", Quantity::Kind::outgoing}};
 
 const Signature& signature_of(const System& system, int part) {
   return system.parts()[static_cast<std::size_t>(part)].component->signature();
@@ -41,45 +41,45 @@ const std::string& name_of(const System& system, int part) {
 }
 
 /// Splits "name[3]" into "name" and 3.
-std::optional<int> take_component(std::string_view& text) {
+std::optional<int> take_entry(std::string_view& text) {
   const auto open = text.rfind('[');
   if (open == std::string_view::npos || text.back() != ']') return std::nullopt;
-  int component = 0;
+  int entry = 0;
   const char* const end = text.data() + text.size() - 1;
-  const auto parsed = std::from_chars(text.data() + open + 1, end, component);
+  const auto parsed = std::from_chars(text.data() + open + 1, end, entry);
   if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
   text = text.substr(0, open);
-  return component;
+  return entry;
 }
 
-std::string unit_of(const Port& port, Observable::Kind kind) {
-  if (kind == Observable::Kind::effort) return std::string(units(port.domain).effort);
-  if (kind == Observable::Kind::flow) return std::string(units(port.domain).flow);
+std::string unit_of(const Port& port, Quantity::Kind kind) {
+  if (kind == Quantity::Kind::effort) return std::string(units(port.domain).effort);
+  if (kind == Quantity::Kind::flow) return std::string(units(port.domain).flow);
   return "sqrt(J)";
 }
 
-bool find_state(const Signature& signature, std::string_view name, Observable& out) {
+bool find_state(const Signature& signature, std::string_view name, Quantity& out) {
   const auto& states = signature.states;
   const auto state = std::find_if(states.begin(), states.end(),
                                   [&](const StateVariable& s) { return s.name == name; });
   if (state == states.end()) return false;
-  out.kind = Observable::Kind::state;
+  out.kind = Quantity::Kind::state;
   out.index = static_cast<int>(state - states.begin());
   out.unit = state->unit;
   return true;
 }
 
-enum class PortMatch { none, found, bad_component };
+enum class PortMatch { none, found, bad_entry };
 
-/// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` tells what is wrong with [1].
-PortMatch find_port_variable(const System& system, int part, std::string_view name, Observable& out,
+/// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` receives the defect of [1].
+PortMatch find_port_variable(const System& system, int part, std::string_view name, Quantity& out,
                              std::string& defect) {
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return PortMatch::none;
   std::string_view port_name = name.substr(0, dot);
   std::string_view quantity_name = name.substr(dot + 1);
-  std::optional<int> component = take_component(quantity_name);
-  if (!component) component = take_component(port_name);
+  std::optional<int> entry = take_entry(quantity_name);
+  if (!entry) entry = take_entry(port_name);
 
   const auto quantity =
       std::find_if(std::begin(kPortQuantities), std::end(kPortQuantities),
@@ -89,27 +89,26 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
       std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == port_name; });
   if (quantity == std::end(kPortQuantities) || port == ports.end()) return PortMatch::none;
 
-  if ((!component && port->dimension > 1) ||
-      (component && (*component < 0 || *component >= port->dimension))) {
+  if ((!entry && port->dimension > 1) || (entry && (*entry < 0 || *entry >= port->dimension))) {
     defect = fmt::format("port \"{0}.{1}\" has {2} component{3}: write \"{0}.{1}.{4}[0]\"",
                          printable(name_of(system, part)), printable(port->name), port->dimension,
                          port->dimension == 1 ? "" : "s", quantity->name);
     if (port->dimension > 1) defect += fmt::format(" to [{}]", port->dimension - 1);
-    return PortMatch::bad_component;
+    return PortMatch::bad_entry;
   }
   out.kind = quantity->kind;
-  out.index = system.first_scalar_port(part, static_cast<int>(port - ports.begin())) +
-              component.value_or(0);
+  out.index =
+      system.first_scalar_port(part, static_cast<int>(port - ports.begin())) + entry.value_or(0);
   out.unit = unit_of(*port, quantity->kind);
   return PortMatch::found;
 }
 
-PortMatch find_in_part(const System& system, int part, std::string_view name, Observable& out,
+PortMatch find_in_part(const System& system, int part, std::string_view name, Quantity& out,
                        std::string& defect) {
   out.part = part;
   if (find_state(signature_of(system, part), name, out)) return PortMatch::found;
   if (name == "storage") {
-    out.kind = Observable::Kind::storage;
+    out.kind = Quantity::Kind::storage;
     out.index = 0;
     out.unit = "J";
     return PortMatch::found;
@@ -147,8 +146,8 @@ std::string unknown_in_cut(const CutName& cut, const std::string& name) {
 }
 
 /// What is of a part that was cut as a whole; nothing, and `defect`, where it has nothing of the name.
-std::optional<Observable> find_in_cut(const System& system, const std::string& label,
-                                      std::string& defect) {
+std::optional<Quantity> find_in_cut(const System& system, const std::string& label,
+                                    std::string& defect) {
   if (system.cuts().empty()) return std::nullopt;
   for (auto dot = label.rfind('.'); dot != std::string::npos && dot > 0;
        dot = label.rfind('.', dot - 1)) {
@@ -157,7 +156,7 @@ std::optional<Observable> find_in_cut(const System& system, const std::string& l
     const std::string rest = label.substr(dot + 1);
     if (rest == "storage") {
       defect.clear();
-      return Observable{label, Observable::Kind::storage, cut->first_part, cut->pieces - 1, "J"};
+      return Quantity{label, Quantity::Kind::storage, cut->first_part, cut->pieces - 1, "J"};
     }
     if (defect.empty()) defect = unknown_in_cut(*cut, rest);
   }
@@ -173,7 +172,7 @@ std::string unknown_part(const System& system, const std::string& label, NameSea
   }
   // A bare state name is the likely slip: offer the parts that have it.
   for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
-    Observable ignored;
+    Quantity ignored;
     std::string defect;
     if (find_in_part(system, part, label, ignored, defect) == PortMatch::found) {
       return fmt::format("{} names no subsystem; expected {}. Did you mean {}?", in_quotes(label),
@@ -207,8 +206,8 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
   return labels;
 }
 
-bool is_wave(Observable::Kind kind) {
-  return kind == Observable::Kind::incident || kind == Observable::Kind::outgoing;
+bool is_wave(Quantity::Kind kind) {
+  return kind == Quantity::Kind::incident || kind == Quantity::Kind::outgoing;
 }
 
 std::vector<std::string> names_of_parts(const System& system) {
@@ -221,16 +220,16 @@ std::vector<std::string> names_of_parts(const System& system) {
   return names;
 }
 
-std::optional<Observable> find_observable(const System& system, const std::string& label,
-                                          MethodKind method,
-                                          const std::function<NameSearch&()>& part_names,
-                                          std::string& defect) {
+std::optional<Quantity> find_quantity(const System& system, const std::string& label,
+                                      MethodKind method,
+                                      const std::function<NameSearch&()>& part_names,
+                                      std::string& defect) {
   const std::string path = label_by_pieces(system, label);
   if (path == label) {
     auto of_cut = find_in_cut(system, label, defect);
     if (of_cut || !defect.empty()) return of_cut;
   }
-  Observable found;
+  Quantity found;
   found.label = label;
   int nearest_part = -1;
   // Names of parts may contain dots: the longest that fits is tried first.
@@ -254,12 +253,12 @@ std::optional<Observable> find_observable(const System& system, const std::strin
   return std::nullopt;
 }
 
-bool resolve_observable(const System& system, const std::string& label, const std::string& where,
-                        Observable& out, Issues& issues, MethodKind method) {
+bool resolve_quantity(const System& system, const std::string& label, const std::string& where,
+                      Quantity& out, Issues& issues, MethodKind method) {
   std::optional<NameSearch> search;
   const auto part_names = [&]() -> NameSearch& { return search.emplace(names_of_parts(system)); };
   std::string defect;
-  std::optional<Observable> found = find_observable(system, label, method, part_names, defect);
+  std::optional<Quantity> found = find_quantity(system, label, method, part_names, defect);
   if (!found) {
     issues.push_back({where, std::move(defect)});
     return false;
@@ -268,19 +267,18 @@ bool resolve_observable(const System& system, const std::string& label, const st
   return true;
 }
 
-Observable find_observable(const Stepper& stepper, const std::string& label) {
-  Observable out;
+Quantity find_quantity(const Stepper& stepper, const std::string& label) {
+  Quantity out;
   if (const SignalGraph* graph = stepper.signal_graph()) {
     if (const int signal = graph->find_signal(label); signal >= 0) {
       out.label = label;
-      out.kind = Observable::Kind::signal;
+      out.kind = Quantity::Kind::signal;
       out.index = signal;
       return out;
     }
   }
   Issues issues;
-  if (!resolve_observable(stepper.system(), label, {}, out, issues,
-                          stepper.method().method.kind())) {
+  if (!resolve_quantity(stepper.system(), label, {}, out, issues, stepper.method().method.kind())) {
     throw std::out_of_range(issues.front().what);
   }
   return out;
@@ -288,51 +286,50 @@ Observable find_observable(const Stepper& stepper, const std::string& label) {
 
 namespace {
 
-/// Of values by number, where the number is that of somebody else. Errors: std::out_of_range.
-double value_of(std::span<const double> values, const Observable& observable) {
-  if (observable.index >= 0 && at(observable.index) < values.size()) {
-    return values[at(observable.index)];
+/// The value of that number, which comes from the caller. Errors: std::out_of_range.
+double value_of(std::span<const double> values, const Quantity& quantity) {
+  if (quantity.index >= 0 && at(quantity.index) < values.size()) {
+    return values[at(quantity.index)];
   }
   throw std::out_of_range(fmt::format("there is no number {} of {}: {} is not of this run",
-                                      observable.index, values.size(),
-                                      in_quotes(observable.label)));
+                                      quantity.index, values.size(), in_quotes(quantity.label)));
 }
 
 }  // namespace
 
-double observe(const Stepper& stepper, const Observable& observable) {
-  if (is_wave(observable.kind) && stepper.waves() == nullptr) {
+double observe(const Stepper& stepper, const Quantity& quantity) {
+  if (is_wave(quantity.kind) && stepper.waves() == nullptr) {
     throw std::invalid_argument(
         fmt::format("the method \"{}\" couples without waves: there is no {}",
-                    to_string(stepper.method().method.kind()), in_quotes(observable.label)));
+                    to_string(stepper.method().method.kind()), in_quotes(quantity.label)));
   }
-  if (is_wave(observable.kind) && stepper.waves()->stages() > 1) {
+  if (is_wave(quantity.kind) && stepper.waves()->stages() > 1) {
     throw std::invalid_argument(
         fmt::format("with {} stages a port has as many waves: there is no {}",
-                    stepper.waves()->stages(), in_quotes(observable.label)));
+                    stepper.waves()->stages(), in_quotes(quantity.label)));
   }
-  switch (observable.kind) {
-    case Observable::Kind::state:
-      return value_of(stepper.state(observable.part), observable);
-    case Observable::Kind::effort:
-      return stepper.effort(observable.index);
-    case Observable::Kind::flow:
-      return stepper.flow(observable.index);
-    case Observable::Kind::incident:
-      return stepper.waves()->incident(observable.index);
-    case Observable::Kind::outgoing:
-      return stepper.waves()->outgoing(observable.index);
-    case Observable::Kind::signal:
-      return value_of(stepper.signals(), observable);
-    case Observable::Kind::storage:
+  switch (quantity.kind) {
+    case Quantity::Kind::state:
+      return value_of(stepper.state(quantity.part), quantity);
+    case Quantity::Kind::effort:
+      return stepper.effort(quantity.index);
+    case Quantity::Kind::flow:
+      return stepper.flow(quantity.index);
+    case Quantity::Kind::incident:
+      return stepper.waves()->incident(quantity.index);
+    case Quantity::Kind::outgoing:
+      return stepper.waves()->outgoing(quantity.index);
+    case Quantity::Kind::signal:
+      return value_of(stepper.signals(), quantity);
+    case Quantity::Kind::storage:
       break;
   }
-  double stored = stepper.storage(observable.part);
-  for (int i = 1; i <= observable.index; ++i) stored += stepper.storage(observable.part + i);
+  double stored = stepper.storage(quantity.part);
+  for (int i = 1; i <= quantity.index; ++i) stored += stepper.storage(quantity.part + i);
   return stored;
 }
 
-double observe_at(const Stepper& stepper, const Observable& observable, double time_s) {
+double observe_at(const Stepper& stepper, const Quantity& quantity, double time_s) {
   const auto part_of = [&](int part) -> const Component& {
     (void)stepper.state(part);  // there is such a part
     return *stepper.system().parts()[at(part)].component;
@@ -342,22 +339,22 @@ double observe_at(const Stepper& stepper, const Observable& observable, double t
     stepper.state_at(part, time_s, x);
     return x;
   };
-  switch (observable.kind) {
-    case Observable::Kind::state:
-      return value_of(state(observable.part), observable);
-    case Observable::Kind::storage: {
+  switch (quantity.kind) {
+    case Quantity::Kind::state:
+      return value_of(state(quantity.part), quantity);
+    case Quantity::Kind::storage: {
       double stored = 0.0;
-      for (int part = observable.part; part <= observable.part + observable.index; ++part) {
+      for (int part = quantity.part; part <= quantity.part + quantity.index; ++part) {
         stored += part_of(part).port_hamiltonian()->storage(state(part).data());
       }
       return stored;
     }
-    case Observable::Kind::effort:
-      return stepper.port_at(observable.index, time_s).effort;
-    case Observable::Kind::flow:
-      return stepper.port_at(observable.index, time_s).flow;
+    case Quantity::Kind::effort:
+      return stepper.port_at(quantity.index, time_s).effort;
+    case Quantity::Kind::flow:
+      return stepper.port_at(quantity.index, time_s).flow;
     default:
-      return observe(stepper, observable);
+      return observe(stepper, quantity);
   }
 }
 

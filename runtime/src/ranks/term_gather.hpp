@@ -17,23 +17,22 @@ namespace portwave {
 std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition& partition,
                                 std::span<const int> ranks_of_tasks);
 
-/// Channels of which rank 0 is sent the numbers, by the ranks whose they are, and nothing else.
-class ChannelGather {
+/// Terms of which rank 0 is sent the numbers, by the ranks whose they are, and nothing else.
+class TermGather {
  public:
-  using Read = std::function<double(const ScalarChannel&)>;
+  using Read = std::function<double(const QuantityTerm&)>;
 
-  /// `ranks`: of the channels, one each. All ranks call it, with the same.
-  ChannelGather(std::vector<ScalarChannel> channels, std::span<const int> ranks_of_channels,
-                Ranks& ranks);
+  /// `ranks`: of the terms, one each. All ranks call it, with the same.
+  TermGather(std::vector<QuantityTerm> terms, std::span<const int> ranks_of_terms, Ranks& ranks);
 
-  std::span<const ScalarChannel> channels() const { return channels_; }
-  /// On rank 0 fills `values`, in the order of the channels; elsewhere sends. All ranks call it. `read`
+  std::span<const QuantityTerm> terms() const { return terms_; }
+  /// On rank 0 fills `values`, in the order of the terms; elsewhere sends. All ranks call it. `read`
   /// gives what this rank has itself.
   void gather(const Read& read, std::span<double> values);
 
  private:
-  std::vector<ScalarChannel> channels_;
-  std::vector<std::vector<int>> of_rank_;  // channels, in order
+  std::vector<QuantityTerm> terms_;
+  std::vector<std::vector<int>> of_rank_;  // terms, in order
   int rank_;
   std::vector<int> senders_;  // on rank 0: of each neighbour; elsewhere rank 0 is the only one
   std::unique_ptr<NeighbourMessages> messages_;

@@ -1,0 +1,451 @@
+// A stepper over a scenario, for Python.
+
+#include "stepper.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "names.hpp"
+#include "portwave/runtime/output/linearise.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "stepping.hpp"
+
+using namespace nb::literals;
+
+namespace {
+
+using portwave::Quantity;
+using portwave::Scenario;
+using portwave::Snapshot;
+using portwave::StepperOptions;
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Rows, columns, values and shape of a sparse matrix.
+nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
+  std::vector<double> rows, columns, values;
+  for (int j = 0; j < matrix.outerSize(); ++j) {
+    for (portwave::SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
+      rows.push_back(static_cast<double>(it.row()));
+      columns.push_back(j);
+      values.push_back(it.value());
+    }
+  }
+  return nb::make_tuple(array_of(rows), array_of(columns), array_of(values),
+                        nb::make_tuple(matrix.rows(), matrix.cols()));
+}
+
+nb::dict as_dict(const portwave::Linearisation& own) {
+  nb::dict out;
+  out["E"] = triplets_of(own.E);
+  out["A"] = triplets_of(own.A);
+  out["B"] = triplets_of(own.B);
+  out["C"] = triplets_of(own.C);
+  out["D"] = triplets_of(own.D);
+  out["state"] = array_of(own.state);
+  out["input"] = array_of(own.input);
+  out["output"] = array_of(own.output);
+  out["rate"] = array_of(own.rate);
+  out["state_names"] = own.state_names;
+  out["input_names"] = own.input_names;
+  out["recover"] = triplets_of(own.recover);
+  out["is_explicit"] = own.is_explicit;
+  return out;
+}
+
+void expect_steps(std::int64_t steps) {
+  if (steps >= 0 && steps <= std::int64_t{1} << 53) return;
+  throw std::invalid_argument("the number of steps must be from 0 to 2**53, got " +
+                              std::to_string(steps));
+}
+
+class PyStepper {
+ public:
+  PyStepper(const std::string& text, const std::string& folder,
+            const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
+            bool certify) {
+    std::vector<portwave::Override> changes;
+    for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
+    scenario_ =
+        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, changes));
+    options_ = scenario_->options;
+    notes_ = scenario_->notes;
+    options_.threads = threads;
+    if (!certify) options_.certify = portwave::Certify::none;
+    // Other threads may call parts and blocks from Python during the construction.
+    const nb::gil_scoped_release unlocked;
+    stepper_ = std::make_unique<portwave::Stepper>(std::move(scenario_->system), options_);
+  }
+
+  PyStepper* clone() {
+    const Stepping stepping(user_);
+    auto out = std::unique_ptr<PyStepper>(new PyStepper);
+    out->scenario_ = scenario_;
+    out->options_ = options_;
+    out->quantities_ = quantities_;
+    out->report_ = report_;
+    const nb::gil_scoped_release unlocked;
+    out->stepper_ = std::make_unique<portwave::Stepper>(stepper_->clone());
+    return out.release();
+  }
+
+  void step(std::int64_t steps) {
+    const Stepping stepping(user_);
+    expect_steps(steps);
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      report_ = stepper_->step();
+      interrupts.check();
+    }
+  }
+  void step_by(double step_s) {
+    const Stepping stepping(user_);
+    const nb::gil_scoped_release unlocked;
+    report_ = stepper_->step_by(step_s);
+    raise_interrupt();
+  }
+  void run_until(double time_s) {
+    const Stepping stepping(user_);
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    while (auto report = stepper_->step_if_before(time_s)) {
+      report_ = *report;
+      interrupts.check();
+    }
+  }
+  /// Steps `steps` times, or to `end_s` where no number is given. Returns rows of the time and the
+  /// quantities: one now, and one after every `every`-th step.
+  nb::ndarray<nb::numpy, double> record(std::optional<std::int64_t> steps, double end_s,
+                                        const Indices& quantities, std::int64_t every,
+                                        const std::optional<nb::callable>& progress) {
+    const Stepping stepping(user_);
+    if (every < 1) throw std::invalid_argument("`every` must be at least 1");
+    if (steps) expect_steps(*steps);
+    std::vector<double> rows;
+    std::vector<Quantity> wanted;
+    for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
+    const std::size_t width = wanted.size() + 1;
+    const auto add_row = [&] {
+      rows.push_back(stepper_->time_s());
+      for (const Quantity& one : wanted) rows.push_back(observe(*stepper_, one));
+    };
+    {
+      const nb::gil_scoped_release unlocked;
+      Interrupts interrupts;
+      auto told = std::chrono::steady_clock::now();
+      add_row();
+      for (std::int64_t i = 0; !steps || i < *steps; ++i) {
+        if (steps) {
+          report_ = stepper_->step();
+        } else {
+          const auto report = stepper_->step_if_before(end_s);
+          if (!report) break;
+          report_ = *report;
+        }
+        if ((i + 1) % every == 0) add_row();
+        interrupts.check();
+        if (!progress || i % 64 != 0) continue;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - told < std::chrono::milliseconds(100)) continue;
+        told = now;
+        const nb::gil_scoped_acquire lock;
+        (*progress)(stepper_->time_s());
+      }
+    }
+    double* data = nullptr;
+    auto out = new_array({rows.size() / width, width}, &data);
+    std::ranges::copy(rows, data);
+    return out;
+  }
+  /// Steps under the inputs u (T, m), one row per step. Returns the quantities after each step, (T, k).
+  nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
+    const Stepping stepping(user_);
+    const std::size_t inputs = stepper_->system().settable_inputs().size();
+    if (u.shape(1) != inputs) {
+      throw std::invalid_argument("u is [steps, " + std::to_string(u.shape(1)) +
+                                  "], and the system has " + std::to_string(inputs) +
+                                  " settable inputs: it must be [steps, " + std::to_string(inputs) +
+                                  "]");
+    }
+    std::vector<Quantity> wanted;
+    for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
+    double* data = nullptr;
+    auto out = new_array({u.shape(0), wanted.size()}, &data);
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    for (std::size_t t = 0; t < u.shape(0); ++t) {
+      stepper_->set_inputs({u.data() + t * inputs, inputs});
+      report_ = stepper_->step();
+      for (const Quantity& one : wanted) *data++ = observe(*stepper_, one);
+      interrupts.check();
+    }
+    return out;
+  }
+
+  void set_parameter(const std::string& path, double value) {
+    const Stepping stepping(user_);
+    portwave::set_parameter(*stepper_, *scenario_, path, value);
+  }
+  double parameter(const std::string& path) const {
+    user_.expect_readable();
+    return portwave::parameter(*stepper_, *scenario_, path);
+  }
+  void retune() {
+    const Stepping stepping(user_);
+    if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
+  }
+  nb::dict linearise(const std::vector<std::string>& outputs) const {
+    user_.expect_readable();
+    return as_dict(portwave::linearise(*stepper_, outputs));
+  }
+
+  double time_s() const {
+    user_.expect_readable();
+    return stepper_->time_s();
+  }
+  std::int64_t step_index() const {
+    user_.expect_readable();
+    return stepper_->step_index();
+  }
+  double step_s() const { return options_.step_s; }
+  double end_s() const {
+    return scenario_->steps > 0
+               ? options_.start_s + static_cast<double>(scenario_->steps) * options_.step_s
+               : scenario_->end_s;
+  }
+  std::vector<std::string> default_quantities() const {
+    std::vector<std::string> out;
+    for (const Quantity& one : scenario_->recording.quantities) out.push_back(one.label);
+    return out;
+  }
+
+  void set_input(int slot, double value) {
+    user_.expect_idle();
+    stepper_->set_input(portwave::InputSlot{slot}, value);
+  }
+  double read_input(int slot) const {
+    user_.expect_readable();
+    return stepper_->input(portwave::InputSlot{slot});
+  }
+  void set_inputs(const Doubles& values) {
+    user_.expect_idle();
+    const std::size_t inputs = stepper_->system().settable_inputs().size();
+    if (values.shape(0) != inputs) {
+      throw std::invalid_argument("inputs must be of shape [" + std::to_string(inputs) +
+                                  "], got [" + std::to_string(values.shape(0)) + "]");
+    }
+    stepper_->set_inputs({values.data(), inputs});
+  }
+  std::vector<std::string> input_names() const { return input_names_of(stepper_->system()); }
+  nb::list notes() const { return pairs_of(notes_); }
+
+  int find(const std::string& name) {
+    user_.expect_readable();
+    const auto known = std::ranges::find(quantities_, name, &Quantity::label);
+    if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
+    quantities_.push_back(portwave::find_quantity(*stepper_, name));
+    return static_cast<int>(quantities_.size()) - 1;
+  }
+  const Quantity& quantity(int index) const {
+    if (index < 0 || static_cast<std::size_t>(index) >= quantities_.size()) {
+      throw std::out_of_range("there is no quantity of number " + std::to_string(index));
+    }
+    return quantities_[static_cast<std::size_t>(index)];
+  }
+  double read(int index) const {
+    user_.expect_readable();
+    return observe(*stepper_, quantity(index));
+  }
+  std::string unit(int index) const { return quantity(index).unit; }
+
+  /// Returns a view that the stepper owns; a copy for a part that was cut.
+  nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
+    user_.expect_readable();
+    const auto x = stepper_->state(part);
+    const std::size_t size = x.size();
+    if (stepper_->system().find_part(part) < 0) {
+      auto own = std::make_unique<double[]>(size);
+      std::ranges::copy(x, own.get());
+      const double* const data = own.get();
+      const nb::capsule owner(own.release(),
+                              [](void* p) noexcept { delete[] static_cast<double*>(p); });
+      return nb::ndarray<nb::numpy, const double>(data, 1, &size, owner);
+    }
+    return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
+  }
+  nb::ndarray<nb::numpy, double> states() const {
+    user_.expect_readable();
+    std::vector<double> x;
+    const int parts = static_cast<int>(stepper_->system().parts().size());
+    for (int part = 0; part < parts; ++part) {
+      const auto own = stepper_->state(part);
+      x.insert(x.end(), own.begin(), own.end());
+    }
+    if (stepper_->system().cuts().empty()) return array_of(x);
+    std::vector<double> named;
+    for (const int place : portwave::state_names(stepper_->system()).place) {
+      named.push_back(x[static_cast<std::size_t>(place)]);
+    }
+    return array_of(named);
+  }
+  std::vector<std::string> state_names() const { return state_names_of(stepper_->system()); }
+
+  void snapshot(Snapshot& into) const {
+    user_.expect_idle();
+    stepper_->snapshot(into);
+  }
+  void restore(const Snapshot& snapshot) {
+    const Stepping stepping(user_);
+    const nb::gil_scoped_release unlocked;
+    stepper_->restore(snapshot);
+  }
+
+  nb::dict energy() const {
+    user_.expect_readable();
+    const portwave::EnergyTotals& own = stepper_->energy();
+    nb::dict out;
+    out["initial_J"] = own.initial_J;
+    out["final_J"] = own.final_J;
+    out["supplied_J"] = own.supplied_J;
+    out["dissipated_J"] = own.dissipated_J;
+    out["mismatch_J"] = own.mismatch_J;
+    out["tank_J"] = own.tank_J;
+    return out;
+  }
+  std::string certificate() const {
+    user_.expect_readable();
+    return std::string(to_string(stepper_->certificate().status));
+  }
+  nb::dict coupling() const {
+    user_.expect_readable();
+    const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
+    nb::dict out;
+    out["poor"] = summary.is_coupled_poorly();
+    out["mismatch_share"] = summary.mismatch_share();
+    out["moved_J"] = summary.moved_J;
+    out["largest_residual"] = summary.coupling.residual;
+    return out;
+  }
+  nb::object resolution() const {
+    user_.expect_readable();
+    const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
+    if (summary.is_resolved()) return nb::none();
+    const portwave::Resolution& worst = *summary.resolution;
+    nb::dict out;
+    out["kind"] = std::string(to_string(worst.kind));
+    out["part"] = summary.unresolved_part;
+    out["port"] = summary.unresolved_port;
+    out["share"] = worst.share;
+    out["h_lambda"] = worst.h_lambda;
+    out["step"] = worst.step;
+    return out;
+  }
+  std::vector<std::string> shortcomings() const {
+    user_.expect_readable();
+    return portwave::summarize("", options_, *stepper_, 1.0).shortcomings();
+  }
+  nb::object starts_at_odds() const {
+    user_.expect_readable();
+    const portwave::StartsAtOdds& odds = stepper_->starts_at_odds();
+    if (odds.count == 0) return nb::none();
+    nb::dict out;
+    out["count"] = odds.count;
+    out["first_s"] = odds.first_s;
+    out["first"] = odds.first;
+    return out;
+  }
+  std::string method() const { return stepper_->method().reason; }
+  nb::dict report() const {
+    user_.expect_readable();
+    nb::dict out;
+    out["step_s"] = report_.step_s;
+    out["iterations"] = report_.iterations;
+    out["residual"] = report_.residual;
+    out["converged"] = report_.converged;
+    out["rejected_steps"] = report_.rejected_steps;
+    out["stored_J"] = report_.energy.stored_J;
+    return out;
+  }
+
+ private:
+  PyStepper() = default;
+
+  std::shared_ptr<Scenario> scenario_;  // without its system; clones share it
+  StepperOptions options_;
+  std::unique_ptr<portwave::Stepper> stepper_;
+  portwave::Issues notes_;
+  std::vector<Quantity> quantities_;
+  portwave::StepReport report_;
+  User user_;
+};
+
+}  // namespace
+
+void bind_stepper(nb::module_& m) {
+  nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
+      .def(nb::init<const std::string&, const std::string&,
+                    const std::vector<std::pair<std::string, std::string>>&, int, bool>(),
+           "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a)
+      .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
+      .def("step", &PyStepper::step, "steps"_a)
+      .def("step_by", &PyStepper::step_by, "step_s"_a)
+      .def("run_until", &PyStepper::run_until, "time_s"_a)
+      .def("record", &PyStepper::record, "steps"_a.none(), "end_s"_a, "quantities"_a, "every"_a,
+           "progress"_a.none())
+      .def("drive", &PyStepper::drive, "u"_a, "quantities"_a)
+      .def_prop_ro("time_s", &PyStepper::time_s)
+      .def_prop_ro("step_index", &PyStepper::step_index)
+      .def_prop_ro("step_s", &PyStepper::step_s)
+      .def_prop_ro("end_s", &PyStepper::end_s)
+      .def_prop_ro("default_quantities", &PyStepper::default_quantities)
+      .def("set_input", &PyStepper::set_input, "slot"_a, "value"_a)
+      .def("read_input", &PyStepper::read_input, "slot"_a)
+      .def("set_inputs", &PyStepper::set_inputs, "values"_a)
+      .def_prop_ro("input_names", &PyStepper::input_names)
+      .def_prop_ro("notes", &PyStepper::notes)
+      .def("find", &PyStepper::find, "name"_a)
+      .def("read", &PyStepper::read, "quantity"_a)
+      .def("unit", &PyStepper::unit, "quantity"_a)
+      .def(
+          "state",
+          [](nb::handle_t<PyStepper> self, const std::string& part) {
+            return nb::cast<PyStepper&>(self).state(self, part);
+          },
+          "part"_a)
+      .def("set_parameter", &PyStepper::set_parameter, "path"_a, "value"_a)
+      .def("parameter", &PyStepper::parameter, "path"_a)
+      .def("retune", &PyStepper::retune)
+      .def("linearise", &PyStepper::linearise, "outputs"_a)
+      .def("states", &PyStepper::states)
+      .def_prop_ro("state_names", &PyStepper::state_names)
+      .def("snapshot", &PyStepper::snapshot, "into"_a)
+      .def("restore", &PyStepper::restore, "snapshot"_a)
+      .def_prop_ro("energy", &PyStepper::energy)
+      .def_prop_ro("certificate", &PyStepper::certificate)
+      .def_prop_ro("coupling", &PyStepper::coupling)
+      .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
+      .def_prop_ro("resolution", &PyStepper::resolution)
+      .def_prop_ro("shortcomings", &PyStepper::shortcomings)
+      .def_prop_ro("method", &PyStepper::method)
+      .def_prop_ro("report", &PyStepper::report);
+}
