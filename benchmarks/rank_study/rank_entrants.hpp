@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "portwave/runtime/study/rank_scaling.hpp"
+#include "rank_study/rank_scaling.hpp"
 #include "study/scaling_subject.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "portwave/runtime/study/rank_plan.hpp"
+#include "rank_study/rank_plan.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "portwave/runtime/step/stepper.hpp"
+#include "rank_study/rank_layout.hpp"
 #include "step/stepper_options.hpp"
-#include "study/rank_layout.hpp"
-#include "study/rank_notes.hpp"
 
 namespace portwave {
 namespace {

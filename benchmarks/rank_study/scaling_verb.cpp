@@ -1,4 +1,4 @@
-// portwave study scaling --ranks
+// rank_study scaling
 
 #include <algorithm>
 #include <initializer_list>
@@ -15,12 +15,12 @@
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/instruction_set.hpp>
 
-#include "line/commands.hpp"
+#include "line/ranks.hpp"
+#include "line/report_page.hpp"
 #include "line/thread_allowance.hpp"
 #include "live/status_line.hpp"
-#include "study/scaling.hpp"
-#include "verbs/ranks.hpp"
-#include "verbs/report.hpp"
+#include "rank_study/verbs.hpp"
+#include "study/cells.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -174,37 +174,19 @@ std::string study_table(const RankScalingStudy& study) {
   return text + protocol_table(study) + assumptions(study);
 }
 
-RankScalingOptions options_of(const StudyScalingArguments& arguments) {
-  RankScalingOptions options;
-  options.ranks = arguments.ranks;
-  options.threads = arguments.is_threads_given ? arguments.options.threads : std::vector<int>{1};
-  options.repetitions = arguments.options.repetitions;
-  options.steps = arguments.options.steps;
-  options.grain = arguments.options.grain;
-  options.world = ranks();
-  if (arguments.latency_s || arguments.bandwidth_B_per_s) {
-    Interconnect& network = options.network.emplace();
-    network.latency_s = arguments.latency_s.value_or(network.latency_s);
-    network.bandwidth_B_per_s = arguments.bandwidth_B_per_s.value_or(network.bandwidth_B_per_s);
-  }
-  return options;
-}
-
-RankScalingStudy study_of_ranks(const StudyScalingArguments& arguments,
+RankScalingStudy study_of_ranks(const ScalingArguments& arguments,
                                 const RankScalingOptions& options, StatusLine& status) {
-  const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
+  const NetworkArguments& networks = arguments.networks;
   try {
-    if (arguments.sizes.size() <= 1) {
-      const Scenario scenario = together([&] {
-        return arguments.kind.empty() ? loaded(arguments, status)
-                                      : generated(arguments, arguments.sizes.front(), status);
-      });
+    if (!networks.is_weak()) {
+      const Scenario scenario =
+          together([&] { return single_network(networks, arguments.out, status); });
       return study_rank_scaling(scenario, options, status.listener());
     }
     const auto scenarios = together([&] {
       std::vector<RankedScenario> made;
-      for (std::size_t i = 0; i < arguments.sizes.size(); ++i) {
-        made.push_back({generated(arguments, arguments.sizes[i], status), arguments.ranks[i]});
+      for (std::size_t i = 0; i < networks.sizes.size(); ++i) {
+        made.push_back({generated_network(networks, networks.sizes[i], status), options.ranks[i]});
       }
       return made;
     });
@@ -212,8 +194,16 @@ RankScalingStudy study_of_ranks(const StudyScalingArguments& arguments,
   } catch (const ScenarioError&) {
     throw;
   } catch (const ConfigError& error) {
-    throw ScenarioError(name, error.issues());
+    throw ScenarioError(networks.name(), error.issues());
   }
+}
+
+Issues defects_of(const ScalingArguments& arguments) {
+  Issues issues = check(arguments.networks, arguments.options.ranks, "rank");
+  if (arguments.networks.is_weak() && arguments.options.threads.size() > 1) {
+    issues.push_back({"--threads", "must be one number where sizes grow with the ranks"});
+  }
+  return issues;
 }
 
 /// Where fewer ranks were started than were asked for.
@@ -229,7 +219,9 @@ void tell_started(const RankScalingStudy& result, const RankScalingOptions& opti
 
 }  // namespace
 
-int study_over_ranks(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
+int run_command(const ScalingArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
+  throw_if_any(defects_of(arguments));
   std::optional<OutputFolder> folder;
   together([&] {
     if (arguments.out && is_first_rank()) {
@@ -237,7 +229,8 @@ int study_over_ranks(const StudyScalingArguments& arguments, std::ostream& out, 
     }
     return true;
   });
-  const RankScalingOptions options = options_of(arguments);
+  RankScalingOptions options = arguments.options;
+  options.world = ranks();
   const ThreadAllowance allowance(*std::ranges::max_element(options.threads));
   allowance.tell(err);
   StatusLine status(err, stderr_is_terminal() && is_first_rank());
@@ -252,7 +245,7 @@ int study_over_ranks(const StudyScalingArguments& arguments, std::ostream& out, 
     folder->keep();
     err << fmt::format("written to {}\n", folder->file(kScalingFile).string());
     if (arguments.report) {
-      write_study_report(arguments.out, json, "scaling --ranks", result.name, err);
+      write_study_report(arguments.out, json, "rank_study scaling", result.name, err);
     }
   }
   return kOk;

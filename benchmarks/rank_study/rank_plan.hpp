@@ -4,10 +4,9 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/runtime/study/rank_model.hpp"
-#include "portwave/subsystems/base/export.hpp"
+#include "rank_study/rank_model.hpp"
 
-namespace PORTWAVE_EXPORT portwave {
+namespace portwave {
 
 /// A cluster, by the two numbers of the α–β model: a message of n bytes takes α + n/β.
 struct RankPlanOptions {

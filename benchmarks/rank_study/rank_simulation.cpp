@@ -3,9 +3,8 @@
 #include <queue>
 #include <vector>
 
-#include "portwave/runtime/study/rank_model.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "study/rank_notes.hpp"
+#include "rank_study/rank_model.hpp"
 
 namespace portwave {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "portwave/runtime/study/rank_scaling.hpp"
-#include "study/rank_layout.hpp"
+#include "rank_study/rank_layout.hpp"
+#include "rank_study/rank_scaling.hpp"
 
 namespace portwave {
 

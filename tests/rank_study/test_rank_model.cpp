@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/study/rank_model.hpp>
+#include "rank_study/rank_model.hpp"
 
 namespace portwave {
 namespace {

@@ -1,4 +1,4 @@
-#include "portwave/runtime/study/rank_model.hpp"
+#include "rank_study/rank_model.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
-#include "study/rank_notes.hpp"
 
 namespace portwave {
 namespace {

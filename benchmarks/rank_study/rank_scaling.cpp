@@ -1,4 +1,4 @@
-#include "portwave/runtime/study/rank_scaling.hpp"
+#include "rank_study/rank_scaling.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "rank_study/rank_entrants.hpp"
+#include "rank_study/rank_predictor.hpp"
 #include "step/stepper_options.hpp"
-#include "study/rank_entrants.hpp"
-#include "study/rank_predictor.hpp"
 #include "study/scaling_subject.hpp"
 
 namespace portwave {

@@ -11,8 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/study/rank_scaling.hpp>
-
+#include "rank_study/rank_scaling.hpp"
 #include "support/systems.hpp"
 #include "support/thread_ranks.hpp"
 

@@ -1,4 +1,4 @@
-// portwave partition
+// rank_study partition
 
 #include <algorithm>
 #include <ostream>
@@ -9,11 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/output/summary.hpp>
-#include <portwave/runtime/study/rank_plan.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 
-#include "line/commands.hpp"
 #include "live/status_line.hpp"
+#include "rank_study/verbs.hpp"
 
 namespace portwave::cli {
 namespace {

@@ -8,10 +8,9 @@
 
 #include "portwave/runtime/ranks/ranks.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/runtime/study/rank_model.hpp"
-#include "portwave/subsystems/base/export.hpp"
+#include "rank_study/rank_model.hpp"
 
-namespace PORTWAVE_EXPORT portwave {
+namespace portwave {
 
 struct RankScalingOptions {
   std::vector<int> ranks = {1, 2, 4};  ///< of strong scaling; each ≥ 1

@@ -1,4 +1,4 @@
-#include "study/rank_entrants.hpp"
+#include "rank_study/rank_entrants.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "portwave/runtime/study/rank_model.hpp"
-#include "portwave/runtime/study/rank_plan.hpp"
+#include "rank_study/rank_model.hpp"
+#include "rank_study/rank_plan.hpp"
 #include "study/stepped_scenario.hpp"
 
 namespace portwave {

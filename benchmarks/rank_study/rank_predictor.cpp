@@ -1,10 +1,9 @@
-#include "study/rank_predictor.hpp"
+#include "rank_study/rank_predictor.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
 #include "portwave/subsystems/base/index.hpp"
-#include "study/rank_notes.hpp"
 
 namespace portwave {
 namespace {

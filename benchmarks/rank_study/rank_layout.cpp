@@ -1,4 +1,4 @@
-#include "study/rank_layout.hpp"
+#include "rank_study/rank_layout.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/runtime/study/rank_plan.hpp>
-
+#include "rank_study/rank_plan.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {

@@ -4,9 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "portwave/subsystems/base/export.hpp"
-
-namespace PORTWAVE_EXPORT portwave {
+namespace portwave {
 
 /// The network between ranks, by the two numbers of the α–β model: a message of n bytes takes α + n/β.
 struct Interconnect {
@@ -66,6 +64,14 @@ struct RankStepTime {
 
   double total_s() const { return work_s + imbalance_s + common_s + messages_s + gathers_s; }
 };
+
+/// What a rank tells all others of how its inputs were sampled [B].
+inline constexpr double kStatusBytes = 16.0;
+
+/// ⌈log₂ ranks⌉.
+int rounds_of(int ranks);
+/// Errors: std::invalid_argument where a message goes to no rank or to its own.
+void check_messages(const RankStepModel& model);
 
 /// From every rank to all, by doubling: ⌈log₂ R⌉ rounds, in which each receives the data that it lacks,
 /// `bytes` being those of all ranks together. 0 for one rank.

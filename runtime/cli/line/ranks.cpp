@@ -1,4 +1,4 @@
-#include "verbs/ranks.hpp"
+#include "line/ranks.hpp"
 
 #include <cstdlib>
 #include <dlfcn.h>
