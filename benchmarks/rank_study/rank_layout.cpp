@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "parallel/island_iteration.hpp"
+#include "parallel/runner.hpp"
 #include "parallel/task_graph.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "ranks/rank_shares.hpp"
 #include "ranks/shared_sums.hpp"
-#include "step/runner.hpp"
 #include "study/scaling_model.hpp"
 
 namespace portwave {
@@ -93,7 +93,7 @@ RankLayout::RankLayout(const Scenario& scenario, MeasuredStep measured)
     : stepped_(scenario),
       measured_(std::move(measured)),
       waves_(stepped_.get().system, stepped_.get().options.step_s, measured_.impedance,
-             grouping_for(stepped_.get().options)),
+             grouping_for(stepped_.get().options.grain)),
       costs_(measured_costs(waves_, waves_.initial_record().data())),
       iterations_(std::max(static_cast<int>(std::round(measured_.iterations)), 0)),
       copy_s_per_B_(measured_copy_s_per_B()) {

@@ -29,9 +29,15 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
   }
 }
 
-/// Null with slices: each process then has only the parts that it steps.
-RankTogether* sharing(const StepEngine& engine, RankTogether* ranks) {
-  return engine.system().slice() == nullptr ? ranks : nullptr;
+/// Null where one process steps the system.
+RankTogether* several(const StepEngine& engine) {
+  auto* const ranks = dynamic_cast<RankTogether*>(&engine.together());
+  return ranks != nullptr && ranks->has_engine() ? ranks : nullptr;
+}
+
+/// Null with slices, too: each process then has only the parts that it steps.
+RankTogether* sharing(const StepEngine& engine) {
+  return engine.together().has_whole() ? several(engine) : nullptr;
 }
 
 RankTogether& expect_ranks(RankTogether* ranks) {
@@ -42,14 +48,13 @@ RankTogether& expect_ranks(RankTogether* ranks) {
 }  // namespace
 
 Ranks* RankedStepper::ranks() const {
-  StepEngine& engine = *stepper_->engine_;
-  RankTogether* const all = sharing(engine, engine.ranks());
+  RankTogether* const all = sharing(*stepper_->engine_);
   return all != nullptr ? &all->ranks() : nullptr;
 }
 
 int RankedStepper::rank_of_part(int part) const {
   expect_number("part", part, stepper_->system().parts().size());
-  RankTogether* const all = stepper_->engine_->ranks();
+  RankTogether* const all = several(*stepper_->engine_);
   return all != nullptr ? all->rank_of_part(part) : 0;
 }
 
@@ -67,30 +72,27 @@ void RankedStepper::follow(Follower& follower) const {
 }
 
 void RankedStepper::release_followers() const {
-  if (RankTogether* const all = stepper_->engine_->ranks()) all->release_followers();
+  if (RankTogether* const all = several(*stepper_->engine_)) all->release_followers();
 }
 
 void RankedStepper::tell_followers(std::span<const std::byte> message) const {
-  expect_ranks(stepper_->engine_->ranks()).tell_followers(message);
+  expect_ranks(several(*stepper_->engine_)).tell_followers(message);
 }
 
 int RankedStepper::prepare_channels(std::span<const ScalarChannel> channels) const {
   for (const ScalarChannel& own : channels) check_channel(*stepper_, own);
-  StepEngine& engine = *stepper_->engine_;
-  return expect_ranks(sharing(engine, engine.ranks())).prepare_channels(channels);
+  return expect_ranks(sharing(*stepper_->engine_)).prepare_channels(channels);
 }
 
 void RankedStepper::read_channels(int set, std::span<double> values) const {
-  StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_channels(set, values);
+  expect_ranks(sharing(*stepper_->engine_)).read_channels(set, values);
 }
 
 void RankedStepper::read_own(std::span<const ScalarChannel> channels,
                              std::span<double> values) const {
   expect_room(channels.size(), values.size());
   for (const ScalarChannel& own : channels) check_channel(*stepper_, own);
-  StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_own(channels, values);
+  expect_ranks(sharing(*stepper_->engine_)).read_own(channels, values);
 }
 
 }  // namespace portwave

@@ -1,11 +1,33 @@
-#include "step/fault_replay.hpp"
+#include "step/non_finite.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "step/wave_start.hpp"
+
 namespace portwave {
+
+void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
+                             std::span<const double> b, const TankOptions& tank) {
+  Issues issues;
+  for (std::size_t i = 0; i < waves.slots().size(); ++i) {
+    if (std::isfinite(ledger.storage(static_cast<int>(i)))) continue;
+    issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
+                      "the stored energy of this state is not finite"});
+  }
+  if (issues.empty() && !std::isfinite(ledger.totals().initial_tank_J)) {
+    const bool by_waves = !tank.initial_J && std::isfinite(half_square(waves, b));
+    issues.push_back({by_waves || tank.initial_J ? "/method/tank" : "/method/initial_waves",
+                      "the energy that the tanks start with is not finite"});
+  } else if (issues.empty() && !std::isfinite(half_square(waves, b))) {
+    issues.push_back({"/method/initial_waves", "the energy of these waves is not finite"});
+  }
+  throw_if_any(std::move(issues));
+}
 
 std::optional<FoundFault> find_non_finite(const WaveDiscretisation& waves,
                                           const InnerUpdate& update, double* record,

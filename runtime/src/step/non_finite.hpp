@@ -4,9 +4,14 @@
 #include <span>
 
 #include "parallel/island_iteration.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 
 namespace portwave {
+
+/// Errors: ConfigError where the energies of states, tanks or waves are not finite.
+void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
+                             std::span<const double> b, const TankOptions& tank);
 
 /// The failure of a step: iteration −1 is before the first.
 struct FoundFault {
