@@ -53,10 +53,6 @@ inline constexpr std::string_view kListExamples = R"(Examples:
   portwave list duffing_oscillator
   portwave list --blocks pid)";
 
-inline constexpr std::string_view kPartitionExamples = R"(Examples:
-  portwave partition examples/chain_64.json --ranks 4
-  portwave partition examples/chain_64.json --ranks 16 --threads 2 --latency-us 1.5)";
-
 inline constexpr std::string_view kSchemaExamples = R"(Examples:
   portwave schema > scenario.schema.json)";
 
@@ -129,10 +125,10 @@ inline constexpr std::string_view kScalingExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave study scaling --generate chain --sizes 10000 --threads 1,2,4,8 --out results
   portwave study scaling --generate grid --sizes 4096,8192,16384 --threads 1,2,4
-  mpirun -n 4 portwave study scaling big.json --ranks 1,2,4,256 --threads 1,2
 
 Rows marked "predicted" were not run: a simulation schedules the measured costs of the tasks on that
-many cores. Speed-ups are relative to one thread, with weak scaling to the first size.)";
+many cores. Speed-ups are relative to one thread, with weak scaling to the first size. The program
+rank_study, one of the benchmarks, does the same over several processes.)";
 
 inline constexpr std::string_view kGenerateExamples = R"(Examples:
   portwave generate chain --blocks 1000 --vary 0.2 --out chain.json

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostObservedSteps = 1'000'000;
-constexpr std::int64_t kMostRepetitions = 10'000;
-constexpr std::int64_t kMostStudiedRanks = 10'000;
 
 std::vector<std::string> names_of(const std::vector<MethodKind>& kinds) {
   std::vector<std::string> names;
@@ -190,47 +188,16 @@ void add_study_iteration(Verb& group, StudyIterationArguments& study) {
 }
 
 void add_study_scaling(Verb& group, StudyScalingArguments& study) {
-  Verb verb =
-      group.add("scaling", "Time per step by threads, or ranks: measured, and predicted for more");
-  verb.app()
-      .add_option("SCENARIO", study.scenario.file, "Scenario file (JSON): strong scaling")
-      ->type_name("");
-  add_overrides(verb, study.scenario.overrides);
-  add_permissions(verb, study.scenario);
-  verb.choice("--generate", scaling_kinds(), "A generated network in place of a file",
-              [&study](std::size_t i) { study.kind = scaling_kinds()[i]; });
-  verb.integers("--sizes", "N,N,...",
-                "Blocks, limbs or nodes of the network. One: strong scaling; one per thread count, "
-                "in proportion to them: weak scaling",
-                {1, kMostParts},
-                [&study](std::vector<int> sizes) { study.sizes = std::move(sizes); });
+  Verb verb = group.add("scaling", "Time per step by threads: measured, and predicted for more");
+  add_networks(verb, study.networks, "thread");
   verb.integers("--threads", "N,N,...",
                 "Thread counts; those beyond this machine's cores are predicted, not measured",
                 {1, kMaxThreads},
-                [&study](std::vector<int> threads) {
-                  study.options.threads = std::move(threads);
-                  study.is_threads_given = true;
-                })
+                [&study](std::vector<int> threads) { study.options.threads = std::move(threads); })
       ->default_str("1,2,4");
-  verb.integers(
-      "--ranks", "N,N,...",
-      "Processes, of one thread each unless --threads says more: those that mpirun started "
-      "are measured, more are predicted",
-      {1, kMostStudiedRanks}, [&study](std::vector<int> ranks) { study.ranks = std::move(ranks); });
-  verb.real("--latency-us", "US", "With --ranks: latency of a message; otherwise measured, or 2",
-            {0.0, 1e9}, [&study](double us) { study.latency_s = 1e-6 * us; });
-  verb.real("--bandwidth-GBs", "GBS",
-            "With --ranks: bandwidth in 10^9 bytes per second; otherwise measured, or 10",
-            {1e-6, 1e9}, [&study](double gigabytes) { study.bandwidth_B_per_s = 1e9 * gigabytes; });
   add_execution(verb, study.options.grain, study.options.executor);
-  add_certify(verb, study.certify);
-  verb.integer("--repetitions", "Measurements of each configuration, taken in turn",
-               {1, kMostRepetitions},
-               [&study](std::int64_t n) { study.options.repetitions = static_cast<int>(n); })
-      ->default_str(std::to_string(study.options.repetitions));
-  verb.integer("--steps", "Macro-steps of one measurement; default: chosen by their time",
-               {1, kMostSteps}, [&study](std::int64_t steps) { study.options.steps = steps; });
-  add_out(verb, study.out, "scaling.json");
+  add_measurements(verb, study.options.repetitions, study.options.steps);
+  add_out(verb, study.out, kScalingFile);
   add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kScalingExamples));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`portwave study scaling --ranks` on processes: rows of the ranks that were started are measured, more are predicted,
+"""`rank_study scaling` on processes: rows of the ranks that were started are measured, more are predicted,
 and bad options are told.
 
-usage: check_scaling.py PORTWAVE SOURCES MPIRUN [--break]
+usage: check_scaling.py RANK_STUDY SOURCES MPIRUN [--break]
 
 --break: more ranks are expected to be measured than were started, which must be noticed. Ends with 77 where MPI cannot
 start.
@@ -18,9 +18,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from compare_ranks import ENVIRONMENT  # noqa: E402
 
-PORTWAVE, SOURCES, MPIRUN = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+RANK_STUDY, SOURCES, MPIRUN = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 STARTED = 8 if "--break" in sys.argv else 2
-STUDY = ["study", "scaling", str(SOURCES / "examples" / "chain_64.json"), "--steps", "3", "--repetitions", "2", "--grain",
+STUDY = ["scaling", str(SOURCES / "examples" / "chain_64.json"), "--steps", "3", "--repetitions", "2", "--grain",
          "4"]
 failures = []
 
@@ -30,7 +30,7 @@ def call(line, seconds=120):
 
 
 def on_ranks(count, *arguments):
-    return call([MPIRUN, "-n", str(count), PORTWAVE, *map(str, arguments)])
+    return call([MPIRUN, "-n", str(count), RANK_STUDY, *map(str, arguments)])
 
 
 def expect(holds, what):
@@ -58,7 +58,7 @@ def rows_are_measured_or_predicted(folder):
 
 
 def weak(folder):
-    done = on_ranks(2, "study", "scaling", "--generate", "chain", "--sizes", "40,80", "--ranks", "1,2", "--steps", "3",
+    done = on_ranks(2, "scaling", "--generate", "chain", "--sizes", "40,80", "--ranks", "1,2", "--steps", "3",
                     "--repetitions", "2", "--latency-us", "3", "--json")
     expect(done.returncode == 0, f"weak scaling ends with {done.returncode}: {done.stderr}")
     study = json.loads(done.stdout)
@@ -69,26 +69,24 @@ def weak(folder):
 
 def bad_options_are_told(_):
     for line, word in ((["--ranks", "0"], "0 is not in 1 to 10000"), (["--ranks", "x"], "must be"),
-                       (["--ranks", "2", "--executor", "async"], "--executor"),
+                       (["--ranks", "2", "--executor", "async"], "unknown option"),
                        (["--ranks", "2", "--set", "/method/kindd=auto"], "unknown key")):
         done = on_ranks(2, *STUDY, *line)
         expect(done.returncode == 2 and done.stderr.count(word) == 1, f"{line}: {done.returncode} {done.stderr}")
-    done = call([PORTWAVE, *STUDY, "--latency-us", "2"])
-    expect(done.returncode == 2 and "--ranks: is needed" in done.stderr, f"a latency alone: {done.stderr}")
-    done = call([PORTWAVE, *STUDY, "--ranks", "1,2"])
+    done = call([RANK_STUDY, *STUDY, "--ranks", "1,2"])
     expect(done.returncode == 0 and "1 rank was started" in done.stderr, f"one process: {done.returncode} {done.stderr}")
 
 
-def threads_are_studied_by_one_process(_):
-    done = on_ranks(2, *STUDY, "--threads", "1")
-    expect(done.returncode == 0 and done.stdout.count("predicted_us") == 1, f"without --ranks: {done.stdout}")
+def partitions_are_told_once(_):
+    done = on_ranks(2, "partition", STUDY[1], "--ranks", "4")
+    expect(done.returncode == 0 and done.stdout.count("speed-up") == 1, f"a partition: {done.stdout}{done.stderr}")
 
 
 def main():
     if call([MPIRUN, "-n", "2", "true"]).returncode != 0:
         print("MPI cannot start here")
         return 77
-    for check in (rows_are_measured_or_predicted, weak, bad_options_are_told, threads_are_studied_by_one_process):
+    for check in (rows_are_measured_or_predicted, weak, bad_options_are_told, partitions_are_told_once):
         with tempfile.TemporaryDirectory() as folder:
             check(Path(folder))
     print(f"{len(failures)} failures")

@@ -3,7 +3,8 @@
 
     check_blocks.py [--python PYTHON] [--installed FOLDER] PORTWAVE SOURCES PAGE...
 
-The blocks of a page are taken in their order, in a scratch folder that has examples/ and the program "portwave":
+The blocks of a page are taken in their order, in a scratch folder that has examples/ and the programs
+"portwave" and, where it is built, "rank_study":
 
     sh       is run by bash and must end with 0
     python   is run by PYTHON, which may lack what a block imports: then it is counted as left out
@@ -15,7 +16,7 @@ The blocks of a page are taken in their order, in a scratch folder that has exam
 Comments in the lines before a block say what is not usual of it:
 
     <!-- not run: REASON -->       it is neither run nor compared, but read: commands by bash, and command lines of
-                                   portwave by the program, which then lacks the scenario
+                                   these programs by themselves, which then lack the scenario
     <!-- run by: FILE -->          a test that names this page runs it
     <!-- exits: N -->              it ends with N
     <!-- first: COMMAND -->        this is run before it, by bash
@@ -48,6 +49,7 @@ from pathlib import Path
 FENCE = re.compile(r"(?P<marks>(?:^ *<!--.*?-->\n+)*)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<text>.*?)^ *```$", re.S | re.M)
 MARK = re.compile(r"<!-- *(not run|run by|exits|first|needs|with|installed|file|part of|printed|generated)\b:? ?(.*?) *-->", re.S)
 COMPILED = [("examples", ("cpp", "hpp", "c", "py", "txt")), ("tests/install", ("cpp", "c", "txt")), ("tests/pages", ("cpp",))]
+PROGRAMS = ("portwave", "rank_study")
 KINDS = ("sh", "json", "python", "cpp", "c", "cmake", "text", "math")
 TIME_S = 240  # of a page, on a busy machine
 
@@ -111,6 +113,8 @@ class Page:
         programs = scratch / ".programs"
         programs.mkdir()
         (programs / "portwave").symlink_to(given.portwave)
+        if (given.portwave.parent / "rank_study").exists():  # it is not installed
+            (programs / "rank_study").symlink_to(given.portwave.parent / "rank_study")
         # Not a link: the folder of a virtual environment is found by the name.
         (programs / "python3").write_text(f'#!/bin/sh\nexec "{self.python}" "$@"\n')
         (programs / "python3").chmod(0o755)
@@ -198,12 +202,12 @@ class Page:
             entries(text)
 
     def parse_command(self, line):
-        """A command line of portwave, of a scenario that is not there: what is wrong is then the file alone."""
+        """A command line of a program of ours, of a scenario that is not there: what is wrong is then the file alone."""
         try:
             words = shlex.split(line, comments=True)
         except ValueError:  # of several lines
             return
-        places = [i for i, word in enumerate(words) if Path(word).name == "portwave"]
+        places = [i for i, word in enumerate(words) if Path(word).name in PROGRAMS]
         for begin, end in zip(places, places[1:] + [len(words)]):
             own = words[begin + 1:end]
             ends = [i for i, word in enumerate(own) if word in (";", "&", "&&", "||", "|", ">", "<")]
@@ -211,10 +215,11 @@ class Page:
             absent = [word if word.startswith("-") else re.sub(r"[^=]*\.json$", "not_there/absent.json", word)
                       for word in own]
             before = self.printed
-            self.call(["portwave", *absent], wanted=None)
+            program = Path(words[begin]).name
+            self.call([program, *absent], wanted=None)
             said, self.printed = self.printed[len(before):], before
-            if re.search(r"^See \"portwave.* --help\"\.$", said, re.M):
-                raise Defect(f"is not read by the program: portwave {' '.join(own)}\n{said.strip()}")
+            if re.search(rf"^See \"{program}.* --help\"\.$", said, re.M):
+                raise Defect(f"is not read by the program: {program} {' '.join(own)}\n{said.strip()}")
 
     def compiled(self):
         for folder, endings in COMPILED:

@@ -13,33 +13,15 @@
 #include <portwave/runtime/study/delay_study.hpp>
 #include <portwave/runtime/study/iteration_study.hpp>
 #include <portwave/runtime/study/order_study.hpp>
-#include <portwave/runtime/study/rank_plan.hpp>
-#include <portwave/runtime/study/rank_scaling.hpp>
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/scaling.hpp>
 #include <portwave/runtime/study/study.hpp>
 #include <portwave/runtime/study/tolerance_study.hpp>
 
+#include "line/networks.hpp"
+#include "line/scenario_file.hpp"
+
 namespace portwave::cli {
-
-class StatusLine;
-
-/// How the program ends. An interrupted run ends with 128 + the signal.
-enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
-
-// Largest numbers that the command line accepts.
-inline constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
-inline constexpr std::int64_t kMostParts = 1'000'000'000;
-
-/// The scenario of a command with the changes of the command line.
-struct ScenarioArguments {
-  std::string file;
-  std::vector<Override> overrides;
-  std::vector<std::filesystem::path> plugins;  ///< beside those of the scenario
-  Plugins plugins_of_scenario = Plugins::refused;
-  OutsideFiles outside_files = OutsideFiles::refused;
-  std::optional<std::int64_t> steps;
-};
 
 /// Interval between two checkpoints of a run, in steps or in wall time.
 struct CheckpointEvery {
@@ -101,14 +83,6 @@ struct TuneArguments {
   bool json = false;
 };
 
-/// How a scenario would be dealt out to ranks.
-struct PartitionArguments {
-  ScenarioArguments scenario;
-  RankPlanOptions plan;
-  int shown = 16;  ///< ranks
-  bool json = false;
-};
-
 struct StudyBudgetArguments {
   ScenarioArguments scenario;
   BudgetAxes axes = {.budgets = {0, 3, 8, 20, 35, 50}};  ///< but for the impedances
@@ -160,16 +134,9 @@ struct StudyIterationArguments {
   bool json = false;
 };
 
-/// A scenario file, or networks of a kind and of some sizes.
 struct StudyScalingArguments {
-  ScenarioArguments scenario;
-  std::string kind;  ///< one of scaling_kinds(), or "": the scenario file
-  std::vector<int> sizes;
+  NetworkArguments networks;
   ScalingOptions options;
-  Certify certify = Certify::energy;
-  std::vector<int> ranks;                              ///< empty: threads of one process
-  bool is_threads_given = false;                       ///< else, over ranks, 1
-  std::optional<double> latency_s, bandwidth_B_per_s;  ///< none: as measured or assumed
   std::optional<std::filesystem::path> out;
   bool report = false;
   bool json = false;
@@ -185,7 +152,7 @@ using Command =
     std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments, SchemaArguments,
                  TuneArguments, StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
                  StudyToleranceArguments, StudyIterationArguments, StudyScalingArguments,
-                 StudyDelayArguments, GenerateArguments, PartitionArguments>;
+                 StudyDelayArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -199,7 +166,6 @@ int list_blocks(const ListArguments& arguments, std::ostream& out, std::ostream&
 int list_methods(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err);
-int run_command(const PartitionArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyDelayArguments& arguments, std::ostream& out, std::ostream& err);
@@ -215,16 +181,7 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
                                            const std::vector<std::string>& words,
                                            const std::string& file);
 
-/// The kinds of networks that `study scaling` makes in any size.
-const std::vector<std::string>& scaling_kinds();
-
-/// Loads plugins named on the command line and returns the names of their types. Errors: ConfigError
-/// with every defect.
-std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files);
-/// Loads the scenario of a command, its plugins before. Errors: ConfigError, ScenarioError.
-/// `in_slices`: where there are several ranks, this one's slice.
-Scenario load(const ScenarioArguments& arguments, StatusLine& status, bool in_slices = false);
-/// A stepper for it. Errors: ScenarioError with every defect of the options.
+/// A stepper for a scenario. Errors: ScenarioError with every defect of the options.
 Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,
                      const std::string& file, StatusLine& status);
 

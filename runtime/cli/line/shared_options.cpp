@@ -83,7 +83,7 @@ void add_certify(Verb& verb, Certify& certify) {
       ->default_str("energy");
 }
 
-void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
+void add_grain(Verb& verb, Grain& grain) {
   verb.text(
           "--grain", "auto|part|N",
           "How finely a step is cut into tasks: by cost, a task per part, or about N parts each",
@@ -101,6 +101,10 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
                                      : Grain::of_parts(static_cast<int>(integer(text)));
           })
       ->default_str("auto");
+}
+
+void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
+  add_grain(verb, grain);
   static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
                                             ExecutorKind::async, ExecutorKind::graph};
   std::vector<std::string> names;

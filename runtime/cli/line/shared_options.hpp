@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "line/commands.hpp"
+#include "line/scenario_file.hpp"
 #include "line/verb.hpp"
 
 /// Options that several verbs have.
@@ -26,7 +26,8 @@ void add_permissions(Verb& verb, ScenarioArguments& scenario);
 CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario);
 void add_steps(Verb& verb, std::optional<std::int64_t>& steps);
 void add_certify(Verb& verb, Certify& certify);
-/// How a step is executed: the results do not depend on it.
+/// How finely a step is cut, and who runs its tasks: the results do not depend on it.
+void add_grain(Verb& verb, Grain& grain);
 void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor);
 /// The page of a study.
 void add_study_report(Verb& verb, const std::optional<std::filesystem::path>& out, bool& report);

@@ -22,6 +22,11 @@ inline std::string cell(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{:#.6g}", *value) : "-";
 }
 
+/// A time in microseconds.
+inline std::string us(std::optional<double> time_s) {
+  return time_s ? fmt::format("{:.4g}", 1e6 * *time_s) : "-";
+}
+
 /// "0.58"; "< 1e-10" where a single evaluation is enough, "inf" where it grows without bounds.
 inline std::string contraction_text(double contraction) {
   return contraction < 1e-10 ? "< 1e-10" : fmt::format("{:.3g}", contraction);

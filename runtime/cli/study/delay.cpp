@@ -9,10 +9,10 @@
 #include <portwave/runtime/study/study_json.hpp>
 
 #include "line/commands.hpp"
+#include "line/report_page.hpp"
 #include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
-#include "verbs/report.hpp"
 
 namespace portwave::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <portwave/runtime/report/report.hpp>
 
-#include "verbs/report.hpp"
+#include "line/report_page.hpp"
 
 namespace portwave::cli {
 

@@ -10,11 +10,11 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "line/commands.hpp"
+#include "line/report_page.hpp"
 #include "line/thread_allowance.hpp"
 #include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
-#include "verbs/report.hpp"
 
 namespace portwave::cli {
 namespace {

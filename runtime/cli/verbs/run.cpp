@@ -24,13 +24,13 @@
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
 
 #include "line/commands.hpp"
+#include "line/ranks.hpp"
+#include "line/report_page.hpp"
 #include "line/thread_allowance.hpp"
 #include "live/interrupt.hpp"
 #include "live/live_feed.hpp"
 #include "live/live_server.hpp"
 #include "live/status_line.hpp"
-#include "verbs/ranks.hpp"
-#include "verbs/report.hpp"
 #include "verbs/run_checkpoints.hpp"
 #include "verbs/run_record.hpp"
 

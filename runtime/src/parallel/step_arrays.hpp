@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/next_iterate.hpp"
 #include "portwave/coupling/waves/residual.hpp"
@@ -20,6 +22,14 @@ struct StepArrays {
   EnergyColumns columns;           ///< of the ledger, for this step
   InterfaceResidual* residual = nullptr;
   NextIterate next_iterate;  ///< plain where it is empty
+};
+
+/// What a step leads from and to: records, and the waves of the commit that led there. All are of the
+/// whole system, or of the slice that this process has.
+struct WaveState {
+  std::span<double> record;
+  std::span<double> a;  ///< incident
+  std::span<double> b;  ///< outgoing
 };
 
 }  // namespace portwave

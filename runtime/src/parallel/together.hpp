@@ -1,15 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 
+#include "parallel/runner.hpp"
+#include "parallel/step_arrays.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 
 namespace portwave {
+
+class FollowingEngine;
+class StateArchive;
+struct QuantityTerm;
 
 /// What the processes that step a system do together. A process that steps it alone has one of these, too:
 /// this class, which does nothing beyond what that process does by itself.
@@ -26,6 +34,8 @@ class Together {
   virtual bool is_alone() const { return true; }
   /// Of several processes the one whose program asks for steps.
   virtual bool is_first() const { return true; }
+  /// Whether this process has the whole system, and not only a slice of it.
+  virtual bool has_whole() const { return true; }
   /// Finds sums of the whole where this process has a slice of the system; null otherwise.
   virtual SlicesTogether* slices() { return nullptr; }
 
@@ -73,15 +83,42 @@ class Together {
   }
 
   // While an engine is built.
+  /// All processes have to find the same number, a digest of `what`; alone it is not asked for. Errors:
+  /// RankError, on all of them.
+  virtual void agree([[maybe_unused]] const char* what,
+                     [[maybe_unused]] const std::function<std::uint64_t()>& digest) {}
   /// The discretisation could not be made here: of slices, no process goes on.
   virtual void failed_to_discretise() {}
   /// It was made. Errors: SliceDefects where another process has failed.
   virtual void discretised([[maybe_unused]] const WaveDiscretisation& waves) {}
 
+  /// The executor of this process's share of the steps, as the function make_runner.
+  virtual Runner make_runner(const WaveDiscretisation& waves, const RunnerOptions& options,
+                             const double* record, LaneCosts& costs) {
+    return portwave::make_runner(waves, options, record, costs);
+  }
+  /// The engine is complete. `settings`: of settable inputs, which go with every order. `now`, `next`: what
+  /// a step leads from and to.
+  virtual void join([[maybe_unused]] FollowingEngine& engine,
+                    [[maybe_unused]] const WaveDiscretisation& waves,
+                    [[maybe_unused]] EnergyLedger& ledger,
+                    [[maybe_unused]] std::span<double> settings,
+                    [[maybe_unused]] const WaveState& now, [[maybe_unused]] const WaveState& next) {
+  }
+  /// The stepper is complete: from now on the first process tells the others what to do.
+  virtual void lead() {}
+  /// The engine is about to go: the others are told that the run is over.
+  virtual void leave() {}
+
   // Between steps.
+  /// On other processes than the first: carries out its orders until it releases them or the run is over.
+  /// `told`: hears what it tells them (RankedStepper::tell_followers); empty: nobody does.
+  virtual void follow(
+      [[maybe_unused]] const std::function<void(std::span<const std::byte>)>& told) {}
   /// Whether it holds of any process's slice.
   virtual bool any(bool own) { return own; }
-  /// Runs `check`. Where that of one slice throws, all processes do.
+  /// Runs `check`. Where that of one slice throws ConfigError, all processes do; SliceDefects where the
+  /// defects are elsewhere.
   virtual void check(const std::function<void()>& check) { check(); }
   virtual std::string name_of(const System& system, int part) { return system.name_of_part(part); }
   /// Notes what part `number` is called, in the whole, for `kept_name`. There is one note per `use`.
@@ -95,6 +132,18 @@ class Together {
  protected:
   virtual void begin_order([[maybe_unused]] Order::Kind kind, [[maybe_unused]] double value) {}
   virtual void end_order() {}
+};
+
+/// The engine of a process, as the orders of the first one use it.
+class FollowingEngine {
+ public:
+  /// Carries out an order. What fails is told by the first process.
+  virtual void carry_out(Together::Order::Kind kind, double value) = 0;
+  virtual void archive(StateArchive& archive) = 0;
+  virtual double read(const QuantityTerm& term) = 0;
+
+ protected:
+  ~FollowingEngine() = default;
 };
 
 }  // namespace portwave

@@ -1,3 +1,5 @@
+#include "ranks/rank_executor.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,14 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "parallel/executors/executor.hpp"
-#include "parallel/threads/fork_join.hpp"
 #include "parallel/executors/layered_executor.hpp"
+#include "parallel/threads/fork_join.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "ranks/agreement.hpp"
 #include "ranks/newest_waves.hpp"
-#include "ranks/rank_shares.hpp"
 #include "ranks/shared_sums.hpp"
-#include "ranks/slice_agreement.hpp"
 
 namespace portwave {
 namespace {

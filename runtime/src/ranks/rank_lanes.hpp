@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "parallel/wave_state.hpp"
+#include "parallel/step_arrays.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/residual.hpp"
 #include "ranks/rank_orders.hpp"

@@ -4,24 +4,51 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "portwave/runtime/ranks/slice_builder.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "ranks/agreement.hpp"
+#include "ranks/rank_executor.hpp"
 
 namespace portwave {
+namespace {
+
+/// The first rank decides for all: every rank cuts the system alike.
+LaneCosts costs_of_first(Ranks& ranks, LaneCosts own) {
+  const auto agree = [&](std::vector<double>& costs) {
+    const std::size_t bytes = costs.size() * sizeof(double);
+    std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks.size()), 0);
+    sizes[0] = bytes;
+    std::vector<double> all(costs.size());
+    const std::span<const double> given =
+        ranks.rank() == 0 ? std::span<const double>(costs) : std::span<const double>();
+    ranks.gather(std::as_bytes(given), sizes, std::as_writable_bytes(std::span(all)));
+    costs = std::move(all);
+  };
+  agree(own.scatter_ns);
+  agree(own.advance_ns);
+  return own;
+}
+
+}  // namespace
 
 RankTogether::RankTogether(const System& system, std::shared_ptr<Ranks> ranks)
-    : system_(system), slice_(system.slice()), ranks_(std::move(ranks)) {}
+    : system_(system), slice_(system.slice()), ranks_(std::move(ranks)) {
+  expect_same_program(*ranks_);
+}
 
-RankTogether::~RankTogether() {
-  if (!orders_) return;
-  try {
-    orders_->send_if_leading({RankOrder::end});
-  } catch (const RankError&) {  // then nobody waits for it
-  }
+std::unique_ptr<Together> together_of(const System& system, const std::shared_ptr<Ranks>& ranks) {
+  if (ranks == nullptr || ranks->size() == 1) return std::make_unique<Together>();
+  return std::make_unique<RankTogether>(system, ranks);
 }
 
 // While the engine is built.
+
+void RankTogether::agree(const char* what, const std::function<std::uint64_t()>& digest) {
+  expect_same(*ranks_, digest(), what);
+}
 
 bool RankTogether::has_failed_anywhere(bool here) {
   const std::vector<char> all = gather_values(*ranks_, static_cast<char>(here ? 1 : 0));
@@ -40,16 +67,60 @@ void RankTogether::discretised(const WaveDiscretisation& waves) {
   sums_ = std::make_unique<SliceSums>(waves, ranks_);
 }
 
-void RankTogether::join(RankedEngine& engine, const WaveDiscretisation& waves,
-                        const Partition& partition, std::shared_ptr<RankShares> shares,
+/// An island of one task belongs to one rank; if its interface equation may be solved, which takes all of
+/// the island, the solve is every rank's work.
+Runner RankTogether::make_runner(const WaveDiscretisation& waves, const RunnerOptions& options,
+                                 const double* record, LaneCosts& costs) {
+  const int threads = first_single_threaded(waves) >= 0 ? 1 : options.threads;
+  RankCut cut;
+  if (slice_ != nullptr) {
+    costs = measured_costs(waves, record);
+    cut = cut_of_slice(waves, costs, options.grain, threads, options.iterations);
+  } else {
+    // The choice of waves that may be late affects results, so it must not depend on a measurement.
+    costs = options.max_delay > 0 ? declared_costs(waves)
+                                  : costs_of_first(*ranks_, measured_costs(waves, record));
+    cut = cut_for_ranks(waves, costs, options.grain, ranks_->size(), threads, options.iterations,
+                        options.may_solve, ranks_.get());
+    expect_same_cut(cut, *ranks_);
+  }
+  shares_ = std::make_shared<RankShares>(waves, cut, ranks_);
+  partition_ = cut.partition;
+  return {make_rank_executor(waves, partition_, threads, shares_,
+                             slice_ != nullptr ? 0 : options.max_delay),
+          description(options.max_delay),
+          partition_,
+          {}};
+}
+
+std::string RankTogether::description(int max_delay) const {
+  if (slice_ != nullptr) {
+    return fmt::format("{} tasks on the first of {} ranks, in slices", shares_->own_tasks().size(),
+                       ranks_->size());
+  }
+  const auto on_first = std::ranges::count_if(
+      shares_->ranks_of_tasks(), [](int rank) { return rank == 0 || rank == RankShares::kEvery; });
+  const std::string late =
+      max_delay > 0 ? fmt::format(", waves up to {} late", max_delay) : std::string();
+  return fmt::format("{} tasks on {} ranks, {} of them on the first{}", partition_.tasks.size(),
+                     ranks_->size(), on_first, late);
+}
+
+void RankTogether::join(FollowingEngine& engine, const WaveDiscretisation& waves,
                         EnergyLedger& ledger, std::span<double> settings, const WaveState& now,
                         const WaveState& next) {
   engine_ = &engine;
   waves_ = &waves;
-  partition_ = &partition;
-  shares_ = std::move(shares);
   orders_.emplace(*ranks_, settings);
   lanes_.emplace(*shares_, *orders_, ledger, now, next, slice_ != nullptr);
+}
+
+void RankTogether::leave() {
+  if (!orders_) return;
+  try {
+    orders_->send_if_leading({RankOrder::end});
+  } catch (const RankError&) {  // then nobody waits for it
+  }
 }
 
 // Of a step.
@@ -180,7 +251,7 @@ void RankTogether::receive_state(std::size_t bytes) {
 int RankTogether::rank_of_part(int part) const {
   if (slice_ != nullptr) return slice_->ranks[at(part)];
   if (rank_of_part_.empty()) {
-    rank_of_part_ = ranks_of_parts(*waves_, *partition_, shares_->ranks_of_tasks());
+    rank_of_part_ = ranks_of_parts(*waves_, partition_, shares_->ranks_of_tasks());
   }
   return rank_of_part_[at(part)];
 }

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "parallel/together.hpp"
-#include "parallel/wave_state.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/ranks/ranks.hpp"
 #include "ranks/rank_lanes.hpp"
@@ -19,35 +20,16 @@
 
 namespace portwave {
 
-/// The engine of a rank, as it is used by the first rank's orders.
-class RankedEngine {
- public:
-  /// Carries out an order. What fails is told by the first rank.
-  virtual void carry_out(Together::Order::Kind kind, double value) = 0;
-  virtual void archive(StateArchive& archive) = 0;
-  virtual double read(const QuantityTerm& term) = 0;
-
- protected:
-  ~RankedEngine() = default;
-};
-
 /// What several ranks do together. Rank 0 is used as if it were alone, and tells the others what takes them
 /// to do it; they follow.
 class RankTogether final : public Together {
  public:
+  /// All ranks make it. Errors: RankError where they run different programs.
   RankTogether(const System& system, std::shared_ptr<Ranks> ranks);
-  /// Rank 0 tells the others that the run is over.
-  ~RankTogether() override;
-
-  /// The engine of this rank is complete: it steps the tasks of `partition`. `now`, `next`: as of RankLanes.
-  void join(RankedEngine& engine, const WaveDiscretisation& waves, const Partition& partition,
-            std::shared_ptr<RankShares> shares, EnergyLedger& ledger, std::span<double> settings,
-            const WaveState& now, const WaveState& next);
-  /// The stepper is complete: from now on rank 0 tells the others what to do.
-  void lead() { orders_->begin(); }
 
   bool is_alone() const override { return false; }
   bool is_first() const override { return ranks_->rank() == 0; }
+  bool has_whole() const override { return slice_ == nullptr; }
   SlicesTogether* slices() override { return sums_.get(); }
   PhaseStatus merged(PhaseStatus own) override;
   PhaseStatus freeze(const WaveDiscretisation& waves, double* record, const double* driven,
@@ -65,8 +47,18 @@ class RankTogether final : public Together {
   void fetch_next() override { lanes_->fetch_next(); }
   InterfaceResidual::Share largest_share(const System& system, const InterfaceResidual& residual,
                                          const std::function<bool(int island)>& counts) override;
+  void agree(const char* what, const std::function<std::uint64_t()>& digest) override;
   void failed_to_discretise() override;
   void discretised(const WaveDiscretisation& waves) override;
+  Runner make_runner(const WaveDiscretisation& waves, const RunnerOptions& options,
+                     const double* record, LaneCosts& costs) override;
+  void join(FollowingEngine& engine, const WaveDiscretisation& waves, EnergyLedger& ledger,
+            std::span<double> settings, const WaveState& now, const WaveState& next) override;
+  void lead() override {
+    if (orders_) orders_->begin();
+  }
+  void leave() override;
+  void follow(const std::function<void(std::span<const std::byte>)>& told) override;
   bool any(bool own) override { return sums_ ? sums_->any(own) : own; }
   void check(const std::function<void()>& check) override {
     sums_ ? sums_->check_together(check) : check();
@@ -80,13 +72,11 @@ class RankTogether final : public Together {
   }
   void send_state() override;
 
-  // What the programs of the ranks ask for (RankedStepper).
+  // What the programs of the ranks ask for (RankedStepper), where an engine has joined.
+  bool has_engine() const { return engine_ != nullptr; }
   Ranks& ranks() const { return *ranks_; }
   /// Which rank steps a part.
   int rank_of_part(int part) const;
-  /// On other ranks than 0: carries out what rank 0 says, until it releases them or ends. `told`: hears of
-  /// `tell_followers`; empty: nobody does.
-  void follow(const std::function<void(std::span<const std::byte>)>& told);
   void release_followers() { orders_->send_if_leading({RankOrder::release}); }
   /// Rank 0 tells all others some bytes. Errors: std::logic_error where one has nobody to hear them.
   void tell_followers(std::span<const std::byte> message);
@@ -100,6 +90,8 @@ class RankTogether final : public Together {
   void begin_order(Order::Kind kind, double value) override;
   void end_order() override { orders_->leave(); }
   bool has_failed_anywhere(bool here);
+  /// Of a runner.
+  std::string description(int max_delay) const;
   void carry_out(const RankOrder& order);
   void receive_state(std::size_t bytes);
   void hear(std::size_t bytes);
@@ -111,16 +103,21 @@ class RankTogether final : public Together {
   const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<Ranks> ranks_;
   std::unique_ptr<SliceSums> sums_;  // of slices
-  // From `join` on.
-  RankedEngine* engine_ = nullptr;
-  const WaveDiscretisation* waves_ = nullptr;
-  const Partition* partition_ = nullptr;
+  // From `make_runner` on.
   std::shared_ptr<RankShares> shares_;
+  Partition partition_;
+  // From `join` on.
+  FollowingEngine* engine_ = nullptr;
+  const WaveDiscretisation* waves_ = nullptr;
   std::optional<RankOrders> orders_;
   std::optional<RankLanes> lanes_;
   std::vector<TermGather> gathers_;                                        // by set
   mutable std::vector<int> rank_of_part_;                                  // empty until asked for
   const std::function<void(std::span<const std::byte>)>* told_ = nullptr;  // while it follows
 };
+
+/// What this process and others do together: a Together where `ranks` is null or this process alone. All ranks
+/// call it. Errors: as RankTogether.
+std::unique_ptr<Together> together_of(const System& system, const std::shared_ptr<Ranks>& ranks);
 
 }  // namespace portwave

@@ -70,9 +70,9 @@ void SliceSums::check_together(const std::function<void()>& check) {
   }
   const bool is_of_part = own && own->issues().front().where.starts_with("/subsystems");
   // What is wrong with a part shows in the sums of all.
-  const bool is_any_of_part = any(is_of_part);
+  const bool is_any_of_part = any(is_of_part), is_any = any(own.has_value());
   if (own && (is_of_part || !is_any_of_part)) throw *std::move(own);
-  if (is_any_of_part) throw SliceDefects("the slice of another rank has defects");
+  if (is_any) throw SliceDefects("the slice of another rank has defects");
 }
 
 std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,

@@ -36,6 +36,9 @@ struct StudyForm {
   const char* more = nullptr;  ///< further rows, drawn along with the others
 };
 
+/// The study of a program of its own, among the benchmarks.
+constexpr const char* kRankStudy = "rank_study scaling";
+
 const std::vector<StudyForm>& forms() {
   static const std::vector<StudyForm> kForms = {
       {"budget",
@@ -72,7 +75,7 @@ const std::vector<StudyForm>& forms() {
        {{"Speed-up", "threads", "threads", "speed_up", "speed-up", false, false},
         {"Time per step", "threads", "threads", "step_s", "[s]", false, true},
         {"Efficiency", "threads", "threads", "efficiency", "speed-up / threads", false, false}}},
-      {"scaling --ranks",
+      {kRankStudy,
        "Time per step by ranks",
        {"source", "threads", "size"},
        {{"Speed-up", "ranks", "ranks", "speed_up", "speed-up", true, true},
@@ -263,7 +266,7 @@ Page study_page(const std::string& text, const std::string& kind, const std::str
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw std::runtime_error("the study is no JSON");
 
-  Page page = {.title = scenario, .subtitle = "portwave study " + kind};
+  Page page = {.title = scenario, .subtitle = kind == kRankStudy ? kind : "portwave study " + kind};
   if (json.is_object()) add_facts(page, json);
   if (kind == "rate") {
     page.sections.push_back(rate_section(rows_of(json, "rows")));

@@ -6,7 +6,7 @@
 #include "parallel/clock.hpp"
 #include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "step/fault_replay.hpp"
+#include "step/non_finite.hpp"
 #include "step/wave_start.hpp"
 
 namespace portwave {
@@ -42,8 +42,7 @@ bool MacroStep::iterate() {
     return true;
   }
   const bool at_commit = result_.failed_at == TaskOutcome::kCommit;
-  if (result_.failure.fault == StepFault::not_finite && is_repeatable_ &&
-      together_.slices() == nullptr) {
+  if (result_.failure.fault == StepFault::not_finite && is_repeatable_ && together_.has_whole()) {
     // The part that notices a NaN may have received it.
     together_.note_written();
     together_.fetch();

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "parallel/executors/executor.hpp"
+#include "parallel/step_arrays.hpp"
 #include "parallel/together.hpp"
-#include "parallel/wave_state.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
-#include "step/extrapolated_start.hpp"
 #include "step/interface_solvers.hpp"
+#include "step/wave_start.hpp"
 
 namespace portwave {
 

@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 
 #include "parallel/clock.hpp"
-#include "parallel/threads/faster_of_two.hpp"
 #include "parallel/pace.hpp"
-#include "parallel/threads/parallel_for_each.hpp"
 #include "parallel/step_profiler.hpp"
+#include "parallel/threads/faster_of_two.hpp"
+#include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/condensed.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
@@ -33,8 +33,9 @@ namespace {
 
 class NetworkEngine final : public StepEngine {
  public:
-  NetworkEngine(const System& system, const StepperOptions& given)
-      : StepEngine(given.step_s),
+  NetworkEngine(const System& system, const StepperOptions& given,
+                std::unique_ptr<Together> together)
+      : StepEngine(given.step_s, std::move(together)),
         options_(given),
         condensed_(system, given.start_s),
         has_active_(condensed_.has_active()),
@@ -314,9 +315,9 @@ class NetworkEngine final : public StepEngine {
 
 }  // namespace
 
-std::unique_ptr<StepEngine> make_network_engine(const System& system,
-                                                const StepperOptions& options) {
-  return std::make_unique<NetworkEngine>(system, options);
+std::unique_ptr<StepEngine> make_network_engine(const System& system, const StepperOptions& options,
+                                                std::unique_ptr<Together> together) {
+  return std::make_unique<NetworkEngine>(system, options, std::move(together));
 }
 
 }  // namespace portwave

@@ -29,9 +29,15 @@ void check_term(const Stepper& stepper, const QuantityTerm& term) {
   }
 }
 
-/// Null with slices: each process then has only the parts that it steps.
-RankTogether* sharing(const StepEngine& engine, RankTogether* ranks) {
-  return engine.system().slice() == nullptr ? ranks : nullptr;
+/// Null where one process steps the system.
+RankTogether* several(const StepEngine& engine) {
+  auto* const ranks = dynamic_cast<RankTogether*>(&engine.together());
+  return ranks != nullptr && ranks->has_engine() ? ranks : nullptr;
+}
+
+/// Null with slices, too: each process then has only the parts that it steps.
+RankTogether* sharing(const StepEngine& engine) {
+  return engine.together().has_whole() ? several(engine) : nullptr;
 }
 
 RankTogether& expect_ranks(RankTogether* ranks) {
@@ -42,14 +48,13 @@ RankTogether& expect_ranks(RankTogether* ranks) {
 }  // namespace
 
 Ranks* RankedStepper::ranks() const {
-  StepEngine& engine = *stepper_->engine_;
-  RankTogether* const all = sharing(engine, engine.ranks());
+  RankTogether* const all = sharing(*stepper_->engine_);
   return all != nullptr ? &all->ranks() : nullptr;
 }
 
 int RankedStepper::rank_of_part(int part) const {
   expect_number("part", part, stepper_->system().parts().size());
-  RankTogether* const all = stepper_->engine_->ranks();
+  RankTogether* const all = several(*stepper_->engine_);
   return all != nullptr ? all->rank_of_part(part) : 0;
 }
 
@@ -67,29 +72,27 @@ void RankedStepper::follow(Follower& follower) const {
 }
 
 void RankedStepper::release_followers() const {
-  if (RankTogether* const all = stepper_->engine_->ranks()) all->release_followers();
+  if (RankTogether* const all = several(*stepper_->engine_)) all->release_followers();
 }
 
 void RankedStepper::tell_followers(std::span<const std::byte> message) const {
-  expect_ranks(stepper_->engine_->ranks()).tell_followers(message);
+  expect_ranks(several(*stepper_->engine_)).tell_followers(message);
 }
 
 int RankedStepper::prepare_terms(std::span<const QuantityTerm> terms) const {
   for (const QuantityTerm& own : terms) check_term(*stepper_, own);
-  StepEngine& engine = *stepper_->engine_;
-  return expect_ranks(sharing(engine, engine.ranks())).prepare_terms(terms);
+  return expect_ranks(sharing(*stepper_->engine_)).prepare_terms(terms);
 }
 
 void RankedStepper::read_terms(int set, std::span<double> values) const {
-  StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_terms(set, values);
+  expect_ranks(sharing(*stepper_->engine_)).read_terms(set, values);
 }
 
-void RankedStepper::read_own(std::span<const QuantityTerm> terms, std::span<double> values) const {
+void RankedStepper::read_own(std::span<const QuantityTerm> terms,
+                             std::span<double> values) const {
   expect_room(terms.size(), values.size());
   for (const QuantityTerm& own : terms) check_term(*stepper_, own);
-  StepEngine& engine = *stepper_->engine_;
-  expect_ranks(sharing(engine, engine.ranks())).read_own(terms, values);
+  expect_ranks(sharing(*stepper_->engine_)).read_own(terms, values);
 }
 
 }  // namespace portwave

@@ -7,16 +7,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/threads/activity.hpp"
+#include "parallel/together.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
 
-class RankTogether;
 class StateArchive;
 
 /// The engine of a Stepper: wave coupling, or a method without waves. This class has the functions common to
@@ -25,7 +26,8 @@ class StateArchive;
 class StepEngine {
  public:
   /// `step_s`: StepperOptions::step_s.
-  explicit StepEngine(double step_s) : step_s_(step_s) {}
+  StepEngine(double step_s, std::unique_ptr<Together> together)
+      : step_s_(step_s), together_(std::move(together)) {}
   StepEngine(const StepEngine&) = delete;
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
@@ -42,8 +44,8 @@ class StepEngine {
     std::function<void(std::span<const std::byte>)> told;
   };
   virtual void follow(const Hooks&) {}
-  /// Joint actions of ranks that step the system together; null: one process alone.
-  virtual RankTogether* ranks() { return nullptr; }
+  /// What this process does together with others that step the system.
+  Together& together() const { return *together_; }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// The clock of the stepper, which stays in place when the stepper is moved.
@@ -103,6 +105,7 @@ class StepEngine {
 
  private:
   double step_s_;
+  std::unique_ptr<Together> together_;
   mutable Activity activity_;
 };
 
@@ -110,10 +113,13 @@ class StepEngine {
 double read(StepEngine& engine, const QuantityTerm& term);
 
 /// Errors: ConfigError.
-std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options);
+std::unique_ptr<StepEngine> make_wave_engine(
+    const System& system, const StepperOptions& options,
+    std::unique_ptr<Together> together = std::make_unique<Together>());
 /// The engine of a method without waves.
-std::unique_ptr<StepEngine> make_network_engine(const System& system,
-                                                const StepperOptions& options);
+std::unique_ptr<StepEngine> make_network_engine(
+    const System& system, const StepperOptions& options,
+    std::unique_ptr<Together> together = std::make_unique<Together>());
 
 void archive(StateArchive& archive, IterationStatistics& statistics);
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <exception>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "parallel/expect_number.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
-#include "portwave/runtime/ranks/slice_builder.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -22,28 +21,41 @@
 #include "ranks/rank_together.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
-#include "step/rank_agreement.hpp"
 #include "step/states/start_check.hpp"
+#include "step/states/step_identity.hpp"
 #include "step/step_engine.hpp"
 #include "step/stepper_options.hpp"
 
 namespace portwave {
 namespace {
 
-bool is_shared(const StepperOptions& options) {
-  return options.ranks != nullptr && options.ranks->size() > 1;
-}
-
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
   StepperOptions chosen = options;
   if (options.arena == nullptr) chosen.threads = threads_allowed(options.threads);
-  if (is_shared(options)) expect_same_inputs(system, chosen);
-  if (!options.method.couples_by_waves()) return make_network_engine(system, chosen);
+  std::unique_ptr<Together> together = together_of(system, options.ranks);
+  together->agree("the systems, or the options of their steps,",
+                  [&] { return digest_of_inputs(system, chosen); });
+  if (!options.method.couples_by_waves()) {
+    return make_network_engine(system, chosen, std::move(together));
+  }
   if (options.method.waves().stages == 0) {
     chosen.method.waves().stages = chosen_stages(system, options);
   }
-  return make_wave_engine(system, chosen);
+  return make_wave_engine(system, chosen, std::move(together));
+}
+
+/// The digest of what was derived: impedances and energies, which depend on parameters. Slices have
+/// impedances of their own.
+std::uint64_t digest_of_start(const StepEngine& engine) {
+  Digest digest;
+  const CouplingMethod& method = engine.method().method;
+  if (engine.together().has_whole() && method.couples_by_waves()) {
+    for (const double gamma : method.waves().impedance) digest.add(gamma);
+  }
+  digest.add(engine.energy().initial_J);
+  digest.add(engine.energy().initial_tank_J);
+  return digest.value();
 }
 
 /// Reads sensors off an engine, which stays where it is when its stepper is moved.
@@ -73,25 +85,11 @@ std::int64_t multiple_before(double time_s, double period_s) {
   return static_cast<std::int64_t>(std::clamp(std::floor(ratio + rounding), -kMost, kMost));
 }
 
-bool has_defect_anywhere(Ranks& ranks, bool here) {
-  const std::vector<char> all = gather_values(ranks, static_cast<char>(here ? 1 : 0));
-  return std::ranges::any_of(all, [](char own) { return own != 0; });
-}
-
-/// With slices, every rank checks its own parts, and the others receive the result.
 std::unique_ptr<StartCheck> checked_start(StepEngine& engine, const StepperOptions& options) {
   auto check = StartCheck::made(engine, options);
-  const bool is_slice = engine.system().slice() != nullptr && is_shared(options);
-  std::exception_ptr defect;
-  try {
+  engine.together().check([&] {
     if (check != nullptr) check->begin();
-  } catch (const ConfigError&) {
-    defect = std::current_exception();
-  }
-  const bool has_defect = defect != nullptr;
-  const bool anywhere = is_slice && has_defect_anywhere(*options.ranks, has_defect);
-  if (has_defect) std::rethrow_exception(defect);
-  if (anywhere) throw SliceDefects("the slice of another rank has defects");
+  });
   return check;
 }
 
@@ -137,10 +135,8 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
         system);
   }
   start_check_ = checked_start(*engine_, options);
-  if (!is_shared(options)) return;
-  expect_same_stepper(*this, *options.ranks);
-  if (RankTogether* const ranks = engine_->ranks())
-    ranks->lead();  // a method without waves has none
+  engine_->together().agree("the parameters of parts", [&] { return digest_of_start(*engine_); });
+  engine_->together().lead();
 }
 
 Stepper::Stepper(System&& system, const StepperOptions& options)
@@ -241,7 +237,7 @@ void Stepper::look() noexcept {
     if (const auto residual = engine_->coupling_residual()) {
       looks_.residual = std::max(looks_.residual, *residual);
     }
-    if (!keeps_ledger() || system().slice() != nullptr) return;
+    if (!keeps_ledger() || !engine_->together().has_whole()) return;
     double moved_J = 0.0;
     for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
       moved_J += motion_of(i);

@@ -50,7 +50,7 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 }  // namespace
 
 StepReport WaveEngine::step_by(double step_s) {
-  const Together::Order order(*together_, Together::Order::Kind::step, step_s);
+  const Together::Order order(together(), Together::Order::Kind::step, step_s);
   if (step_s != waves_.step_s()) use(step_s);
   retune();  // not on the step's time
   Moments moments;
@@ -68,7 +68,7 @@ StepReport WaveEngine::step_by(double step_s) {
 
 StepReport WaveEngine::step_towards(double limit_s) {
   if (!sizes_) return step_by(StepEngine::step_s());
-  const Together::Order order(*together_, Together::Order::Kind::step_towards, limit_s);
+  const Together::Order order(together(), Together::Order::Kind::step_towards, limit_s);
   return sizes_->step(limit_s);
 }
 
@@ -78,7 +78,7 @@ void WaveEngine::iterate(Moments& moments) {
     moments.ready = Clock::now();
     if (profiler_) profiler_->begin(step_.clock().steps());
   }
-  if (looks_at_all()) together_->fetch();
+  if (looks_at_all()) together().fetch();
   StepPlan& plan = step_.plan();
   plan.timed = is_timed();
   if (sizes_) {
@@ -94,7 +94,7 @@ void WaveEngine::iterate(Moments& moments) {
 /// The same within the energy of the tanks.
 void WaveEngine::guard_step() {
   step_.guard();
-  if (looks_at_all()) together_->fetch_next();
+  if (looks_at_all()) together().fetch_next();
 }
 
 /// The step is final: a step of `step_s` that leads to `end_s`.
@@ -106,13 +106,13 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {
     watch_->look_closely(clock.steps());
   }
-  const bool watched = is_watched() && together_->is_first();
+  const bool watched = is_watched() && together().is_first();
   if (watched) {
     watch_->look(clock.steps(), record(), incident(), next());
   }
   step_.accept(end_s, step_s, sizes_.has_value());
   states_.forget();
-  if (watched && together_->is_alone()) {
+  if (watched && together().is_alone()) {
     watch_->look_at_ports(step_.now().a.data(), step_.now().b.data(), port_waves_, port_weights_);
   }
   if (step_.keeps_ledger()) {
@@ -134,10 +134,10 @@ void WaveEngine::count_iterations(const StepReport& report) {
     // Islands that met their tolerance have the gap of the last evaluation that their task happened to make.
     const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
     certificate_->note_miss(
-        steps - 1, report, together_->largest_share(waves_.system(), step_.residual(), is_missing));
+        steps - 1, report, together().largest_share(waves_.system(), step_.residual(), is_missing));
   }
-  together_->keep_name(0, certificate().worst_passivity_part);
-  together_->keep_name(1, certificate().missed.part);
+  together().keep_name(0, certificate().worst_passivity_part);
+  together().keep_name(1, certificate().missed.part);
   tuner().observe(steps, report.iterations, report.converged, report.rescues > 0);
   statistics_.rejected_trials += report.rejected_trials;
   statistics_.linearisations += report.linearisations;
@@ -191,10 +191,10 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
 void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   const System& system = waves_.system();
   const int part = std::max(status.part, 0);
-  StepError error(together_->name_of(system, part), step_.clock().steps(), iteration,
+  StepError error(together().name_of(system, part), step_.clock().steps(), iteration,
                   options_.method.waves().iterations, status.fault, status.detail);
   FailedSolve solve = failed_solve(status);
-  if (together_->slices() == nullptr) {
+  if (together().has_whole()) {
     std::string text = text_of_failed(solve, system.parts()[at(part)].component->signature());
     error.with(std::move(solve), std::move(text));
   }
@@ -203,7 +203,7 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
 
 /// The data on a failed solve in the record of this process.
 FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
-  if (!together_->is_alone() || status.part < 0) return {};
+  if (!together().is_alone() || status.part < 0) return {};
   const PartSlot& slot = waves_.slot(status.part);
   const BatchSlot& batch = waves_.batches()[at(slot.batch)];
   FailedSolve out;
@@ -232,10 +232,10 @@ FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
 
 void WaveEngine::use(double step_s) {
   if (step_s == waves_.step_s()) return;
-  if (together_->slices() != nullptr) {
+  if (!together().has_whole()) {
     throw ConfigError("/time/step_s", "a system in slices takes steps of one size");
   }
-  together_->fetch();
+  together().fetch();
   const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
   const double old_step_s = waves_.step_s();
   levels_.switch_to(step_s, waves_);
@@ -249,7 +249,7 @@ StepReport WaveEngine::attempt(double time_s) {
   Moments moments;
   step_.freeze(time_s);
   iterate(moments);
-  together_->fetch_next();
+  together().fetch_next();
   return step_.report();
 }
 
@@ -271,7 +271,7 @@ void WaveEngine::book(StepReport& report, double end_s) {
 void WaveEngine::go_on() { step_.go_on(); }
 
 void WaveEngine::save() {
-  together_->fetch();
+  together().fetch();
   const WaveState& now = step_.now();
   saved_.record.assign(now.record.begin(), now.record.end());
   saved_.a.assign(now.a.begin(), now.a.end());
@@ -294,9 +294,8 @@ void WaveEngine::restore() {
 // Several ranks.
 
 void WaveEngine::follow(const Hooks& hooks) {
-  if (ranks_ == nullptr) return;
   hooks_ = &hooks;
-  ranks_->follow(hooks.told);
+  together().follow(hooks.told);
 }
 
 void WaveEngine::carry_out(Together::Order::Kind kind, double value) {

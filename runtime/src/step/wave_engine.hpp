@@ -10,12 +10,12 @@
 
 #include "parallel/clock.hpp"
 #include "parallel/pace.hpp"
+#include "parallel/runner.hpp"
 #include "parallel/state_view.hpp"
 #include "parallel/step_profiler.hpp"
-#include "ranks/rank_together.hpp"
+#include "parallel/together.hpp"
 #include "step/macro_step.hpp"
 #include "step/run_certificate.hpp"
-#include "step/runner.hpp"
 #include "step/sizes/adaptive_steps.hpp"
 #include "step/sizes/input_changes.hpp"
 #include "step/sizes/resolution_watch.hpp"
@@ -32,17 +32,18 @@ namespace portwave {
 /// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps.
 class WaveEngine final : public StepEngine,
                          public WaveView,
-                         public RankedEngine,
+                         public FollowingEngine,
                          private MacroStep::Failures,
                          private StepTrials {
  public:
-  WaveEngine(const System& system, const StepperOptions& given);
+  WaveEngine(const System& system, const StepperOptions& given,
+             std::unique_ptr<Together> processes);
+  ~WaveEngine() override { together().leave(); }
 
   StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
 
   // Several ranks.
-  RankTogether* ranks() override { return ranks_; }
   void follow(const Hooks& hooks) override;
   void carry_out(Together::Order::Kind kind, double value) override;
   double read(const QuantityTerm& term) override { return portwave::read(*this, term); }
@@ -80,7 +81,7 @@ class WaveEngine final : public StepEngine,
   const EnergyTotals& energy() const override { return step_.ledger().totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
   std::string name_of_part(int number) const override {
-    return together_->kept_name(system(), number);
+    return together().kept_name(system(), number);
   }
   const IterationStatistics& iterations() const override { return statistics_; }
   std::optional<double> coupling_residual() override;
@@ -189,11 +190,9 @@ class WaveEngine final : public StepEngine,
   bool is_watched() const {
     if (!watch_) return false;
     const std::int64_t step = step_.clock().steps();
-    return together_->is_alone() ? watch_->wants(step) : ResolutionWatch::wants_always(step);
+    return together().is_alone() ? watch_->wants(step) : ResolutionWatch::wants_always(step);
   }
 
-  std::unique_ptr<Together> together_;
-  RankTogether* ranks_;  // the same, of several ranks; null: alone
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
   StepLevels levels_;

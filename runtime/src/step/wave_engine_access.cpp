@@ -25,14 +25,14 @@ constexpr int kMostIterations = 10'000'000;
 
 std::span<const double> WaveEngine::state(int part) {
   expect_own(part);
-  together_->fetch();
+  together().fetch();
   return states_.of(part, step_.now().record.data());
 }
 
 EffortFlow WaveEngine::effort_flow(int scalar_port) {
   expect_own(part_of_port(scalar_port));
   if (step_.clock().steps() == 0) return start_ports_.of(scalar_port, *this);
-  together_->fetch();
+  together().fetch();
   if (run_.stages() == 1) return at_stage(scalar_port, 0);
   EffortFlow mean{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
@@ -53,21 +53,21 @@ double WaveEngine::storage(int part) {
   const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
   if (physics != nullptr) return physics->storage(state(part).data());
   expect_own(part);
-  together_->fetch_energies();
+  together().fetch_energies();
   return step_.ledger().storage(part);
 }
 
 PartEnergies WaveEngine::energies_of(int part) const {
   expect_number("part", part, system().parts().size());
   expect_own(part);
-  together_->fetch_energies();
+  together().fetch_energies();
   return step_.ledger().part_energies(part);
 }
 
 WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
   expect_port_and_stage(scalar_port, stage);
   expect_own(part_of_port(scalar_port));
-  together_->fetch();
+  together().fetch();
   const std::size_t offset = offset_of(scalar_port, stage);
   return {step_.now().a[offset], step_.now().b[offset]};
 }
@@ -93,7 +93,7 @@ void WaveEngine::expect_port_and_stage(int scalar_port, int stage) const {
 }
 
 void WaveEngine::expect_own(int part) const {
-  if (together_->slices() == nullptr || system().slice()->is_own(part)) return;
+  if (together().has_whole() || system().slice()->is_own(part)) return;
   throw std::out_of_range(fmt::format("part \"{}\" is outside this slice",
                                       system().parts()[static_cast<std::size_t>(part)].name));
 }
@@ -105,12 +105,12 @@ double WaveEngine::share_of_step(double time_s) const {
 }
 
 void WaveEngine::state_at(int part, double time_s, std::span<double> state) {
-  together_->fetch();
+  together().fetch();
   sizes_->estimate().state_at(part, this->state(part).data(), share_of_step(time_s), state.data());
 }
 
 EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
-  together_->fetch();
+  together().fetch();
   const GaussStages& stages = gauss_stages(run_.stages());
   EffortFlow sum{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
@@ -126,8 +126,8 @@ EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
 // Accounts.
 
 std::optional<double> WaveEngine::coupling_residual() {
-  if (step_.has_tolerance() || together_->slices() != nullptr) return std::nullopt;
-  together_->fetch();
+  if (step_.has_tolerance() || !together().has_whole()) return std::nullopt;
+  together().fetch();
   // The inner iterate of the next step serves as scratch: that step overwrites it.
   waves_.interconnection().exchange(step_.now().b.data(), step_.inner().data());
   GapSquares squares;
@@ -159,14 +159,14 @@ Profile WaveEngine::profile() {
 // Changes between two steps.
 
 void WaveEngine::settings_changed() {
-  const Together::Order order(*together_, Together::Order::Kind::settings_changed);
+  const Together::Order order(together(), Together::Order::Kind::settings_changed);
   if (sizes_) sizes_->begin_anew();
   if (watch_) watch_->look_closely(step_.clock().steps());
   start_ports_.forget();
 }
 
 void WaveEngine::component_changed(int part, double more_J) {
-  if (!together_->is_alone()) throw std::invalid_argument("several ranks step the system");
+  if (!together().is_alone()) throw std::invalid_argument("several ranks step the system");
   run_.component_changed(part);
   const int number = waves_.slot(part).batch;
   const BatchSlot& slot = waves_.batch(number);
@@ -223,13 +223,13 @@ void WaveEngine::tune_anew() {
 }
 
 void WaveEngine::refuse_with_ranks() const {
-  if (together_->is_alone()) return;
+  if (together().is_alone()) return;
   throw std::logic_error("several ranks step the system: its method cannot be changed");
 }
 
 /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
 void WaveEngine::scatter_anew(std::span<const double> by_port) {
-  together_->fetch();
+  together().fetch();
   left_.assign(waves_.impedance().begin(), waves_.impedance().end());
   const double before = half_square(waves_, step_.now().b);
   try {
@@ -266,11 +266,11 @@ void WaveEngine::rebind() {
 // Checkpoints and snapshots.
 
 void WaveEngine::archive(StateArchive& archive) {
-  if (together_->slices() != nullptr) {
+  if (!together().has_whole()) {
     throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
   }
-  together_->fetch();
-  together_->fetch_energies();
+  together().fetch();
+  together().fetch_energies();
   const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
   archive_levels(archive);
   archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
@@ -297,7 +297,7 @@ void WaveEngine::archive(StateArchive& archive) {
   states_.forget();
   pace_.begin_anew();
   step_.read_back();
-  together_->send_state();
+  together().send_state();
 }
 
 /// Checks of members that were read and that their owners do not check: numbers of parts and islands, counts,

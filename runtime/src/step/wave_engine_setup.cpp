@@ -5,16 +5,11 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "step/event_watch.hpp"
+#include "step/non_finite.hpp"
 #include "step/wave_engine.hpp"
-#include "step/wave_start.hpp"
 
 namespace portwave {
 namespace {
-
-std::unique_ptr<Together> made_together(const System& system, const StepperOptions& given) {
-  if (given.ranks == nullptr || given.ranks->size() == 1) return std::make_unique<Together>();
-  return std::make_unique<RankTogether>(system, given.ranks);
-}
 
 /// The result of `make`. With slices it may fail on one rank alone, which then tells the others.
 template <class Make>
@@ -35,31 +30,30 @@ LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling
 
 }  // namespace
 
-WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
-    : StepEngine(given.step_s),
-      together_(made_together(system, given)),
-      ranks_(dynamic_cast<RankTogether*>(together_.get())),
+WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
+                       std::unique_ptr<Together> processes)
+    : StepEngine(given.step_s, std::move(processes)),
       run_(system, given),
       options_(run_.options()),
       levels_(run_.stepped(), options_.step_s, options_.method.waves()),
-      waves_(or_tell_others(*together_,
-                            [&] {
-                              return WaveDiscretisation(
-                                  run_.stepped(), options_.step_s,
-                                  tuner().choice().method.waves().impedance, grouping_for(options_),
-                                  given.sizes || run_.stages() > 1
-                                      ? WaveDiscretisation::StageIncrements::kept
-                                      : WaveDiscretisation::StageIncrements::none);
-                            })),
+      waves_(or_tell_others(
+          together(),
+          [&] {
+            return WaveDiscretisation(
+                run_.stepped(), options_.step_s, tuner().choice().method.waves().impedance,
+                grouping_for(options_.grain),
+                given.sizes || run_.stages() > 1 ? WaveDiscretisation::StageIncrements::kept
+                                                 : WaveDiscretisation::StageIncrements::none);
+          })),
       step_(waves_, options_.method.waves(), system.initial_settings(),
-            ledger_options(waves_, given.method.waves(), *together_), given.start_s, *this,
-            *together_),
+            ledger_options(waves_, given.method.waves(), together()), given.start_s, *this,
+            together()),
       costs_(declared_costs(waves_)),
       pace_(given.time.pace, given.interrupted),
       states_(waves_),
       start_ports_(given) {
   resolve_method();
-  together_->check([this] {
+  together().check([this] {
     refuse_non_finite_start(waves_, step_.ledger(), step_.now().b, options_.method.waves().tank);
   });
   const WaveCoupling& m = options_.method.waves();
@@ -72,7 +66,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
                        unrepeatable_parts(waves_));
   make_executor();
   plan_step();
-  if (together_->slices() == nullptr && options_.certify != Certify::none) {
+  if (together().has_whole() && options_.certify != Certify::none) {
     watch_.emplace(waves_, run_.stages(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }
@@ -107,17 +101,20 @@ void WaveEngine::resolve_method() {
 void WaveEngine::make_executor() {
   if (options_.profile) {
     options_.timed = true;
-    const bool follows =
-        options_.executor != ExecutorKind::graph && options_.ranks == nullptr;
+    const bool follows = options_.executor != ExecutorKind::graph && together().is_alone();
     profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
   }
-  runner_ =
-      make_runner(waves_, options_, tuner().expected_iterations(), step_.interface().has_value(),
-                  record(), costs_, profiler_ ? profiler_->trace() : nullptr);
-  if (ranks_ != nullptr) {
-    ranks_->join(*this, waves_, runner_.partition, runner_.shares, step_.ledger(), step_.settings(),
-                 step_.now(), step_.next());
-  }
+  runner_ = together().make_runner(waves_,
+                                   {.executor = options_.executor,
+                                    .grain = options_.grain,
+                                    .threads = options_.threads,
+                                    .arena = options_.arena,
+                                    .iterations = tuner().expected_iterations(),
+                                    .may_solve = step_.interface().has_value(),
+                                    .max_delay = options_.method.waves().exchange.delay(),
+                                    .trace = profiler_ ? profiler_->trace() : nullptr},
+                                   record(), costs_);
+  together().join(*this, waves_, step_.ledger(), step_.settings(), step_.now(), step_.next());
   Executor& executor = *runner_.executor;
   step_.bind(executor);
   step_.ledger().share_with(&executor.for_each(), executor.threads());
@@ -163,13 +160,14 @@ void WaveEngine::plan_step() {
   plan.deadline = scheduler_ ? &*scheduler_ : nullptr;
   plan.rule.deadline = plan.deadline;
   // All ranks must find the same.
-  const bool is_repeatable = !together_->any(!step_.is_repeatable());
+  const bool is_repeatable = !together().any(!step_.is_repeatable());
   plan.may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
                       !step_.is_accelerated() && !step_.interface() && is_repeatable;
 }
 
-std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options) {
-  return std::make_unique<WaveEngine>(system, options);
+std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options,
+                                             std::unique_ptr<Together> together) {
+  return std::make_unique<WaveEngine>(system, options, std::move(together));
 }
 
 }  // namespace portwave

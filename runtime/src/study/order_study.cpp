@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <unsupported/Eigen/MatrixFunctions>
 #include <utility>
 
 #include <Eigen/Dense>
@@ -15,7 +16,6 @@
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "scenario/settings/settings.hpp"
-#include "study/matrix_exponential.hpp"
 #include "study/order_runs.hpp"
 #include "study/stepped_scenario.hpp"
 
@@ -44,6 +44,12 @@ Tableau radau_of_order_five() {
   tableau.c = {(4.0 - s) / 10.0, (4.0 + s) / 10.0, 1.0};
   tableau.stiffly_accurate = true;
   return tableau;
+}
+
+/// exp(A) x, dense.
+Eigen::VectorXd exponential_times(const Eigen::MatrixXd& A, const Eigen::VectorXd& x) {
+  const Eigen::MatrixXd exponential = A.exp();
+  return exponential * x;
 }
 
 struct EndState {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "parallel/runner.hpp"
 #include "parallel/task_graph.hpp"
 #include "step/stepper_options.hpp"
 
@@ -16,9 +17,7 @@ void multiply(std::vector<double>& values, double factor) {
 
 WaveDiscretisation discretise(const Scenario& scenario, const Grain& grain) {
   return {scenario.system, scenario.options.step_s,
-          impedance_by_port(scenario.system, scenario.options.method.waves()),
-          grain.kind == Grain::Kind::part ? WaveDiscretisation::Grouping::none
-                                          : WaveDiscretisation::Grouping::by_shape};
+          impedance_by_port(scenario.system, scenario.options.method.waves()), grouping_for(grain)};
 }
 
 bool runs_serially(ExecutorKind executor, int threads) {

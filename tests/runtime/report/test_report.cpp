@@ -438,9 +438,7 @@ TEST(ReportLine, EveryStudyIsDrawn) {
       {"tolerance", kPair, "--tolerances", "1e-3,1e-4"},
       {"iteration", source_file("examples/two_masses.json"), "--iterations", "8"},
       {"scaling", source_file("examples/chain_64.json"), "--threads", "1,2", "--repetitions", "1",
-       "--steps", "20"},
-      {"scaling", source_file("examples/chain_64.json"), "--ranks", "1,2", "--repetitions", "1",
-       "--steps", "5"}};
+       "--steps", "20"}};
   for (const Words& line : lines) {
     const auto result = portwave_cli(Words{"study"} + line + Words{"--out", out, "--report"});
     ASSERT_EQ(result.exit_code, 0) << said(result);

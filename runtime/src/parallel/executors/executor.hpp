@@ -14,7 +14,6 @@
 
 namespace portwave {
 
-class RankShares;
 class StepTrace;
 
 /// A macro-step's inner iteration and commit, as asked for.
@@ -98,12 +97,6 @@ std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads,
                                               const std::shared_ptr<Arena>& arena = nullptr,
                                               StepTrace* trace = nullptr);
-/// The tasks of this rank, on the calling thread and others; the tasks of other ranks elsewhere. What all
-/// need to know at the end of a step is then known to all: energies by part, outcomes, and how it
-/// failed. `max_delay`: evaluations that waves of other ranks may be late; then only for fixed budgets.
-std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
-                                             const Partition& partition, int threads,
-                                             std::shared_ptr<RankShares> shares, int max_delay = 0);
 /// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);

@@ -63,7 +63,7 @@ void StartPorts::find(StepEngine& engine) {
   const std::size_t ports = engine.system().scalar_ports().size();
   effort_.assign(ports, 0.0);
   flow_.assign(ports, 0.0);
-  if (engine.system().slice() != nullptr) return;
+  if (!engine.together().has_whole()) return;
   std::optional<PortValues> found;
   try {
     found = by_equations(engine);

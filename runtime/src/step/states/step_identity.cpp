@@ -434,4 +434,23 @@ void StepIdentity::archive(StateArchive& archive) {
       "what the snapshot is of");
 }
 
+std::uint64_t digest_of_inputs(const System& system, const StepperOptions& options) {
+  Digest inputs;
+  if (system.slice() == nullptr) {
+    inputs.add(StepIdentity(system, options, options.method).digest());
+    for (const Part& part : system.parts()) {
+      for (const double x : part.initial_state) inputs.add(x);
+    }
+    inputs.add(options.threads);
+  } else {
+    StepperOptions common = options;
+    if (common.method.couples_by_waves()) common.method.waves().impedance.clear();
+    inputs.add(StepIdentity(common, common.method).digest());
+  }
+  inputs.add(options.start_s);
+  inputs.add(static_cast<int>(options.grain.kind));
+  inputs.add(options.grain.count);
+  return inputs.value();
+}
+
 }  // namespace portwave

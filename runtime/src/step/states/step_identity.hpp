@@ -51,4 +51,9 @@ class StepIdentity {
   std::vector<std::uint64_t> junction_ports_, junction_laws_;  // by junction
 };
 
+/// The digest of what all processes that step a system together have alike before it is discretised: the
+/// system with its initial states, and options. Slices are systems of their own, with impedances for
+/// their own ports; of them only the other options count.
+std::uint64_t digest_of_inputs(const System& system, const StepperOptions& options);
+
 }  // namespace portwave

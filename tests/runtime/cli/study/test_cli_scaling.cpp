@@ -98,43 +98,6 @@ TEST(CliScaling, OneSizePerThreadCountIsWeakScaling) {
   }
 }
 
-TEST(CliScaling, OverRanksPredictsWhatIsNotStarted) {
-  const TemporaryFolder folder;
-  const ProcessResult result = portwave_cli(
-      kScaling + Words{"--generate", "chain", "--sizes", "32", "--ranks", "1,2,8", "--threads",
-                       "1,2", "--certify", "none", "--json", "--out", (folder / "out").string()});
-  ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_TRUE(contains(result.err, "1 rank was started")) << said(result);
-  EXPECT_EQ(read_text(folder / "out/scaling.json"), result.out);
-  const Json json = Json::parse(result.out);
-  EXPECT_EQ(json["study"], "strong scaling over ranks");
-  EXPECT_EQ(json["network"], "assumed");
-  EXPECT_EQ(json["latency_s"], 2e-6);
-  ASSERT_EQ(json["rows"].size(), 6u);
-  for (const Json& row : json["rows"]) {
-    EXPECT_EQ(row["source"], row["ranks"] == 1 ? "measured" : "predicted");
-    EXPECT_EQ(row["size"], 32);
-    double sum = 0.0;
-    for (const char* term : {"work_s", "imbalance_s", "common_s", "messages_s", "gathers_s"}) {
-      sum += row["prediction"][term].get<double>();
-    }
-    EXPECT_NEAR(sum, row["prediction"]["total_s"].get<double>(), 1e-9 * sum);
-  }
-  EXPECT_EQ(json["predicted_curve"].back()["ranks"], 32);
-  EXPECT_EQ(json["protocols"].back()["protocol"], "tolerance, ledger");
-}
-
-TEST(CliScaling, OverRanksPrintsWhatPredictionsRestOn) {
-  const ProcessResult result =
-      portwave_cli(kScaling + Words{"--generate", "chain", "--sizes", "8,16", "--ranks", "1,2",
-                                    "--latency-us", "5", "--bandwidth-GBs", "1"});
-  ASSERT_EQ(result.exit_code, 0) << said(result);
-  for (const char* says : {"gathers_us", "5 us and 1 GB/s between any two ranks (given)",
-                           "fixed budget, ledger", "Every rank holds the whole system"}) {
-    EXPECT_TRUE(contains(result.out, says)) << says << "\n" << said(result);
-  }
-}
-
 TEST(CliScaling, RefusesWhatDoesNotFitTogether) {
   struct Case {
     Words line;
@@ -155,12 +118,7 @@ TEST(CliScaling, RefusesWhatDoesNotFitTogether) {
                 {"--threads: ", "--repetitions: "}},
            Case{{kPair, "--sizes", "4", "--generate", "chain", "--threads", "1,2", "--sizes", "8"},
                 {"--generate: takes the place"}},
-           Case{{kPair, "--ranks", "0"}, {"0 is not in 1 to 10000"}},
-           Case{{kPair, "--latency-us", "2"}, {"--ranks: is needed"}},
-           Case{{kPair, "--ranks", "1,2", "--executor", "graph"},
-                {"--executor: runs in one process"}},
-           Case{{"--generate", "chain", "--sizes", "4,9", "--ranks", "1,2", "--threads", "1,2"},
-                {"in proportion to the ranks 1,2: 4,8 would do", "--threads: must be one number"}},
+           Case{{kPair, "--ranks", "2"}, {"unknown option \"--ranks\""}},
            Case{{"no_such.json"}, {"no_such.json"}},
            Case{{"--generate", "chain", "--sizes", "4", "--set", "/method/iterations=-1"},
                 {"chain of 4 /method/iterations"}},

@@ -21,7 +21,7 @@ bool has_report();
 std::string run_report(const std::vector<std::filesystem::path>& folders);
 
 /// A chart of the output of `portwave study KIND --json`. `kind`: budget, rate, order, tolerance,
-/// iteration or scaling. Errors: std::invalid_argument for another kind or without `has_report`;
+/// iteration or scaling; or "rank_study scaling", the output of that program. Errors: std::invalid_argument for another kind or without `has_report`;
 /// std::runtime_error where it is not of that kind.
 std::string study_report(const std::string& json, const std::string& kind,
                          const std::string& scenario);

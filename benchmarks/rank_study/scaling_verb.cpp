@@ -1,0 +1,254 @@
+// rank_study scaling
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <ostream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/runtime/output/file_recorder.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/base/instruction_set.hpp>
+
+#include "line/ranks.hpp"
+#include "line/report_page.hpp"
+#include "line/thread_allowance.hpp"
+#include "live/status_line.hpp"
+#include "rank_study/verbs.hpp"
+#include "study/cells.hpp"
+
+namespace portwave::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view source_of(const RankScalingRow& row) {
+  return row.predicted ? "predicted" : "measured";
+}
+
+Json time_json(const RankStepTime& time) {
+  return {{"work_s", time.work_s},       {"imbalance_s", time.imbalance_s},
+          {"common_s", time.common_s},   {"messages_s", time.messages_s},
+          {"gathers_s", time.gathers_s}, {"total_s", time.total_s()}};
+}
+
+Json row_json(const RankScalingRow& row) {
+  return {{"source", std::string(source_of(row))},
+          {"size", row.size},
+          {"ranks", row.ranks},
+          {"threads", row.threads},
+          {"oversubscribed", row.oversubscribed},
+          {"step_s", number(row.step_s)},
+          {"spread", number(row.spread)},
+          {"fastest_s", number(row.fastest_s)},
+          {"slowest_s", number(row.slowest_s)},
+          {"speed_up", number(row.speed_up)},
+          {"efficiency", number(row.efficiency)},
+          {"prediction", time_json(row.prediction)},
+          {"simulated_s", number(row.simulated_s)},
+          {"tasks", row.tasks},
+          {"neighbours", row.neighbours},
+          {"message_bytes", row.message_bytes},
+          {"gathered_bytes", row.gathered_bytes},
+          {"memory_bytes", row.memory_bytes},
+          {"execution", row.execution}};
+}
+
+Json rows_json(const std::vector<RankScalingRow>& rows) {
+  Json json = Json::array();
+  for (const RankScalingRow& row : rows) json.push_back(row_json(row));
+  return json;
+}
+
+Json study_json(const RankScalingStudy& study, const RankScalingOptions& options) {
+  Json messages = Json::array();
+  for (const auto& [bytes, time_s] : study.messages) {
+    messages.push_back({{"bytes", bytes}, {"time_s", time_s}});
+  }
+  Json protocols = Json::array();
+  for (const RankProtocol& protocol : study.protocols) {
+    protocols.push_back({{"protocol", protocol.name}, {"curve", rows_json(protocol.curve)}});
+  }
+  return {{"study", study.weak ? "weak scaling over ranks" : "strong scaling over ranks"},
+          {"scenario", study.name},
+          {"version", std::string(version())},
+          {"instruction_set", std::string(to_string(instruction_set()))},
+          {"cores", study.cores},
+          {"started_ranks", study.started},
+          {"grain", to_string(options.grain)},
+          {"repetitions", study.repetitions},
+          {"steps_per_repetition", study.steps},
+          {"network", study.network_source},
+          {"latency_s", study.network.latency_s},
+          {"bandwidth_B_per_s", study.network.bandwidth_B_per_s},
+          {"messages", std::move(messages)},
+          {"serial_step_s", study.serial_step_s},
+          {"iterations", study.iterations},
+          {"begin_s", study.begin_s},
+          {"ledger_s", study.ledger_s},
+          {"rows", rows_json(study.rows)},
+          {"predicted_curve", rows_json(study.curve)},
+          {"protocols", std::move(protocols)}};
+}
+
+std::string row_line(const RankScalingRow& row, std::string_view line) {
+  const RankStepTime& time = row.prediction;
+  return fmt::format(fmt::runtime(line), source_of(row), row.size, row.ranks, row.threads,
+                     us(row.step_s),
+                     row.spread ? fmt::format("{:.1f} %", 100.0 * *row.spread) : "-",
+                     fmt::format("{:.4g}", row.speed_up), fmt::format("{:.3f}", row.efficiency),
+                     us(time.total_s()), us(row.simulated_s), us(time.work_s), us(time.imbalance_s),
+                     us(time.common_s), us(time.messages_s), us(time.gathers_s),
+                     row.oversubscribed ? "oversubscribed" : "-");
+}
+
+/// The largest term of a step but for the work itself.
+std::string_view dominant_of(const RankStepTime& time) {
+  const std::pair<double, std::string_view> terms[] = {{time.imbalance_s, "imbalance"},
+                                                       {time.common_s, "common"},
+                                                       {time.messages_s, "messages"},
+                                                       {time.gathers_s, "gathers"}};
+  return std::max_element(std::begin(terms), std::end(terms))->second;
+}
+
+std::string protocol_table(const RankScalingStudy& study) {
+  constexpr std::string_view kLine = "{:>28} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>18}\n";
+  std::string text = "\nPredicted with more, or less, that all ranks have to know:\n" +
+                     fmt::format(kLine, "protocol", "ranks", "step_us", "efficiency", "work_us",
+                                 "gathers_us", "common_us", "most_beside_work");
+  for (const RankProtocol& protocol : study.protocols) {
+    for (const RankScalingRow& row : protocol.curve) {
+      const bool is_shown = row.ranks == 2 || row.ranks == 16 || row.ranks == 128 ||
+                            row.ranks == 1024 || &row == &protocol.curve.back();
+      if (!is_shown) continue;
+      text += fmt::format(kLine, protocol.name, row.ranks, us(row.step_s),
+                          fmt::format("{:.3f}", row.efficiency), us(row.prediction.work_s),
+                          us(row.prediction.gathers_s), us(row.prediction.common_s),
+                          row.ranks == 1 ? "-" : dominant_of(row.prediction));
+    }
+  }
+  return text;
+}
+
+/// What predictions rest on.
+std::string assumptions(const RankScalingStudy& study) {
+  std::string text = fmt::format(
+      "\nPredictions assume: {:.3g} us and {:.3g} GB/s between any two ranks ({}); costs of the "
+      "parts "
+      "as\nmeasured here on one thread, scaled so that one thread takes {} us a step with {:.3g} "
+      "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank "
+      "takes "
+      "inputs for all parts ({} us)\nand books all islands where a ledger is kept ({} us). What "
+      "it takes to measure and to sum up gaps is not\ncounted.\n",
+      1e6 * study.network.latency_s, 1e-9 * study.network.bandwidth_B_per_s, study.network_source,
+      us(study.serial_step_s), study.iterations, us(study.begin_s), us(study.ledger_s));
+  if (study.weak) {
+    text +=
+        "Of weak scaling: every rank is like the busiest of the last network, and has neighbours "
+        "as "
+        "ranks in the\nmiddle have; what is for all parts, or for all of several islands, grows "
+        "with "
+        "them.\n";
+  }
+  const RankScalingRow& last = study.curve.back();
+  text += fmt::format("Every rank holds the whole system: {:.3g} GB and its parts, on {} ranks.\n",
+                      1e-9 * last.memory_bytes, last.ranks);
+  return text;
+}
+
+std::string study_table(const RankScalingStudy& study) {
+  constexpr std::string_view kLine =
+      "{:>9} {:>10} {:>6} {:>7} {:>12} {:>8} {:>9} {:>10} {:>12} {:>12} {:>11} {:>12} {:>11} "
+      "{:>11} {:>11} {:>14}\n";
+  std::string text =
+      fmt::format(kLine, "source", "parts", "ranks", "threads", "step_us", "spread", "speed_up",
+                  "efficiency", "predicted_us", "simulated_us", "work_us", "imbalance_us",
+                  "common_us", "messages_us", "gathers_us", "note");
+  for (const RankScalingRow& row : study.rows) text += row_line(row, kLine);
+  for (const RankScalingRow& row : study.curve) text += row_line(row, kLine);
+  return text + protocol_table(study) + assumptions(study);
+}
+
+RankScalingStudy study_of_ranks(const ScalingArguments& arguments,
+                                const RankScalingOptions& options, StatusLine& status) {
+  const NetworkArguments& networks = arguments.networks;
+  try {
+    if (!networks.is_weak()) {
+      const Scenario scenario =
+          together([&] { return single_network(networks, arguments.out, status); });
+      return study_rank_scaling(scenario, options, status.listener());
+    }
+    const auto scenarios = together([&] {
+      std::vector<RankedScenario> made;
+      for (std::size_t i = 0; i < networks.sizes.size(); ++i) {
+        made.push_back({generated_network(networks, networks.sizes[i], status), options.ranks[i]});
+      }
+      return made;
+    });
+    return study_weak_rank_scaling(scenarios, options, status.listener());
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const ConfigError& error) {
+    throw ScenarioError(networks.name(), error.issues());
+  }
+}
+
+Issues defects_of(const ScalingArguments& arguments) {
+  Issues issues = check(arguments.networks, arguments.options.ranks, "rank");
+  if (arguments.networks.is_weak() && arguments.options.threads.size() > 1) {
+    issues.push_back({"--threads", "must be one number where sizes grow with the ranks"});
+  }
+  return issues;
+}
+
+/// Where fewer ranks were started than were asked for.
+void tell_started(const RankScalingStudy& result, const RankScalingOptions& options,
+                  std::ostream& err) {
+  const int most = *std::ranges::max_element(options.ranks);
+  if (most <= result.started) return;
+  err << fmt::format(
+      "note: {} rank{} started, so that rows of more are predicted, not measured (mpirun -n {} "
+      "starts as many)\n",
+      result.started, result.started == 1 ? " was" : "s were", most);
+}
+
+}  // namespace
+
+int run_command(const ScalingArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
+  throw_if_any(defects_of(arguments));
+  std::optional<OutputFolder> folder;
+  together([&] {
+    if (arguments.out && is_first_rank()) {
+      folder.emplace(*arguments.out, std::initializer_list<const char*>{kScalingFile});
+    }
+    return true;
+  });
+  RankScalingOptions options = arguments.options;
+  options.world = ranks();
+  const ThreadAllowance allowance(*std::ranges::max_element(options.threads));
+  allowance.tell(err);
+  StatusLine status(err, stderr_is_terminal() && is_first_rank());
+  const RankScalingStudy result = study_of_ranks(arguments, options, status);
+  status.finish();
+  if (!is_first_rank()) return kOk;
+  tell_started(result, options, err);
+  const std::string json = study_json(result, options).dump(2) + "\n";
+  out << (arguments.json ? json : study_table(result));  // before the file, which may fail
+  if (folder) {
+    write_file_atomically(folder->file(kScalingFile), json);
+    folder->keep();
+    err << fmt::format("written to {}\n", folder->file(kScalingFile).string());
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "rank_study scaling", result.name, err);
+    }
+  }
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,143 @@
+#include "line/networks.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <portwave/runtime/generate/generate.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+
+#include "line/report_page.hpp"
+#include "line/shared_options.hpp"
+#include "live/status_line.hpp"
+
+namespace portwave::cli {
+namespace {
+
+const std::vector<std::string>& kinds_of_networks() {
+  static const std::vector<std::string> kinds = {"chain", "ring", "grid", "star"};
+  return kinds;
+}
+
+/// Rows and columns of a grid of so many nodes, as square as can be.
+network::Grid grid_of(int nodes) {
+  int rows = std::max(static_cast<int>(std::sqrt(static_cast<double>(nodes))), 1);
+  while (nodes % rows != 0) --rows;
+  return {.rows = rows, .columns = nodes / rows};
+}
+
+Network network_of(const std::string& kind, int size) {
+  if (kind == "grid") return grid_of(size);
+  if (kind == "star") return network::Star{.limbs = size};
+  return network::Chain{.blocks = size, .closed = kind == "ring"};
+}
+
+/// The sizes that go with the counts, as far as they come out whole.
+std::string fitting_sizes(const std::vector<int>& counts, int first) {
+  std::vector<std::int64_t> sizes;
+  sizes.reserve(counts.size());
+  for (const int count : counts) {
+    sizes.push_back(std::int64_t{first} * count / counts.front());
+  }
+  return fmt::format("{}", fmt::join(sizes, ","));
+}
+
+void check_proportion(const std::vector<int>& sizes, const std::vector<int>& counts,
+                      const std::string& counted, Issues& issues) {
+  if (sizes.size() != counts.size()) {
+    issues.push_back({"--sizes", fmt::format("must be one size, or one for each of the {} {} "
+                                             "counts, got {}",
+                                             counts.size(), counted, sizes.size())});
+    return;
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (std::int64_t{sizes[i]} * counts.front() == std::int64_t{sizes.front()} * counts[i]) {
+      continue;
+    }
+    issues.push_back(
+        {"--sizes", fmt::format("must be in proportion to the {}s {}: {} would do", counted,
+                                fmt::join(counts, ","), fitting_sizes(counts, sizes.front()))});
+    return;
+  }
+}
+
+}  // namespace
+
+void add_networks(Verb& verb, NetworkArguments& networks, const std::string& counted) {
+  verb.app()
+      .add_option("SCENARIO", networks.scenario.file, "Scenario file (JSON): strong scaling")
+      ->type_name("");
+  add_overrides(verb, networks.scenario.overrides);
+  add_permissions(verb, networks.scenario);
+  verb.choice("--generate", kinds_of_networks(), "A generated network in place of a file",
+              [&networks](std::size_t i) { networks.kind = kinds_of_networks()[i]; });
+  verb.integers("--sizes", "N,N,...",
+                fmt::format("Blocks, limbs or nodes of the network. One: strong scaling; one per "
+                            "{} count, in proportion to them: weak scaling",
+                            counted),
+                {1, kMostParts},
+                [&networks](std::vector<int> sizes) { networks.sizes = std::move(sizes); });
+  add_certify(verb, networks.certify);
+}
+
+void add_measurements(Verb& verb, int& repetitions, std::int64_t& steps) {
+  verb.integer("--repetitions", "Measurements of each configuration, taken in turn",
+               {1, kMostRepetitions},
+               [&repetitions](std::int64_t n) { repetitions = static_cast<int>(n); })
+      ->default_str(std::to_string(repetitions));
+  verb.integer("--steps", "Macro-steps of one measurement; default: chosen by their time",
+               {1, kMostSteps}, [&steps](std::int64_t n) { steps = n; });
+}
+
+Issues check(const NetworkArguments& networks, const std::vector<int>& counts,
+             const std::string& counted) {
+  Issues issues;
+  const bool has_file = !networks.scenario.file.empty(), has_kind = !networks.kind.empty();
+  if (has_file && has_kind) {
+    issues.push_back({"--generate", "takes the place of the scenario file; give one of them"});
+  }
+  if (!has_file && !has_kind) {
+    issues.push_back({"", "needs a scenario file, or --generate and --sizes"});
+  }
+  if (!networks.sizes.empty() && !has_kind) {
+    issues.push_back({"--sizes", "needs --generate: a scenario file has one size"});
+  }
+  if (networks.sizes.empty() && has_kind) {
+    issues.push_back({"--sizes", "is required with --generate"});
+  }
+  if (networks.is_weak()) check_proportion(networks.sizes, counts, counted, issues);
+  if (!has_kind) return issues;
+  for (const int size : networks.sizes) {
+    for (const Issue& issue : check_network(network_of(networks.kind, size))) {
+      issues.push_back({"--sizes", fmt::format("a {} of {}: {}", networks.kind, size, issue.what)});
+    }
+  }
+  return issues;
+}
+
+Scenario single_network(const NetworkArguments& networks,
+                        const std::optional<std::filesystem::path>& out, StatusLine& status) {
+  if (!networks.kind.empty()) return generated_network(networks, networks.sizes.front(), status);
+  Scenario scenario = load(networks.scenario, status);
+  if (out) {
+    for (const char* name : {kScalingFile, kReportPage}) {
+      refuse_to_overwrite(scenario.recording.inputs, *out / name);
+    }
+  }
+  scenario.options.certify = networks.certify;
+  return scenario;
+}
+
+Scenario generated_network(const NetworkArguments& networks, int size, StatusLine& status) {
+  status.show({"generating the network"});
+  Scenario scenario =
+      parse_scenario(generate_scenario(network_of(networks.kind, size)),
+                     fmt::format("{} of {}", networks.kind, size), std::filesystem::current_path(),
+                     networks.scenario.overrides, status.listener());
+  scenario.options.certify = networks.certify;
+  return scenario;
+}
+
+}  // namespace portwave::cli

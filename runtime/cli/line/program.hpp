@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "line/scenario_file.hpp"
+
+namespace portwave::cli {
+
+/// What a line asks for: a command, or the exit code when there is nothing left to do.
+struct AskedFor {
+  /// Writes data to `out` and talk to `err`, and returns the exit code. Empty: nothing. Bad input and
+  /// failures are thrown: ConfigError, StepError, std::runtime_error.
+  std::function<int(std::ostream& out, std::ostream& err)> command;
+  bool on_all_ranks = false;  ///< else on the first alone
+  int exit_code = kOk;
+};
+
+/// Reads the arguments (without the program's name); help goes to `out`, what is wrong to `err`.
+using ReadLine = std::function<AskedFor(const std::vector<std::string>& arguments,
+                                        std::ostream& out, std::ostream& err)>;
+
+/// The whole of a program: joins the ranks that it was started with, reads its line, executes the command
+/// and turns what it throws into text, which `name` begins. Returns the exit code.
+int run_program(const std::string& name, const std::vector<std::string>& arguments,
+                const ReadLine& read);
+
+}  // namespace portwave::cli
