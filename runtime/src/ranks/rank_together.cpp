@@ -11,7 +11,10 @@
 namespace portwave {
 
 RankTogether::RankTogether(const System& system, std::shared_ptr<Ranks> ranks)
-    : system_(system), slice_(system.slice()), ranks_(std::move(ranks)) {}
+    : Together(Others{}),
+      system_(system),
+      slice_(system.slice()),
+      ranks_(std::move(ranks)) {}
 
 RankTogether::~RankTogether() {
   if (!orders_) return;

@@ -67,7 +67,7 @@ void expect_same_stepper(const Stepper& stepper, Ranks& ranks) {
   if (!is_slice && stepper.method().method.couples_by_waves()) {
     for (const double gamma : stepper.method().method.waves().impedance) hash.add(gamma);
   }
-  const EnergyTotals& energy = stepper.energy();
+  const EnergyTotals energy = stepper.energy();
   hash.add(energy.initial_J);
   hash.add(energy.initial_tank_J);
   expect_same(ranks, hash.value(), "the parameters of parts");
