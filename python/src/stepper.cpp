@@ -322,7 +322,7 @@ class PyStepper {
 
   nb::dict energy() const {
     user_.expect_readable();
-    const portwave::EnergyTotals& own = stepper_->energy();
+    const portwave::EnergyTotals own = stepper_->energy();
     nb::dict out;
     out["initial_J"] = own.initial_J;
     out["final_J"] = own.final_J;

@@ -300,13 +300,16 @@ Digest run_small_account(int count, int ports, bool control) {
     parts.push_back({index.back(), ports, index.back(), kLanes});
   }
   constexpr double kAccepted = 2.0;
-  LedgerTotals totals = {}, wanted = {};
+  constexpr int kApart = 3;
+  std::array<double, 7 * kApart> sums = {};
+  LedgerTotals wanted = {};
   kernels.account_island(
       {parts.data(), count, a.data(), b.data(),
        EnergyColumns{columns.change.data(), columns.supply.data(), columns.dissipated.data()},
        before.data(), storage.data(), columns.residual.data(), columns.tolerance.data(),
-       columns.mismatch.data(), kAccepted},
-      &totals);
+       columns.mismatch.data(), kAccepted, sums.data(), kApart});
+  const LedgerTotals totals{sums[0],          sums[kApart],     sums[2 * kApart], sums[3 * kApart],
+                            sums[4 * kApart], sums[5 * kApart], sums[6 * kApart]};
   // The same, lane by lane.
   for (const int lane : index) {
     kernels.account(
@@ -358,18 +361,26 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
     first.push_back(side_by_side ? p * islands + 1 : p);
     step.push_back(side_by_side ? 1 : parts);
   }
-  const auto column = [&](double low, double high) { return numbers.draw(islands, low, high); };
-  const std::vector<double> accepted = column(0, 3), tank_at_start = column(0, 1),
-                            size = column(1, 9), per_initial = column(0.1, 2);
-  // What a step gives: sums over parts. What the run keeps: sums with what they have lost, maxima.
-  std::array<std::vector<double>, 7> of_step;
-  for (auto& c : of_step) c = column(0, 0);
-  std::array<std::vector<double>, 14> sums;
-  for (auto& c : sums) c = column(-1, 1);
-  std::array<std::vector<double>, 6> run;
-  for (auto& c : run) c = column(0, 1e-13);
-  const std::vector<double> by_states = column(0, 1e-3), sent = column(0, 1),
-                            tolerated = column(0, 0.1), tolerated_of_step = column(0, 0.01);
+  const std::vector<double> accepted = numbers.draw(islands, 0, 3);
+  std::vector<double> accounts(IslandAccount::kColumns * static_cast<std::size_t>(islands), 0.0);
+  const auto column = [&](IslandAccount::Column c) { return accounts.data() + c * islands; };
+  const auto draw = [&](IslandAccount::Column c, double low, double high) {
+    std::ranges::copy(numbers.draw(islands, low, high), column(c));
+  };
+  for (const auto c : {IslandAccount::kTankAtStart, IslandAccount::kSent}) draw(c, 0, 1);
+  draw(IslandAccount::kSize, 1, 9);
+  draw(IslandAccount::kPerInitialEnergy, 0.1, 2);
+  draw(IslandAccount::kByStates, 0, 1e-3);
+  draw(IslandAccount::kTolerated, 0, 0.1);
+  draw(IslandAccount::kToleratedOfStep, 0, 0.01);
+  // Sums with their lost parts, and maxima.
+  for (int c = IslandAccount::kGained; c <= IslandAccount::kGivenUpLost; ++c) {
+    draw(static_cast<IslandAccount::Column>(c), -1, 1);
+  }
+  for (const auto c : {IslandAccount::kMoved, IslandAccount::kByWaves, IslandAccount::kMaxResidual,
+                       IslandAccount::kMaxStored, IslandAccount::kMaxRatio}) {
+    draw(c, 0, 1e-13);
+  }
 
   Digest digest;
   for (int n = 0; n < 6; ++n) {
@@ -379,59 +390,18 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
     of_parts.at = {islands, parts, first.data(), step.data()};
     of_parts.columns = columns.view(0.0);
     of_parts.accepted = accepted.data();
-    of_parts.change = of_step[0].data();
-    of_parts.supply = of_step[1].data();
-    of_parts.dissipated = of_step[2].data();
-    of_parts.mismatch = of_step[3].data();
-    of_parts.tolerance = of_step[4].data();
-    of_parts.largest_residual = of_step[5].data();
-    of_parts.largest_excess = of_step[6].data();
+    of_parts.change = column(IslandAccount::kChange);
+    of_parts.supply = column(IslandAccount::kSupply);
+    of_parts.dissipated = column(IslandAccount::kDissipated);
+    of_parts.mismatch = column(IslandAccount::kMismatch);
+    of_parts.tolerance = column(IslandAccount::kTolerance);
+    of_parts.largest_residual = column(IslandAccount::kLargestResidual);
+    of_parts.largest_excess = column(IslandAccount::kLargestExcess);
     kernels.island_sums(of_parts);
-    for (const auto& c : of_step) digest.add_all(c);
-
-    IslandAccountsTask accounts;
-    accounts.islands = islands;
-    accounts.guarded = guarded;
-    accounts.cap = 0.8;
-    accounts.limits = {.terms_per_tolerance = 0.25,
-                       .rounding_per_joule = 1e-3,
-                       .underflow_of_step_J = 1e-9,
-                       .underflow_J = 1e-8,
-                       .of_the_start = 1e-12,
-                       .known = 1e-3};
-    accounts.by_states = by_states.data();
-    accounts.sent = sent.data();
-    accounts.tolerated = tolerated.data();
-    accounts.tolerated_of_step = tolerated_of_step.data();
-    accounts.change = of_step[0].data();
-    accounts.supply = of_step[1].data();
-    accounts.dissipated = of_step[2].data();
-    accounts.mismatch = of_step[3].data();
-    accounts.tolerance = of_step[4].data();
-    accounts.largest_residual = of_step[5].data();
-    accounts.tank_at_start = tank_at_start.data();
-    accounts.size = size.data();
-    accounts.per_initial_energy = per_initial.data();
-    SumColumns* const kept[] = {&accounts.gained,
-                                &accounts.tank,
-                                &accounts.stored,
-                                &accounts.supplied,
-                                &accounts.dissipated_in_all,
-                                &accounts.mismatched,
-                                &accounts.given_up};
-    for (std::size_t k = 0; k < std::size(kept); ++k) {
-      *kept[k] = {sums[2 * k].data(), sums[2 * k + 1].data()};
-    }
-    accounts.moved = run[0].data();
-    accounts.rounding = run[1].data();
-    accounts.max_residual = run[2].data();
-    accounts.max_stored = run[3].data();
-    accounts.max_ratio = run[4].data();
-    accounts.remarkable = run[5].data();
-    kernels.judge_islands(accounts);
-    kernels.settle_islands(accounts);
-    for (const auto& c : sums) digest.add_all(c);
-    for (const auto& c : run) digest.add_all(c);
+    const IslandAccountsTask task{accounts.data(), islands, {guarded, 0.8}, true};
+    kernels.judge_islands(task);
+    kernels.settle_islands(task);
+    digest.add_all(accounts);
   }
   return digest;
 }

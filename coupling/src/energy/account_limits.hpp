@@ -1,8 +1,20 @@
 #pragma once
 
-#include "energy/step_rounding.hpp"
+#include <limits>
 
 namespace portwave {
+
+inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+// Rounding in the account of an island.
+
+/// The energies to which a tolerance belongs: 1/passivity_tolerance(1).
+inline constexpr double kTermsPerTolerance = 1e12;
+/// Error of one step in an island's account per joule that it moves: commits are sums of
+/// several terms, of which up to 8ε have been seen to be lost.
+inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
+/// Error of one step in any case: products that underflow.
+inline constexpr double kUnderflowOfStep_J = 1e-300;
 
 // Limits by which the accounts of islands are judged. Shares are of the energy available: stored and in the
 // tank at the start, supplied or taken since, and emitted by sources.
@@ -18,10 +30,5 @@ inline constexpr double kPayable = 1e-10;
 inline constexpr double kTolerable = 1e-2;
 /// Energies are sums of products, which underflow to anything below it.
 inline constexpr double kUnderflow_J = 1e-290;
-
-/// Largest error of one step in an account, `tolerance_J` being that of its passivity residuals.
-inline double rounding_of_terms(double tolerance_J) {
-  return kRoundingPerJoule * (kTermsPerTolerance * tolerance_J) + kUnderflowOfStep_J;
-}
 
 }  // namespace portwave

@@ -67,21 +67,23 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     : waves_(waves),
       slices_(options.slices),
       replicas_(options.replicas),
-      cap_(options.tank.cap_J),
       kernels_(&ledger_kernels()),
       memory_({{kColumns, at(waves.entry_count())}}),
       parts_(waves.reduction()),
+      adds_up_(!replicas_ && parts_.island_count() > 1),
       accepted_(at(parts_.island_count())),
       by_chunk_(at(parts_.chunk_count())),
-      is_summed_(by_chunk_.size(), 0),
       is_known_(accepted_.size(), 0),
       kept_(replicas_ ? accepted_.size() : 0) {
   for (std::span<double>& c : columns_) c = memory_.take(at(waves.entry_count()));
   terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
             columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
-  accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded,
-                                               options.replicas, options.slices, column(kTolerance),
+  accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded, !adds_up_,
+                                               options.slices, column(kTolerance),
                                                [this] { need_states(); });
+  for (int chunk = 0; chunk < parts_.chunk_count(); ++chunk) {
+    if (parts_.entries_of_chunk(chunk).count >= kWorthSumming) is_summed_.resize(by_chunk_.size());
+  }
   for (int island = 0; island < parts_.island_count(); ++island) {
     const auto [first, last] = parts_.chunks_of(island);
     island_of_chunk_.insert(island_of_chunk_.end(), at(last - first), island);
@@ -247,8 +249,8 @@ void EnergyLedger::examine_island(int island, const double* a, const double* b) 
   const std::vector<PartPorts>& own = small_[at(island)];
   kernels_->account_island({own.data(), static_cast<int>(own.size()), a, b, columns(),
                             column(kStorageBefore), column(kStorage), column(kResidual),
-                            column(kTolerance), column(kMismatch), accepted_[at(island)]},
-                           &by_chunk_[at(parts_.chunks_of(island).first)]);
+                            column(kTolerance), column(kMismatch), accepted_[at(island)],
+                            accounts_->sums_of(island), accounts_->count()});
   is_known_[at(island)] = 1;
 }
 
@@ -282,12 +284,12 @@ bool EnergyLedger::tally(const CommittedStep& step) {
     is_beyond_ = accounts_->is_any_beyond();
   }
   is_taken_ = false;
-  if (!replicas_) tallied_ = accounts_->sum_of_step();
+  if (adds_up_) tallied_ = accounts_->sum_of_step();
   return is_finite();
 }
 
 bool EnergyLedger::is_finite() const {
-  if (replicas_) return accounts_->first_non_finite() < 0;
+  if (!adds_up_) return accounts_->first_non_finite() < 0;
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
          std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
@@ -329,7 +331,7 @@ void EnergyLedger::find_totals(int chunk, LedgerTotals& out) const {
 
 void EnergyLedger::form(int chunk, double* values) const {
   LedgerTotals own = by_chunk_[at(chunk)];
-  if (is_summed_[at(chunk)] == 0) find_totals(chunk, own);
+  if (!is_summed(chunk)) find_totals(chunk, own);
   std::ranges::copy(std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance,
                                own.largest_residual, own.largest_excess},
                     values);
@@ -357,12 +359,10 @@ void EnergyLedger::sum_islands() {
 }
 
 void EnergyLedger::sum_island(int island) {
+  if (std::exchange(is_known_[at(island)], 0) != 0) return;
   const auto [first, last] = parts_.chunks_of(island);
-  if (std::exchange(is_known_[at(island)], 0) != 0) {
-    return accounts_->set_sums(island, by_chunk_[at(first)]);
-  }
   for (int chunk = first; chunk < last; ++chunk) {
-    if (is_summed_[at(chunk)] == 0) find_totals(chunk, by_chunk_[at(chunk)]);
+    if (!is_summed(chunk)) find_totals(chunk, by_chunk_[at(chunk)]);
   }
   if (last - first == 1) return accounts_->set_sums(island, by_chunk_[at(first)]);
   accounts_->set_sums(island,
@@ -434,15 +434,24 @@ double EnergyLedger::tank(int island) const { return accounts_->tank(island); }
 
 StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J,
                                std::span<const ToleratedDeficit> tolerated) {
-  StepLedger ledger = tallied_;
-  ledger.alpha = alpha;
-  ledger.withheld_J = withheld_J;
-  for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
   const bool is_part_news = is_beyond_ && judge_passivity(step);
   const bool is_news = accounts_->close(step, steps_, tolerated);
   if (!metered_.empty()) take_metered();
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
-  if (!replicas_) add_up(ledger);
+  StepLedger ledger;
+  if (adds_up_) {
+    ledger = tallied_;
+  } else if (!replicas_) {
+    ledger = accounts_->sum_of_step();
+  }
+  ledger.alpha = alpha;
+  ledger.withheld_J = withheld_J;
+  for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
+  if (adds_up_) add_up(ledger);
+  ledger.changed_J += revalued_J_;
+  ledger.supplied_J += revalued_J_;
+  revalued_J_ = 0.0;
+  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   if (is_part_news || is_news) found_at_ = steps_;
   ++steps_;
   return ledger;
@@ -450,7 +459,6 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
 
 /// Adds the sums of the step to those of the run.
 void EnergyLedger::add_up(StepLedger& ledger) {
-  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   stored_.add(ledger.changed_J);
   run_.supplied.add(ledger.supplied_J);
   run_.dissipated.add(ledger.dissipated_J);
@@ -470,15 +478,11 @@ void EnergyLedger::add_up(StepLedger& ledger) {
     totals_.given_up_J += accounts_->given_up(island);
   }
   update_energy_ratio();
-  ledger.changed_J += revalued_J_;
-  ledger.supplied_J += revalued_J_;
-  revalued_J_ = 0.0;
 }
 
 void EnergyLedger::take_metered() {
   need_entries();
   for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
-  totals_.metered_J = metered_J_.value();
 }
 
 /// Judges islands with a part that balances worse than any so far, or than tolerated.
@@ -536,13 +540,14 @@ bool EnergyLedger::judge_passivity(int island, const CommittedStep& step) {
 
 void EnergyLedger::revalue(int part, double more_J) {
   column(kStorageBefore)[waves_.slot(part).entry] += more_J;
-  stored_.add(more_J);
   revalued_J_ += more_J;
+  accounts_->revalue(waves_.system().island_of_part(part), more_J);
+  if (!adds_up_) return;
+  stored_.add(more_J);
   run_.supplied.add(more_J);
   totals_.supplied_J = run_.supplied.value();
   totals_.final_J = stored_.value();
   totals_.max_J = std::max(totals_.max_J, totals_.final_J);
-  accounts_->revalue(waves_.system().island_of_part(part), more_J);
 }
 
 void EnergyLedger::close_island(int island) {

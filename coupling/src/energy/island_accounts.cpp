@@ -29,56 +29,15 @@ IslandAccounts::IslandAccounts(const WaveDiscretisation& waves, const TankOption
       tolerance_(tolerance),
       need_states_(std::move(need_states)),
       options_(tank),
-      guarded_(guarded),
-      totals_(totals),
       islands_(parts_.island_count()),
       columns_(static_cast<std::size_t>(kColumns * islands_), 0.0),
-      task_(task()),
+      task_{columns_.data(), islands_, {guarded, tank.cap_J}, totals},
       passive_(static_cast<std::size_t>(islands_), 1),
       closed_(passive_.size(), 0),
       findings_(passive_.size()),
       rounding_(waves),
       sums_of_parts_(waves.system(), parts_, slices != nullptr ? passive_.size() : 1, slices) {
-  if (slices_ != nullptr && guarded_) prepared_.resize(passive_.size());
-}
-
-IslandAccountsTask IslandAccounts::task() const {
-  return {.islands = islands_,
-          .guarded = guarded_,
-          .totals = totals_,
-          .cap = options_.cap_J,
-          .limits = {.terms_per_tolerance = kTermsPerTolerance,
-                     .rounding_per_joule = kRoundingPerJoule,
-                     .underflow_of_step_J = kUnderflowOfStep_J,
-                     .underflow_J = kUnderflow_J,
-                     .of_the_start = kOfTheStart,
-                     .known = kKnown},
-          .change = column(kChange),
-          .supply = column(kSupply),
-          .dissipated = column(kDissipated),
-          .mismatch = column(kMismatch),
-          .tolerance = column(kTolerance),
-          .largest_residual = column(kLargestResidual),
-          .tank_at_start = column(kTankAtStart),
-          .size = column(kSize),
-          .per_initial_energy = column(kPerInitialEnergy),
-          .gained = sum_columns(kGained),
-          .tank = sum_columns(kTank),
-          .stored = sum_columns(kStored),
-          .moved = column(kMoved),
-          .rounding = column(kRounding),
-          .by_states = column(kByStates),
-          .sent = column(kSent),
-          .tolerated = column(kTolerated),
-          .tolerated_of_step = column(kToleratedOfStep),
-          .given_up = sum_columns(kGivenUp),
-          .max_residual = column(kMaxResidual),
-          .max_stored = column(kMaxStored),
-          .supplied = sum_columns(kSupplied),
-          .dissipated_in_all = sum_columns(kDissipatedInAll),
-          .mismatched = sum_columns(kMismatched),
-          .max_ratio = column(kMaxRatio),
-          .remarkable = column(kRemarkable)};
+  if (slices_ != nullptr && guarded) prepared_.resize(passive_.size());
 }
 
 void IslandAccounts::begin(int island, const Start& start) {
@@ -123,18 +82,16 @@ void IslandAccounts::direct(IslandSumsTask& task) {
 }
 
 int IslandAccounts::first_non_finite() const {
-  const double* const change = column(kChange);
-  const double* const supply = column(kSupply);
-  const double* const mismatch = column(kMismatch);
-  const double* const dissipated = column(kDissipated);
-  for (int i = 0; i < islands_; ++i) {
-    // 0 times anything finite is 0.
-    if (is_open(i) &&
-        !(0.0 * change[i] + 0.0 * supply[i] + 0.0 * mismatch[i] + 0.0 * dissipated[i] == 0.0)) {
-      return i;
+  return with_columns([this](const auto& columns) {
+    for (int i = 0; i < columns.islands; ++i) {
+      const IslandAccount own = columns.account(i);
+      // 0 times anything finite is 0.
+      const bool is_finite =
+          0.0 * own.change + 0.0 * own.supply + 0.0 * own.mismatch + 0.0 * own.dissipated == 0.0;
+      if (!is_finite && is_open(i)) return i;
     }
-  }
-  return -1;
+    return -1;
+  });
 }
 
 double IslandAccounts::total(Column c) const {
@@ -148,11 +105,14 @@ double IslandAccounts::total(Column c) const {
 StepLedger IslandAccounts::sum_of_step() const {
   StepLedger out;
   if (islands_ == 1) {
-    out.changed_J = change(0);
-    out.supplied_J = supply(0);
-    out.dissipated_J = at(kDissipated, 0);
-    out.mismatch_J = mismatch(0);
-    out.max_passivity_residual_J = at(kLargestResidual, 0);
+    const IslandAccount only = AccountColumns<true>{columns_.data(), 1}.account(0);
+    out.stored_J = only.stored.value();
+    out.changed_J = only.change;
+    out.supplied_J = only.supply;
+    out.dissipated_J = only.dissipated;
+    out.mismatch_J = only.mismatch;
+    out.tank_J = only.tank.value();
+    out.max_passivity_residual_J = only.largest_residual;
     return out;
   }
   out.changed_J = total(kChange);
@@ -168,10 +128,12 @@ StepLedger IslandAccounts::sum_of_step() const {
 }
 
 bool IslandAccounts::is_any_beyond() const {
-  for (int i = 0; i < islands_; ++i) {
-    if (!(at(kLargestExcess, i) <= 0.0) && is_open(i)) return true;
-  }
-  return false;
+  return with_columns([this](const auto& columns) {
+    for (int i = 0; i < columns.islands; ++i) {
+      if (!(columns.at(IslandAccount::kLargestExcess, i) <= 0.0) && is_open(i)) return true;
+    }
+    return false;
+  });
 }
 
 // Rounding of states, and emission of sources.
@@ -251,67 +213,33 @@ void IslandAccounts::look_at_sources(int island, const CommittedStep& step) cons
   at(kSent, island) = std::max(at(kSent, island), sent);
 }
 
-// Limits.
-
-/// Bound on the rounding in the account of an island in this step, according to waves and energies.
-double IslandAccounts::rounding_of_step(int island) const {
-  return rounding_of_terms(at(kTolerance, island));
-}
-
-double IslandAccounts::measure_of(int island) const {
-  return at(kSize, island) + at(kMoved, island) + at(kSent, island);
-}
-
-double IslandAccounts::energies(int island) const {
-  return measure_of(island) + std::abs(supply(island));
-}
-
-double IslandAccounts::prospect(int island) const {
-  return std::min(tank(island) + mismatch(island) + at(kToleratedOfStep, island), options_.cap_J);
-}
-
-bool IslandAccounts::is_short(int island, double allowed) const {
-  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
-  return mismatch(island) < 0.0 && prospect(island) < -allowed;
-}
-
-/// H + T − (H₀ + T₀ + supply + tolerated), this step included.
-double IslandAccounts::excess_of_balance(int island) const {
-  return sum_at(kGained, island) + (prospect(island) - at(kTankAtStart, island)) -
-         at(kTolerated, island);
-}
-
-double IslandAccounts::allowance_of_balance(int island) const {
-  return kOfTheStart * at(kSize, island) + rounding(island);
-}
-
-/// Whether a law fails unless the rounding of states explains it.
-bool IslandAccounts::is_out(int island) const {
-  return is_short(island, rounding(island)) ||
-         excess_of_balance(island) > allowance_of_balance(island);
-}
-
-bool IslandAccounts::is_judged(int island) const {
-  return rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
-}
-
 // The interface for the guard.
 
+double IslandAccounts::energies(int island) const { return account(island).energies(); }
+
+double IslandAccounts::prospect(int island) const {
+  return account(island).prospect(task_.rules);
+}
+
 bool IslandAccounts::may_overdraw() const {
-  bool found = false;
-  for (int i = 0; i < islands_; ++i) {
-    const bool is_low = tank(i) + mismatch(i) < 0.0;
-    const bool is_loud = rounding_of_step(i) > kPayable * energies(i);
-    found = found || ((is_low || is_loud) && is_open(i));
-  }
-  return found;
+  return with_columns([this](const auto& columns) {
+    bool found = false;
+    for (int i = 0; i < columns.islands; ++i) {
+      const IslandAccount own = columns.account(i);
+      const bool is_low = own.tank.value() + own.mismatch < 0.0;
+      const bool is_loud = own.rounding_of_step() > kPayable * own.energies();
+      found = found || ((is_low || is_loud) && is_open(i));
+    }
+    return found;
+  });
 }
 
 void IslandAccounts::prepare(const CommittedStep& step) const {
   if (slices_ == nullptr) return;
   std::vector<int> asked;
   for (int island = 0; island < islands_; ++island) {
-    if (is_short(island, allowance_of_tank(island))) asked.push_back(island);
+    const IslandAccount own = account(island);
+    if (own.is_short(task_.rules, own.allowance_of_tank())) asked.push_back(island);
   }
   prepare_state_roundings(asked, step);
 }
@@ -319,20 +247,21 @@ void IslandAccounts::prepare(const CommittedStep& step) const {
 bool IslandAccounts::overdraws(int island, const CommittedStep& step) const {
   if (!is_open(island)) return false;
   if (is_too_loud(island, step)) return true;
-  if (!is_short(island, rounding(island))) return false;
-  const double allowed = allowance_of_tank(island);
-  if (!is_short(island, allowed)) return false;
+  const IslandAccount own = account(island);
+  if (!own.is_short(task_.rules, own.rounding())) return false;
+  const double allowed = own.allowance_of_tank();
+  if (!own.is_short(task_.rules, allowed)) return false;
   if (slices_ == nullptr) {
     need_states_();
-    if (is_short(island, allowed + bound_of_states(island, step))) return true;
+    if (own.is_short(task_.rules, allowed + bound_of_states(island, step))) return true;
   }
-  return is_short(island, allowed + state_roundings(island, step).beyond_usual);
+  return own.is_short(task_.rules, allowed + state_roundings(island, step).beyond_usual);
 }
 
 bool IslandAccounts::is_too_loud(int island, const CommittedStep& step) const {
-  if (!guarded_ || passive_[static_cast<std::size_t>(island)] == 0 || !is_open(island))
+  if (!task_.rules.guarded || passive_[static_cast<std::size_t>(island)] == 0 || !is_open(island))
     return false;
-  const double rounding = rounding_of_step(island);
+  const double rounding = account(island).rounding_of_step();
   if (rounding <= kPayable * energies(island)) return false;
   look_at_sources(island, step);
   return rounding > kPayable * energies(island);
@@ -340,10 +269,10 @@ bool IslandAccounts::is_too_loud(int island, const CommittedStep& step) const {
 
 bool IslandAccounts::takes(int island, double deficit_J, const CommittedStep& step) const {
   // H⁺ ≤ H₀ + T₀ + supply without it: the energy that the interface took was lost in parts.
-  const double gained = sum_at(kGained, island) + (change(island) - supply(island));
-  if (gained <= at(kTankAtStart, island)) return true;
-  const double taken = at(kTolerated, island) + deficit_J;
-  if (taken <= kTolerable * energies(island)) return true;
+  const IslandAccount own = account(island);
+  if (own.gained.value() + (own.change - own.supply) <= own.tank_at_start) return true;
+  const double taken = own.tolerated + deficit_J;
+  if (taken <= kTolerable * own.energies()) return true;
   look_at_sources(island, step);
   return taken <= kTolerable * energies(island);
 }
@@ -356,8 +285,39 @@ bool IslandAccounts::close(const CommittedStep& step, std::int64_t number,
     at(kToleratedOfStep, own.island) = own.energy_J;
     at(kTolerated, own.island) += own.energy_J;
   }
+  const bool is_news = islands_ == 1 ? close_only(step, number) : close_all(step, number);
+  for (const ToleratedDeficit& own : tolerated) at(kToleratedOfStep, own.island) = 0.0;
+  return is_news;
+}
+
+bool IslandAccounts::close_all(const CommittedStep& step, std::int64_t number) {
   kernels_->judge_islands(task_);
-  if (slices_ != nullptr && guarded_) {
+  const bool is_news = judge(step, number);
+  kernels_->settle_islands(task_);
+  return is_news;
+}
+
+/// The only island's account stays at hand for as long as there are no remarks.
+bool IslandAccounts::close_only(const CommittedStep& step, std::int64_t number) {
+  const AccountColumns<true> columns{columns_.data(), 1};
+  const AccountRules rules = task_.rules;
+  IslandAccount own = columns.account(0);
+  if (unjudged_ > 0) return close_all(step, number);
+  own.take_step();
+  if (own.remarks(rules) > 0.0) return close_all(step, number);
+  own.settle(rules);
+  columns.keep_step(0, own);
+  columns.keep_settled(0, own);
+  if (task_.totals) {
+    own.add_to_totals();
+    columns.keep_totals(0, own);
+  }
+  return false;
+}
+
+/// Looks at the islands with remarks.
+bool IslandAccounts::judge(const CommittedStep& step, std::int64_t number) {
+  if (slices_ != nullptr && task_.rules.guarded) {
     std::vector<int> asked;
     for (int island = 0; island < islands_; ++island) {
       if (is_out(island)) asked.push_back(island);
@@ -367,32 +327,40 @@ bool IslandAccounts::close(const CommittedStep& step, std::int64_t number,
   bool is_news = unjudged_ > 0;
   unjudged_ = 0;
   for (int island = 0; island < islands_; ++island) {
-    if (at(kRemarkable, island) == 0.0 || !is_open(island)) continue;
+    if (at(kRemarks, island) == 0.0 || !is_open(island)) continue;
     is_news = judge(island, step, number) || is_news;
   }
-  kernels_->settle_islands(task_);
-  for (const ToleratedDeficit& own : tolerated) at(kToleratedOfStep, own.island) = 0.0;
   return is_news || unjudged_ > 0;
 }
 
 /// Both laws of the guard, and whether H alone exceeds H₀ + T₀ + supply.
 bool IslandAccounts::judge(int island, const CommittedStep& step, std::int64_t number) {
-  LawFinding& own = finding(island);
+  LawFinding& finding = this->finding(island);
   bool is_news = false;
-  if (guarded_) {
+  if (task_.rules.guarded) {
     if (is_out(island)) at(kByStates, island) += state_roundings(island, step).all;
-    if (!own.broken_law) {
-      if (is_short(island, rounding(island))) {
-        own.broken_law = {BrokenLaw::Law::tank, island, number};
-      } else if (!(excess_of_balance(island) <= allowance_of_balance(island))) {
-        own.broken_law = {BrokenLaw::Law::balance, island, number};
+    if (!finding.broken_law) {
+      const IslandAccount own = account(island);
+      if (own.is_short(task_.rules, own.rounding())) {
+        finding.broken_law = {BrokenLaw::Law::tank, island, number};
+      } else if (!(own.excess_of_balance(task_.rules) <= own.allowance_of_balance())) {
+        finding.broken_law = {BrokenLaw::Law::balance, island, number};
       }
-      is_news = own.broken_law.has_value();
+      is_news = finding.broken_law.has_value();
     }
   }
   see_rounding(island, step);
   return see_growth(island, number) || is_news;
 }
+
+/// Whether a law of the guard fails unless the rounding of states explains it.
+bool IslandAccounts::is_out(int island) const {
+  const IslandAccount own = account(island);
+  return own.is_short(task_.rules, own.rounding()) ||
+         own.excess_of_balance(task_.rules) > own.allowance_of_balance();
+}
+
+bool IslandAccounts::is_judged(int island) const { return account(island).is_judged(); }
 
 /// Whether the account is known well enough for a judgement.
 void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
@@ -405,29 +373,25 @@ void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
 }
 
 bool IslandAccounts::see_growth(int island, std::int64_t number) {
-  const double size = at(kSize, island);
-  const double beyond = sum_at(kGained, island) - at(kTankAtStart, island) - at(kTolerated, island);
-  // T may be below zero by the tolerance of the second law. Large waves are no excuse if there was energy at
-  // the start to measure them by.
-  double by_waves = 2.0 * at(kRounding, island);
-  if (size > 0.0) by_waves = std::min(by_waves, kKnown * measure_of(island) + kUnderflow_J);
-  if (!(beyond > kOfTheStart * size + by_waves + 2.0 * at(kByStates, island))) return false;
-  LawFinding& own = finding(island);
-  if (own.growth && beyond <= own.growth->beyond_J) return false;
-  const double start = at(kStart, island) + at(kTankAtStart, island);
-  own.growth = EnergyGrowth{.island = island,
-                            .step = number,
-                            .beyond_J = beyond,
-                            .ratio = start > 0.0 ? 1.0 + beyond / start : kInfinite};
+  const IslandAccount own = account(island);
+  const double beyond = own.growth();
+  if (!(beyond > own.allowance_of_growth())) return false;
+  LawFinding& finding = this->finding(island);
+  if (finding.growth && beyond <= finding.growth->beyond_J) return false;
+  const double start = at(kStart, island) + own.tank_at_start;
+  finding.growth = EnergyGrowth{.island = island,
+                                .step = number,
+                                .beyond_J = beyond,
+                                .ratio = start > 0.0 ? 1.0 + beyond / start : kInfinite};
   return true;
 }
 
 void IslandAccounts::revalue(int island, double more_J) {
+  const AccountColumns<false> columns{columns_.data(), islands_};
   const auto add = [&](Column c) {
-    CompensatedSum sum = CompensatedSum::resumed(at(c, island), column(c)[islands_ + island]);
+    CompensatedSum sum = columns.sum(c, island);
     sum.add(more_J);
-    at(c, island) = sum.sum();
-    column(c)[islands_ + island] = sum.lost();
+    columns.set(c, island, sum);
   };
   add(kStored);
   add(kSupplied);

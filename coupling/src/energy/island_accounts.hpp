@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "energy/island_account.hpp"
 #include "energy/step_rounding.hpp"
 #include "kernels/ledger_kernels.hpp"
 #include "portwave/coupling/energy/certificate.hpp"
@@ -24,9 +25,9 @@ namespace portwave {
 
 class StateArchive;
 
-/// The energy accounts of the islands of a system, and their laws: the only place
-/// where energy is judged. Numbers are kept by island, side by side, so that one pass judges all islands;
-/// islands with findings are then examined singly.
+/// The energy accounts of the islands of a system: the only place where energy is judged, by the laws of
+/// IslandAccount. Numbers are kept by island, side by side, so that one pass judges all islands; islands with
+/// findings are then examined singly.
 ///
 /// With H the stored energy, T the tank, and all sums since the start, of an island
 ///   T ≥ 0  and  H + T ≤ H₀ + T₀ + supply + tolerated   (guarded),
@@ -57,13 +58,14 @@ class IslandAccounts {
   void set_sums(int island, const LedgerTotals& sums);
   /// The array for the result of LedgerKernels::island_sums.
   void direct(IslandSumsTask& task);
-  double change(int island) const { return at(kChange, island); }
+  /// Its first number, and the distance of the others, for SmallIslandTask.
+  double* sums_of(int island) { return &at(kChange, island); }
   double supply(int island) const { return at(kSupply, island); }
   double mismatch(int island) const { return at(kMismatch, island); }
   double excess(int island) const { return at(kLargestExcess, island); }
   /// The first open island whose sums are not finite; −1: none.
   int first_non_finite() const;
-  /// Over all islands, in eight interleaved sums, as over parts.
+  /// Over all islands, in eight interleaved sums, as over parts; of a single one H and T, too.
   StepLedger sum_of_step() const;
   /// H₀ of all islands.
   double sum_of_starts() const { return total(kStart); }
@@ -106,7 +108,7 @@ class IslandAccounts {
   bool is_judged(int island) const;
   int unjudged() const { return unjudged_; }
   EnergyTotals totals(int island) const;
-  double rounding(int island) const { return at(kRounding, island) + at(kByStates, island); }
+  double rounding(int island) const { return at(kByWaves, island) + at(kByStates, island); }
   double given_up(int island) const { return sum_at(kGivenUp, island); }
   double max_residual(int island) const { return at(kMaxResidual, island); }
 
@@ -117,56 +119,22 @@ class IslandAccounts {
   void archive(StateArchive& archive);
 
  private:
-  /// A sum of two columns is a CompensatedSum: its value, and the error of its additions.
-  enum Column {
-    // Sums of the step.
-    kChange,
-    kSupply,
-    kDissipated,
-    kMismatch,
-    kTolerance,
-    kLargestResidual,
-    kLargestExcess,
-    kToleratedOfStep,
-    kRemarkable,
-    // Values at the start.
-    kStart,
-    kTankAtStart,
-    kSize,  // Σ|Hᵢ| + T₀
-    kPerInitialEnergy,
-    // Sums of the run.
-    kGained,  // Σ (H⁺ − H − supply)
-    kGainedLost,
-    kTank,
-    kTankLost,
-    kStored,
-    kStoredLost,
-    kSupplied,
-    kSuppliedLost,
-    kDissipatedInAll,
-    kDissipatedLost,
-    kMismatched,
-    kMismatchedLost,
-    kGivenUp,
-    kGivenUpLost,
-    kMoved,     // Σ |supply|
-    kRounding,  // bound on rounding in these sums, by energies and waves,
-    kByStates,  // and, if that was examined, by states
-    kLookedAt,  // its value when sources were examined
-    kTolerated,
-    kMaxResidual,
-    kMaxStored,
-    kMaxRatio,
-    // The largest energy that sources were seen to send by themselves, ½|S(0)|². Examined if waves are large
-    // beside all other energies, as on parts that are held.
-    kSent,
-    kColumns
-  };
+  using enum IslandAccount::Column;
+  using Column = IslandAccount::Column;
+
   double* column(Column c) const { return columns_.data() + c * islands_; }
   double& at(Column c, int island) const { return column(c)[island]; }
   double sum_at(Column c, int island) const { return at(c, island) + column(c)[islands_ + island]; }
-  SumColumns sum_columns(Column c) const { return {column(c), column(c) + islands_}; }
   double total(Column c) const;
+  /// act(columns) for all islands.
+  template <class Act>
+  auto with_columns(const Act& act) const {
+    return islands_ == 1 ? act(AccountColumns<true>{columns_.data(), 1})
+                         : act(AccountColumns<false>{columns_.data(), islands_});
+  }
+  IslandAccount account(int island) const {
+    return AccountColumns<false>{columns_.data(), islands_}.account(island);
+  }
 
   /// The rounding error of the states of an island in a step [J].
   struct StateRoundings {
@@ -180,17 +148,13 @@ class IslandAccounts {
   double bound_of_states(int island, const CommittedStep& step) const;
   void look_at_sources(int island, const CommittedStep& step) const;
 
-  double rounding_of_step(int island) const;
-  double allowance_of_tank(int island) const { return rounding(island) + rounding_of_step(island); }
-  bool is_short(int island, double allowed) const;
-  double measure_of(int island) const;
-  double excess_of_balance(int island) const;
-  double allowance_of_balance(int island) const;
   bool is_out(int island) const;
+  bool close_all(const CommittedStep& step, std::int64_t number);
+  bool close_only(const CommittedStep& step, std::int64_t number);
+  bool judge(const CommittedStep& step, std::int64_t number);
   bool judge(int island, const CommittedStep& step, std::int64_t number);
   void see_rounding(int island, const CommittedStep& step);
   bool see_growth(int island, std::int64_t number);
-  IslandAccountsTask task() const;
 
   const WaveDiscretisation& waves_;
   const PartOrderReduction& parts_;
@@ -199,7 +163,6 @@ class IslandAccounts {
   const double* tolerance_;
   std::function<void()> need_states_;
   TankOptions options_;
-  bool guarded_, totals_;
   int islands_;
   int unjudged_ = 0;
   mutable AlignedVector columns_;

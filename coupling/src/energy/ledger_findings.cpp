@@ -22,6 +22,12 @@ PartEnergies EnergyLedger::part_energies(int part) const {
           .dissipated_J = column(kDissipated)[entry]};
 }
 
+EnergyTotals EnergyLedger::totals() const {
+  EnergyTotals out = adds_up_ ? totals_ : accounts_->totals(0);
+  out.metered_J = metered_J_.value();
+  return out;
+}
+
 EnergyTotals EnergyLedger::totals(int island) const {
   if (!accounts_->is_open(island)) return kept_[at(island)]->totals;
   return accounts_->totals(island);

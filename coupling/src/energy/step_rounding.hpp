@@ -2,28 +2,17 @@
 
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "energy/account_limits.hpp"
 #include "portwave/coupling/energy/committed_step.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 
 namespace portwave {
-
-inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-/// The energies to which a tolerance belongs: 1/passivity_tolerance(1).
-inline constexpr double kTermsPerTolerance = 1e12;
-
-/// Error of one step in an island's account per joule that it moves: commits are sums of
-/// several terms, of which up to 8ε have been seen to be lost.
-inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
-
-/// Error of one step in any case: products that underflow.
-inline constexpr double kUnderflowOfStep_J = 1e-300;
 
 /// Examines single parts for ledgers when an account is out by more than waves explain. Nothing is allocated
 /// after construction.

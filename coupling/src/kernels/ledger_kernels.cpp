@@ -313,19 +313,30 @@ inline LedgerTotals added(const LedgerTotals& a, const LedgerTotals& b) {
           larger_of_finite(a.largest_excess, b.largest_excess)};
 }
 
+inline void give(const SmallIslandTask& t, const LedgerTotals& sums) {
+  double* const out = t.sums;
+  const std::ptrdiff_t apart = t.apart;
+  out[0] = sums.change;
+  out[apart] = sums.supply;
+  out[2 * apart] = sums.dissipated;
+  out[3 * apart] = sums.mismatch;
+  out[4 * apart] = sums.tolerance;
+  out[5 * apart] = sums.largest_residual;
+  out[6 * apart] = sums.largest_excess;
+}
+
 /// In the order of `totals`.
-void account_island(const SmallIslandTask& t, LedgerTotals* out) {
+void account_island(const SmallIslandTask& t) {
   if (t.count <= 2) {
     LedgerTotals sums = kNothing;
     for (int i = 0; i < t.count; ++i) account_and_add(t, t.parts[i], sums);
-    *out = sums;
-    return;
+    return give(t, sums);
   }
   LedgerTotals p[kSums];
   for (LedgerTotals& sums : p) sums = kNothing;
   for (int i = 0; i < t.count; ++i) account_and_add(t, t.parts[i], p[i]);
-  *out = added(added(added(p[0], p[4]), added(p[2], p[6])),
-               added(added(p[1], p[5]), added(p[3], p[7])));
+  give(t, added(added(added(p[0], p[4]), added(p[2], p[6])),
+                added(added(p[1], p[5]), added(p[3], p[7]))));
 }
 
 /// In the order of `totals`, for up to eight parts that lie side by side with those of the next
@@ -402,98 +413,39 @@ void island_sums(const IslandSumsTask& t) {
   }
 }
 
-/// As CompensatedSum::add.
-inline void add_to(double& sum, double& lost, double term) {
-  const double next = sum + term;
-  const double taken = next - sum;
-  lost += (sum - (next - taken)) + (term - taken);
-  sum = next;
-}
-
-inline double add_at(const SumColumns& column, int i, double term) {
-  double sum = column.sum[i], lost = column.lost[i];
-  add_to(sum, lost, term);
-  column.sum[i] = sum;
-  column.lost[i] = lost;
-  return sum + lost;
-}
-
-inline double larger(double a, double b) { return a < b ? b : a; }
-
-/// `One`: there is one island, and no loop.
-template <bool Guarded, bool One>
+template <bool Guarded>
 void judge_accounts(const IslandAccountsTask& t) {
-  const int islands = One ? 1 : t.islands;
+  const AccountColumns<false> columns{t.columns, t.islands};
+  const AccountRules rules{Guarded, t.rules.cap_J};
   PORTWAVE_INDEPENDENT
-  for (int i = 0; i < islands; ++i) {
-    const double gained = add_at(t.gained, i, t.change[i] - t.supply[i]);
-    const double moved = t.moved[i] + magnitude_of(t.supply[i]);
-    t.moved[i] = moved;
-    const double by_waves = t.rounding[i] + (t.limits.rounding_per_joule *
-                                                 (t.limits.terms_per_tolerance * t.tolerance[i]) +
-                                             t.limits.underflow_of_step_J);
-    t.rounding[i] = by_waves;
-    const double rounding = by_waves + t.by_states[i];
-    const double small = t.limits.of_the_start * t.size[i];
-    const double known = t.limits.known * (t.size[i] + moved + t.sent[i]) + t.limits.underflow_J;
-    const double twice = 2.0 * by_waves;
-    const double excused =
-        small + (t.size[i] > 0.0 && known < twice ? known : twice) + 2.0 * t.by_states[i];
-    const double beyond = gained - t.tank_at_start[i] - t.tolerated[i];
-    double found = beyond <= excused ? 0.0 : 1.0;
-    found += rounding <= known ? 0.0 : 1.0;
-    if (Guarded) {
-      const double filled = t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i] + t.tolerated_of_step[i];
-      const double after = t.cap < filled ? t.cap : filled;
-      const double excess = gained + (after - t.tank_at_start[i]) - t.tolerated[i];
-      found += excess <= small + rounding ? 0.0 : 1.0;
-      found += (t.mismatch[i] < 0.0 ? after : 0.0) < -rounding ? 1.0 : 0.0;
-    }
-    t.remarkable[i] = found;
+  for (std::ptrdiff_t i = 0; i < columns.islands; ++i) {
+    IslandAccount own = columns.account(i);
+    own.take_step();
+    columns.keep_step(i, own);
+    columns.at(IslandAccount::kRemarks, i) = own.remarks(rules);
   }
 }
 
 void judge_islands(const IslandAccountsTask& t) {
-  if (t.islands == 1) {
-    return t.guarded ? judge_accounts<true, true>(t) : judge_accounts<false, true>(t);
-  }
-  t.guarded ? judge_accounts<true, false>(t) : judge_accounts<false, false>(t);
+  t.rules.guarded ? judge_accounts<true>(t) : judge_accounts<false>(t);
 }
 
-template <bool One, bool Totals>
+template <bool Totals>
 void settle_accounts(const IslandAccountsTask& t) {
-  const int islands = One ? 1 : t.islands;
+  const AccountColumns<false> columns{t.columns, t.islands};
+  const AccountRules rules = t.rules;
   PORTWAVE_INDEPENDENT
-  for (int i = 0; i < islands; ++i) {
-    double tank = t.tank.sum[i], tank_lost = t.tank.lost[i];
-    add_to(tank, tank_lost, t.mismatch[i]);
-    // Adding 0 changes nothing.
-    add_to(tank, tank_lost, t.tolerated_of_step[i]);
-    const double full = tank + tank_lost;
-    const bool is_over = full > t.cap;
-    add_at(t.given_up, i, is_over ? full - t.cap : 0.0);
-    tank = is_over ? t.cap : tank;
-    tank_lost = is_over ? 0.0 : tank_lost;
-    t.tank.sum[i] = tank;
-    t.tank.lost[i] = tank_lost;
-    const double energy = add_at(t.stored, i, t.change[i]);
-    if (Totals) {
-      const double supplied = add_at(t.supplied, i, t.supply[i]);
-      t.max_stored[i] = larger(t.max_stored[i], energy);
-      add_at(t.dissipated_in_all, i, t.dissipated[i]);
-      add_at(t.mismatched, i, t.mismatch[i]);
-      t.max_residual[i] = larger(t.max_residual[i], t.largest_residual[i]);
-      const double held = tank + tank_lost;
-      const double reserve = held < 0.0 ? 0.0 : held;
-      t.max_ratio[i] =
-          larger(t.max_ratio[i], (energy + reserve - supplied) * t.per_initial_energy[i]);
-    }
+  for (std::ptrdiff_t i = 0; i < columns.islands; ++i) {
+    IslandAccount own = columns.account(i);
+    own.settle(rules);
+    if (Totals) own.add_to_totals();
+    columns.keep_settled(i, own);
+    if (Totals) columns.keep_totals(i, own);
   }
 }
 
 void settle_islands(const IslandAccountsTask& t) {
-  if (t.totals) return settle_accounts<false, true>(t);
-  t.islands == 1 ? settle_accounts<true, false>(t) : settle_accounts<false, false>(t);
+  t.totals ? settle_accounts<true>(t) : settle_accounts<false>(t);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+
+#include "energy/island_account.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
@@ -76,6 +79,9 @@ struct SmallIslandTask {
   double* tolerance = nullptr;
   double* mismatch = nullptr;
   double accepted = 0.0;
+  /// The sums go here, one every `apart`, in the order of LedgerTotals.
+  double* sums = nullptr;
+  std::ptrdiff_t apart = 1;
 };
 
 /// Where the parts of many alike islands lie: entry first[p] + i·step[p] is that of part p of island
@@ -102,51 +108,13 @@ struct IslandSumsTask {
   double* largest_excess = nullptr;
 };
 
-/// Compensated sums (CompensatedSum), by island.
-struct SumColumns {
-  double* sum = nullptr;
-  double* lost = nullptr;
-};
-
-/// What a step leaves in the accounts of many islands. First `judge`, then, what it finds having
-/// been looked at, `settle`.
+/// The accounts of many islands (AccountColumns) after a step. First `judge`, then, once its remarks
+/// are examined, `settle`.
 struct IslandAccountsTask {
+  double* columns = nullptr;
   int islands = 0;
-  bool guarded = false;
-  bool totals = false;  ///< what stands under "totals" is kept by island, too
-  double cap = 0.0;
-  /// As in account_limits.hpp.
-  struct {
-    double terms_per_tolerance = 0.0, rounding_per_joule = 0.0, underflow_of_step_J = 0.0;
-    double underflow_J = 0.0, of_the_start = 0.0, known = 0.0;
-  } limits;
-  // Of the step.
-  const double* change = nullptr;
-  const double* supply = nullptr;
-  const double* dissipated = nullptr;
-  const double* mismatch = nullptr;
-  const double* tolerance = nullptr;
-  const double* largest_residual = nullptr;
-  // Of the start.
-  const double* tank_at_start = nullptr;
-  const double* size = nullptr;
-  const double* per_initial_energy = nullptr;
-  // Of the run.
-  SumColumns gained, tank, stored;
-  double* moved = nullptr;
-  double* rounding = nullptr;  ///< by waves and energies
-  const double* by_states = nullptr;
-  const double* sent = nullptr;
-  const double* tolerated = nullptr;  ///< this step included
-  const double* tolerated_of_step = nullptr;
-  SumColumns given_up;
-  // Totals.
-  double* max_residual = nullptr;
-  double* max_stored = nullptr;
-  SumColumns supplied, dissipated_in_all, mismatched;
-  double* max_ratio = nullptr;
-  /// Out of `judge`: not 0 where an account has to be looked at.
-  double* remarkable = nullptr;
+  AccountRules rules;
+  bool totals = false;  ///< totals of the run are kept, too
 };
 
 struct LedgerKernels {
@@ -154,7 +122,7 @@ struct LedgerKernels {
   /// The same for the parts of a chunk, and what `totals` would give of them.
   LedgerTotals (*account_chunk)(const LedgerTask&, double accepted);
   /// The same for all parts of one small island.
-  void (*account_island)(const SmallIslandTask&, LedgerTotals* out);
+  void (*account_island)(const SmallIslandTask&);
   /// Written where they are wanted: copying what was just written would wait for it.
   void (*totals)(const LedgerColumns& columns, const int* index, int count, LedgerTotals* out);
   void (*norms)(const NormTask&);

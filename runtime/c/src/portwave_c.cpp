@@ -470,7 +470,7 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
 portwave_status portwave_get_energy(const portwave_simulation* simulation,
                                     portwave_energy* energy) {
   if (simulation == nullptr || energy == nullptr) return null_pointer();
-  const portwave::EnergyTotals& own = simulation->stepper->energy();
+  const portwave::EnergyTotals own = simulation->stepper->energy();
   portwave_energy out{};
   out.initial_J = own.initial_J;
   out.final_J = own.final_J;

@@ -20,7 +20,8 @@ class StateArchive;
 struct QuantityTerm;
 
 /// What the processes that step a system do together. A process that steps it alone has one of these, too:
-/// this class, which does nothing beyond what that process does by itself.
+/// this class, which does nothing beyond what that process does by itself. What happens in every step costs a
+/// process alone no call.
 ///
 /// The lanes of other processes are fetched when somebody looks at them; fetching changes nothing that can be
 /// seen.
@@ -31,7 +32,7 @@ class Together {
   Together& operator=(const Together&) = delete;
   virtual ~Together() = default;
 
-  virtual bool is_alone() const { return true; }
+  bool is_alone() const { return is_alone_; }
   /// Of several processes the one whose program asks for steps.
   virtual bool is_first() const { return true; }
   /// Whether this process has the whole system, and not only a slice of it.
@@ -45,9 +46,11 @@ class Together {
    public:
     enum class Kind { step, step_towards, settings_changed };
     Order(Together& together, Kind kind, double value = 0.0) : together_(together) {
-      together_.begin_order(kind, value);
+      if (!together_.is_alone_) together_.begin_order(kind, value);
     }
-    ~Order() { together_.end_order(); }
+    ~Order() {
+      if (!together_.is_alone_) together_.end_order();
+    }
     Order(const Order&) = delete;
     Order& operator=(const Order&) = delete;
 
@@ -63,10 +66,16 @@ class Together {
                              bool driven_only) {
     return waves.freeze_all(record, driven, driven_only);
   }
-  virtual void note_written() {}    ///< the current record was written
-  virtual void note_committed() {}  ///< so was the next one
-  virtual void note_accepted() {}   ///< which is now the current one
-  virtual void note_restored() {}   ///< all lanes of the current record were written
+  virtual void note_written() {}  ///< the current record was written
+  /// So was the next one,
+  void note_committed() {
+    if (!is_alone_) committed();
+  }
+  /// which is now the current one.
+  void note_accepted() {
+    if (!is_alone_) accepted();
+  }
+  virtual void note_restored() {}  ///< all lanes of the current record were written
   /// All lanes of what was committed last, of its energies, and of what is being committed.
   virtual void fetch() {}
   virtual void fetch_energies() {}
@@ -122,7 +131,9 @@ class Together {
   virtual void check(const std::function<void()>& check) { check(); }
   virtual std::string name_of(const System& system, int part) { return system.name_of_part(part); }
   /// Notes what part `number` is called, in the whole, for `kept_name`. There is one note per `use`.
-  virtual void keep_name([[maybe_unused]] int use, [[maybe_unused]] std::int64_t number) {}
+  void keep_name(int use, std::int64_t number) {
+    if (!is_alone_) name_kept(use, number);
+  }
   virtual std::string kept_name(const System& system, int number) const {
     return system.name_of_part(number);
   }
@@ -130,8 +141,18 @@ class Together {
   virtual void send_state() {}
 
  protected:
+  struct Others {};
+  explicit Together(Others /*exist*/) : is_alone_(false) {}
+
+  // Called with others only.
   virtual void begin_order([[maybe_unused]] Order::Kind kind, [[maybe_unused]] double value) {}
   virtual void end_order() {}
+  virtual void committed() {}
+  virtual void accepted() {}
+  virtual void name_kept([[maybe_unused]] int use, [[maybe_unused]] std::int64_t number) {}
+
+ private:
+  bool is_alone_ = true;
 };
 
 /// The engine of a process, as the orders of the first one use it.

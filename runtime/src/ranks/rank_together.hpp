@@ -27,7 +27,6 @@ class RankTogether final : public Together {
   /// All ranks make it. Errors: RankError where they run different programs.
   RankTogether(const System& system, std::shared_ptr<Ranks> ranks);
 
-  bool is_alone() const override { return false; }
   bool is_first() const override { return ranks_->rank() == 0; }
   bool has_whole() const override { return slice_ == nullptr; }
   SlicesTogether* slices() override { return sums_.get(); }
@@ -35,8 +34,6 @@ class RankTogether final : public Together {
   PhaseStatus freeze(const WaveDiscretisation& waves, double* record, const double* driven,
                      bool driven_only) override;
   void note_written() override { lanes_->note_written(); }
-  void note_committed() override { lanes_->note_committed(); }
-  void note_accepted() override { lanes_->note_accepted(); }
   void note_restored() override { lanes_->note_restored(); }
   void fetch() override {
     if (lanes_) lanes_->fetch();
@@ -64,9 +61,6 @@ class RankTogether final : public Together {
     sums_ ? sums_->check_together(check) : check();
   }
   std::string name_of(const System& system, int part) override;
-  void keep_name(int use, std::int64_t number) override {
-    if (sums_) sums_->keep_name(use, number);
-  }
   std::string kept_name(const System& system, int number) const override {
     return sums_ ? sums_->kept_name(number) : system.name_of_part(number);
   }
@@ -89,6 +83,11 @@ class RankTogether final : public Together {
  private:
   void begin_order(Order::Kind kind, double value) override;
   void end_order() override { orders_->leave(); }
+  void committed() override { lanes_->note_committed(); }
+  void accepted() override { lanes_->note_accepted(); }
+  void name_kept(int use, std::int64_t number) override {
+    if (sums_) sums_->keep_name(use, number);
+  }
   bool has_failed_anywhere(bool here);
   /// Of a runner.
   std::string description(int max_delay) const;

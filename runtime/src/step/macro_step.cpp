@@ -36,25 +36,30 @@ bool MacroStep::freeze(double time_s) {
 bool MacroStep::iterate() {
   begin_iteration();
   revocable_ = true;
-  result_ = executor_->execute(arrays(), plan_, outcomes_);
-  if (result_.failed_at < 0) {
-    together_.note_committed();
-    return true;
-  }
-  const bool at_commit = result_.failed_at == TaskOutcome::kCommit;
-  if (result_.failure.fault == StepFault::not_finite && is_repeatable_ && together_.has_whole()) {
+  const StepResult result = executor_->execute(arrays(), plan_, outcomes_);
+  out_of_time_ = result.out_of_time;
+  inner_end_ = result.inner_end;
+  if (result.failed_at >= 0) return fail(result);
+  together_.note_committed();
+  return true;
+}
+
+/// The inner iteration or the commit has failed.
+bool MacroStep::fail(const StepResult& result) {
+  const bool at_commit = result.failed_at == TaskOutcome::kCommit;
+  if (result.failure.fault == StepFault::not_finite && is_repeatable_ && together_.has_whole()) {
     // The part that notices a NaN may have received it.
     together_.note_written();
     together_.fetch();
     stale_ = true;
     const auto found = find_non_finite(waves_, update_, now_.record.data(),
                                        waves_.driven() ? input_.data() : nullptr, start(),
-                                       result_.failed_at, outcomes_);
+                                       result.failed_at, outcomes_);
     if (found && !failures_.is_out(found->failure.part)) {
       return fail(found->failure, found->iteration);
     }
   }
-  return fail(result_.failure, at_commit ? plan_.rule.budget : result_.failed_at);
+  return fail(result.failure, at_commit ? plan_.rule.budget : result.failed_at);
 }
 
 /// Sums up the committed step, and commits again the islands that would overdraw a tank.
@@ -158,7 +163,7 @@ StepReport MacroStep::report() const {
   report.converged = converged;
   if (converged) {
     report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
-  } else if (result_.out_of_time) {
+  } else if (out_of_time_) {
     report.reason = StopReason::deadline;
   }
   return report;

@@ -73,7 +73,7 @@ class MacroStep {
   void restored();
   /// Everything was read from an archive, which says whether the record is frozen.
   void read_back();
-  /// Report of the committed step; `out_of_time`: its deadline has ended the iteration.
+  /// Report of the committed step.
   StepReport report() const;
 
   // Its working data.
@@ -106,7 +106,7 @@ class MacroStep {
   bool is_repeatable() const { return is_repeatable_; }
   bool& stale() { return stale_; }
   /// When the inner iteration of the last step ended, if plan().timed.
-  DeadlineScheduler::Time inner_end() const { return result_.inner_end; }
+  DeadlineScheduler::Time inner_end() const { return inner_end_; }
   /// bⁿ as at the start of the iteration.
   std::span<const double> start() const {
     return extrapolated_ ? std::span<const double>(start_) : now_.b;
@@ -123,6 +123,7 @@ class MacroStep {
   void rewind(const WaveCoupling& method, double start_s);
   void begin_iteration();
   void begin_interface();
+  bool fail(const StepResult& result);
   bool fail(const PhaseStatus& status, int iteration);
   bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }
   PhaseStatus energy_overflow() const;
@@ -152,7 +153,8 @@ class MacroStep {
   StepArrays arrays_[2];  // from each of the two to the other
   InnerUpdate update_;
   StepPlan plan_;
-  StepResult result_;
+  bool out_of_time_ = false;
+  DeadlineScheduler::Time inner_end_{};
   StepClock clock_;
   bool has_tolerance_ = false;
   bool keeps_ledger_ = false;

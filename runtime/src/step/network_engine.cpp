@@ -91,7 +91,7 @@ class NetworkEngine final : public StepEngine {
   std::string remarks() const override { return method_->remarks(); }
 
   bool keeps_ledger() const override { return options_.certify != Certify::none; }
-  const EnergyTotals& energy() const override { return totals_; }
+  EnergyTotals energy() const override { return totals_; }
   const Certificate& certificate() const override { return certificate_; }
   const IterationStatistics& iterations() const override { return statistics_; }
   std::optional<DeadlineScheduler::Statistics> deadline() const override {

@@ -81,7 +81,7 @@ class StepEngine {
   virtual void component_restored(int part) = 0;
 
   virtual bool keeps_ledger() const = 0;
-  virtual const EnergyTotals& energy() const = 0;
+  virtual EnergyTotals energy() const = 0;
   virtual const Certificate& certificate() const = 0;
   /// The name of a part in the certificate.
   virtual std::string name_of_part(int number) const { return system().name_of_part(number); }

@@ -1,7 +1,6 @@
 #include "portwave/runtime/step/stepper.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -166,11 +165,17 @@ StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinit
 
 StepReport Stepper::step_to(double limit_s) {
   Acting acting(engine_->activity(), Activity::Kind::step);
-  if (signals_ == nullptr && events_ == nullptr && observers_.empty() && start_check_ == nullptr) {
-    const StepReport report = engine_->step_towards(limit_s);
-    look();
-    return report;
+  if (signals_ != nullptr || events_ != nullptr || !observers_.empty() ||
+      start_check_ != nullptr) {
+    return step_with_others(limit_s, acting);
   }
+  const StepReport report = engine_->step_towards(limit_s);
+  look();
+  return report;
+}
+
+/// A step that signals, events, observers or a check of the start take part in.
+StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
   const double start_s = time_s();
   if (signals_ != nullptr) {
     sample_signals();
@@ -229,9 +234,10 @@ double Stepper::motion_of(int part) {
   return std::max(std::abs(change_J), std::isfinite(bent_J) ? std::abs(bent_J) : 0.0);
 }
 
+/// After steps 1, 2, 4, 8, …
 void Stepper::look() noexcept {
-  if (!std::has_single_bit(static_cast<std::uint64_t>(step_index()))) return;
-  if (waves() == nullptr) return;
+  const auto step = static_cast<std::uint64_t>(step_index());
+  if ((step & (step - 1)) != 0 || waves() == nullptr) return;
   try {
     ++looks_.count;
     if (const auto residual = engine_->coupling_residual()) {
@@ -439,7 +445,7 @@ const StartsAtOdds& Stepper::starts_at_odds() const {
 }
 
 bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
-const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
+EnergyTotals Stepper::energy() const { return engine_->energy(); }
 const Certificate& Stepper::certificate() const { return engine_->certificate(); }
 std::string Stepper::name_of_part(int number) const { return engine_->name_of_part(number); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }

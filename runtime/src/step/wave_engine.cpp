@@ -101,8 +101,10 @@ void WaveEngine::guard_step() {
 void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   const StepClock& clock = step_.clock();
   report.step_s = step_s;
-  report.energy = step_.close();
-  if (watch_ && step_.keeps_ledger()) watch_->note_energy(clock.steps(), report.energy);
+  if (step_.keeps_ledger()) {
+    report.energy = step_.close();
+    if (watch_) watch_->note_energy(clock.steps(), report.energy);
+  }
   if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {
     watch_->look_closely(clock.steps());
   }

@@ -78,7 +78,7 @@ class WaveEngine final : public StepEngine,
 
   // Accounts.
   bool keeps_ledger() const override { return step_.keeps_ledger(); }
-  const EnergyTotals& energy() const override { return step_.ledger().totals(); }
+  EnergyTotals energy() const override { return step_.ledger().totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
   std::string name_of_part(int number) const override {
     return together().kept_name(system(), number);
@@ -182,8 +182,9 @@ class WaveEngine final : public StepEngine,
   bool is_timed() const { return options_.timed || scheduler_.has_value(); }
 
   const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
-  /// Every step reads the states or waves of all parts.
+  /// Every step reads the states or waves of all parts, some of which others step.
   bool looks_at_all() const {
+    if (together_->is_alone()) return false;
     return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
   }
   /// Whether the step is checked for unresolved motion. All ranks decide the same.

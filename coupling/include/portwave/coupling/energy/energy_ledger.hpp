@@ -166,8 +166,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   PartEnergies part_energies(int part) const;
   /// The parts that do not know their energy.
   std::span<const int> metered_parts() const { return metered_; }
-  /// Totals of all islands.
-  const EnergyTotals& totals() const { return totals_; }
+  /// Totals of all islands; not of replicas.
+  EnergyTotals totals() const;
   /// Totals of an island; of replicas only.
   EnergyTotals totals(int island) const;
   /// H₀ + T₀ [J].
@@ -219,6 +219,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void find_totals(int chunk, LedgerTotals& out) const;
   double accepted(int island) const;
   double accepted_of_chunk(int chunk) const;
+  bool is_summed(int chunk) const {
+    return !is_summed_.empty() && is_summed_[static_cast<std::size_t>(chunk)] != 0;
+  }
   void sum_islands();
   void sum_island(int island);
   bool refine(const CommittedStep& step);
@@ -230,7 +233,6 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   const WaveDiscretisation& waves_;
   SlicesTogether* slices_;
   bool replicas_;
-  double cap_;
   const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
@@ -238,12 +240,13 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   const PartOrderReduction& parts_;
   std::vector<int> metered_;  // parts
   std::unique_ptr<IslandAccounts> accounts_;
+  bool adds_up_;  // several islands: `tallied_`, `stored_`, `run_` and `totals_` are sums over them
   std::vector<double>
       accepted_;        // by island: defects of parts that are not looked at, beside tolerances
   StepLedger tallied_;  // sums of all islands
   // Sums that were formed as lanes were examined.
   std::vector<LedgerTotals> by_chunk_;
-  std::vector<char> is_summed_;  // by chunk: by_chunk_ has it
+  std::vector<char> is_summed_;  // by chunk: by_chunk_ has it; empty: all chunks are small
   std::vector<int> island_of_chunk_;
   std::vector<std::vector<PartPorts>> small_;  // by island that is examined at once; empty: of none
   std::vector<char> is_known_;                 // by island: its sums are in the accounts

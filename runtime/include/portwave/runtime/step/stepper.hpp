@@ -31,6 +31,7 @@
 
 // Internal to the library, hence not shown.
 namespace portwave {
+class Acting;
 class EventWatch;
 class StepEngine;
 class SignalRun;
@@ -212,7 +213,7 @@ class Stepper {
   /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
   /// know its energy needs it).
   bool keeps_ledger() const;
-  const EnergyTotals& energy() const;
+  EnergyTotals energy() const;
   const Certificate& certificate() const;
   /// The name of a part in the certificate. In a slice parts are numbered as in the whole, and only parts of
   /// this rank and those that the certificate names now have a name; others are "number 7".
@@ -237,6 +238,7 @@ class Stepper {
 
   Stepper(std::unique_ptr<System> system, const StepperOptions& options);
   StepReport step_to(double limit_s);
+  StepReport step_with_others(double limit_s, Acting& acting);
   void tell(const StepReport& report) const;
   /// After a step.
   void look() noexcept;
