@@ -86,11 +86,13 @@ function(portwave_kernels target)
   endforeach()
 endfunction()
 
-# portwave_unity(<target> <source>...): compiles the sources of one folder together, which parses the
-# headers of Eigen and JSON once per folder instead of once per file. What stands in an anonymous
-# namespace needs another name in each file of a folder: in the catalogue `build_<part>` and, around what
-# would be alike in two parts (State, kPosition), a namespace of the part.
+# portwave_unity(<target> [SIZE <count>] <source>...): compiles the sources of one folder together, at most
+# `count` of them, which parses the headers of Eigen and JSON once per folder instead of once per file. What
+# stands in an anonymous namespace needs another name in each file of a folder: in the catalogue
+# `build_<part>` and, around what would be alike in two parts (State, kPosition), a namespace of the part.
+# Tests have a namespace for each file.
 function(portwave_unity target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SIZE" "")
   if(NOT PORTWAVE_UNITY)
     return()
   endif()
@@ -99,13 +101,19 @@ function(portwave_unity target)
     # GCC takes a source that is included for a header, whose types may be used elsewhere.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
-  foreach(source IN LISTS ARGN)
+  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
     cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE name)
     if(NOT name IN_LIST PORTWAVE_COMPILE_ALONE)
       string(MAKE_C_IDENTIFIER "${folder}" group)
+      if(arg_SIZE)
+        list(APPEND of_${group} "${source}")
+        list(LENGTH of_${group} count)
+        math(EXPR group_number "(${count} - 1) / ${arg_SIZE}")
+        string(APPEND group "_${group_number}")
+      endif()
       set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${group}")
     endif()
   endforeach()
@@ -158,16 +166,23 @@ endfunction()
 #   include/portwave/<room>/**.hpp   headers for the other rooms, and for users unless they are INTERNAL
 #   include/portwave/*.hpp           what users include: <portwave/portwave.hpp>, <portwave/extend/…>
 #   src/**.cpp, catalogue/**.cpp     sources
-# portwave_add_room(<room> [APART <folder>] [INTERNAL <header or folder>...]): the sources of that folder are
-# left to another library. Those headers, named from include/portwave/<room>, are for the other rooms only;
-# they are not installed, so no header that is may include them (check_installed_headers.cmake).
+# portwave_add_room(<room> [APART <folder>] [OUTSIDE_STEPS <folder>...] [INTERNAL <header or folder>...]): the
+# sources of the folder APART are left to another library. Those OUTSIDE_STEPS, which no step runs, are optimised
+# little, as portwave_<room>_outside_steps. Those headers, named from include/portwave/<room>, are for the other
+# rooms only; they are not installed, so no header that is may include them (check_installed_headers.cmake).
 function(portwave_add_room room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART" "INTERNAL")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART" "OUTSIDE_STEPS;INTERNAL")
   set(target portwave_${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/src/kernels/")
   if(arg_APART)
     list(FILTER sources EXCLUDE REGEX "/${arg_APART}/")
+  endif()
+  set(outside ${sources})
+  list(JOIN arg_OUTSIDE_STEPS "|" folders)
+  list(FILTER outside INCLUDE REGEX "${CMAKE_CURRENT_SOURCE_DIR}/(${folders})/")
+  if(arg_OUTSIDE_STEPS)
+    list(REMOVE_ITEM sources ${outside})
   endif()
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/*.hpp)
   if(NOT sources)
@@ -182,6 +197,13 @@ function(portwave_add_room room)
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
   portwave_library_defaults(${target} ${sources})
+  if(arg_OUTSIDE_STEPS)
+    add_library(${target}_outside_steps OBJECT ${outside})
+    target_include_directories(${target}_outside_steps PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include")
+    portwave_library_defaults(${target}_outside_steps ${outside})
+    portwave_cheap_code(${target}_outside_steps Release RelWithDebInfo)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_outside_steps>)
+  endif()
   if(PORTWAVE_LIBFUZZER AND NOT room STREQUAL runtime)
     # What reads is in runtime. The others are checked in the preset asan; with all checks it would take
     # Clang three times as long to build the fuzz targets.

@@ -108,8 +108,8 @@ class Page:
         self.printed = ""
         self.counts = dict.fromkeys(["run", "compared", "excused", "left out"], 0)
         shutil.copytree(sources / "examples", scratch / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-        for folder in ["docs/reference", "docs/site", "tests/pages"]:
-            shutil.copytree(sources / folder, scratch / folder)
+        for folder in ["docs/reference", "docs/site", "python/portwave", "tests/pages"]:
+            shutil.copytree(sources / folder, scratch / folder, ignore=shutil.ignore_patterns("__pycache__"))
         programs = scratch / ".programs"
         programs.mkdir()
         (programs / "portwave").symlink_to(given.portwave)

@@ -150,7 +150,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
   options.default_state.clear();
   options.semidefinite_tolerance = kShareTolerance;
   const auto add = [&](std::string name, const std::vector<int>& vertices, SecondOrderForm piece,
-                       Signature signature, std::vector<int> inputs) {
+                       Signature signature, std::vector<int> of_inputs) {
     const int index = static_cast<int>(cut.pieces.size());
     const std::vector<int> states = states_of(vertices, n);
     signature.states = chosen(whole.states, states);
@@ -161,7 +161,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
     cut.pieces.push_back({std::move(name),
                           std::make_shared<DescriptorPortHamiltonian>(
                               std::move(signature), descriptor_form(piece), options),
-                          states, std::move(inputs)});
+                          states, std::move(of_inputs)});
   };
   for (int piece = 0; piece < count; ++piece) {
     const std::vector<int>& vertices = tearing.vertices[at(piece)];

@@ -184,7 +184,7 @@ class WaveEngine final : public StepEngine,
   const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
   /// Every step reads the states or waves of all parts, some of which others step.
   bool looks_at_all() const {
-    if (together_->is_alone()) return false;
+    if (together().is_alone()) return false;
     return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
   }
   /// Whether the step is checked for unresolved motion. All ranks decide the same.

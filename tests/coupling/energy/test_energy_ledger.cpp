@@ -12,7 +12,7 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_energy_ledger {
 namespace {
 
 using testing::NamedSystem;
@@ -121,4 +121,4 @@ TEST(EnergyLedgerControl, CatchesEnergyFromNowhere) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_energy_ledger

@@ -21,7 +21,7 @@
 #include "support/coupled_systems.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_guard {
 namespace {
 
 /// One step of a system from its initial states with incident waves of one's own choice.
@@ -588,4 +588,4 @@ TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_guard

@@ -11,7 +11,7 @@
 
 #include "portwave/coupling/energy/guard.hpp"
 
-namespace portwave {
+namespace portwave::test_guard_scaling {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
@@ -91,4 +91,4 @@ TEST(LargestFeasibleScaling, KnowsTheEnds) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_guard_scaling

@@ -15,7 +15,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_ledger_limits {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
@@ -361,4 +361,4 @@ TEST(LedgerLimits, SumsOfARunDoNotDrift) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_ledger_limits

@@ -17,7 +17,7 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_ledger_sums {
 namespace {
 
 /// Two islands whose parts alternate: A and B joined, C by itself between them. C's force is
@@ -328,4 +328,4 @@ TEST(EnergyBookByHand, RatioIsNullWithoutInitialEnergyOnly) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_ledger_sums

@@ -18,7 +18,7 @@
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_method_choice {
 namespace {
 
 using testing::InnerRun;
@@ -341,4 +341,4 @@ TEST(MethodChoice, AvoidsIllConditionedStepMaps) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_method_choice

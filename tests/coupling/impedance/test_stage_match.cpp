@@ -14,7 +14,7 @@
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "support/coupled_systems.hpp"
 
-namespace portwave {
+namespace portwave::test_stage_match {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
@@ -105,4 +105,4 @@ TEST(StageMatch, TakesAGridInFewEvaluations) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_stage_match

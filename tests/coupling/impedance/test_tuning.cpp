@@ -19,7 +19,7 @@
 #include "support/linear_rate.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_tuning {
 namespace {
 
 using testing::wave_matrices;
@@ -380,4 +380,4 @@ TEST(Names, OfMethodsAndRules) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_tuning

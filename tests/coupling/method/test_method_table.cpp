@@ -11,7 +11,7 @@
 
 #include <portwave/coupling/method/method_table.hpp>
 
-namespace portwave {
+namespace portwave::test_method_table {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -197,4 +197,4 @@ TEST(CouplingMethod, IterationsAndToleranceAreThoseOfWhatIterates) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_method_table

@@ -15,7 +15,7 @@
 #include "network/block_groups.hpp"
 #include "support/instruction_sets.hpp"
 
-namespace portwave {
+namespace portwave::test_block_lanes {
 namespace {
 
 /// lane groups of lanes from this many blocks on, while it lives.
@@ -267,4 +267,4 @@ TEST(BlockLaneBits, AreTheSameOnEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_block_lanes

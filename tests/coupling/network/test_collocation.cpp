@@ -11,7 +11,7 @@
 #include "support/systems.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_collocation {
 namespace {
 
 using testing::RandomLinear;
@@ -65,4 +65,4 @@ TEST(Collocation, RadauIiaOnDescriptorSystems) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_collocation

@@ -13,7 +13,7 @@
 #include "support/random_linear.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_condensed {
 namespace {
 
 using testing::RandomLinear;
@@ -193,4 +193,4 @@ TEST(CondensedSystem, FindsScalarCouplings) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_condensed

@@ -11,7 +11,7 @@
 #include "support/linear_networks.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_dynamic_iteration {
 namespace {
 
 DynamicIteration lions_mercier(double lambda, double mu, double omega, double alpha,
@@ -188,4 +188,4 @@ TEST(Jacobi, GoldenErrorsOverAShortWindow) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_dynamic_iteration

@@ -13,7 +13,7 @@
 #include "support/systems.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_dynamic_laws {
 namespace {
 
 using testing::RandomLinear;
@@ -593,4 +593,4 @@ TEST(DynamicIteration, BoundsOfLargeSystemsAreThoseOfSmallOnes) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_dynamic_laws

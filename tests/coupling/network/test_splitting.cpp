@@ -11,7 +11,7 @@
 #include "support/linear_networks.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_splitting {
 namespace {
 
 using testing::exact_state;
@@ -92,4 +92,4 @@ TEST(SplittingControl, OtherParametersGiveOtherErrors) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_splitting

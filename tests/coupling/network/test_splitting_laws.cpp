@@ -14,7 +14,7 @@
 #include "support/systems.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_splitting_laws {
 namespace {
 
 using testing::RandomLinear;
@@ -364,4 +364,4 @@ TEST(Splitting, CountsOperationsAsThePaperDoes) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_splitting_laws

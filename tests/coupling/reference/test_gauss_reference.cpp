@@ -19,7 +19,7 @@
 #include "support/systems.hpp"
 #include "support/whole_system.hpp"
 
-namespace portwave {
+namespace portwave::test_gauss_reference {
 namespace {
 
 using testing::duffing_linear_pair;
@@ -182,4 +182,4 @@ TEST(GaussReference, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_gauss_reference

@@ -12,7 +12,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_monolithic {
 namespace {
 
 using Eigen::MatrixXd;
@@ -332,4 +332,4 @@ TEST(MonolithicReference, RefusesABadStepAndABadState) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_monolithic

@@ -7,7 +7,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
 // Systems of catalogue parts against exact solutions: signs, causalities and joints fit together.
-namespace portwave {
+namespace portwave::test_catalogue_joints {
 namespace {
 
 using PartOptions = SystemBuilder::PartOptions;
@@ -238,4 +238,4 @@ TEST(RackAndPinion, MovesAMassByAShaft) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_catalogue_joints

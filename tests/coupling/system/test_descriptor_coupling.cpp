@@ -15,7 +15,7 @@
 
 // Descriptor parts in a system: the monolithic reference, port responses, what the builder refuses.
 
-namespace portwave {
+namespace portwave::test_descriptor_coupling {
 namespace {
 
 using Eigen::MatrixXd;
@@ -181,4 +181,4 @@ TEST(DescriptorSystem, RefusesADefaultStartAsWell) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_descriptor_coupling

@@ -7,7 +7,7 @@
 
 #include "portwave/coupling/system/dirac.hpp"
 
-namespace portwave {
+namespace portwave::test_dirac {
 namespace {
 
 constexpr unsigned kSeed = 17;
@@ -304,4 +304,4 @@ TEST(WaveMap, IsThatOfTheStructureInAnyUnits) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_dirac

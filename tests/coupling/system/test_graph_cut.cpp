@@ -10,7 +10,7 @@
 
 #include <portwave/coupling/system/graph_partition.hpp>
 
-namespace portwave {
+namespace portwave::test_graph_cut {
 namespace {
 
 /// rows × columns vertices, joined to their neighbours.
@@ -93,4 +93,4 @@ TEST(GraphCut, TakesWhatIsHardlyAGraph) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_graph_cut

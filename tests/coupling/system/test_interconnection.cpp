@@ -11,7 +11,7 @@
 
 #include "portwave/coupling/system/interconnection.hpp"
 
-namespace portwave {
+namespace portwave::test_interconnection {
 namespace {
 
 using Eigen::MatrixXd;
@@ -389,4 +389,4 @@ TEST(Interconnection, LeavesPaddingAlone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_interconnection

@@ -16,7 +16,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_state_constraints {
 namespace {
 
 using Eigen::MatrixXd;
@@ -588,4 +588,4 @@ TEST(StateConstraints, ANetworkWithoutRigidJointsTiesNothing) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_state_constraints

@@ -10,7 +10,7 @@
 
 #include "portwave/coupling/system/step_clock.hpp"
 
-namespace portwave {
+namespace portwave::test_step_clock {
 namespace {
 
 constexpr double kSteps_s[] = {1e-9, 1e-3, 0.01, 0.1, 1.0 / 3.0, 7.0};
@@ -83,4 +83,4 @@ TEST(StepClock, TimeIncreasesWhenEveryStepIsAnother) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_step_clock

@@ -8,7 +8,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_system {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -347,7 +347,7 @@ TEST(System, NumbersScalarPortsInPartOrder) {
   EXPECT_EQ(system.first_scalar_port(1), 4);
   const std::vector<std::string> labels = {"A.one", "A.two[0]", "A.two[1]", "A.two[2]", "B.only"};
   for (int i = 0; i < 5; ++i) EXPECT_EQ(system.port_label(i), labels[i]);
-  EXPECT_EQ(system.scalar_ports()[3].component, 2);
+  EXPECT_EQ(system.scalar_ports()[3].entry, 2);
 
   // One junction per component.
   ASSERT_EQ(system.junctions().size(), 4U);
@@ -479,4 +479,4 @@ TEST(System, TakesStatesAndInputsFromTheOptions) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_system

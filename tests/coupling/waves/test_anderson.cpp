@@ -17,7 +17,7 @@
 
 #include "portwave/coupling/waves/anderson.hpp"
 
-namespace portwave {
+namespace portwave::test_anderson {
 namespace {
 
 using Eigen::MatrixXd;
@@ -249,4 +249,4 @@ TEST(AndersonSequence, FallsBackToPlainWhereGapsAreEqual) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_anderson

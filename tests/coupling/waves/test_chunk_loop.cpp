@@ -16,7 +16,7 @@
 #include "portwave/subsystems/base/for_each.hpp"
 #include "support/networks.hpp"
 
-namespace portwave {
+namespace portwave::test_chunk_loop {
 namespace {
 
 /// From the last to the first, as no thread alone would; counts its calls.
@@ -167,4 +167,4 @@ TEST(ExtendedSums, AskPartsInOrderWhereThatCounts) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_chunk_loop

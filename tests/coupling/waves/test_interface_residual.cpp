@@ -11,7 +11,7 @@
 
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_interface_residual {
 namespace {
 
 class InterfaceResidualOfAChain : public ::testing::Test {
@@ -62,4 +62,4 @@ TEST_F(InterfaceResidualOfAChain, IsNaNWhereverAWaveIs) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_interface_residual

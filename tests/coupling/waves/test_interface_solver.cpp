@@ -19,7 +19,7 @@
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_interface_solver {
 namespace {
 
 WaveCoupling with_kind(const System& system, double h, WaveUpdate kind) {
@@ -208,4 +208,4 @@ TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_interface_solver

@@ -14,7 +14,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/networks.hpp"
 
-namespace portwave {
+namespace portwave::test_locality {
 namespace {
 
 using testing::archipelago;
@@ -243,4 +243,4 @@ TEST(JunctionRuns, ProgramsOfPiecesAndTheWholeGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_locality

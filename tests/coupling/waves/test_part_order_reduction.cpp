@@ -14,7 +14,7 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "support/networks.hpp"
 
-namespace portwave {
+namespace portwave::test_part_order_reduction {
 namespace {
 
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
@@ -228,4 +228,4 @@ TEST(PartOrderReduction, NoFailureIsNone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_part_order_reduction

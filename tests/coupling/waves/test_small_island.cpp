@@ -17,7 +17,7 @@
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "support/small_systems.hpp"
 
-namespace portwave {
+namespace portwave::test_small_island {
 namespace {
 
 using testing::small_system;
@@ -210,4 +210,4 @@ TEST(SmallIslands, AreNoneOfSeveralRootsOfABatch) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_small_island

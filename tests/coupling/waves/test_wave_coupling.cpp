@@ -20,7 +20,7 @@
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_wave_coupling {
 namespace {
 
 using testing::NamedSystem;
@@ -469,4 +469,4 @@ TEST(OtherImpedances, LeaveEverythingAsItWasWhereABatchCannotBePrepared) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_wave_coupling

@@ -9,7 +9,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_certificate {
 namespace {
 
 StepperOptions options(double h, double gamma, int iterations) {
@@ -145,4 +145,4 @@ TEST(CertificateControl, CatchesAnActiveDamperBesideAHugePassivePart) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_certificate

@@ -22,7 +22,7 @@
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_energy_safety {
 namespace {
 
 using testing::EnergyLaws;
@@ -236,4 +236,4 @@ INSTANTIATE_TEST_SUITE_P(Systems, EnergySafety, ::testing::ValuesIn(samples()),
                          [](const auto& each) { return each.param.name; });
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_energy_safety

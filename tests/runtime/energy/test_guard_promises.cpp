@@ -19,7 +19,7 @@
 #include "support/guard_of.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace portwave {
+namespace portwave::test_guard_promises {
 namespace {
 
 using testing::guard_of;
@@ -218,4 +218,4 @@ TEST(GuardPromises, APassiveOscillatorOfSubnormalEnergyBreaksNoLaw) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_guard_promises

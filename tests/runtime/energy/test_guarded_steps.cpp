@@ -17,7 +17,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_guarded_steps {
 namespace {
 
 using testing::same_bits;
@@ -247,4 +247,4 @@ TEST(GuardedSteps, SettingTheSameImpedancesChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_guarded_steps

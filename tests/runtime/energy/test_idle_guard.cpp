@@ -16,7 +16,7 @@
 #include "support/guard_of.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_idle_guard {
 namespace {
 
 /// Blocks of masses on springs without walls, at `offset_m` and `speed_m_per_s`, one mass displaced
@@ -243,4 +243,4 @@ TEST(Verdict, StepsThatMissTheToleranceStandBesideIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_idle_guard

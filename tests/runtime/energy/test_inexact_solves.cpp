@@ -16,7 +16,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_inexact_solves {
 namespace {
 
 using testing::CountingPart;
@@ -197,4 +197,4 @@ TEST(InexactSolves, ChangeNoBitWithThreadsOrGrain) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_inexact_solves

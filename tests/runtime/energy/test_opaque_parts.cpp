@@ -28,7 +28,7 @@
 #include "support/opaque_parts.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_opaque_parts {
 namespace {
 
 using testing::MassProgram;
@@ -487,4 +487,4 @@ TEST(ProgramBatch, TakesStepsBack) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_opaque_parts

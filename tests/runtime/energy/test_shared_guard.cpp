@@ -32,7 +32,7 @@
 #include "support/networks.hpp"
 #include "support/two_threads.hpp"
 
-namespace portwave {
+namespace portwave::test_shared_guard {
 namespace {
 
 /// Four threads for oneTBB whatever the machine has.
@@ -285,4 +285,4 @@ TEST(ExecutorForEach, IsHelpedByTheThreadsOfTheAsyncExecutor) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_shared_guard

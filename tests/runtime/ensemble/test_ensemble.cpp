@@ -19,7 +19,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "support/systems.hpp"
 
-namespace portwave::testing {
+namespace portwave::testing::test_ensemble {
 namespace {
 
 /// A pair of which number `i` has parameters and a start of its own; B is driven by a settable
@@ -544,4 +544,4 @@ TEST(EnsembleSettings, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace portwave::testing
+}  // namespace portwave::testing::test_ensemble

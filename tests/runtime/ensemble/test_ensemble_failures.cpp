@@ -14,7 +14,7 @@
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 
-namespace portwave::testing {
+namespace portwave::testing::test_ensemble_failures {
 namespace {
 
 /// What becomes of the input of a pair some time.
@@ -213,4 +213,4 @@ TEST(EnsembleThreads, CallbacksAreCalledByTheCallingThreadOnly) {
 }
 
 }  // namespace
-}  // namespace portwave::testing
+}  // namespace portwave::testing::test_ensemble_failures

@@ -13,7 +13,7 @@
 
 #include "support/schema_checker.hpp"
 
-namespace portwave {
+namespace portwave::test_generate {
 namespace {
 
 using network::Chain;
@@ -217,4 +217,4 @@ TEST(Generate, RefusesFilesThatCouldNotBeRead) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_generate

@@ -14,7 +14,7 @@
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_acceleration {
 namespace {
 
 struct Hard {
@@ -157,4 +157,4 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_acceleration

@@ -23,7 +23,7 @@
 #include "support/oscillator_pair.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_automatic_method {
 namespace {
 
 StepperOptions automatic(double step_s) {
@@ -412,4 +412,4 @@ TEST(TunedImpedances, OfARigidEndAreThoseOfOtherRules) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_automatic_method

@@ -15,7 +15,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "support/descriptor_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_descriptor_parts {
 namespace {
 
 struct Sample {
@@ -188,4 +188,4 @@ TEST(DescriptorScenario, PointsAtTheMatrixThatIsAtFault) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_descriptor_parts

@@ -18,7 +18,7 @@
 #include "support/energy_laws.hpp"
 #include "support/random_linear.hpp"
 
-namespace portwave {
+namespace portwave::test_descriptor_stages {
 namespace {
 
 using Eigen::MatrixXd;
@@ -395,4 +395,4 @@ TEST_P(DescriptorStages, DoNotDependOnWhoExecutesThem) {
 INSTANTIATE_TEST_SUITE_P(Counts, DescriptorStages, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_descriptor_stages

@@ -12,7 +12,7 @@
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_extrapolated_start {
 namespace {
 
 StepperOptions options_of(int stages, double step_s, InnerStart start) {
@@ -117,4 +117,4 @@ TEST_P(ExtrapolatedStarts, BitsDoNotDependOnWhoExecutes) {
 INSTANTIATE_TEST_SUITE_P(Stages, ExtrapolatedStarts, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_extrapolated_start

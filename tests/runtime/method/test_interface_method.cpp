@@ -20,7 +20,7 @@
 #include "support/random_networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_interface_method {
 namespace {
 
 StepperOptions interface(double step_s) {
@@ -342,4 +342,4 @@ TEST(InterfaceMethod, FaultsCommitNothing) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_interface_method

@@ -13,7 +13,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/energy_laws.hpp"
 
-namespace portwave {
+namespace portwave::test_large_stages {
 namespace {
 
 using testing::EnergyLaws;
@@ -135,4 +135,4 @@ TEST_P(LargeStages, KeepTheLawsAtEveryBudget) {
 INSTANTIATE_TEST_SUITE_P(Counts, LargeStages, ::testing::Values(2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_large_stages

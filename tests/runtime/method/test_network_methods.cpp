@@ -24,7 +24,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_network_methods {
 namespace {
 
 using testing::kKinds;
@@ -509,4 +509,4 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_network_methods

@@ -14,7 +14,7 @@
 #include "support/linear_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_network_rules {
 namespace {
 
 using testing::options_of;
@@ -168,4 +168,4 @@ TEST(NetworkCertificate, IsViolatedByAnActivePart) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_network_rules

@@ -9,7 +9,7 @@
 
 #include "support/example_scenarios.hpp"
 
-namespace portwave {
+namespace portwave::test_paper_systems {
 namespace {
 
 using testing::example;
@@ -63,4 +63,4 @@ TEST(PaperSystemMotion, TwoMassesObeyTheirEquations) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_paper_systems

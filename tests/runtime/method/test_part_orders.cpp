@@ -14,7 +14,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
-namespace portwave {
+namespace portwave::test_part_orders {
 namespace {
 
 using Vector = Eigen::VectorXd;
@@ -176,4 +176,4 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, PartOrders, ::testing::ValuesIn(moving_types
                          [](const auto& each) { return each.param; });
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_part_orders

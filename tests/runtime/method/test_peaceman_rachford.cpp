@@ -13,7 +13,7 @@
 #include "support/networks.hpp"
 #include "support/oscillator_pair.hpp"
 
-namespace portwave {
+namespace portwave::test_peaceman_rachford {
 namespace {
 
 using testing::kPairEnergy_J;
@@ -150,4 +150,4 @@ TEST(PeacemanRachford, TwoEvaluationsAreEnoughForALongChain) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_peaceman_rachford

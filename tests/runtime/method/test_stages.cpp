@@ -19,7 +19,7 @@
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_stages {
 namespace {
 
 using testing::EnergyLaws;
@@ -562,4 +562,4 @@ TEST(StagesGiven, ImpedancesHoldAtAllStages) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_stages

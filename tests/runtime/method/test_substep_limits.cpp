@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/reference/gauss_reference.hpp"
+#include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
@@ -19,7 +21,7 @@
 #include "support/opaque_parts.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_substep_limits {
 namespace {
 
 using testing::distance;
@@ -175,4 +177,4 @@ TEST(SubstepsRefused, FaultsLeaveTheLastCommittedState) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_substep_limits

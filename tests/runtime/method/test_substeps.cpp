@@ -29,7 +29,7 @@
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_substeps {
 namespace {
 
 using Eigen::MatrixXd;
@@ -597,4 +597,4 @@ TEST_P(Substeps, ManyOfADrivenPartAreSetUpAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Stages, Substeps, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_substeps

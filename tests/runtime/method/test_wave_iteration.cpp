@@ -22,7 +22,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_wave_iteration {
 namespace {
 
 using testing::same_bits;
@@ -269,4 +269,4 @@ TEST(OwnRule, ItsRelaxationRangeIsChecked) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_wave_iteration

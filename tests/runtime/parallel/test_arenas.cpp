@@ -20,7 +20,7 @@
 
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_arenas {
 namespace {
 
 using testing::chain_of_blocks;
@@ -181,4 +181,4 @@ TEST(Arenas, RefuseNumbersOfThreadsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_arenas

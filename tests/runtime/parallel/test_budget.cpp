@@ -11,7 +11,7 @@
 #include "support/coupled_systems.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_budget {
 namespace {
 
 using Time = DeadlineScheduler::Time;
@@ -279,4 +279,4 @@ TEST(TimeBudget, AnInterruptedWaitEndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_budget

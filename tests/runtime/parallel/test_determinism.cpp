@@ -14,7 +14,7 @@
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_determinism {
 namespace {
 
 using testing::NamedSystem;
@@ -236,4 +236,4 @@ TEST(DeterminismControl, TheSweepCutsSystemsIntoTasks) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_determinism

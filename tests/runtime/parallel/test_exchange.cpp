@@ -19,7 +19,7 @@
 #include "support/example_scenarios.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_exchange {
 namespace {
 
 std::unique_ptr<Subsystem> duffing(double cubic) {
@@ -311,4 +311,4 @@ TEST(SetParameter, LeavesTheOthersOfThePart) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_exchange

@@ -14,7 +14,7 @@
 #include "parallel/threads/parallel_for_each.hpp"
 #include "support/two_threads.hpp"
 
-namespace portwave {
+namespace portwave::test_for_each {
 namespace {
 
 struct Way {
@@ -133,4 +133,4 @@ TEST(FasterOfTwo, DoesNotSpendLongStepsOnTrials) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_for_each

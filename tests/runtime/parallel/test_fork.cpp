@@ -25,7 +25,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_fork {
 namespace {
 
 using testing::chain_of_blocks;
@@ -192,4 +192,4 @@ TEST_F(Fork, FilesStayThoseOfTheParent) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_fork

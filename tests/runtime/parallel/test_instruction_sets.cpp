@@ -7,7 +7,7 @@
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_instruction_sets {
 namespace {
 
 // Run in processes of its own.
@@ -54,4 +54,4 @@ const testing::DigestSuite kRunBitsDigests("RunBits", [] {
 TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 42); }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_instruction_sets

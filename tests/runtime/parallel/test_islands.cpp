@@ -16,7 +16,7 @@
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_islands {
 namespace {
 
 using testing::archipelago;
@@ -183,4 +183,4 @@ TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_islands

@@ -13,7 +13,7 @@
 
 #include "ranks/newest_waves.hpp"
 
-namespace portwave {
+namespace portwave::test_newest_waves {
 namespace {
 
 /// One neighbour. A message holds its number. It comes when it is `now`, or when somebody has waited for
@@ -162,4 +162,4 @@ TEST(NewestWaves, OfAnyOrderAreNeverTooOld) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_newest_waves

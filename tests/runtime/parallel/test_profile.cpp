@@ -20,7 +20,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_profile {
 namespace {
 
 using Kind = ProfileEvent::Kind;
@@ -234,4 +234,4 @@ TEST(Profile, MustBeAskedFor) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_profile

@@ -22,7 +22,7 @@
 #include "ranks/shared_sums.hpp"
 #include "support/networks.hpp"
 
-namespace portwave {
+namespace portwave::test_shared_sums {
 namespace {
 
 /// Two sums and a maximum of three numbers by entry, of which it has some: the others are NaN.
@@ -323,4 +323,4 @@ TEST(SharedSumsControl, WrongNumbersAreNoticed) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_shared_sums

@@ -13,7 +13,7 @@
 #include "support/small_systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_small_islands {
 namespace {
 
 using testing::same_bits;
@@ -173,4 +173,4 @@ TEST(SmallIslandRuns, FollowChangesOfImpedanceAndBudget) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_small_islands

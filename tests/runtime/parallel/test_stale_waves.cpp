@@ -21,7 +21,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_stale_waves {
 namespace {
 
 using testing::sprung_mass;
@@ -285,4 +285,4 @@ TEST(StaleWaves, AreRefusedWhereRanksWaitForOneAnother) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_stale_waves

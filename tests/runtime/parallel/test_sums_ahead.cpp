@@ -21,7 +21,7 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_sums_ahead {
 namespace {
 
 using testing::ThreadRanks;
@@ -313,4 +313,4 @@ TEST(SumsAheadControl, WhereNothingIsExpectedNothingIsAhead) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_sums_ahead

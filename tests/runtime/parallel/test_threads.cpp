@@ -19,7 +19,7 @@
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_threads {
 namespace {
 
 using namespace std::chrono_literals;
@@ -151,4 +151,4 @@ TEST(ThreadsControl, OneThreadIsTheCallersAndNoOtherComes) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_threads

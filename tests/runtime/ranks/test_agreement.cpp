@@ -9,7 +9,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 
-namespace portwave {
+namespace portwave::test_agreement {
 namespace {
 
 struct LadderRow {
@@ -83,4 +83,4 @@ TEST(Agreement, ARectifierIsThatOfNgspice) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_agreement

@@ -14,7 +14,7 @@
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_rank_cut {
 namespace {
 
 struct Cut {
@@ -111,4 +111,4 @@ TEST(RankCut, OfOneRankIsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_rank_cut

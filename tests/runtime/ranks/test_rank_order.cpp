@@ -18,7 +18,7 @@
 #include "support/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace portwave {
+namespace portwave::test_rank_order {
 namespace {
 
 constexpr int kSend = -1, kReceive = -2;
@@ -170,4 +170,4 @@ TEST(RankOrder, WhatOthersWaitForIsSentBeforeTheRestIsDone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_rank_order

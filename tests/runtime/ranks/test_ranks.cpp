@@ -23,7 +23,7 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_ranks {
 namespace {
 
 using testing::ThreadRanks;
@@ -510,4 +510,4 @@ TEST(Ranks, FollowTwoSteppersInTurn) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_ranks

@@ -24,7 +24,7 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_slices {
 namespace {
 
 using testing::block;
@@ -483,4 +483,4 @@ TEST(EvenSlice, CutsInUnits) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_slices

@@ -18,7 +18,7 @@
 #include "support/sliced_runs.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace portwave {
+namespace portwave::test_slices_guard {
 namespace {
 
 using testing::chain;
@@ -240,4 +240,4 @@ TEST(SlicesGuard, RejectsCommitsThatFail) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_slices_guard

@@ -11,7 +11,7 @@
 
 #include "report/advice.hpp"
 
-namespace portwave::report {
+namespace portwave::report::test_advice {
 namespace {
 
 using Json = nlohmann::json;
@@ -154,4 +154,4 @@ TEST(Verdict, SaysWhatEachStatusMeans) {
 }
 
 }  // namespace
-}  // namespace portwave::report
+}  // namespace portwave::report::test_advice

@@ -8,7 +8,7 @@
 
 #include "report/decimation.hpp"
 
-namespace portwave::report {
+namespace portwave::report::test_decimation {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -150,4 +150,4 @@ TEST(Decimation, TakesTheExtremesOfAnEnvelope) {
 }
 
 }  // namespace
-}  // namespace portwave::report
+}  // namespace portwave::report::test_decimation

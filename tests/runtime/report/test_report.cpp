@@ -25,7 +25,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave::report {
+namespace portwave::report::test_report {
 namespace {
 
 using Json = nlohmann::json;
@@ -537,4 +537,4 @@ TEST(NetworkDrawing, WhatIsNoNetworkIsNotDrawn) {
 }
 
 }  // namespace
-}  // namespace portwave::report
+}  // namespace portwave::report::test_report

@@ -8,7 +8,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-namespace portwave {
+namespace portwave::test_defaults {
 namespace {
 
 constexpr double kStep_s = 0.01;
@@ -81,4 +81,4 @@ TEST(DefaultsControl, OtherOptionsAreToldApart) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_defaults

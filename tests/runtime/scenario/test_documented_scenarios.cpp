@@ -13,7 +13,7 @@
 
 // Scenarios that the documentation shows as worked examples do what it says of them.
 
-namespace portwave {
+namespace portwave::test_documented_scenarios {
 namespace {
 
 /// The JSON blocks of a page by their "name".
@@ -115,4 +115,4 @@ TEST(DocumentedScenarios, TheLoopOfTheSignalsPageRuns) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_documented_scenarios

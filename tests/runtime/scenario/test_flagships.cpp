@@ -13,7 +13,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_flagships {
 namespace {
 
 using testing::source_file;
@@ -176,4 +176,4 @@ TEST(Flagships, ThePowerLineHasTenThousandSectionsInEachPhase) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_flagships

@@ -13,7 +13,7 @@
 
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_same_scenario {
 namespace {
 
 const std::string kFile = testing::source_file("examples/msd_64x50.json");
@@ -120,4 +120,4 @@ TEST(SameScenario, TwoThreadsGiveTheBitsOfOne) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_same_scenario

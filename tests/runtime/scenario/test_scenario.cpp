@@ -14,7 +14,7 @@
 #include "support/scenario_fixtures.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario {
 namespace {
 
 using testing::base_scenario;
@@ -525,4 +525,4 @@ TEST(Scenario, TheRingIsOneIslandOfThreeDomains) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario

@@ -11,7 +11,7 @@
 #include "support/scenario_fixtures.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_errors {
 namespace {
 
 using testing::base_scenario;
@@ -543,4 +543,4 @@ TEST(ScenarioReport, CannotBeUsedToWriteToTheTerminal) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_errors

@@ -8,7 +8,7 @@
 #include "support/scenario_fixtures.hpp"
 #include "support/schema_checker.hpp"
 
-namespace portwave {
+namespace portwave::test_schema {
 namespace {
 
 using testing::base_scenario;
@@ -90,4 +90,4 @@ TEST(ScenarioSchema, DescribesEveryParameterOfEveryType) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_schema

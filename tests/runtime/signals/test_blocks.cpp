@@ -12,7 +12,7 @@
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/error.hpp"
 
-namespace portwave {
+namespace portwave::test_blocks {
 namespace {
 
 constexpr double kPeriod_s = 0.01;
@@ -381,4 +381,4 @@ TEST(Signals, NoiseHasItsMomentsAndIsAFunctionOfTimeAndSeed) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_blocks

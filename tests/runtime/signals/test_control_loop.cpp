@@ -17,7 +17,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace portwave::test_control_loop {
 namespace {
 
 constexpr double kMass_kg = 1.5, kStiffness = 4.0, kDamping = 0.3;
@@ -404,4 +404,4 @@ TEST(SignalGraph, IsRefusedWhereNothingSamplesIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_control_loop

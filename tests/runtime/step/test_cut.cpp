@@ -13,7 +13,7 @@
 
 #include "support/large_structures.hpp"
 
-namespace portwave {
+namespace portwave::test_cut {
 namespace {
 
 using testing::beam_form;
@@ -440,4 +440,4 @@ TEST(CutControl, WithoutItsJointsThePiecesMoveOtherwise) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cut

@@ -13,7 +13,7 @@
 #include "support/oscillator_pair.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_enumerations {
 namespace {
 
 /// Where the options are refused; "" if they are not.
@@ -109,4 +109,4 @@ TEST(Enumerations, NorAreThoseOfRecorders) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_enumerations

@@ -16,7 +16,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
-namespace portwave {
+namespace portwave::test_events {
 namespace {
 
 constexpr double kGravity = 9.81, kMass_kg = 2.0, kHeight_m = 1.0, kStiffness = 2e5;
@@ -339,4 +339,4 @@ TEST(Events, SettingsAreCheckedTogether) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_events

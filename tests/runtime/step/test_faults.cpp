@@ -25,7 +25,7 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "support/guard_of.hpp"
 
-namespace portwave {
+namespace portwave::test_faults {
 namespace {
 
 constexpr int kParts = 24;
@@ -399,4 +399,4 @@ TEST(FaultsControl, WithoutOrdersEverythingAgreesAndAnOrderChangesThat) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_faults

@@ -11,7 +11,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 
-namespace portwave {
+namespace portwave::test_jumps_of_inputs {
 namespace {
 
 /// A force that jumps up at .33 s and down again at .41 s: a pulse within one step of .2 s.
@@ -92,4 +92,4 @@ TEST(JumpsOfInputs, ChosenStepsEndThere) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_jumps_of_inputs

@@ -16,7 +16,7 @@
 
 // Whatever keeps the address of what it is made from takes no temporary of it.
 
-namespace portwave {
+namespace portwave::test_lifetimes {
 namespace {
 
 /// Made from an object that lives on, but not from a temporary.
@@ -59,4 +59,4 @@ TEST(Lifetimes, SteppersTakeTemporariesOver) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_lifetimes

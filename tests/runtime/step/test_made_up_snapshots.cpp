@@ -19,7 +19,7 @@
 #include "support/example_scenarios.hpp"
 #include "support/made_up_bytes.hpp"
 
-namespace portwave {
+namespace portwave::test_made_up_snapshots {
 namespace {
 
 using testing::Bytes;
@@ -167,4 +167,4 @@ TEST(MadeUpSnapshot, WithATimeThatIsNotTheStatesIsRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_made_up_snapshots

@@ -17,7 +17,7 @@
 #include "support/example_scenarios.hpp"
 #include "support/oscillator_pair.hpp"
 
-namespace portwave {
+namespace portwave::test_phases {
 namespace {
 
 using testing::example;
@@ -116,4 +116,4 @@ TEST(Phases, WhatIsComputedDoesNotDependOnThem) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_phases

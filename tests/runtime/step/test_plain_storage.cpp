@@ -12,7 +12,7 @@
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
-namespace portwave {
+namespace portwave::test_plain_storage {
 namespace {
 
 /// mgl(1 − cos φ) + L²/2J, with mgl and J times `unit`.
@@ -96,4 +96,4 @@ TEST(PlainStorageControl, WhatCountsAsRoundingIsNextToNothing) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_plain_storage

@@ -23,7 +23,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_reentrance {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -434,4 +434,4 @@ TEST(Reentrance, OptionsThatNoRunCanUseAreRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_reentrance

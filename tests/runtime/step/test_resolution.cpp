@@ -12,7 +12,7 @@
 #include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
-namespace portwave {
+namespace portwave::test_resolution {
 namespace {
 
 std::string number(double value) { return std::to_string(value * 1e12) + "e-12"; }
@@ -184,4 +184,4 @@ TEST(Resolution, LooksSeldom) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_resolution

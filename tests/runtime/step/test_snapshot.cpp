@@ -18,7 +18,7 @@
 #include "support/networks.hpp"
 #include "support/opaque_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_snapshot {
 namespace {
 
 using testing::example;
@@ -435,4 +435,4 @@ TEST(Inputs, AreFoundOnceByName) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_snapshot

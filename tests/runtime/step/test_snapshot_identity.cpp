@@ -28,7 +28,7 @@
 #include "support/example_scenarios.hpp"
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_snapshot_identity {
 namespace {
 
 using testing::example;
@@ -554,4 +554,4 @@ TEST(SnapshotIdentity, ManyDifferencesAreCounted) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_snapshot_identity

@@ -12,7 +12,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
-namespace portwave {
+namespace portwave::test_start_ports {
 namespace {
 
 using Json = nlohmann::json;
@@ -144,4 +144,4 @@ TEST(StartPorts, SensorsSeeThem) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_start_ports

@@ -15,7 +15,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 
-namespace portwave {
+namespace portwave::test_start_time {
 namespace {
 
 using Json = nlohmann::json;
@@ -212,4 +212,4 @@ TEST(StartTime, TheEndOfAScenarioIsAfterItsStart) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_start_time

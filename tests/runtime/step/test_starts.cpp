@@ -14,7 +14,7 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_starts {
 namespace {
 
 std::shared_ptr<const Component> part(const std::string& type, Parameters parameters) {
@@ -308,4 +308,4 @@ TEST(Starts, AReplicaAtOddsFailsAlone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_starts

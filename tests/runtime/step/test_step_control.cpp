@@ -8,7 +8,7 @@
 
 #include "step/sizes/step_control.hpp"
 
-namespace portwave {
+namespace portwave::test_step_control {
 namespace {
 
 /// Steps to `end_s`, where a step of h at t has the error (h/natural(t))^power, relative to the
@@ -102,4 +102,4 @@ TEST(StepControl, TakesATimeFarFromZeroForWhatItIs) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_step_control

@@ -15,7 +15,7 @@
 #include "support/linear_networks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_step_engine {
 namespace {
 
 constexpr double kStep_s = 0.01;
@@ -153,4 +153,4 @@ TEST(WaveView, TakesAnotherBudget) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_step_engine

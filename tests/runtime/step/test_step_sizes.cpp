@@ -21,7 +21,7 @@
 #include "support/opaque_parts.hpp"
 #include "support/systems.hpp"
 
-namespace portwave {
+namespace portwave::test_step_sizes {
 namespace {
 
 StepperOptions sized(int stages, double tolerance, double largest_s) {
@@ -581,4 +581,4 @@ TEST(StepSizes, MethodsWithoutWavesHaveStepsOfOneSize) {
 INSTANTIATE_TEST_SUITE_P(Stages, StepSizesTest, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_step_sizes

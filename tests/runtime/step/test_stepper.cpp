@@ -15,7 +15,7 @@
 #include "support/systems.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_stepper {
 namespace {
 
 using testing::same_bits;
@@ -477,4 +477,4 @@ TEST(StepperFaults, AThrowingInputIsNamed) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_stepper

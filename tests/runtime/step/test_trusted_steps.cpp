@@ -11,7 +11,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
-namespace portwave {
+namespace portwave::test_trusted_steps {
 namespace {
 
 Scenario diode(double tolerance, const std::string& stages) {
@@ -156,4 +156,4 @@ TEST(TrustedSteps, SayWhatStandsInTheWay) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_trusted_steps

@@ -11,7 +11,7 @@
 
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_delay_study {
 namespace {
 
 Scenario pair() {
@@ -81,4 +81,4 @@ TEST(DelayStudy, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_delay_study

@@ -11,7 +11,7 @@
 
 #include "support/example_scenarios.hpp"
 
-namespace portwave {
+namespace portwave::test_iteration_study {
 namespace {
 
 using testing::example;
@@ -224,4 +224,4 @@ TEST(IterationStudy, RefusesWhatDoesNotIterate) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_iteration_study

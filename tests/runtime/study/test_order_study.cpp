@@ -12,7 +12,7 @@
 
 #include "support/example_scenarios.hpp"
 
-namespace portwave {
+namespace portwave::test_order_study {
 namespace {
 
 using testing::example;
@@ -245,4 +245,4 @@ TEST(OrderStudy, RefusesWhatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_order_study

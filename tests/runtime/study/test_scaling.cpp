@@ -9,7 +9,7 @@
 
 #include "support/oscillator_pair.hpp"
 
-namespace portwave {
+namespace portwave::test_scaling {
 namespace {
 
 /// Tasks in a line, each with its neighbours left and right.
@@ -253,4 +253,4 @@ TEST(ScalingErrors, AreToldAtOnce) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scaling

@@ -9,7 +9,7 @@
 
 #include "support/oscillator_pair.hpp"
 
-namespace portwave {
+namespace portwave::test_study {
 namespace {
 
 using testing::kPairEnergy_J;
@@ -258,4 +258,4 @@ TEST(BudgetStudyErrors, RefuseEmptyAndNegative) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_study

@@ -18,7 +18,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_tolerance_study {
 namespace {
 
 Scenario pair_with(const std::string& time, const std::string& outputs = "{}") {
@@ -164,4 +164,4 @@ TEST(ScenarioTime, RowsOnAGridOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_tolerance_study

@@ -7,7 +7,7 @@
 
 #include "support/oscillator_pair.hpp"
 
-namespace portwave {
+namespace portwave::test_tune {
 namespace {
 
 using testing::pair_scenario;
@@ -109,4 +109,4 @@ TEST(RateStudyControl, ASlowIterationIsSeenAsOne) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_tune

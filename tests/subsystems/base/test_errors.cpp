@@ -2,7 +2,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 
-namespace portwave {
+namespace portwave::test_errors {
 namespace {
 
 TEST(ConfigError, SaysEveryIssueOnALineOfItsOwn) {
@@ -75,4 +75,4 @@ TEST(NearestNameControl, TheLimitGrowsWithTheWord) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_errors

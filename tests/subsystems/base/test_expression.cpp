@@ -12,7 +12,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/expression.hpp"
 
-namespace portwave {
+namespace portwave::test_expression {
 namespace {
 
 const std::vector<std::string> kNames = {"x", "y", "mass_2"};
@@ -173,4 +173,4 @@ TEST(Expression, TellsNamesFromOtherTexts) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_expression

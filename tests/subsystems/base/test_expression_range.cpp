@@ -10,7 +10,7 @@
 
 #include "portwave/subsystems/base/expression.hpp"
 
-namespace portwave {
+namespace portwave::test_expression_range {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -195,4 +195,4 @@ TEST(ExpressionChanges, AreNotLookedForWhereNothingCan) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_expression_range

@@ -10,7 +10,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 
-namespace portwave {
+namespace portwave::test_name_search {
 namespace {
 
 std::string lowered(std::string word) {
@@ -144,4 +144,4 @@ TEST(NameSearch, OffersNothingThatLooksLikeTheWordItself) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_name_search

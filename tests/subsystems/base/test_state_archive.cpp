@@ -10,7 +10,7 @@
 
 #include "portwave/subsystems/base/state_archive.hpp"
 
-namespace portwave {
+namespace portwave::test_state_archive {
 namespace {
 
 struct Flagged {
@@ -96,4 +96,4 @@ TEST(StateArchive, IsReadToItsEndOrRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_state_archive

@@ -9,7 +9,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_catalogue {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -301,4 +301,4 @@ TEST(LinearPortHamiltonianType, KeepsTheChosenStepMaps) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_catalogue

@@ -13,7 +13,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 
-namespace portwave {
+namespace portwave::test_catalogue_add {
 namespace {
 
 PartType sound_type(std::string name) {
@@ -136,4 +136,4 @@ TEST(CatalogueAdd, NamesEveryDefect) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_catalogue_add

@@ -18,7 +18,7 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace portwave::test_duffing_rounding {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
@@ -106,4 +106,4 @@ TEST(DuffingRounding, IsThatOfTheTermsOfItsEnergies) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_duffing_rounding

@@ -11,7 +11,7 @@
 #include "support/linear_responses.hpp"
 
 // Lines, ladders, strings and beams of many cells against closed forms.
-namespace portwave {
+namespace portwave::test_lines_and_beams {
 namespace {
 
 using Complex = std::complex<double>;
@@ -318,4 +318,4 @@ TEST(LargeStructures, AreBuiltSparselyAndKeepTheEnergyLaw) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_lines_and_beams

@@ -8,7 +8,7 @@
 #include "support/linear_responses.hpp"
 
 // Lumped parts against the equations of a textbook, written out by hand.
-namespace portwave {
+namespace portwave::test_lumped_elements {
 namespace {
 
 using Vector = std::vector<double>;
@@ -300,4 +300,4 @@ TEST(DcMotor, HasTheKnownSteadyStateAndTimeConstant) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_lumped_elements

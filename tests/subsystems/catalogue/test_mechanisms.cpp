@@ -16,7 +16,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "support/free_motion.hpp"
 
-namespace portwave {
+namespace portwave::test_mechanisms {
 namespace {
 
 using Eigen::VectorXd;
@@ -443,4 +443,4 @@ TEST(Mechanisms, ConvergeWithTwiceTheirStages) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_mechanisms

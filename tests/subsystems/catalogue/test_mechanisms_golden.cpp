@@ -12,7 +12,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "support/free_motion.hpp"
 
-namespace portwave {
+namespace portwave::test_mechanisms_golden {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -185,4 +185,4 @@ TEST(MechanismsGolden, RigidBodyThatTurnsOver) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_mechanisms_golden

@@ -14,7 +14,7 @@
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
-namespace portwave {
+namespace portwave::test_one_sided_parts {
 namespace {
 
 /// Steps of a part from x, its ports driven by waves that follow a fixed sequence; the smallest effort
@@ -199,4 +199,4 @@ TEST(ElectricalSwitch, RefusesToStartBeyondItsStops) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_one_sided_parts

@@ -8,7 +8,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 // The matrices of the mechanical parts against Newton's equations written out by hand.
-namespace portwave {
+namespace portwave::test_part_equations {
 namespace {
 
 constexpr unsigned kSeed = 3;
@@ -246,4 +246,4 @@ TEST(ResistorEquations, AreOhmsLaw) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_part_equations

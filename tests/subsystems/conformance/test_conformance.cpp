@@ -16,7 +16,7 @@
 
 // Every catalogue type keeps every law, and every law can fail: each has a part that breaks it.
 
-namespace portwave {
+namespace portwave::test_conformance {
 namespace {
 
 void expect_all_hold(const Subsystem& part, const ConformanceOptions& options) {
@@ -509,4 +509,4 @@ TEST(ConformanceControl, AFailedSolveIsNoPass) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_conformance

@@ -18,7 +18,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
-namespace portwave {
+namespace portwave::test_records {
 namespace {
 
 using Part = std::shared_ptr<const Component>;
@@ -213,4 +213,4 @@ TEST(RecordLawOfMatrices, HoldsHoweverTheyAreSolved) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_records

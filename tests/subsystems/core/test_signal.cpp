@@ -9,7 +9,7 @@
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 
-namespace portwave {
+namespace portwave::test_signal {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -227,4 +227,4 @@ TEST(Signal, WithoutKnotsInTheStepATableIsSampled) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_signal

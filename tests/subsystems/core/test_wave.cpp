@@ -6,7 +6,7 @@
 
 #include "portwave/subsystems/core/port.hpp"
 
-namespace portwave {
+namespace portwave::test_wave {
 namespace {
 
 constexpr int kDraws = 200;
@@ -81,4 +81,4 @@ TEST(WaveTransform, MatchedResistorDoesNotReflect) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_wave

@@ -7,7 +7,7 @@
 
 // The algebraic equations of d/dt(Ex) = Ax + f: index, hidden constraints, consistent values.
 
-namespace portwave {
+namespace portwave::test_descriptor {
 namespace {
 
 using Eigen::MatrixXd;
@@ -255,4 +255,4 @@ TEST(ConsistentValues, OfALargeSingularComponentAreFound) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_descriptor

@@ -14,7 +14,7 @@
 
 // Descriptor parts: what is refused, consistent starts, and the laws of their step.
 
-namespace portwave {
+namespace portwave::test_descriptor_part {
 namespace {
 
 using Eigen::MatrixXd;
@@ -443,4 +443,4 @@ TEST(LargeDescriptorPart, NeedsNoDenseMatrix) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_descriptor_part

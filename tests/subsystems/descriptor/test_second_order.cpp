@@ -19,7 +19,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/large_structures.hpp"
 
-namespace portwave {
+namespace portwave::test_second_order {
 namespace {
 
 using Eigen::MatrixXd;
@@ -398,4 +398,4 @@ TEST(SecondOrderPartType, TheRateOfACoordinateMayNotBeACoordinate) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_second_order

@@ -17,7 +17,7 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_integral_states {
 namespace {
 
 using Eigen::MatrixXd;
@@ -408,4 +408,4 @@ TEST(IntegralStates, OneThatOverflowsIsFound) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_integral_states

@@ -23,7 +23,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/lane_major.hpp"
 
-namespace portwave {
+namespace portwave::test_lane_step_maps {
 namespace {
 
 using Eigen::MatrixXd;
@@ -441,4 +441,4 @@ TEST(LaneStepMaps, ASparsityFitsOnlyPartsWithTheSameEntries) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_lane_step_maps

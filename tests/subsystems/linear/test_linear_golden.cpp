@@ -12,7 +12,7 @@
 // and the discrete step's port response against the transfer function.
 // Source  PortHamiltonianBenchmarkSystems (MIT licence), SingleMSDChain and the PS10 default of the
 //         RCL ladder.
-namespace portwave {
+namespace portwave::test_linear_golden {
 namespace {
 
 using Complex = std::complex<double>;
@@ -239,4 +239,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_linear_golden

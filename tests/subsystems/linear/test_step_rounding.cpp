@@ -19,7 +19,7 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace portwave::test_step_rounding {
 namespace {
 
 using Eigen::MatrixXd;
@@ -296,4 +296,4 @@ TEST(StepRounding, ControlDoesNotHideANegativeDamper) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_step_rounding

@@ -11,7 +11,7 @@
 
 #include "portwave/subsystems/matrices/structure.hpp"
 
-namespace portwave {
+namespace portwave::test_structure {
 namespace {
 
 constexpr unsigned kSeed = 5;
@@ -375,4 +375,4 @@ TEST(Structure, DissipationMatrixPutsTheBlocksInPlace) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_structure

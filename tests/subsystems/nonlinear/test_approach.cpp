@@ -20,7 +20,7 @@
 // StepBatch::inexact_scatter of the Newton batch: b ≈ S(a), as exact as the inner iteration needs
 // it.
 
-namespace portwave {
+namespace portwave::test_approach {
 namespace {
 
 using Eigen::VectorXd;
@@ -350,4 +350,4 @@ TEST(Approach, SolvesPartsWithoutStates) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_approach

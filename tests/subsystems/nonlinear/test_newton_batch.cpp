@@ -11,7 +11,7 @@
 #include "support/lane_major.hpp"
 #include "support/nonlinear_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_newton_batch {
 namespace {
 
 using Eigen::MatrixXd;
@@ -359,4 +359,4 @@ TEST(NewtonBatch, SolvesALaneWhileItIsSolvingIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_newton_batch

@@ -14,7 +14,7 @@
 #include "support/lane_major.hpp"
 #include "support/nonlinear_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_nonlinear {
 namespace {
 
 using Options = NonlinearPortHamiltonian::Options;
@@ -488,4 +488,4 @@ TEST(NonlinearPart, ItsNewtonBudgetReachesItsBatch) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_nonlinear

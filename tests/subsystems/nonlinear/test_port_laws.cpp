@@ -15,7 +15,7 @@
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
-namespace portwave {
+namespace portwave::test_port_laws {
 namespace {
 
 Signature one_port(Causality causality) {
@@ -235,4 +235,4 @@ TEST(PortLaws, TakeNoSubsteps) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_port_laws

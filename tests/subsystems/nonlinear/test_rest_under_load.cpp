@@ -14,7 +14,7 @@
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/nonlinear_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_rest_under_load {
 namespace {
 
 /// A linear damped oscillator written as a nonlinear part, H = k q²/2 + p²/(2m), whose only input is a
@@ -123,4 +123,4 @@ TEST(NewtonBatch, FindsTheStepOfAnArmBesideAWallThatItDoesNotTouch) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_rest_under_load

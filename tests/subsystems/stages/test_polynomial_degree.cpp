@@ -12,7 +12,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/lane_major.hpp"
 
-namespace portwave {
+namespace portwave::test_polynomial_degree {
 namespace {
 
 /// A mass on a spring with H = p²/2 + q^degree/degree, and a port on the mass.
@@ -93,4 +93,4 @@ TEST(PolynomialDegree, HasALimit) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_polynomial_degree

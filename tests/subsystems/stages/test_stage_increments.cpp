@@ -20,7 +20,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
-namespace portwave {
+namespace portwave::test_stage_increments {
 namespace {
 
 struct Moved {
@@ -161,4 +161,4 @@ TEST(StageIncrements, TheInverseOfTheButcherMatrix) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_stage_increments

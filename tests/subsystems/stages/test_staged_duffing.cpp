@@ -16,7 +16,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/lane_major.hpp"
 
-namespace portwave {
+namespace portwave::test_staged_duffing {
 namespace {
 
 using PartPointer = std::shared_ptr<const Component>;
@@ -429,4 +429,4 @@ TEST(StagedDuffing, SaysWhatRoundingMayLeaveFarFromTheOrigin) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_staged_duffing

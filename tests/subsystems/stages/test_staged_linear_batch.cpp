@@ -18,7 +18,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/descriptor_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_staged_linear_batch {
 namespace {
 
 using Eigen::MatrixXd;
@@ -257,4 +257,4 @@ TEST_P(StagedLinearBatch, LanesOfOnePartAreThoseOfEqualParts) {
 INSTANTIATE_TEST_SUITE_P(Stages, StagedLinearBatch, ::testing::Values(2, 3));
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_staged_linear_batch

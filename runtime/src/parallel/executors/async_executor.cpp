@@ -57,8 +57,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
 
-  StepResult execute(const StepArrays& s, const StepPlan& plan,
-                     std::span<IslandOutcome> outcomes) override {
+  StepResult do_execute(const StepArrays& s, const StepPlan& plan,
+                        std::span<IslandOutcome> outcomes) override {
     prepare(s, plan, outcomes);
     const std::uint64_t limit =
         schedule_.open(*this, plan.rule.budget, plan.rule.checked(), plan.deadline != nullptr);

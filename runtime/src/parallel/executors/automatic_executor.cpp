@@ -26,8 +26,8 @@ class AutomaticExecutor final : public Executor {
   void recompile() override {
     for (const auto& executor : executors_) executor->recompile();
   }
-  StepResult execute(const StepArrays& arrays, const StepPlan& plan,
-                     std::span<IslandOutcome> outcomes) override {
+  StepResult do_execute(const StepArrays& arrays, const StepPlan& plan,
+                        std::span<IslandOutcome> outcomes) override {
     const auto used = static_cast<std::size_t>(choice_.used());
     if (!plan.recommit.empty()) return executors_[used]->execute(arrays, plan, outcomes);
     const auto start = Clock::now();

@@ -55,8 +55,8 @@ class Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;
   virtual int tasks() const = 0;
-  /// For what is to be done for many parts while no call of `run` is under way: by the threads that `run`
-  /// uses, or where an executor has no way to do that by the caller alone.
+  /// A loop over many parts, for use between calls of `execute`: on the threads of `execute`, or on the
+  /// calling thread where an executor offers no other.
   virtual const ForEach& for_each() const { return alone_; }
   /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;
@@ -64,18 +64,18 @@ class Executor {
   /// sets of arrays in turn.
   virtual void bind(const StepArrays& arrays) = 0;
   StepResult execute(const StepArrays& arrays, const StepPlan& plan,
-                 std::span<IslandOutcome> outcomes) {
+                     std::span<IslandOutcome> outcomes) {
     // Here, once for all executors: an island says nothing of this step that is true of the last one only.
     if (plan.recommit.empty()) std::ranges::fill(outcomes, IslandOutcome{});
-    return execute(arrays, plan, outcomes);
+    return do_execute(arrays, plan, outcomes);
   }
   /// The junctions and step maps have changed: `bind` is to follow.
   virtual void recompile() = 0;
 
  private:
-  /// `run`, the outcomes being those of islands whose iteration has not begun.
-  virtual StepResult execute(const StepArrays& arrays, const StepPlan& plan,
-                             std::span<IslandOutcome> outcomes) = 0;
+  /// The body of `execute`, with outcomes of islands whose iteration has not begun.
+  virtual StepResult do_execute(const StepArrays& arrays, const StepPlan& plan,
+                                std::span<IslandOutcome> outcomes) = 0;
 
   ForEach alone_;
 };

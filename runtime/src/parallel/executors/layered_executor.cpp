@@ -47,8 +47,8 @@ bool LayeredExecutor::is_any_cut_open() const {
   return false;
 }
 
-StepResult LayeredExecutor::execute(const StepArrays& arrays, const StepPlan& plan,
-                                    std::span<IslandOutcome> outcomes) {
+StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan& plan,
+                                       std::span<IslandOutcome> outcomes) {
   arrays_ = arrays;
   plan_ = plan;
   if (!plan.recommit.empty()) {

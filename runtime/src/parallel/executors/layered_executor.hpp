@@ -24,8 +24,8 @@ class LayeredExecutor : public Executor {
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
-  StepResult execute(const StepArrays& arrays, const StepPlan& plan,
-                     std::span<IslandOutcome> outcomes) override;
+  StepResult do_execute(const StepArrays& arrays, const StepPlan& plan,
+                        std::span<IslandOutcome> outcomes) override;
 
  protected:
   /// body(i) for every own task, all done on return.

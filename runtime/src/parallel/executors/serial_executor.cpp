@@ -24,8 +24,8 @@ class SerialExecutor final : public Executor {
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
 
-  StepResult execute(const StepArrays& s, const StepPlan& plan,
-                     std::span<IslandOutcome> outcomes) override {
+  StepResult do_execute(const StepArrays& s, const StepPlan& plan,
+                        std::span<IslandOutcome> outcomes) override {
     StepResult result;
     if (is_one_task_ && plan.is_unwatched() && step_at_once(s, plan.rule, outcomes, result)) {
       return result;

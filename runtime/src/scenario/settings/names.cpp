@@ -59,7 +59,7 @@ NameSearch& Names::ports() {
 std::optional<Quantity> Names::find_quantity(const std::string& label, MethodKind method,
                                              std::string& defect) {
   const auto part_names = [this]() -> NameSearch& { return parts(); };
-  return find_quantity(system_, label, method, part_names, defect);
+  return portwave::find_quantity(system_, label, method, part_names, defect);
 }
 
 std::pair<int, int> Names::find_port(const std::string& path) const {

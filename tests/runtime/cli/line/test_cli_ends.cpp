@@ -15,7 +15,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_ends {
 namespace {
 
 using Json = nlohmann::json;
@@ -241,6 +241,6 @@ TEST(CliOutput, FullDiskOnStdoutIsExitCodeThree) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_ends
 
 #endif

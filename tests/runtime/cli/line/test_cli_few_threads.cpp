@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_few_threads {
 namespace {
 
 using Json = nlohmann::json;
@@ -157,6 +157,6 @@ TEST(CliFewThreads, WhereAddressSpaceIsLimited) {
 #endif
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_few_threads
 
 #endif  // PORTWAVE_CLI

@@ -5,7 +5,7 @@
 
 #include "support/cli_process.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_line {
 namespace {
 
 using testing::contains;
@@ -145,6 +145,6 @@ TEST(CliLine, HelpSaysWhatTheClockChanges) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_line
 
 #endif

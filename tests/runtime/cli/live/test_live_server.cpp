@@ -25,7 +25,7 @@
 #include "support/cli_process.hpp"
 #endif
 
-namespace portwave {
+namespace portwave::test_live_server {
 namespace {
 
 using namespace std::chrono_literals;
@@ -268,4 +268,4 @@ TEST(CliLiveServer, ARunEndsBesideSlowVisitors) {
 #endif
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_live_server

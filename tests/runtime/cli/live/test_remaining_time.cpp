@@ -8,7 +8,7 @@
 
 #include "live/remaining_time.hpp"
 
-namespace portwave::cli {
+namespace portwave::cli::test_remaining_time {
 namespace {
 
 /// Steps of the same length, noted as a line on a terminal does: every 0.2 s.
@@ -139,4 +139,4 @@ TEST(DurationText, ReadsAsPeopleSayIt) {
 }
 
 }  // namespace
-}  // namespace portwave::cli
+}  // namespace portwave::cli::test_remaining_time

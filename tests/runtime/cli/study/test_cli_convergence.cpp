@@ -12,7 +12,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_convergence {
 namespace {
 
 using Json = nlohmann::json;
@@ -222,6 +222,6 @@ TEST(CliStudyIteration, RefusesWhatItCannotFollow) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_convergence
 
 #endif

@@ -11,7 +11,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_scaling {
 namespace {
 
 using Json = nlohmann::json;
@@ -143,6 +143,6 @@ TEST(CliScaling, FindsOutFirstWhetherItCanWrite) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_scaling
 
 #endif

@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_study {
 namespace {
 
 using Json = nlohmann::json;
@@ -243,6 +243,6 @@ TEST(CliStudy, TellsHowLateWavesMayBe) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_study
 
 #endif

@@ -11,7 +11,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_tune {
 namespace {
 
 using Json = nlohmann::json;
@@ -104,6 +104,6 @@ TEST(CliRate, ComparesPromiseAndDeed) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_tune
 
 #endif

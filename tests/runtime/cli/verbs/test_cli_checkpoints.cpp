@@ -26,7 +26,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_checkpoints {
 namespace {
 
 using Json = nlohmann::json;
@@ -482,6 +482,6 @@ TEST(CliCheckpoints, AFolderThatIsALinkIsRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_checkpoints
 
 #endif

@@ -9,7 +9,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_generate {
 namespace {
 
 using testing::contains;
@@ -116,6 +116,6 @@ TEST(CliGenerate, FileThatCannotBeWrittenIsExitCodeThree) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_generate
 
 #endif

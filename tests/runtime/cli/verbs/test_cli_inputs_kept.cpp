@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_inputs_kept {
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,6 +151,6 @@ TEST(CliInputsKept, AReportSparesTheResultsItIsMadeOf) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_inputs_kept
 
 #endif  // PORTWAVE_CLI

@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_list {
 namespace {
 
 using Json = nlohmann::json;
@@ -206,6 +206,6 @@ TEST(CliSchema, IsJson) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_list
 
 #endif

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_network_methods {
 namespace {
 
 using Json = nlohmann::json;
@@ -177,6 +177,6 @@ TEST(CliNetworkMethods, StudyScalingRuns) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_network_methods
 
 #endif

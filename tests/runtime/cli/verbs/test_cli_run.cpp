@@ -13,7 +13,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_run {
 namespace {
 
 using Json = nlohmann::json;
@@ -430,6 +430,6 @@ TEST(CliRun, FilesThatMayNotGrowAreExitCodeThree) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_run
 
 #endif

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_cli_starts {
 namespace {
 
 using Json = nlohmann::json;
@@ -95,6 +95,6 @@ TEST_F(CliStarts, AJumpEndsTheRunBeforeItsStep) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_cli_starts
 
 #endif  // PORTWAVE_CLI

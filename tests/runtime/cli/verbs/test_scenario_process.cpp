@@ -9,7 +9,7 @@
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_process {
 namespace {
 
 using testing::base_scenario;
@@ -93,6 +93,6 @@ TEST(ScenarioProcessControl, TheBaseRuns) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_process
 
 #endif  // PORTWAVE_CLI

@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_refuse_to_overwrite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,4 +123,4 @@ TEST(RefuseToOverwrite, ScenariosSayWhatTheyRead) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_refuse_to_overwrite

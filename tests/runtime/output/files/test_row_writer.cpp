@@ -9,7 +9,7 @@
 
 #include "output/files/row_writer.hpp"
 
-namespace portwave {
+namespace portwave::test_row_writer {
 namespace {
 
 /// Fills rows of lengths 1 to 7 with the numbers from `first` on.
@@ -95,4 +95,4 @@ TEST(RowWriter, EndsWithWhatIsNotWritten) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_row_writer

@@ -16,7 +16,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_checkpoint {
 namespace {
 
 using For = CheckpointFolder::For;
@@ -206,4 +206,4 @@ TEST(CheckpointFolderFiles, PublishingIsBroughtToItsEnd) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_checkpoint

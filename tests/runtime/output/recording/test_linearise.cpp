@@ -22,7 +22,7 @@
 
 #include "support/example_scenarios.hpp"
 
-namespace portwave {
+namespace portwave::test_linearise {
 namespace {
 
 using Eigen::MatrixXd;
@@ -393,4 +393,4 @@ TEST(Linearisation, TellsEverythingThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_linearise

@@ -24,7 +24,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_made_up_checkpoints {
 namespace {
 
 using For = CheckpointFolder::For;
@@ -194,4 +194,4 @@ TEST(MadeUpCheckpoint, WithTextsThatThereAreNotIsRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_made_up_checkpoints

@@ -21,7 +21,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_recorder {
 namespace {
 
 using testing::duffing_linear_pair;
@@ -547,4 +547,4 @@ TEST(WriteFileAtomically, ReplacesOrLeavesAlone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_recorder

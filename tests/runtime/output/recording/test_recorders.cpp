@@ -20,7 +20,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_recorders {
 namespace {
 
 using testing::pair_options;
@@ -130,4 +130,4 @@ TEST(Recorder, LeavesNothingOfARunThatIsNotFinished) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_recorders

@@ -27,7 +27,7 @@
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 
-namespace portwave {
+namespace portwave::test_recording_on_ranks {
 namespace {
 
 using testing::quantity;
@@ -321,7 +321,7 @@ TEST_F(FilePerRank, IsRefusedWhereThereIsNone) {
       } catch (const std::exception& error) {
         what = error.what();
       }
-      EXPECT_NE(what.find(records ? "not the same as on rank 0" : "follows alone"),
+      EXPECT_NE(what.find(records ? "not the same as on rank 0" : "without a Follower"),
                 std::string::npos)
           << what;
     });
@@ -343,4 +343,4 @@ TEST_F(FilePerRank, IsRefusedWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_recording_on_ranks

@@ -17,7 +17,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_result_tables {
 namespace {
 
 using testing::pair_options;
@@ -197,4 +197,4 @@ TEST(ResultTables, WhatCannotBeKeptIsRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_result_tables

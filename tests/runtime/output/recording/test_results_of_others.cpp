@@ -17,7 +17,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_results_of_others {
 namespace {
 
 using testing::TemporaryFolder;
@@ -180,4 +180,4 @@ TEST(ResultsOfOthers, Hdf5FilesLeadNowhereElse) {
 #endif
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_results_of_others

@@ -9,7 +9,7 @@
 
 #include "support/linear_networks.hpp"
 
-namespace portwave {
+namespace portwave::test_network_summary {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -149,4 +149,4 @@ TEST(NetworkSummary, TellsOfEnergyThatAnIterationCreated) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_network_summary

@@ -19,6 +19,11 @@ struct Parsed {
   std::vector<std::string> defects;
 };
 
+/// A text with a defect, and a part of what is said of it.
+struct DefectCase {
+  std::string name, text, message;
+};
+
 inline Parsed parsed(Parser parser, const std::string& bytes) {
   Parsed result;
   try {

@@ -18,10 +18,11 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_matrix_files {
 namespace {
 
 using testing::damage;
+using testing::DefectCase;
 using testing::deflated;
 using testing::expect_defect;
 using testing::expect_matrix;
@@ -454,4 +455,4 @@ io.mmwrite(out + 'sparse.mtx', sp.coo_matrix(M))
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_matrix_files

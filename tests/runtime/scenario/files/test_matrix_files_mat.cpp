@@ -17,7 +17,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_matrix_files_mat {
 namespace {
 
 using scenario_file::MatrixFileDefect;
@@ -277,4 +277,4 @@ TEST(MatFiles, AScenarioNamesTheVariable) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_matrix_files_mat

@@ -7,10 +7,11 @@
 #include "runtime/scenario/files/parsed_matrix.hpp"
 #include "scenario/files/matrix_file.hpp"
 
-namespace portwave {
+namespace portwave::test_matrix_market {
 namespace {
 
 using testing::damage;
+using testing::DefectCase;
 using testing::expect_defect;
 using testing::expect_matrix;
 using testing::matrix;
@@ -65,10 +66,6 @@ TEST(MatrixMarket, FormatsFieldsAndSymmetries) {
   };
   for (const MarketCase& each : cases) expect_matrix(market(each.text), each.M, each.name);
 }
-
-struct DefectCase {
-  std::string name, text, message;
-};
 
 TEST(MatrixMarket, DefectsNameTheirLine) {
   const std::string head = "%%MatrixMarket matrix ";
@@ -143,7 +140,7 @@ TEST(MatrixMarket, APromiseReservesNoMoreThanTheFileCanHold) {
         for (int i = 0; i < 1000; ++i) entries += "1 1\n";
         return entries;
       }();
-  EXPECT_THROW(scenario_file::parse_matrix_market(text, defects), MatrixFileDefect);
+  EXPECT_THROW(scenario_file::parse_matrix_market(text, defects), scenario_file::MatrixFileDefect);
   std::string sound = "%%MatrixMarket matrix coordinate pattern general\n9 9 1000\n";
   for (int i = 0; i < 1000; ++i) sound += "1 1\n";
   const ShapedMatrix matrix = scenario_file::parse_matrix_market(sound, defects);
@@ -152,4 +149,4 @@ TEST(MatrixMarket, APromiseReservesNoMoreThanTheFileCanHold) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_matrix_market

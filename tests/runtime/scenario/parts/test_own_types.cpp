@@ -16,7 +16,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "support/opaque_parts.hpp"
 
-namespace portwave {
+namespace portwave::test_own_types {
 namespace {
 
 /// A part that shows nothing, by a name and a mass.
@@ -97,4 +97,4 @@ TEST(OwnTypesControl, AreUnknownUnlessAdded) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_own_types

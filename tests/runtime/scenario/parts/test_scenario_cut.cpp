@@ -11,7 +11,7 @@
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_cut {
 namespace {
 
 using Json = nlohmann::json;
@@ -180,4 +180,4 @@ TEST(ScenarioCut, DefectsAreInTheirPlaces) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_cut

@@ -20,7 +20,7 @@
 #include "support/large_structures.hpp"
 #include "support/schema_checker.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_cut_names {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -378,4 +378,4 @@ TEST(ScenarioCutNames, TheSchemaKnowsIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_cut_names

@@ -9,7 +9,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_notes {
 namespace {
 
 /// Two inertias, or an inertia and a flexible joint, joined by a coupling.
@@ -89,4 +89,4 @@ TEST(Notes, SayNothingOfTheExamples) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_notes

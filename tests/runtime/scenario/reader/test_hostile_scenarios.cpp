@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_hostile_scenarios {
 namespace {
 
 using testing::base_text;
@@ -214,4 +214,4 @@ TEST(HostileScenario, MatricesLieInItsFolderToo) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_hostile_scenarios

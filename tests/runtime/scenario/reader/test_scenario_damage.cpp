@@ -7,7 +7,7 @@
 
 #include "support/scenario_fixtures.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_damage {
 namespace {
 
 using testing::base_scenario;
@@ -118,4 +118,4 @@ TEST(ScenarioDamage, AnyValuesEndInAnAnswer) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_damage

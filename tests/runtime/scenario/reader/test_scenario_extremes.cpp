@@ -11,7 +11,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_extremes {
 namespace {
 
 using Json = nlohmann::json;
@@ -129,4 +129,4 @@ TEST(Extremes, SmallSystemsAreCutIntoAsManyPiecesAsTheyHaveCoordinates) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_extremes

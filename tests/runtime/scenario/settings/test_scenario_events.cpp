@@ -8,7 +8,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_events {
 namespace {
 
 using Json = nlohmann::json;
@@ -112,4 +112,4 @@ TEST(ScenarioEvents, SamplingByTimeIsForStepsThatChooseTheirSize) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_events

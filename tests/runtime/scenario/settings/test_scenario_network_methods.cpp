@@ -14,7 +14,7 @@
 #include "support/scenario_fixtures.hpp"
 #include "support/schema_checker.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_network_methods {
 namespace {
 
 using testing::Json;
@@ -301,4 +301,4 @@ TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_network_methods

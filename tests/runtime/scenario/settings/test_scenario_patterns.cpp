@@ -8,7 +8,7 @@
 #include "scenario/settings/names.hpp"
 #include "support/source_folder.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_patterns {
 namespace {
 
 using testing::source_file;
@@ -111,4 +111,4 @@ TEST(ScenarioPatterns, WavesOfStagesAreRefusedAsWithoutAPattern) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_patterns

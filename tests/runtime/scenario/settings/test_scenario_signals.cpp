@@ -12,7 +12,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_signals {
 namespace {
 
 using Json = nlohmann::json;
@@ -345,4 +345,4 @@ TEST(ScenarioSignals, KindsOfOnesOwnThatCannotBeAreRefusedWithEveryDefect) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_signals

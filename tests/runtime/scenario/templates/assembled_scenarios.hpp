@@ -52,12 +52,12 @@ inline Json line_of_cells() {
       {"kind": "resistive", "ports": ["cell_4.right"], "resistance": {"expression": "1/2"}}]})json");
 }
 
-Scenario read(const Json& scenario, const std::vector<Override>& overrides = {}) {
+inline Scenario read(const Json& scenario, const std::vector<Override>& overrides = {}) {
   return parse_scenario(scenario.dump(), "file", ".", overrides);
 }
 
-std::vector<std::string> defects_of(const Json& scenario,
-                                    const std::vector<Override>& overrides = {}) {
+inline std::vector<std::string> defects_of(const Json& scenario,
+                                           const std::vector<Override>& overrides = {}) {
   try {
     (void)read(scenario, overrides);
   } catch (const ScenarioError& error) {

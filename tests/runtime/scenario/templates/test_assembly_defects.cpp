@@ -8,7 +8,7 @@
 
 #include "runtime/scenario/templates/assembled_scenarios.hpp"
 
-namespace portwave {
+namespace portwave::test_assembly_defects {
 namespace {
 
 using testing::all;
@@ -304,4 +304,4 @@ TEST(HostileAssemblies, AnyValueInAnyPlaceEndsInAnAnswer) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_assembly_defects

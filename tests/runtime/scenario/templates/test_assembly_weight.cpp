@@ -14,7 +14,7 @@
 #include "support/scenario_fixtures.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_assembly_weight {
 namespace {
 
 using scenario_file::AssemblyList;
@@ -184,4 +184,4 @@ TEST(AssemblyWeight, WhatIsLargeAndFitsIsNotRefused) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_assembly_weight

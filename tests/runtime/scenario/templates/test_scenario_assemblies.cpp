@@ -17,13 +17,15 @@
 #include "support/source_folder.hpp"
 #include "support/text_file.hpp"
 
-namespace portwave {
+namespace portwave::test_scenario_assemblies {
 namespace {
 
+using testing::all;
 using testing::defects_of;
 using testing::Json;
 using testing::kCell;
 using testing::line_of_cells;
+using testing::one_begins;
 using testing::read;
 using testing::scenario_with;
 
@@ -352,4 +354,4 @@ TEST(AssemblySchema, AcceptsWhatIsValidAndCatchesMisspeltKeys) {
 }
 
 }  // namespace
-}  // namespace portwave
+}  // namespace portwave::test_scenario_assemblies
