@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "parallel/threads/fork_join.hpp"
 #include "parallel/executors/layered_executor.hpp"
+#include "parallel/threads/fork_join.hpp"
 
 namespace portwave::bench {
 

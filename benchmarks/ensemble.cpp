@@ -106,7 +106,7 @@ void compare(const Report& report, const Setting& setting) {
   Stepper hot(system, own);  // one pair, whose numbers stay in the nearest cache
   std::vector<Snapshot> begun;
   for (const Stepper& stepper : steppers) begun.push_back(stepper.snapshot());
-  // Those that run on, and those that begin anew every time.
+  // Ensembles that run on, and ensembles that start again every time.
   Ensemble one(system, kReplicas, own), two(system, kReplicas, own, {.threads = 2});
   Ensemble rolled(system, kReplicas, own), rolled_by_two(system, kReplicas, own, {.threads = 2});
   for (int i = 0; i < kReplicas; ++i) {

@@ -19,7 +19,7 @@
 //   time        of auto's steps, beside a peer's, timed in turns in one process: a message costs
 //               nothing there. The peers are loops for this chain alone. Only with few cuts: with
 //               many, their time is that of the decomposition of their columns, which could be
-//               updated in place of being made anew
+//               updated instead
 //
 // Many rows have no goal because the peers are as good there, or better. Where columns of earlier
 // steps tell all about few linear cuts they need two iterations, and end the step with the last of

@@ -9,7 +9,7 @@
 //              "at most":  ratio = ours / reference, an overhead, wanted ≤ goal
 //   spread     interquartile range of the ratio over its median, within this process
 //   goal       null: printed, no goal; then holds is null too
-//   processes  how often `./dev bench` runs the program anew, to take medians over processes
+//   processes  how often `./dev bench` repeats the program, to take medians over processes
 // A row with a "unit" is a quantity of its own: "ratio" is its value, "ours_us" and "reference_us"
 // are null. It exits with 1, and prints no row, when its answers are wrong.
 

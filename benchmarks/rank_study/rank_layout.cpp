@@ -35,7 +35,7 @@ std::int64_t parts_of(const Partition::Task& task) {
   return parts;
 }
 
-/// What it takes to book a step of which the sums over islands are known [s].
+/// The time to account for a step whose sums over islands are known [s].
 double booking_s(const WaveDiscretisation& waves) {
   constexpr int kRepetitions = 5;
   const std::vector<double> b(at(waves.wave_size()), 0.0);

@@ -31,7 +31,7 @@ struct MeasuredStep {
 /// Deals a scenario out to any number of ranks, as the program does, and says what a step would be.
 class RankLayout {
  public:
-  /// Measures what the parts cost alone, and what it takes to book the islands, and takes them so that
+  /// Measures the cost of the parts alone and of the accounts of islands, and takes them so that
   /// one thread needs what was measured.
   /// `scenario` must outlive it. Errors: ConfigError.
   RankLayout(const Scenario& scenario, MeasuredStep measured);

@@ -36,7 +36,7 @@ class RankPredictor {
   /// So many ranks like the busiest of `like`, each with as many parts as those have in the mean.
   RankScalingRow weak(int ranks, int threads, int like, const Agreement& agreement) const;
   std::int64_t parts() const { return parts_; }
-  /// To book all islands, where the ledger is kept.
+  /// Time for the accounts of all islands, if a ledger is kept.
   double ledger_s() const { return with_ ? with_->ledger_s() : 0.0; }
 
  private:

@@ -2,7 +2,7 @@
 //
 // Runs the benchmark programs whose file name matches, or that list a matching test, one after the
 // other, and gathers the rows that they print (report.hpp) into one JSON array, on stdout and in
-// the file. A program whose rows ask for it is run anew several times; its rows are then medians
+// the file. A program whose rows ask for it is repeated several times; its rows are then medians
 // over the processes, `spread` the range of the ratio over its median. All other lines a program
 // prints, such as Google Benchmark's tables, go to stderr. Rows say on which processor they were measured,
 // and with what caches; their notes say with which instruction set.

@@ -13,7 +13,7 @@ set logscale y
 set format y "10^{%T}"
 
 set yrange [0.4:*]
-set ylabel "largest (H + T) / (H_0 + T_0)"
+set ylabel "largest (H + max(T, 0)) / (H_0 + T_0)"
 set key top right samplen 2
 plot published using "iterations":"max_energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#c55a11" title "published method", \
      guarded using "iterations":"max_energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#1f4e79" title "with the guard", \

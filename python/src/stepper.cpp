@@ -212,7 +212,7 @@ class PyStepper {
   }
   void retune() {
     const Stepping stepping(user_);
-    if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
+    if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_again();
   }
   nb::dict linearise(const std::vector<std::string>& outputs) const {
     user_.expect_readable();

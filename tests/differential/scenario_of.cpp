@@ -124,8 +124,7 @@ Json scenario_of(const Network& network) {
   }
   for (const JointData& joint : network.joints) joints.push_back(joint_of(joint));
   return {{"name", fmt::format("{}_{}", network.family, network.seed)},
-          {"time",
-           {{"step_s", network.step_s}, {"steps", network.steps}, {"start", "as_given"}}},
+          {"time", {{"step_s", network.step_s}, {"steps", network.steps}, {"start", "as_given"}}},
           {"subsystems", std::move(parts)},
           {"couplings", std::move(joints)},
           {"method", {{"kind", "auto"}}},

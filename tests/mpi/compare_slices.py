@@ -252,7 +252,7 @@ def files_are_refused(folder):
     done = run(3, PORTWAVE, "run", folder / "bad.json", "--slices")
     expect(done.returncode == 2 and "this is not JSON at byte" in done.stderr, f"cut off: {done.stderr}")
     done = run(2, PORTWAVE, "run", folder / "sound.json", "--slices", "--live")
-    expect(done.returncode == 2 and "--live needs all of the system" in done.stderr, f"--live: {done.stderr}")
+    expect(done.returncode == 2 and "--live needs the whole system" in done.stderr, f"--live: {done.stderr}")
     done = run(2, PROGRAM, 0, 1)
     expect(done.returncode == 2 and "usage" in done.stderr, f"no blocks: {done.returncode} {done.stderr}")
     done = run(2, PROGRAM, 64, 1)

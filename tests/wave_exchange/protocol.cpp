@@ -6,8 +6,8 @@
 #include <optional>
 #include <tuple>
 
-#include "parallel/executors/async_schedule.hpp"
 #include "parallel/channel.hpp"
+#include "parallel/executors/async_schedule.hpp"
 
 namespace portwave::weak_memory {
 namespace {

@@ -7,31 +7,31 @@
 
 namespace portwave {
 
-/// What applies to the accounts of all islands.
+/// The rules for the accounts of all islands.
 struct AccountRules {
   bool guarded = false;  ///< the two laws of the guard are checked
   double cap_J = 0.0;    ///< of tanks
 };
 
-/// The energy account of one island [J], and the laws that it is judged by (IslandAccounts). They are written
-/// here once: for one island as for the kernels that judge many side by side. Kernels compile them for every
-/// instruction set, so that each function is part of its caller, and chooses without branches.
+/// The energy account of one island [J], and the laws by which it is judged (IslandAccounts). The laws are
+/// written once, here, for a single island and for the kernels that judge many side by side. Kernels compile
+/// them for every instruction set; therefore every function is inlined, and makes choices without branches.
 struct IslandAccount {
-  // Of the step, as LedgerTotals.
+  // The step, as in LedgerTotals.
   double change, supply, dissipated, mismatch, tolerance, largest_residual;
   double tolerated_of_step;
-  // Of the start.
+  // The start.
   double tank_at_start;
   double size;  ///< Σ|Hᵢ| + T₀
   double per_initial_energy;
-  // Of the run.
+  // The run.
   CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
   CompensatedSum tank, stored, supplied, dissipated_in_all, mismatched, given_up;
   double moved;      ///< Σ |supply|
-  double by_waves;   ///< bound on rounding in these sums, by energies and waves,
-  double by_states;  ///< and, if that was examined, by states
-  double sent;       ///< the largest energy that sources were seen to send by themselves
-  double tolerated;  ///< this step included
+  double by_waves;   ///< bound on the rounding in these sums that is due to energies and waves
+  double by_states;  ///< the same due to states, in the steps in which it was examined
+  double sent;       ///< largest energy of a step that sources were found to emit by themselves
+  double tolerated;  ///< Σ tolerated_of_step, this step included
   double max_residual, max_stored, max_ratio;
 
   // Rounding.
@@ -40,11 +40,9 @@ struct IslandAccount {
   }
   [[gnu::always_inline]] double rounding() const { return by_waves + by_states; }
 
-  // Energies that there are.
+  // Energy available.
   [[gnu::always_inline]] double measure() const { return size + moved + sent; }
-  [[gnu::always_inline]] double energies() const {
-    return measure() + __builtin_fabs(supply);
-  }
+  [[gnu::always_inline]] double energies() const { return measure() + __builtin_fabs(supply); }
   /// T after the step.
   [[gnu::always_inline]] double prospect(const AccountRules& rules) const {
     const double filled = tank.value() + mismatch + tolerated_of_step;
@@ -52,13 +50,14 @@ struct IslandAccount {
   }
 
   // T ≥ 0.
-  /// `allowed` ≥ 0. A step that adds to the tank takes nothing from it, whatever round-off has left there.
+  /// Whether the step leaves the tank below zero by more than `allowed` ≥ 0. A step that adds to the tank
+  /// never does, whatever round-off has left there.
   [[gnu::always_inline]] bool is_short(const AccountRules& rules, double allowed) const {
     const double after = prospect(rules);
     return (mismatch < 0.0 ? after : 0.0) < -allowed;
   }
 
-  /// Of a step that is not in the account yet.
+  /// The allowance for a step that is not in the account yet.
   [[gnu::always_inline]] double allowance_of_tank() const {
     return rounding() + rounding_of_step();
   }
@@ -76,17 +75,15 @@ struct IslandAccount {
   [[gnu::always_inline]] double growth() const {
     return gained.value() - tank_at_start - tolerated;
   }
-  /// T may be below zero by the tolerance of the second law. Large waves are no excuse if there was energy at
-  /// the start to measure them by.
+  /// T may be below zero by the allowance of the second law. If there was energy at the start, the rounding
+  /// of waves counts up to `largest_known` only: then large waves are no excuse.
   [[gnu::always_inline]] double allowance_of_growth() const {
     const double known = largest_known(), twice = 2.0 * by_waves;
     return kOfTheStart * size + (size > 0.0 && known < twice ? known : twice) + 2.0 * by_states;
   }
 
-  // Whether the account is known well enough for a judgement.
-  [[gnu::always_inline]] double largest_known() const {
-    return kKnown * measure() + kUnderflow_J;
-  }
+  // Whether the rounding in the account is small enough for a judgement.
+  [[gnu::always_inline]] double largest_known() const { return kKnown * measure() + kUnderflow_J; }
   [[gnu::always_inline]] bool is_judged() const { return rounding() <= largest_known(); }
 
   // The step.
@@ -105,7 +102,7 @@ struct IslandAccount {
     }
     return found;
   }
-  /// The step is judged.
+  /// Called once the step is judged: adds it to the tank and to the stored energy.
   [[gnu::always_inline]] void settle(const AccountRules& rules) {
     tank.add(mismatch);
     // Adding 0 changes nothing.
@@ -176,8 +173,8 @@ struct IslandAccount {
   [[gnu::always_inline]] static double larger(double a, double b) { return a < b ? b : a; }
 };
 
-/// The accounts of islands, side by side: a column is the same number of all of them. `IsOne`: there is one
-/// island, so that distances are known when this is compiled.
+/// The accounts of islands, side by side: a column holds one number of every account. `IsOne`: there is one
+/// island, so that distances are known at compile time.
 template <bool IsOne>
 struct AccountColumns {
   using enum IslandAccount::Column;
@@ -225,7 +222,7 @@ struct AccountColumns {
             .max_stored = at(kMaxStored, i),
             .max_ratio = at(kMaxRatio, i)};
   }
-  /// Keeps what `take_step`, `settle` and `add_to_totals` have changed.
+  /// The next three write back the changes by `take_step`, `settle` and `add_to_totals`.
   [[gnu::always_inline]] void keep_step(std::ptrdiff_t i, const IslandAccount& own) const {
     set(kGained, i, own.gained);
     at(kMoved, i) = own.moved;

@@ -217,9 +217,7 @@ void IslandAccounts::look_at_sources(int island, const CommittedStep& step) cons
 
 double IslandAccounts::energies(int island) const { return account(island).energies(); }
 
-double IslandAccounts::prospect(int island) const {
-  return account(island).prospect(task_.rules);
-}
+double IslandAccounts::prospect(int island) const { return account(island).prospect(task_.rules); }
 
 bool IslandAccounts::may_overdraw() const {
   return with_columns([this](const auto& columns) {

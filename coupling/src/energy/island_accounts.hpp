@@ -25,9 +25,10 @@ namespace portwave {
 
 class StateArchive;
 
-/// The energy accounts of the islands of a system: the only place where energy is judged, by the laws of
-/// IslandAccount. Numbers are kept by island, side by side, so that one pass judges all islands; islands with
-/// findings are then examined singly.
+/// The energy accounts of the islands of a system: the only place where the energy of islands is judged, by
+/// the laws of IslandAccount. (EnergyLedger judges the passivity of single parts.) Numbers are kept by
+/// island, side by side, so that one pass judges all islands; islands with remarks are then examined one by
+/// one.
 ///
 /// With H the stored energy, T the tank, and all sums since the start, of an island
 ///   T ≥ 0  and  H + T ≤ H₀ + T₀ + supply + tolerated   (guarded),
@@ -38,9 +39,9 @@ class StateArchive;
 /// Nothing is allocated after construction.
 class IslandAccounts {
  public:
-  /// `totals`: are kept by island, too (`totals`, `max_residual`).
-  /// `tolerance`: of passivity residuals, by entry [J]; read whenever states are examined. `need_states`:
-  /// called before records are read.
+  /// `totals`: whether totals are kept by island too (`totals`, `max_residual`). `tolerance`: the tolerances
+  /// of passivity residuals, by entry [J]; they are read whenever states are examined. `need_states`: called
+  /// before records are read.
   IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank, bool guarded,
                  bool totals, SlicesTogether* slices, const double* tolerance,
                  std::function<void()> need_states);
@@ -51,21 +52,22 @@ class IslandAccounts {
     double stored_J = 0.0, waves_J = 0.0, size_J = 0.0;  ///< H₀, ½|b⁰|², Σ|Hᵢ|
     bool is_passive = true;                              ///< no part is active
   };
-  /// A run begins.
+  /// Begins the account of an island for a run.
   void begin(int island, const Start& start);
 
   // The sums of a step, before it is judged.
   void set_sums(int island, const LedgerTotals& sums);
   /// The array for the result of LedgerKernels::island_sums.
   void direct(IslandSumsTask& task);
-  /// Its first number, and the distance of the others, for SmallIslandTask.
+  /// The first sum of an island, for SmallIslandTask. The others follow at distances of `count()`.
   double* sums_of(int island) { return &at(kChange, island); }
   double supply(int island) const { return at(kSupply, island); }
   double mismatch(int island) const { return at(kMismatch, island); }
   double excess(int island) const { return at(kLargestExcess, island); }
   /// The first open island whose sums are not finite; −1: none.
   int first_non_finite() const;
-  /// Over all islands, in eight interleaved sums, as over parts; of a single one H and T, too.
+  /// The sums over all islands, formed as eight interleaved sums like those over parts. If there is only one
+  /// island, H and T too.
   StepLedger sum_of_step() const;
   /// H₀ of all islands.
   double sum_of_starts() const { return total(kStart); }
@@ -86,10 +88,10 @@ class IslandAccounts {
   /// Judges the step with this number, then adds it to the accounts. True if there is a new finding.
   bool close(const CommittedStep& step, std::int64_t number,
              std::span<const ToleratedDeficit> tolerated);
-  /// A part stores more than before the last step: energy that was put in.
+  /// A part was exchanged, and the island stores `more_J` more: energy that was put in.
   void revalue(int island, double more_J);
 
-  /// Allowance for r of a part, if states are examined, beyond its tolerance [J].
+  /// Allowance for r of a part beyond its tolerance, found by examining states [J].
   double state_rounding(int part, const CommittedStep& step) const;
   /// H⁺ − H of a part in a precision in which nothing cancels; empty if unknown.
   std::optional<double> exact_change(int part, const CommittedStep& step) const {
@@ -126,7 +128,7 @@ class IslandAccounts {
   double& at(Column c, int island) const { return column(c)[island]; }
   double sum_at(Column c, int island) const { return at(c, island) + column(c)[islands_ + island]; }
   double total(Column c) const;
-  /// act(columns) for all islands.
+  /// Calls act(columns), with the distances of a single island known at compile time.
   template <class Act>
   auto with_columns(const Act& act) const {
     return islands_ == 1 ? act(AccountColumns<true>{columns_.data(), 1})
@@ -171,7 +173,7 @@ class IslandAccounts {
   std::vector<LawFinding> findings_;
   StepRounding rounding_;
   mutable ExtendedSums sums_of_parts_;
-  mutable std::vector<StateRoundings> prepared_;  // of slices, by island, of the step
+  mutable std::vector<StateRoundings> prepared_;  // with slices: by island, for this step
 };
 
 }  // namespace portwave

@@ -7,7 +7,7 @@
 
 namespace portwave {
 
-/// Room for the port map of one part after another: on the stack where ports are few.
+/// Memory for the port maps of parts, one after another: in the object itself if a part has few ports.
 class GuardPortMap {
  public:
   void fit(int ports) {
@@ -39,7 +39,7 @@ struct Gradient {
   long double square = 0.0L, image = 0.0L;
 };
 
-/// P ports, or any number of them for P = 0.
+/// Adds the gradient of a part with P ports; P = 0: with any number of ports.
 template <int P>
 void add_gradient(const PortsOfPart& part, Gradient& sum) {
   const int p = P > 0 ? P : part.count;

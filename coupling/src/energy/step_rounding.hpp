@@ -14,8 +14,8 @@
 
 namespace portwave {
 
-/// Examines single parts for ledgers when an account is out by more than waves explain. Nothing is allocated
-/// after construction.
+/// Examines single parts for a ledger whose account is off by more than the rounding of waves explains.
+/// Nothing is allocated after construction.
 class StepRounding {
  public:
   explicit StepRounding(const WaveDiscretisation& waves);
@@ -23,8 +23,8 @@ class StepRounding {
   StepRounding(const StepRounding&) = delete;
   StepRounding& operator=(const StepRounding&) = delete;
 
-  /// ½|S(0)|² of a part with driven external inputs: its emission without incident waves. Zero if it has none
-  /// or is not linear. `record` is frozen.
+  /// ½|S(0)|² of a part with driven external inputs: its emission without incident waves. Zero if it has no
+  /// driven inputs or is not linear. `record` is frozen.
   double sent_by_itself(int part, const double* record) const;
   /// H of a part that has equations, in a record [J].
   double storage(int part, const double* record) const;
@@ -36,18 +36,18 @@ class StepRounding {
     std::array<double, kLaneGroup> rounding{};
   };
 
-  /// Bound on the rounding in the balance of a part in this step, states included: from its batch
-  /// if known, or else estimated. `tolerance_J`: of its passivity residual. Far from the
-  /// origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms only, and that is
-  /// multiplied by forces and waves: with M the terms of H and S the energies of the step by some
-  /// √(MS) ε. It costs a sweep over the part.
+  /// Bound on the rounding in the balance of a part in this step, states included: given by its batch or, if
+  /// that has none, estimated. `tolerance_J`: the tolerance of its passivity residual. Far from the origin a
+  /// state, or a sum Σ Qᵢⱼxⱼ that cancels, is known only to ε of its terms, and forces and waves multiply
+  /// this error. With M the terms of H and S the energies of the step, the result is some √(MS) ε. It costs a
+  /// sweep over the part.
   /// `beside`: keeps results for neighbouring lanes, so that many parts of one step cost one sweep for each
   /// group of lanes. Use a new one for every step.
   double of_states(int part, const CommittedStep& step, double tolerance_J,
                    Beside* beside = nullptr) const;
 
-  /// An upper bound of of_states of all these parts together, found in a small part of the time; infinite if
-  /// unknown.
+  /// An upper bound on the sum of `of_states` over these parts, found in a small fraction of the time;
+  /// infinite if unknown.
   double bound_of_states(std::span<const int> parts, const CommittedStep& step) const;
 
   std::size_t bytes() const;

@@ -392,7 +392,7 @@ void Interconnection::set_impedance(std::span<const double> impedance) {
     if (!differs) continue;
     try {
       weigh(block);
-    } catch (...) {  // to be made anew the next time
+    } catch (...) {  // it is made again the next time
       impedance_[static_cast<std::size_t>(offsets.front())] =
           std::numeric_limits<double>::quiet_NaN();
       throw;

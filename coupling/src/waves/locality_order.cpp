@@ -128,8 +128,8 @@ std::vector<int> locality_order(const System& system) {
     graph.walk(probe.back(), ++mark, seen, seen_junction, walked);
   }
   // Within a slice not all of an island need be reached.
-  const bool is_walk_better =
-      walked.size() == count && graph.stretch(positions_in(walked)) < graph.stretch(positions_in(given));
+  const bool is_walk_better = walked.size() == count && graph.stretch(positions_in(walked)) <
+                                                            graph.stretch(positions_in(given));
   return with_outside(system, is_walk_better ? std::move(walked) : std::move(given));
 }
 

@@ -430,7 +430,8 @@ std::size_t WaveDiscretisation::bytes() const {
                     (impedance_.capacity() + wanted_.capacity()) * sizeof(double) +
                     driven_.capacity() * sizeof(DrivenInput) + own_.interconnection->bytes() +
                     reduction_.bytes();
-  for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &position_of_part_}) {
+  for (const auto* v :
+       {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &position_of_part_}) {
     sum += v->capacity() * sizeof(int);
   }
   for (const BatchSlot& slot : batches_) {

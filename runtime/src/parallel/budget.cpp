@@ -121,21 +121,21 @@ DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   if (!may_solve_) return Solve::none;
   const double left = left_for_iterations(now) - 1.1 * iteration_.value;
   const double with_factors = kMargin * solve_s_[0];
-  if (left >= with_factors + kMargin * solve_s_[1]) return Solve::anew;
+  if (left >= with_factors + kMargin * solve_s_[1]) return Solve::new_factors;
   return left >= with_factors ? Solve::with_factors : Solve::none;
 }
 
 void DeadlineScheduler::took(Solve what, double time_s) const {
   solved_s_.fetch_add(time_s, std::memory_order_relaxed);
   if (what == Solve::none) return;
-  std::atomic<double>& most = most_[what == Solve::anew ? 1 : 0];
+  std::atomic<double>& most = most_[what == Solve::new_factors ? 1 : 0];
   double seen = most.load(std::memory_order_relaxed);
   while (seen < time_s && !most.compare_exchange_weak(seen, time_s, std::memory_order_relaxed)) {
   }
 }
 
 void DeadlineScheduler::rehearse(Solve what, double time_s) {
-  double& own = solve_s_[what == Solve::anew ? 1 : 0];
+  double& own = solve_s_[what == Solve::new_factors ? 1 : 0];
   own = std::max(own, time_s);
 }
 

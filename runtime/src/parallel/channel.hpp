@@ -35,8 +35,8 @@ class ChannelSlots {
   std::atomic<std::uint64_t>* epochs_[2];
 };
 
-/// What the exchange between tasks is made of, as shipped. `tests/wave_exchange` has another such
-/// policy: there every access is a step of an explored program, and runs the same code.
+/// The atomic and plain variables of the exchange between tasks, as shipped. `tests/wave_exchange` runs the
+/// same code with a policy of its own, for which every access is a step of an explored program.
 struct StandardAtomics {
   template <class T>
   using Atomic = std::atomic<T>;
@@ -59,26 +59,25 @@ struct StandardAtomics {
 /// whole run. One task writes, one reads. The writer may be one message ahead of the reader, which
 /// is why there are two slots (docs/concepts/wave-exchange.md).
 ///
-/// Everything that one task tells another in the course of an iteration goes through channels; a
-/// channel within a process is inlined and consists of one store and one load per message. This is
-/// where a neighbour in another process is to be joined. Its channel stays as it is, in both
-/// processes, and a transport takes the place of the missing task:
+/// Everything that one task tells another in the course of an iteration goes through channels. A channel
+/// within a process is inlined and costs one store and one load per message. A neighbour in another process
+/// is joined here too: both processes have the channel, and a transport takes the place of the missing task:
 ///   - in the sender's process the transport is the reader. It waits until a message has
 ///     `arrived` and sends its waves and number;
 ///   - in the receiver's process the transport is the writer. It puts what comes in into `waves`
 ///     and calls `publish`.
-/// Neither task notices. Two slots suffice as before: a message that comes back says that the one
-/// before it has been read, by the transport as well. (docs/decisions/0030-channel.md)
+/// The tasks need not know of it. Two slots suffice here too: a message that comes back shows that the one
+/// before it has been read, also by the transport (docs/decisions/0030-channel.md).
 template <class Atomics>
 class BasicChannel {
  public:
   explicit BasicChannel(typename Atomics::Slots slots) : slots_(std::move(slots)) {}
 
-  /// The waves of a message: for the writer before `publish` of it, for the reader once it has
-  /// arrived and until it sends its own next message.
+  /// The waves of a message. The writer may access them until it publishes the message; the reader, from the
+  /// arrival of the message until it sends its own next one.
   auto waves(std::uint64_t number) { return slots_.waves(number % 2); }
   auto waves(std::uint64_t number) const { return slots_.waves(number % 2); }
-  /// A message: write(waves(number)), then it is published.
+  /// Sends a message: calls write(waves(number)), then publishes it.
   template <class Write>
   void send(std::uint64_t number, const Write& write) {
     write(waves(number));
@@ -97,7 +96,7 @@ class BasicChannel {
 
 using Channel = BasicChannel<StandardAtomics>;
 
-/// Whether a message has arrived from all neighbours. `inbound`: a range of things with a pointer
+/// Whether message `number` has arrived from all neighbours. `inbound`: a range whose elements have a pointer
 /// `channel`.
 template <class Inbound>
 bool all_arrived(const Inbound& inbound, std::uint64_t number) {
@@ -107,8 +106,8 @@ bool all_arrived(const Inbound& inbound, std::uint64_t number) {
   return true;
 }
 
-/// An iteration of a task, in the order that the exchange needs. What neighbours wait for is solved
-/// and sent before the rest. A failure is noted before anything that depends on it is sent.
+/// An iteration of a task, in the order that the exchange needs. The edge, for which neighbours wait, is
+/// solved and sent before the core. A failure is noted before anything that depends on it is sent.
 /// `solve_edge` and `solve_core` return false when a port solve fails.
 template <class SolveEdge, class SolveCore, class NoteFailure, class Send>
 void iterate_edge_first(bool has_edge, const SolveEdge& solve_edge, const SolveCore& solve_core,

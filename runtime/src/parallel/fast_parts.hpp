@@ -10,10 +10,10 @@
 
 namespace portwave {
 
-/// What is wrong with the names of the fast parts of SplittingKind::impulse ("/method/fast/0").
-/// Nothing for any other kind.
+/// The defects in the names of the fast parts of SplittingKind::impulse ("/method/fast/0" and so on); none
+/// for any other kind.
 Issues check_fast_parts(const CouplingMethod& method, const System& system);
-/// What is wrong with the name of a fast part that is none of `parts`.
+/// Describes the defect in the name of a fast part that is not among `parts`.
 std::string fast_part_defect(std::string_view name, NameSearch& parts);
 
 }  // namespace portwave

@@ -30,11 +30,11 @@ void advance(const StepArrays& s, int island, const double* exchanged,
   const Clock::time_point start = Clock::now();
   const Solve most = deadline->affords(start);
   const Effort done = s.next_iterate.solve(island, s.record, s.u, exchanged,
-                                           most == Solve::anew           ? Effort::renew
+                                           most == Solve::new_factors    ? Effort::renew
                                            : most == Solve::with_factors ? Effort::solve
                                                                          : Effort::average);
   if (done == Effort::average) return;
-  deadline->took(done == Effort::renew ? Solve::anew : Solve::with_factors,
+  deadline->took(done == Effort::renew ? Solve::new_factors : Solve::with_factors,
                  seconds(Clock::now() - start));
 }
 

@@ -19,20 +19,20 @@ struct IterationRule {
   bool tolerance_per_part = false;
   bool accelerated = false;
   bool interface = false;  ///< some islands take the interface update from the start
-  int rescue_after = 0;    ///< evaluations after which others take it, too; 0: never
-  const DeadlineScheduler* deadline = nullptr;  ///< says what there is time for; null: for all
+  int rescue_after = 0;    ///< evaluations after which the other islands take it too; 0: never
+  const DeadlineScheduler* deadline = nullptr;  ///< says which solves there is time for; null: all
 
-  /// The gap is judged after every evaluation.
+  /// Whether the gap is judged after every evaluation.
   bool checked() const {
     return tolerance > 0.0 || energy_tolerance_J > 0.0 || accelerated || interface;
   }
 };
 
-/// What became of an island's inner iteration.
+/// The outcome of an island's inner iteration.
 struct IslandOutcome {
   int iterations = 0;  ///< evaluations of S
   bool converged = false;
-  bool by_energy = false;   ///< it was the energy tolerance that was met
+  bool by_energy = false;   ///< only the energy tolerance was met
   bool rescued = false;     ///< it went on with the interface update within the step
   int rejected_trials = 0;  ///< accelerated evaluations that were not kept
   InterfaceGap gap = {};    ///< at the last evaluation that stands, if gaps are judged
@@ -43,37 +43,36 @@ constexpr std::array<std::size_t, 3> archive_flags(const IslandOutcome*) {
           offsetof(IslandOutcome, rescued)};
 }
 
-/// What is decided about one island, as a whole, in the course of a macro-step: whether an
-/// evaluation of S stands, what the next one starts from where that is more than the plain update
-/// (Anderson acceleration, the interface equation), when the island stops, and which waves â it
-/// commits. Executors only decide when a task does what, and on which thread.
+/// The decisions about one island, as a whole, in a macro-step: whether an evaluation of S stands, where the
+/// next one starts if that is not the plain update (Anderson acceleration, the interface equation), when the
+/// island stops, and which waves â it commits. Executors only decide when and on which thread a task acts.
 ///
-/// An island that is cut into several tasks has one of these per task. All of them choose â for the
-/// waves of their own task; only one of them, whichever it is, judges an evaluation.
+/// An island that is cut into several tasks has one such object per task. Each chooses â for the waves of its
+/// own task. An evaluation is judged by one of them; it does not matter which.
 class IslandIteration {
  public:
-  /// The island at `index` of those of `task`.
+  /// For the island at `index` in the list of `task`.
   IslandIteration(Task& task, std::size_t index)
       : task_(&task), index_(index), island_(task.islands()[index]) {}
 
   int island() const { return island_; }
 
-  /// Judges evaluation number `evaluations`, from 1, of a checked iteration: all tasks of the
-  /// island have measured the gap between u and `exchanged`, which is P b̂. Prepares the next
-  /// iterate where that is not the plain update's. True when the island stops: its tolerance is
-  /// met, or its budget spent.
+  /// Judges evaluation number `evaluations`, counted from 1, of a checked iteration, once all tasks of the
+  /// island have measured the gap between u and `exchanged`, which is P b̂. Prepares the next iterate unless
+  /// the plain update makes it. Returns true when the island stops: its tolerance is met, or its budget
+  /// spent.
   bool judge(const StepArrays& s, const IterationRule& rule, int evaluations,
              const double* exchanged, IslandOutcome& outcome) const;
 
   /// Whether the last evaluation stands, or was a trial that is rejected.
   bool last_stands(const StepArrays& s) const { return s.next_iterate.stands(island_); }
 
-  /// Where islands of one task stop one by one: takes â from `exchanged`, which goes on changing.
+  /// For a task whose islands stop one by one: copies â from `exchanged`, which later evaluations overwrite.
   void keep_shadow(const StepArrays& s, const double* exchanged) const {
     if (last_stands(s)) task_->copy_island(index_, exchanged, s.a);
   }
-  /// Before the commit of a checked iteration, P b̂ of the last evaluation being in s.a: â is that
-  /// of the last evaluation that stands.
+  /// Called before the commit of a checked iteration, when s.a holds P b̂ of the last evaluation: replaces it
+  /// by that of the last evaluation that stands.
   void restore_shadow(const StepArrays& s) const {
     if (!last_stands(s)) task_->restore_shadow(s, index_);
   }
@@ -84,8 +83,8 @@ class IslandIteration {
   int island_;
 };
 
-/// â of a task for the commit, in s.a, after so many evaluations: P bⁿ without any, else the shadow
-/// P b̂ of the last one that stands. `number`: of the messages of the last evaluation.
+/// Writes into s.a the â that a task commits after `evaluations`: P bⁿ if there were none, else the shadow P
+/// b̂ of the last one that stands. `number`: the number of the last evaluation's messages.
 void choose_shadow(Task& task, const StepArrays& s, const IterationRule& rule, int evaluations,
                    std::uint64_t number);
 

@@ -10,12 +10,12 @@
 
 namespace portwave {
 
-/// Islands of an automatic run that take the interface update for a while, because the update
-/// chosen for them did not come to an end in a step: 64 steps, twice as many after every relapse.
-/// By counts, never by the clock.
+/// Islands of an automatic run that take the interface update for a number of steps, because the update
+/// chosen for them did not converge in time: 64 steps, and twice as many after every relapse. It counts steps
+/// and never reads the clock.
 class IslandWatch {
  public:
-  /// Before step `step` the island has been rescued.
+  /// Holds an island that was rescued in the step before `step`.
   void hold(int island, std::int64_t step) {
     const auto known = std::ranges::find(held_, island, &Held::island);
     Held& held = known != held_.end() ? *known : held_.emplace_back(Held{island});
@@ -23,7 +23,7 @@ class IslandWatch {
     held.released = false;
     held.period = std::min(2 * held.period, kLongest);
   }
-  /// release(island) for those whose time is over.
+  /// Calls release(island) for every held island whose time is over at step `step`.
   template <class Release>
   void pass(std::int64_t step, const Release& release) {
     for (Held& held : held_) {
@@ -56,7 +56,7 @@ class IslandWatch {
       return {offsetof(Held, released)};
     }
   };
-  std::vector<Held> held_;  // as few as there are relapses
+  std::vector<Held> held_;  // one for each island that was ever rescued
 };
 
 }  // namespace portwave

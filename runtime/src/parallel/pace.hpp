@@ -17,13 +17,12 @@ class Pace {
   /// `pace` 0: always due. `interrupted`, if any, ends a wait.
   Pace(double pace, std::function<bool()> interrupted);
 
-  /// Waits until the step that starts at `time_s` is due. Returns when it is.
+  /// Waits until the step that starts at `time_s` is due, and returns the time at the end of the wait.
   Clock::time_point await(double time_s);
-  /// What is left until a step that starts at `time_s` is due [s of the wall]; infinite without a
-  /// pace.
+  /// Wall time left until a step that starts at `time_s` is due [s]; infinite without a pace.
   double left_s(double time_s, Clock::time_point now) const;
   /// The next step is due at once, and the pace counts from there.
-  void begin_anew() { begun_ = false; }
+  void restart() { begun_ = false; }
 
  private:
   Clock::time_point due(double time_s) const;

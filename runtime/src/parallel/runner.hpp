@@ -27,19 +27,19 @@ struct RunnerOptions {
 struct Runner {
   std::unique_ptr<Executor> executor;
   std::string description;
-  /// The partition of the executor, also of its serial one; empty if it has none.
+  /// The partitions of the executor and of its serial alternative; empty if it has none.
   Partition partition, serial;
 };
 
-/// The executor that `options` ask for, of this process alone. If that depends on costs they are measured,
-/// from `record`, and left in `costs`.
+/// The executor that `options` ask for, in a process that steps the system alone. If the choice depends on
+/// costs, they are measured from `record` and left in `costs`.
 Runner make_runner(const WaveDiscretisation& waves, const RunnerOptions& options,
                    const double* record, LaneCosts& costs);
 
 /// The first part that only one thread at a time may step; −1: none.
 int first_single_threaded(const WaveDiscretisation& waves);
 
-/// Lanes of parts that become tasks of their own are not grouped.
+/// The grouping of lanes that suits a grain: none if every part becomes a task of its own.
 WaveDiscretisation::Grouping grouping_for(const Grain& grain);
 
 }  // namespace portwave

@@ -9,8 +9,8 @@
 
 namespace portwave {
 
-/// Committed states in signature order. Records hold them as their batches like; a part is unpacked
-/// when it is asked for, once per step.
+/// Committed states in signature order. Records hold states in the layout of their batches; the state of a
+/// part is unpacked at the first request in a step.
 class StateView {
  public:
   explicit StateView(const WaveDiscretisation& waves)
@@ -24,7 +24,7 @@ class StateView {
     states_.resize(size);
   }
 
-  /// The records to come hold other states.
+  /// Forgets the unpacked states, because the records have changed.
   void forget() { ++version_; }
   /// The state of a part in `record`.
   std::span<const double> of(int part, const double* record) {
@@ -37,7 +37,7 @@ class StateView {
     return {own, begin_[i + 1] - begin_[i]};
   }
 
-  /// States apart.
+  /// Memory, not counting the states themselves.
   std::size_t bytes() const {
     return begin_.capacity() * sizeof(std::size_t) + unpacked_.capacity() * sizeof(std::int64_t);
   }
@@ -46,7 +46,7 @@ class StateView {
   const WaveDiscretisation& waves_;
   std::vector<std::size_t> begin_;
   std::vector<double> states_;
-  std::vector<std::int64_t> unpacked_;  // which version
+  std::vector<std::int64_t> unpacked_;  // by part: its unpacked version; −1: none
   std::int64_t version_ = 0;
 };
 

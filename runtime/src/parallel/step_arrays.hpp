@@ -9,10 +9,10 @@
 
 namespace portwave {
 
-/// What a macro-step works on; every array is the whole system's. Tasks write disjoint parts.
+/// The arrays of a macro-step, each for the whole system. Tasks write disjoint parts of them.
 struct StepArrays {
   double* record = nullptr;        ///< frozen at xⁿ
-  double* next = nullptr;          ///< record to be: xⁿ⁺¹
+  double* next = nullptr;          ///< the next record: xⁿ⁺¹
   const double* b = nullptr;       ///< bⁿ, outgoing waves of the last commit
   double* b_next = nullptr;        ///< bⁿ⁺¹
   double* u = nullptr;             ///< inner iterate
@@ -21,10 +21,10 @@ struct StepArrays {
   EnergyLedger* ledger = nullptr;  ///< null: no ledger
   EnergyColumns columns;           ///< of the ledger, for this step
   InterfaceResidual* residual = nullptr;
-  NextIterate next_iterate;  ///< plain where it is empty
+  NextIterate next_iterate;  ///< empty: the plain update
 };
 
-/// What a step leads from and to: records, and the waves of the commit that led there. All are of the
+/// The state before or after a step: the record, and the waves of the commit that led to it. All are of the
 /// whole system, or of the slice that this process has.
 struct WaveState {
   std::span<double> record;

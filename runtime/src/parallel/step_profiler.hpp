@@ -12,7 +12,7 @@
 
 namespace portwave {
 
-/// Looks at some steps of a run, and sums up.
+/// Samples steps of a run, and sums up their times.
 class StepProfiler {
  public:
   /// `workers`: threads whose tasks are followed; 0: none are.
@@ -20,14 +20,14 @@ class StepProfiler {
 
   StepTrace* trace() { return trace_.get(); }
 
-  /// A step, or another attempt at it, goes into its inner iteration.
+  /// Called when the inner iteration of a step begins, also of another attempt at it.
   void begin(std::int64_t step);
   struct Times {
     Clock::time_point start, ready, inner_end, end;
   };
   void end(std::int64_t step, const Times& times, int iterations);
 
-  /// `waves`: null without. `costs`: by batch, null where they are not known.
+  /// `waves`: null for methods without waves. `costs`: by batch; null if they are not known.
   Profile profile(const WaveDiscretisation* waves, const LaneCosts* costs, const Partition* tasks,
                   const Partition* serial) const;
 
@@ -35,7 +35,7 @@ class StepProfiler {
   bool is_sampled(std::int64_t step) const { return step % every_ == 0; }
   void take_tasks(std::int64_t step, const Times& times);
   void keep(const ProfileEvent& event);
-  /// Every second of the steps that are looked at is forgotten in the trace, and not looked at again.
+  /// Drops the events of every second sampled step, and samples half as often from now on.
   void thin();
 
   ProfileOptions options_;

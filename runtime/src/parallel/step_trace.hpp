@@ -13,7 +13,8 @@
 
 namespace portwave {
 
-/// What the tasks of one step did when, by thread. Executors that are followed write to it.
+/// The actions of the tasks of one step, with their times, by thread. Executors whose tasks are followed
+/// write to it.
 class StepTrace {
  public:
   struct Event {
@@ -26,13 +27,13 @@ class StepTrace {
     for (List& list : lists_) list.events = std::make_unique<Event[]>(kMost);
   }
 
-  /// Between steps.
+  /// Called between steps: clears the lists, and events are noted from now on.
   void begin() {
     for (List& list : lists_) list.count.store(0, std::memory_order_relaxed);
     on_ = true;
   }
   void end() { on_ = false; }
-  /// In a step: cannot change.
+  /// Whether events are noted. Does not change within a step.
   bool is_on() const { return on_; }
 
   static std::int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
@@ -43,7 +44,7 @@ class StepTrace {
   }
 
   int workers() const { return static_cast<int>(lists_.size()); }
-  /// After the step.
+  /// The events of a worker; called after the step.
   std::span<const Event> events(int worker) const {
     const List& list = lists_[static_cast<std::size_t>(worker)];
     return {list.events.get(), std::min(kMost, list.count.load(std::memory_order_relaxed))};
@@ -64,11 +65,11 @@ class StepTrace {
   bool on_ = false;
 };
 
-/// What an executor follows its tasks with: nothing, at no cost.
+/// The policy of an executor that does not follow its tasks. It costs nothing.
 struct NoTrace {
   static constexpr bool is_on() { return false; }
 };
-/// Or a trace. It outlives the executor.
+/// The policy of an executor that writes its tasks to a trace, which outlives it.
 struct FollowTasks {
   StepTrace* trace;
   bool is_on() const { return trace->is_on(); }

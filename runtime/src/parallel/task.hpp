@@ -13,11 +13,11 @@
 
 namespace portwave {
 
-/// Where an inner iteration of a task stands, and what became of it.
+/// The failure of a task in a step, if there is one.
 struct TaskOutcome {
   static constexpr int kCommit = INT32_MAX;
 
-  int failed_at = -1;  ///< iteration whose port solve failed; kCommit: the commit
+  int failed_at = -1;  ///< iteration whose port solve failed; kCommit: the commit; −1: none
   PhaseStatus failure;
 };
 
@@ -31,15 +31,15 @@ class Task {
 
   int island_group() const { return shape_.island_group; }
   std::span<const int> islands() const { return shape_.islands; }
-  /// It shares no junction with another task.
+  /// Whether it shares no junction with another task.
   bool alone() const { return inbound_.empty(); }
 
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
-  /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::inexact_scatter). Lanes that other
-  /// tasks wait for come first; their waves are sent before the rest is done. `on_fault` takes the
-  /// PhaseStatus of a failure, and has taken it before anything that depends on it is sent.
+  /// Iteration k of a step: updates u if k > 0, then finds b̂ ≈ S(u) (StepBatch::inexact_scatter). Its
+  /// messages have the number `number`, those of the iteration before it `number` − 1. Lanes that other tasks
+  /// wait for come first; their waves are sent before the rest is done. `on_fault` is called with the
+  /// PhaseStatus of a failure before anything that depends on the failure is sent.
   template <class OnFault>
   void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
@@ -49,7 +49,7 @@ class Task {
         [&] { return solve_core(s, rule); }, [&] { on_fault(std::move(failure_)); },
         [&] { send(s, number); });
   }
-  /// The same in two: up to where its waves are sent, and what is left.
+  /// The same in two calls: everything up to the sending of the waves, then the rest.
   template <class OnFault>
   void iterate_edge(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                     const OnFault& on_fault) {
@@ -62,19 +62,19 @@ class Task {
   void iterate_core(const StepArrays& s, const InnerUpdate& rule, const OnFault& on_fault) {
     if (!solve_core(s, rule)) on_fault(std::move(failure_));
   }
-  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done
-  /// when a port solve fails (`failure` says which), and `to` when none does.
+  /// Makes iterations [from, to) of a task that is alone. Returns `to` or, if a port solve fails, the number
+  /// of the iteration that failed; `failure` then describes it.
   int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                     PhaseStatus& failure);
-  /// â into s.a after so many evaluations of a fixed budget, where the task is alone and small: all of its
-  /// inner iteration at once. False when it is not, or a port solve failed: then nothing was done.
+  /// For a task that is alone and small, with a fixed budget: makes all `evaluations` in one call, and writes
+  /// â to s.a. Returns false, with nothing done, if the task is not such a one or a port solve failed.
   bool iterate_at_once(const StepArrays& s, int evaluations, const InnerUpdate& rule) {
     SmallIsland* const small = calls_.of(s).small.get();
     return small != nullptr && small->iterate(rule, evaluations, s.b, s.a);
   }
-  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails
-  /// and for which counts(part) holds. What comes out goes to where the commit will write, and warm starts
-  /// stay as they are: b̂ must not depend, now or later, on whether a part of another island has failed.
+  /// Repeats the port solves, lane group by lane group, and returns the lowest-numbered part that fails and
+  /// for which counts(part) holds. Results go to where the commit will write, and warm starts are not
+  /// changed: b̂ must not depend, now or later, on whether a part of another island has failed.
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
@@ -92,20 +92,19 @@ class Task {
   }
   /// â = P b̂ of iteration `number` into `out`.
   void exchange(const StepArrays& s, std::uint64_t number, double* out);
-  /// Norms of the gap between u and `exchanged`. Where the iteration is accelerated, products with
-  /// earlier gaps as well, and the waves are kept.
+  /// Measures the gap between u and `exchanged`. If the iteration is accelerated, also forms products with
+  /// earlier gaps, and keeps the waves.
   void measure(const StepArrays& s, const double* exchanged);
-  /// â of an island as it was at the last evaluation that stands.
+  /// Restores in s.a the â that an island had at the last evaluation that stands.
   void restore_shadow(const StepArrays& s, std::size_t index) const;
   /// x⁺, b⁺, energies for the incident waves in s.a.
   bool commit(const StepArrays& s, PhaseStatus& failure);
-  /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
-  /// `outcome`.
+  /// Commits once more if an island of this task is marked in `islands`; notes a failure in `outcome`.
   void recommit(const StepArrays& s, std::span<const char> islands);
-  /// Publishes whatever is there, so that the others can drain.
+  /// Publishes its messages with whatever waves they hold, so that tasks that wait for them can finish.
   void publish(std::uint64_t number);
 
-  /// The messages `number` of all neighbours are here.
+  /// Whether message `number` has arrived from all neighbours.
   bool ready(std::uint64_t number) const { return all_arrived(inbound_, number); }
   /// Copies `from` to `to` at the offsets of an island of this task.
   void copy_island(std::size_t index, const double* from, double* to) const;
@@ -156,22 +155,22 @@ class Task {
   PhaseStatus solve_aside(const StepArrays& s, const BatchRange& group) const;
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
-  /// `gathered`: b̂ of the shared junctions is there already.
+  /// `gathered`: whether b̂ of the shared junctions has been gathered already.
   void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
                    bool gathered);
-  /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
-  /// as they are.
+  /// Replaces u and b̂ by the combinations from which an accelerated iteration makes its next update. Returns
+  /// false if there are none, and both stay as they are.
   bool combine(const StepArrays& s);
-  /// Where the interface solver has made the next iterate of an island: takes it over, after the
-  /// plain update of the task's other islands. False when it has made none.
+  /// Takes over the next iterates that the interface solver has made, after the plain update of the task's
+  /// other islands. Returns false if it has made none.
   bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
   void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
   /// visit(offset) for the offsets of an island.
   template <class Visit>
   void for_offsets(std::size_t index, const Visit& visit) const;
   void bind(const StepArrays& s, std::vector<int>& numbers);
-  /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset;
-  /// left so.
+  /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset before and
+  /// after the call.
   void compile(std::vector<int>& local);
   /// False when a lane failed; failure_ then says which.
   bool solve(const std::vector<TaskCalls::Call>& calls, const StepArrays& s) {
@@ -181,14 +180,14 @@ class Task {
     }
     return sound;
   }
-  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault:
-  /// NaNs instead of its waves make the trial be rejected. False when something else has failed
-  /// too; failure_ then says what.
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: its waves
+  /// become NaN, so that the trial is rejected. Returns false if something else has failed too; failure_ then
+  /// says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const BatchRange& range, const StepArrays& s, bool first);
   template <class IsMarked>
   bool commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure);
-  // Not within `commit`, which would get a frame for its failures.
+  // Kept out of `commit`, which would otherwise need a stack frame for its failures.
   [[gnu::noinline]] bool commit_slowly(const BatchRange& range, const StepArrays& s,
                                        PhaseStatus& failure) const;
   void examine(const TaskCalls::Bound& bound, const StepArrays& s) const;
@@ -202,7 +201,7 @@ class Task {
   std::vector<Outbound> outbound_;
   std::vector<int> neighbours_;
   TaskCalls calls_;
-  // Of the iteration that has begun: its calls; whether u and b̂ were combined, u is updated.
+  // The iteration that has begun: its calls, whether u and b̂ were combined, and whether u is updated.
   const TaskCalls::Bound* calls_now_ = nullptr;
   bool combined_ = false, updated_ = false;
   PhaseStatus failure_;

@@ -9,7 +9,7 @@
 
 namespace portwave {
 
-/// What a task is made of, once it is built.
+/// The contents of a task, once it is built.
 struct TaskShape {
   int island_group = 0;
   std::vector<int> islands;
@@ -19,8 +19,8 @@ struct TaskShape {
   std::vector<int> edge_junctions, core_junctions;
 };
 
-/// The port solves and commits of a task, bound to the arrays of steps where batches can do that. These
-/// arrays come in two sets, told apart by the record: what is next in one step is current in the other.
+/// The port solves and commits of a task, bound to the arrays of steps if batches can do that. There are two
+/// sets of arrays, told apart by the record: the next record of one set is the current record of the other.
 class TaskCalls {
  public:
   /// `shape` is filled in later, and must outlive it.
@@ -34,8 +34,8 @@ class TaskCalls {
   struct Bound {
     const double* record = nullptr;
     std::vector<Call> edge, core, commit;
-    std::unique_ptr<SmallIsland> small;  ///< null where the task is not one, or not alone
-    bool examines_islands = false;       ///< of a small task: by EnergyLedger::examine_island
+    std::unique_ptr<SmallIsland> small;  ///< null unless the task is alone and small
+    bool examines_islands = false;       ///< a small task uses EnergyLedger::examine_island
   };
   const Bound& of(const StepArrays& s) {
     if (bound_[0].record == s.record) return bound_[0];
@@ -43,9 +43,10 @@ class TaskCalls {
     return bind(s);
   }
   const Bound& bind(const StepArrays& s);
-  /// `numbers`: scratch, −1 for every offset; left so. `alone`: the task shares no junction.
+  /// `alone`: whether the task shares no junction. `numbers`: scratch, −1 for every offset before and after
+  /// the call.
   const Bound& bind(const StepArrays& s, bool alone, std::vector<int>& numbers);
-  /// Step maps have changed. Lists keep their memory.
+  /// Forgets the bound calls, because step maps have changed. Lists keep their memory.
   void forget() {
     for (Bound& bound : bound_) bound.record = nullptr;
   }

@@ -18,14 +18,14 @@ class TaskGraph {
   Task& task(int i) { return *tasks_[static_cast<std::size_t>(i)]; }
   const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
   std::size_t bytes() const;
-  /// What one task tells another, by pairs of them: in an order that does not depend on the machine.
+  /// A channel from one task to another. The order of links does not depend on the machine.
   struct Link {
     int from = 0, to = 0;
     Channel* channel = nullptr;
     std::vector<int> offsets;  ///< of the waves in a message, in a wave array of the whole system
   };
   std::span<const Link> links() const { return links_; }
-  /// Takes over the junctions and step maps of `waves` as they are now; `bind` is to follow.
+  /// Takes over the junctions and step maps of `waves` as they are now. `bind` must follow.
   void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {

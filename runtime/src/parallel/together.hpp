@@ -19,11 +19,11 @@ class FollowingEngine;
 class StateArchive;
 struct QuantityTerm;
 
-/// What the processes that step a system do together. A process that steps it alone has one of these, too:
-/// this class, which does nothing beyond what that process does by itself. What happens in every step costs a
-/// process alone no call.
+/// The joint work of the processes that step a system. A process that steps it alone has such an object, too:
+/// one of this base class, which adds nothing to the work of that process. The notes that every step makes
+/// cost a process alone no virtual call.
 ///
-/// The lanes of other processes are fetched when somebody looks at them; fetching changes nothing that can be
+/// The lanes of other processes are fetched when somebody reads them. Fetching has no effect that can be
 /// seen.
 class Together {
  public:
@@ -33,15 +33,15 @@ class Together {
   virtual ~Together() = default;
 
   bool is_alone() const { return is_alone_; }
-  /// Of several processes the one whose program asks for steps.
+  /// Whether this is the process whose program asks for steps.
   virtual bool is_first() const { return true; }
   /// Whether this process has the whole system, and not only a slice of it.
   virtual bool has_whole() const { return true; }
-  /// Finds sums of the whole where this process has a slice of the system; null otherwise.
+  /// Finds sums over the whole system if this process has a slice of it; null otherwise.
   virtual SlicesTogether* slices() { return nullptr; }
 
-  /// While it lives, all processes carry out the same order of the first one. `value`: of `step` the size, of
-  /// `step_towards` the limit.
+  /// While an Order exists, all processes carry out the same order of the first one. `value`: the size for
+  /// `step`, the limit for `step_towards`.
   class Order {
    public:
     enum class Kind { step, step_towards, settings_changed };
@@ -58,29 +58,30 @@ class Together {
     Together& together_;
   };
 
-  // Of a step.
-  /// Of slices the failure of the lowest part anywhere, by its number in the whole.
+  // Within a step.
+  /// With slices: the failure of the lowest-numbered part on any of them, by its number in the whole system.
   virtual PhaseStatus merged(PhaseStatus own) { return own; }
-  /// Freezes the lanes that this process steps, as WaveDiscretisation::freeze_all; likewise.
+  /// Freezes the lanes that this process steps, as WaveDiscretisation::freeze_all does. Returns the failure
+  /// of the lowest-numbered part on any process.
   virtual PhaseStatus freeze(const WaveDiscretisation& waves, double* record, const double* driven,
                              bool driven_only) {
     return waves.freeze_all(record, driven, driven_only);
   }
-  virtual void note_written() {}  ///< the current record was written
-  /// So was the next one,
+  virtual void note_written() {}  ///< own lanes of the current record were written
+  /// Own lanes of the next record were written.
   void note_committed() {
     if (!is_alone_) committed();
   }
-  /// which is now the current one.
+  /// The next record has become the current one.
   void note_accepted() {
     if (!is_alone_) accepted();
   }
   virtual void note_restored() {}  ///< all lanes of the current record were written
-  /// All lanes of what was committed last, of its energies, and of what is being committed.
+  /// These fetch all lanes: of the state committed last, of its energies, of the state being committed.
   virtual void fetch() {}
   virtual void fetch_energies() {}
   virtual void fetch_next() {}
-  /// The part with most of the last gap, of islands for which counts(island) holds.
+  /// The part with the largest share of the last gap, among the islands for which counts(island) holds.
   virtual InterfaceResidual::Share largest_share(const System& system,
                                                  const InterfaceResidual& residual,
                                                  const std::function<bool(int island)>& counts) {
@@ -92,22 +93,22 @@ class Together {
   }
 
   // While an engine is built.
-  /// All processes have to find the same number, a digest of `what`; alone it is not asked for. Errors:
-  /// RankError, on all of them.
+  /// Checks that all processes find the same digest of `what`. A process alone does not compute it. Errors:
+  /// RankError, on all processes.
   virtual void agree([[maybe_unused]] const char* what,
                      [[maybe_unused]] const std::function<std::uint64_t()>& digest) {}
-  /// The discretisation could not be made here: of slices, no process goes on.
+  /// The discretisation could not be made here. With slices, no process then goes on.
   virtual void failed_to_discretise() {}
-  /// It was made. Errors: SliceDefects where another process has failed.
+  /// The discretisation was made here. Errors: SliceDefects if another process has failed.
   virtual void discretised([[maybe_unused]] const WaveDiscretisation& waves) {}
 
-  /// The executor of this process's share of the steps, as the function make_runner.
+  /// The executor of this process's share of the steps. Alone: that of portwave::make_runner.
   virtual Runner make_runner(const WaveDiscretisation& waves, const RunnerOptions& options,
                              const double* record, LaneCosts& costs) {
     return portwave::make_runner(waves, options, record, costs);
   }
-  /// The engine is complete. `settings`: of settable inputs, which go with every order. `now`, `next`: what
-  /// a step leads from and to.
+  /// The engine is complete. `settings`: the values of settable inputs, which are sent with every order.
+  /// `now`, `next`: the states before and after a step.
   virtual void join([[maybe_unused]] FollowingEngine& engine,
                     [[maybe_unused]] const WaveDiscretisation& waves,
                     [[maybe_unused]] EnergyLedger& ledger,
@@ -120,17 +121,17 @@ class Together {
   virtual void leave() {}
 
   // Between steps.
-  /// On other processes than the first: carries out its orders until it releases them or the run is over.
-  /// `told`: hears what it tells them (RankedStepper::tell_followers); empty: nobody does.
+  /// On all processes but the first: carries out the orders of the first one until it releases them or the
+  /// run is over. `told` receives its messages (RankedStepper::tell_followers); empty: nobody does.
   virtual void follow(
       [[maybe_unused]] const std::function<void(std::span<const std::byte>)>& told) {}
-  /// Whether it holds of any process's slice.
+  /// Whether `own` is true on any slice; without slices, `own`.
   virtual bool any(bool own) { return own; }
-  /// Runs `check`. Where that of one slice throws ConfigError, all processes do; SliceDefects where the
-  /// defects are elsewhere.
+  /// Runs `check`. If it throws ConfigError on one slice, all processes throw: SliceDefects if the defects
+  /// are on other slices.
   virtual void check(const std::function<void()>& check) { check(); }
   virtual std::string name_of(const System& system, int part) { return system.name_of_part(part); }
-  /// Notes what part `number` is called, in the whole, for `kept_name`. There is one note per `use`.
+  /// Notes the name of part `number` of the whole system for `kept_name`. Each `use` has one such note.
   void keep_name(int use, std::int64_t number) {
     if (!is_alone_) name_kept(use, number);
   }
@@ -144,7 +145,7 @@ class Together {
   struct Others {};
   explicit Together(Others /*exist*/) : is_alone_(false) {}
 
-  // Called with others only.
+  // Called only if there are other processes.
   virtual void begin_order([[maybe_unused]] Order::Kind kind, [[maybe_unused]] double value) {}
   virtual void end_order() {}
   virtual void committed() {}
@@ -155,10 +156,10 @@ class Together {
   bool is_alone_ = true;
 };
 
-/// The engine of a process, as the orders of the first one use it.
+/// The interface of a process's engine to the orders of the first process.
 class FollowingEngine {
  public:
-  /// Carries out an order. What fails is told by the first process.
+  /// Carries out an order. The first process reports failures.
   virtual void carry_out(Together::Order::Kind kind, double value) = 0;
   virtual void archive(StateArchive& archive) = 0;
   virtual double read(const QuantityTerm& term) = 0;

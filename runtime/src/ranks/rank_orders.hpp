@@ -27,12 +27,12 @@ struct RankOrder {
   };
   Kind kind = end;
   /// Of `step` the size, of `step_towards` the limit, of `take_state` and `tell` the bytes, of
-  /// `prepare_terms` how many, of `read_terms` the set.
+  /// For `prepare_terms` their number, for `read_terms` the set.
   double value = 0.0;
 };
 
-/// How orders get from rank 0 to the others. While all ranks carry one out, what it takes is no order
-/// of its own: every rank comes to it by itself.
+/// How orders get from rank 0 to the others. While all ranks carry one out, its parts need no orders of
+/// their own, because every rank reaches them by itself.
 class RankOrders {
  public:
   /// `settings`: of settable inputs. Only the program of rank 0 changes them; they go with every order.

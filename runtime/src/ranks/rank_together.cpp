@@ -35,10 +35,7 @@ LaneCosts costs_of_first(Ranks& ranks, LaneCosts own) {
 }  // namespace
 
 RankTogether::RankTogether(const System& system, std::shared_ptr<Ranks> ranks)
-    : Together(Others{}),
-      system_(system),
-      slice_(system.slice()),
-      ranks_(std::move(ranks)) {
+    : Together(Others{}), system_(system), slice_(system.slice()), ranks_(std::move(ranks)) {
   expect_same_program(*ranks_);
 }
 

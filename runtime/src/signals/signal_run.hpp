@@ -13,7 +13,7 @@ namespace portwave {
 
 class StateArchive;
 
-/// What a sample came to: the node that failed, and how.
+/// The failure of a sample: its node and its cause.
 struct SampleFault {
   int node = -1;
   bool threw = false;

@@ -18,7 +18,7 @@ class StepEngine;
 /// All watches: those of the options, then those of the parts.
 std::vector<Watch> watches_of(const System& system, const StepperOptions& options);
 
-/// Detects after every step the quantities that passed their level. Does not allocate after construction.
+/// Finds, after every step, the quantities that have passed their level. It allocates at construction only.
 class EventWatch {
  public:
   using Reader = std::function<double(const Watch&)>;
@@ -26,7 +26,7 @@ class EventWatch {
   EventWatch(std::vector<Watch> watches, Reader reader, const System& system);
 
   std::span<const Watch> watches() const { return watches_; }
-  /// After the step from `start_s` to `end_s`.
+  /// Finds the events of the last step, which led from `start_s` to `end_s`.
   void look(StepEngine& engine, double start_s, double end_s);
   /// Events of the last step, in order of time.
   std::span<const Event> events() const { return events_; }
@@ -40,14 +40,14 @@ class EventWatch {
 
   std::vector<Watch> watches_;
   Reader reader_;
-  std::vector<double> values_;  // less the level
-  std::vector<int> sides_;      // the last one that was not 0; 0: none yet
+  std::vector<double> values_;  // each minus its level
+  std::vector<int> sides_;      // last side that was not 0; 0: none yet
   std::vector<Event> events_;
   std::vector<EventCount> counts_;
   std::vector<double> state_;  // scratch
 };
 
-/// The side of a level, for a value minus that level.
+/// The side of a level on which a quantity lies, from its value minus that level: 1 above, −1 below, 0 on it.
 inline int side_of(double value) { return value > 0.0 ? 1 : value < 0.0 ? -1 : 0; }
 inline bool is_side(int side) { return side >= -1 && side <= 1; }
 

@@ -13,32 +13,33 @@
 
 namespace portwave {
 
-/// The interface solvers of a run: factors belong to one step size, and are kept with it. Rescued islands
-/// take the interface update for a while.
+/// The interface solvers of a run, one for each step size, because factors are valid for one step size only.
+/// An island that was rescued takes the interface update for a number of steps (IslandWatch).
 class InterfaceSolvers {
  public:
   /// Whether any island may take the interface update.
   static bool are_needed(const WaveCoupling& method);
-  /// Errors: ConfigError where the factors of an island that is to use them would be too large.
+  /// Errors: ConfigError if an island is to take the interface update and its factors would be too large.
   InterfaceSolvers(const WaveDiscretisation& waves, const WaveCoupling& method);
 
   /// The solver for the step size in force.
   InterfaceSolver& current() const { return *current_; }
-  /// Some island takes the interface update in this step.
+  /// Whether some island takes the interface update in this step.
   bool is_any_engaged() const;
-  /// After step `step`, in which islands of `outcomes` may have been rescued.
+  /// Called between steps; `step` is the number of the next one. Islands that the last step has rescued, by
+  /// `outcomes`, go on with the interface update; those whose time is over go back to their own.
   void watch(std::span<const IslandOutcome> outcomes, bool is_any_rescued, std::int64_t step);
 
   /// The step size changed from `old_step_s`; solvers of the other sizes in `levels` are kept.
   void change(double old_step_s, const StepLevels& levels);
-  /// Solvers for other step sizes are out of date.
+  /// Discards the solvers for other step sizes, which are out of date.
   void forget_others() { others_.clear(); }
   void forget_others_but(const StepLevels& levels) {
     std::erase_if(others_, [&](const auto& own) { return !levels.has(own.first); });
   }
 
-  // As part of the archive of all step sizes (StepLevels::archive).
-  /// Puts the solver for the step size in force in use; returns the previous one.
+  // Parts of the archive of all step sizes (StepLevels::archive).
+  /// Makes the solver for the step size in force the current one, and returns the previous one.
   const InterfaceSolver& exchange(double old_step_s);
   void archive(StateArchive& archive, double step_s);
   void archive_watch(StateArchive& archive) {

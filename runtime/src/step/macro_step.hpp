@@ -22,38 +22,40 @@ namespace portwave {
 ///
 ///   freeze    samples external inputs and prepares every part for the step,
 ///   iterate   runs the inner iteration and commits its result,
-///   guard     commits again, with other waves, results that no energy pays for,
+///   guard     commits again, with other waves, the islands whose result no energy pays for,
 ///   close     makes the step final in the energy ledger,
 ///   accept    makes the committed step the current state.
 ///
-/// Until `accept` the current state stands, whatever fails. A single run, the replicas of an ensemble, the
-/// attempts of steps that choose their size, and the ranks of a cluster all step by this class. They differ
-/// in the treatment of an island that fails (`Failures`).
+/// Whatever fails, the current state does not change before `accept`. A single run, the replicas of an
+/// ensemble, attempts at steps that choose their size, and the ranks of a cluster all step by this class.
+/// They differ in how they treat an island that fails (`Failures`).
 class MacroStep {
  public:
   class Failures {
    public:
-    /// A part, or an island because of that part, has failed. Iteration −1 is before the first, and K the
-    /// commit. Either throws or takes the island out; the step must then start again.
+    /// A part has failed, and its island with it. `iteration`: −1 before the first, K in the commit. The
+    /// function throws, or takes the island out; the step must then start again.
     virtual void failed(const PhaseStatus& status, int iteration) = 0;
-    /// The part is in an island that was taken out.
+    /// Whether the part is in an island that was taken out.
     virtual bool is_out([[maybe_unused]] int part) const { return false; }
 
    protected:
     ~Failures() = default;
   };
 
-  /// States are the initial ones of the system, and waves `method.initial_waves`. All must outlive it.
+  /// Starts from the initial states of the system and from `method.initial_waves`. `waves`, `failures` and
+  /// `together` must outlive this object.
   MacroStep(WaveDiscretisation& waves, const WaveCoupling& method, std::vector<double> settings,
             const LedgerOptions& ledger, double start_s, Failures& failures, Together& together);
 
-  /// Sets up the inner iteration of `method`, which is resolved, and the guard. `run`: the system stepped.
+  /// Sets up the inner iteration and the guard. `method` is resolved: nothing in it is left to "auto". `run`
+  /// has the system that is stepped.
   void prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
                bool keeps_ledger);
-  /// From now on `executor` runs the tasks. Call again when step maps or junctions have changed.
+  /// From now on `executor` runs the tasks. Must be called again when step maps or junctions have changed.
   void bind(Executor& executor);
-  /// Another run begins: times, waves and accounts are those of a start. `set_states` writes the states into
-  /// the record that it is given.
+  /// Begins another run: time, waves and accounts are reset. `set_states` writes the initial states into the
+  /// record that it is given.
   template <class SetStates>
   void begin(const WaveCoupling& method, double start_s, const SetStates& set_states) {
     rewind(method, start_s);
@@ -61,17 +63,17 @@ class MacroStep {
     ledger_.begin(now_.record.data(), now_.b.data());
   }
 
-  // The step. False where an island was taken out.
+  // The phases of a step. The first three return false if an island was taken out.
   bool freeze(double time_s);
   bool iterate();
   bool guard();
   StepLedger close();
   void accept(double end_s, double step_s, bool by_size);
-  /// Continues from the committed step although it is not closed; until the state is restored.
+  /// Continues from the committed step without closing it, until `restored` is called.
   void go_on();
-  /// The current state was overwritten: the unclosed step no longer stands.
+  /// Called when the current state was overwritten with a saved one: ends what `go_on` began.
   void restored();
-  /// Everything was read from an archive, which says whether the record is frozen.
+  /// Called when all data were read from an archive; `stale`, among them, says whether the record is frozen.
   void read_back();
   /// Report of the committed step.
   StepReport report() const;
@@ -82,7 +84,7 @@ class MacroStep {
   const WaveState& now() const { return now_; }
   WaveState& next() { return next_; }
   const WaveState& next() const { return next_; }
-  std::span<double> inner() { return u_; }  ///< u, of no use between steps
+  std::span<double> inner() { return u_; }  ///< u; its values mean nothing between steps
   std::vector<double>& settings() { return settings_; }
   const std::vector<double>& settings() const { return settings_; }
   AlignedVector& input() { return input_; }
@@ -107,11 +109,11 @@ class MacroStep {
   bool& stale() { return stale_; }
   /// When the inner iteration of the last step ended, if plan().timed.
   DeadlineScheduler::Time inner_end() const { return inner_end_; }
-  /// bⁿ as at the start of the iteration.
+  /// The outgoing waves from which the inner iteration starts: bⁿ, or its extrapolation.
   std::span<const double> start() const {
     return extrapolated_ ? std::span<const double>(start_) : now_.b;
   }
-  /// Some island takes the interface update in this step.
+  /// Whether some island takes the interface update in this step.
   bool is_any_engaged() const { return interface_ && interface_->is_any_engaged(); }
   /// Results of the step, before it is accepted.
   CommittedStep committed() const {
@@ -150,7 +152,7 @@ class MacroStep {
   std::optional<InterfaceSolvers> interface_;  // where an island may take the interface update
   std::optional<ExtrapolatedStart> extrapolated_;
   Executor* executor_ = nullptr;
-  StepArrays arrays_[2];  // from each of the two to the other
+  StepArrays arrays_[2];  // of steps from either of the two states to the other
   InnerUpdate update_;
   StepPlan plan_;
   bool out_of_time_ = false;
@@ -158,12 +160,12 @@ class MacroStep {
   StepClock clock_;
   bool has_tolerance_ = false;
   bool keeps_ledger_ = false;
-  bool is_driven_ = false;       // some part here or, of slices, elsewhere
-  bool is_repeatable_ = true;    // so are all parts
-  bool stale_ = false;           // the record was used for port solves of a step that failed
-  bool goes_on_ = false;         // continues from a step that was not closed
-  bool without_solves_ = false;  // no solve of an interface equation fits the deadline of this step
-  bool revocable_ = false;       // the interface solver is in a step that was not accepted
+  bool is_driven_ = false;       // some part has driven inputs, here or on another slice
+  bool is_repeatable_ = true;    // the steps of all parts repeat
+  bool stale_ = false;           // all of the record must be frozen again before the next step
+  bool goes_on_ = false;         // the current state is that of a step that was not closed
+  bool without_solves_ = false;  // the deadline of this step leaves no time for interface solves
+  bool revocable_ = false;       // the step under way may still be revoked in the interface solver
 };
 
 }  // namespace portwave

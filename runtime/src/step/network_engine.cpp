@@ -154,7 +154,7 @@ class NetworkEngine final : public StepEngine {
     if (!archive.reads()) return;
     ports_step_ = -1;
     start_ports_.forget();
-    pace_.begin_anew();
+    pace_.restart();
   }
 
  private:

@@ -13,19 +13,18 @@ namespace portwave {
 void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
                              std::span<const double> b, const TankOptions& tank);
 
-/// The failure of a step: iteration −1 is before the first.
+/// The failure of a step, and its iteration; −1: before the first.
 struct FoundFault {
   int iteration = -1;
   PhaseStatus failure;
 };
 
-/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that received it: the
-/// iteration is run again from b, with every wave checked, for the first part and iteration that made one.
-/// Empty if none did before.
+/// Finds the part that first made a NaN or infinity, and its iteration. The part that noticed it may only
+/// have received it; so the iteration is run again from b, with every wave checked. Empty if no part made one
+/// before it was noticed.
 ///
-/// `record`: that of the step, which is frozen again (with `input`, if any is driven).
-/// `noticed_at`: an iteration or TaskOutcome::kCommit. `outcomes`: of the islands in the step that
-/// failed. Allocates.
+/// `record`: the record of the step; it is frozen again, with `input` if a part is driven. `noticed_at`: an
+/// iteration or TaskOutcome::kCommit. `outcomes`: by island, those of the step that failed. Allocates.
 std::optional<FoundFault> find_non_finite(const WaveDiscretisation& waves,
                                           const InnerUpdate& update, double* record,
                                           const double* input, std::span<const double> b,

@@ -88,8 +88,7 @@ void RankedStepper::read_terms(int set, std::span<double> values) const {
   expect_ranks(sharing(*stepper_->engine_)).read_terms(set, values);
 }
 
-void RankedStepper::read_own(std::span<const QuantityTerm> terms,
-                             std::span<double> values) const {
+void RankedStepper::read_own(std::span<const QuantityTerm> terms, std::span<double> values) const {
   expect_room(terms.size(), values.size());
   for (const QuantityTerm& own : terms) check_term(*stepper_, own);
   expect_ranks(sharing(*stepper_->engine_)).read_own(terms, values);

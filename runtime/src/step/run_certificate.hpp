@@ -14,7 +14,7 @@ namespace portwave {
 
 class StateArchive;
 
-/// The findings of a run so far, without those known from the start.
+/// Archives the findings of a run so far, except those known from the start.
 void archive_findings(StateArchive& archive, const System& system, Certificate& certificate);
 
 /// The certificate of a run with waves, built step by step: the findings of the ledger, the steps that
@@ -28,20 +28,20 @@ class RunCertificate {
   const Certificate& value() const { return certificate_; }
   void archive(StateArchive& archive) { archive_findings(archive, waves_.system(), certificate_); }
 
-  /// A step begins, from outgoing waves b.
+  /// Called for every step. `b`: the outgoing waves from which it starts.
   void begin(std::span<const double> b) {
     if (certifier_) waves_.interconnection().exchange(b.data(), u_start_.data());
   }
-  /// With Certify::full: step `index`, which `record` was frozen for, is in the ledger as `energy`.
+  /// With Certify::full: examines step `index`. `record` was frozen for it; `energy` is its ledger entry.
   void examine(double* record, std::int64_t index, std::span<const IslandOutcome> outcomes,
                const StepLedger& energy, bool accelerated);
-  /// The findings of the ledger so far.
+  /// Takes over the findings of the ledger so far.
   void take(const EnergyLedger& ledger) {
     certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
     if (ledger.found_at() == ledger.steps() - 1) take_findings(ledger);
   }
-  /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most
-  /// of the gap.
+  /// Notes that step `index` missed the tolerance. The worst such step is kept. `share`: the part with the
+  /// largest share of the gap.
   void note_miss(std::int64_t index, const StepReport& report, InterfaceResidual::Share share);
 
  private:

@@ -20,10 +20,10 @@ class StagedRun {
   const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
   const StepperOptions& options() const { return options_; }
 
-  /// The staged system, given away. Precondition: more than one stage, or substeps.
+  /// Gives the staged system away. Precondition: more than one stage, or substeps.
   System take_stepped() { return std::move(*staged_); }
 
-  /// A part of the given system has become another one.
+  /// Called when a part of the given system was exchanged.
   void component_changed(int part);
 
   int stages() const { return stages_; }
@@ -31,8 +31,8 @@ class StagedRun {
   int port(int scalar_port, int stage) const;
   /// √bᵢ: the factor from a part's variables to those of a stage.
   double weight(int stage) const;
-  /// Values by scalar port of the given system, at every stage; those that are by port of the
-  /// stepped one stay as they are.
+  /// Repeats values by scalar port of the given system for every stage. Values that are by port of the
+  /// stepped system are returned unchanged.
   std::vector<double> at_all_stages(std::span<const double> by_port) const;
 
  private:

@@ -38,17 +38,19 @@ class StepEngine {
   virtual StepReport step_by(double step_s) = 0;
   /// One macro-step that stops at `limit_s` at the latest if steps choose their size, as in Stepper.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step_by(step_s_); }
-  /// As RankedStepper::follow; calls after every committed step, and for calls of rank 0.
+  /// Functions that a follower calls (RankedStepper::follow): after every committed step, and for every
+  /// message of rank 0.
   struct Hooks {
     std::function<void(const StepReport&)> stepped;
     std::function<void(std::span<const std::byte>)> told;
   };
   virtual void follow(const Hooks&) {}
-  /// What this process does together with others that step the system.
+  /// The joint work of this process and others that step the system.
   Together& together() const { return *together_; }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
-  /// The clock of the stepper, which stays in place when the stepper is moved.
+  /// The present activity of the stepper. It is kept here because an engine stays in place when its stepper
+  /// is moved.
   Activity& activity() const { return activity_; }
   /// Time and number of the committed steps. It advances steps and gives the sample times of inputs.
   virtual const StepClock& clock() const = 0;
@@ -62,22 +64,22 @@ class StepEngine {
   /// Null without waves.
   virtual WaveView* waves() { return nullptr; }
 
-  // Values computed on demand are kept, so that these are not const.
+  // These functions keep values that they compute on demand, and are therefore not const.
   virtual std::span<const double> state(int part) = 0;
-  /// Before the first step, called on this process alone: all ranks have that.
+  /// The state before the first step. Every rank has it, so one process may call this without the others.
   virtual std::span<const double> first_state(int part) { return state(part); }
   virtual EffortFlow effort_flow(int scalar_port) = 0;
   virtual double storage(int part) = 0;
 
   /// The settable inputs of the system, by slot; empty without waves.
   virtual std::span<double> settings() { return {}; }
-  /// The settable inputs have jumped.
+  /// Called when the settable inputs have jumped.
   virtual void settings_changed() {}
 
-  /// A part of the system was exchanged, and the new one stores this much more in the same state [J]. All or
-  /// nothing. Errors: as Stepper::set_component.
+  /// Called when a part of the system was exchanged and the new one stores `more_J` more in the same state
+  /// [J]. On an error nothing has changed. Errors: as Stepper::set_component.
   virtual void component_changed(int part, double more_J) = 0;
-  /// The exchange has failed, and the component is the previous one.
+  /// Called when the exchange has failed: the component is the previous one again.
   virtual void component_restored(int part) = 0;
 
   virtual bool keeps_ledger() const = 0;
@@ -92,7 +94,7 @@ class StepEngine {
   virtual std::size_t overhead_bytes() const = 0;
   /// Errors: std::logic_error without StepperOptions::profile.
   virtual Profile profile() = 0;
-  /// Everything on which the steps to come and the accounts of the run depend. Wall-clock times are not
+  /// Archives everything on which later steps and the accounts of the run depend. Wall-clock times are not
   /// included.
   virtual void archive(StateArchive& archive) = 0;
 
@@ -123,8 +125,8 @@ std::unique_ptr<StepEngine> make_network_engine(
 
 void archive(StateArchive& archive, IterationStatistics& statistics);
 
-/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: a tolerance was to be
-/// met.
+/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: whether the step had a
+/// tolerance to meet.
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics);
 
 }  // namespace portwave

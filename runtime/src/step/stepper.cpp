@@ -165,8 +165,7 @@ StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinit
 
 StepReport Stepper::step_to(double limit_s) {
   Acting acting(engine_->activity(), Activity::Kind::step);
-  if (signals_ != nullptr || events_ != nullptr || !observers_.empty() ||
-      start_check_ != nullptr) {
+  if (signals_ != nullptr || events_ != nullptr || !observers_.empty() || start_check_ != nullptr) {
     return step_with_others(limit_s, acting);
   }
   const StepReport report = engine_->step_towards(limit_s);

@@ -12,36 +12,37 @@ namespace portwave {
 
 class StateArchive;
 
-/// Resolves a method once, and decides when its impedances must follow the state. Decides by step
-/// numbers and iteration counts, never by the clock.
+/// Resolves a method once, and decides when its impedances must follow the state: by step numbers and
+/// iteration counts, never by the clock.
 class Tuner {
  public:
   /// Errors: ConfigError of choose_method.
   Tuner(const System& system, double step_s, const WaveCoupling& method);
-  /// For steps of another size, by the choice of `like`: impedances by the same rules, and no other
-  /// candidates. Rates are those of `like`. Errors: ConfigError if a part has no response.
+  /// For steps of another size: impedances by the rules that `like` has chosen, without trying others. The
+  /// predicted rates are those of `like`. Errors: ConfigError if a part has no response.
   Tuner(const System& system, double step_s, const Tuner& like);
 
   const MethodChoice& choice() const { return choice_; }
-  /// Evaluations of S in a step: the budget, or the prediction if a tolerance is to end it.
+  /// Expected evaluations of S in a step: the prediction if a tolerance is to end the iteration, else the
+  /// budget.
   int expected_iterations() const;
   bool follows_state() const { return follows_; }
 
-  /// The effort of a step: a count well above the one after the last check, or a tolerance that was not met,
-  /// asks for another check; an island that had to be rescued, for an immediate one.
+  /// Notes the effort of a step. A count well above the lowest since the last check, or a missed tolerance,
+  /// makes the next check come earlier; a rescued island makes it come at once.
   void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
-  /// Before step `steps`: other impedances by scalar port, if some of those in force are off by
-  /// more than WaveCoupling::retune_factor.
+  /// Called before step `steps`. Checks the impedances if that is due, and returns others, by scalar port, if
+  /// some in force are off by more than WaveCoupling::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
   /// The new impedances are now in force.
   void accept(const std::vector<double>& by_port) { choice_.method.waves().impedance = by_port; }
-  /// The new impedances were not available: the next check is a long time off.
+  /// The new impedances could not be put in force: the next check comes much later.
   void refuse(std::int64_t steps);
-  /// Other impedances are in force, and stay so.
+  /// Other impedances were set from outside. They stay in force, and are not checked any more.
   void leave(std::span<const double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
-  /// A part of the system was exchanged. Impedances stay as they are, until those that follow the state are
+  /// A part of the system was exchanged. Impedances do not change now; those that follow the state are
   /// checked before the next step.
   void component_changed(const System& system, double step_s);
   /// Changes made by a run: the impedances in force, the budget, and the time of the next check.
@@ -49,14 +50,14 @@ class Tuner {
 
  private:
   MethodChoice choice_;
-  bool is_given_ = false;                   // the impedances
-  std::optional<PortResponses> responses_;  // where impedances may have to follow
-  bool follows_ = false;                    // they do
+  bool is_given_ = false;                   // impedances were given, not tuned
+  std::optional<PortResponses> responses_;  // if impedances may have to follow the state
+  bool follows_ = false;                    // impedances follow the state
   std::int64_t interval_ = 1;
   std::int64_t last_check_ = 0;
   std::int64_t next_check_ = 1;
-  std::int64_t patience_ = 1;  // steps between a look that found nothing and one that is asked for
-  int usual_iterations_ = 0;   // fewest since the last look
+  std::int64_t patience_ = 1;  // least number of steps from a check to one that `observe` asks for
+  int usual_iterations_ = 0;   // fewest since the last check
 };
 
 }  // namespace portwave

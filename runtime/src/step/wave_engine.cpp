@@ -60,7 +60,7 @@ StepReport WaveEngine::step_by(double step_s) {
   iterate(moments);
   guard_step();
   StepReport report = step_.report();
-  book(report, step_.clock().time_s() + step_s, step_s);
+  commit(report, step_.clock().time_s() + step_s, step_s);
 
   if (is_timed()) note_times(report, moments);
   return report;
@@ -97,8 +97,8 @@ void WaveEngine::guard_step() {
   if (looks_at_all()) together().fetch_next();
 }
 
-/// The step is final: a step of `step_s` that leads to `end_s`.
-void WaveEngine::book(StepReport& report, double end_s, double step_s) {
+/// Closes the accounts of the step, whose size is `step_s`, and makes its end, at `end_s`, the current state.
+void WaveEngine::commit(StepReport& report, double end_s, double step_s) {
   const StepClock& clock = step_.clock();
   report.step_s = step_s;
   if (step_.keeps_ledger()) {
@@ -119,7 +119,7 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   }
   if (step_.keeps_ledger()) {
     if (options_.certify == Certify::full) {
-      certificate_->examine(step_.next().record.data(),  // what was the record of the step
+      certificate_->examine(step_.next().record.data(),  // the record that the step began with
                             clock.steps() - 1, step_.outcomes(), report.energy,
                             step_.is_accelerated() || step_.is_any_engaged());
     }
@@ -171,7 +171,7 @@ void WaveEngine::retune() {
   try {
     const auto tuned = tuner().retuned(step_.clock().steps(), state_of);
     if (!tuned) return;
-    scatter_anew(*tuned);
+    scatter_again(*tuned);
     tuner().accept(*tuned);
   } catch (const std::exception&) {  // those in force are as good as before
     ++tuning_.failures;
@@ -255,7 +255,7 @@ StepReport WaveEngine::attempt(double time_s) {
   return step_.report();
 }
 
-StepReport WaveEngine::attempt_to_book(double time_s) {
+StepReport WaveEngine::attempt_to_commit(double time_s) {
   retune();
   attempted_ = {};
   if (is_timed()) attempted_.start = Clock::now();
@@ -265,8 +265,8 @@ StepReport WaveEngine::attempt_to_book(double time_s) {
   return step_.report();
 }
 
-void WaveEngine::book(StepReport& report, double end_s) {
-  book(report, end_s, waves_.step_s());
+void WaveEngine::commit(StepReport& report, double end_s) {
+  commit(report, end_s, waves_.step_s());
   if (is_timed()) note_times(report, attempted_);
 }
 

@@ -26,8 +26,8 @@
 
 namespace portwave {
 
-/// Steps with wave coupling: a MacroStep and the other objects of a run: the choice of the method, steps that
-/// choose their size, deadlines, the certificate, the check of resolution, and other ranks.
+/// The engine of wave coupling: a MacroStep, and around it the choice of the method, steps that choose their
+/// size, deadlines, the certificate, the check of resolution, and other ranks.
 ///
 /// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps.
 class WaveEngine final : public StepEngine,
@@ -102,7 +102,7 @@ class WaveEngine final : public StepEngine,
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;
   void set_impedance(std::span<const double> by_port) override;
-  void tune_anew() override;
+  void tune_again() override;
   double impedance(int scalar_port, int stage) const override;
   bool follows_state() const override { return tuner().follows_state(); }
   const TuningStatistics& tuning() const override { return tuning_; }
@@ -125,7 +125,7 @@ class WaveEngine final : public StepEngine,
   // The step (wave_engine.cpp).
   void iterate(Moments& moments);
   void guard_step();
-  void book(StepReport& report, double end_s, double step_s);
+  void commit(StepReport& report, double end_s, double step_s);
   void count_iterations(const StepReport& report);
   void note_times(StepReport& report, const Moments& moments);
   void retune();
@@ -138,8 +138,8 @@ class WaveEngine final : public StepEngine,
   // As StepTrials: steps that choose their size (wave_engine.cpp).
   void use(double step_s) override;
   StepReport attempt(double time_s) override;
-  StepReport attempt_to_book(double time_s) override;
-  void book(StepReport& report, double end_s) override;
+  StepReport attempt_to_commit(double time_s) override;
+  void commit(StepReport& report, double end_s) override;
   void go_on() override;
   void save() override;
   void restore() override;
@@ -160,7 +160,7 @@ class WaveEngine final : public StepEngine,
   void archive_levels(StateArchive& archive);
   void expect_sound(const StateArchive& archive) const;
   bool has_impedance(std::span<const double> by_port) const;
-  void scatter_anew(std::span<const double> by_port);
+  void scatter_again(std::span<const double> by_port);
   void impedances_changed();
   void take_over_maps();
   void rebind();
@@ -182,7 +182,7 @@ class WaveEngine final : public StepEngine,
   bool is_timed() const { return options_.timed || scheduler_.has_value(); }
 
   const std::optional<PassivityGuard>& guarded() const { return step_.passivity_guard(); }
-  /// Every step reads the states or waves of all parts, some of which others step.
+  /// Whether every step reads states or waves of parts that other processes step.
   bool looks_at_all() const {
     if (together().is_alone()) return false;
     return sizes_ || has_extrapolated_start_ || options_.certify == Certify::full || is_watched();
@@ -205,20 +205,20 @@ class WaveEngine final : public StepEngine,
   Runner runner_;
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
-  std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
-  std::optional<ResolutionWatch> watch_;  // but in slices
-  std::optional<InputChanges> changes_;   // for it, where steps are of one size
-  std::vector<int> port_waves_;           // for it: by port of the system and stage
-  std::vector<double> port_weights_;      // of stages
+  std::optional<AdaptiveSteps> sizes_;    // if steps choose their size
+  std::optional<ResolutionWatch> watch_;  // not with slices
+  std::optional<InputChanges> changes_;   // for watch_, if all steps have one size
+  std::vector<int> port_waves_;           // for watch_: by port of the system and stage
+  std::vector<double> port_weights_;      // for watch_: by stage
   Moments attempted_;
   bool has_extrapolated_start_ = false;
-  /// A state to come back to.
+  /// The state to which `restore` returns.
   struct {
     AlignedVector record, a, b;
     std::vector<double> impedance;
     double step_s = 0.0;
   } saved_;
-  std::vector<double> left_;  // impedances by wave, of before a change
+  std::vector<double> left_;  // impedances before a change, by wave
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
   StateView states_;

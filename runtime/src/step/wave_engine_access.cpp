@@ -160,7 +160,7 @@ Profile WaveEngine::profile() {
 
 void WaveEngine::settings_changed() {
   const Together::Order order(together(), Together::Order::Kind::settings_changed);
-  if (sizes_) sizes_->begin_anew();
+  if (sizes_) sizes_->restart();
   if (watch_) watch_->look_closely(step_.clock().steps());
   start_ports_.forget();
 }
@@ -208,16 +208,16 @@ void WaveEngine::set_impedance(std::span<const double> by_port) {
     of_stages = run_.at_all_stages(by_port);
     by_port = of_stages;
   }
-  scatter_anew(by_port);
+  scatter_again(by_port);
   levels_.leave(by_port);
   impedances_changed();
 }
 
-void WaveEngine::tune_anew() {
+void WaveEngine::tune_again() {
   activity().expect_whole_step();
   refuse_with_ranks();
   const std::vector<double> chosen = levels_.chosen_anew();
-  scatter_anew(chosen);
+  scatter_again(chosen);
   levels_.accept(chosen);
   impedances_changed();
 }
@@ -228,7 +228,7 @@ void WaveEngine::refuse_with_ranks() const {
 }
 
 /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
-void WaveEngine::scatter_anew(std::span<const double> by_port) {
+void WaveEngine::scatter_again(std::span<const double> by_port) {
   together().fetch();
   left_.assign(waves_.impedance().begin(), waves_.impedance().end());
   const double before = half_square(waves_, step_.now().b);
@@ -295,7 +295,7 @@ void WaveEngine::archive(StateArchive& archive) {
   step_.plan().rule.budget = budget;
   start_ports_.forget();
   states_.forget();
-  pace_.begin_anew();
+  pace_.restart();
   step_.read_back();
   together().send_state();
 }

@@ -149,7 +149,7 @@ void WaveEngine::rehearse_solves() {
   for (int island = 0; island < waves_.system().island_count(); ++island) {
     if (!interface->current().is_used(island) && options_.method.waves().rescue_after == 0)
       continue;
-    time(island, Effort::renew, DeadlineScheduler::Solve::anew);
+    time(island, Effort::renew, DeadlineScheduler::Solve::new_factors);
     time(island, Effort::solve, DeadlineScheduler::Solve::with_factors);
   }
 }

@@ -18,17 +18,17 @@ class StateArchive;
 /// b⁰ in the order of `waves`: WaveCoupling::initial_waves, or zeros.
 AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling& method);
 
-/// The waves a and b for the impedances and the step size of `waves`, in place of `old` ones:
-/// effort and flow stay.
+/// Converts the waves a and b from the impedances `old` and the step size `old_step_s` to those of `waves`.
+/// Efforts and flows stay the same.
 void rescatter(const WaveDiscretisation& waves, std::span<const double> old, double old_step_s,
                std::span<double> a, std::span<double> b);
 
 /// ½|wave|².
 double half_square(const WaveDiscretisation& waves, std::span<const double> wave);
 
-/// Outgoing waves to start an inner iteration from: what effort and flow of every port would be if
-/// they went on as in the last step, by the polynomial through their values at its stages. With one
-/// stage there is one value per step, and the line goes through those of two steps.
+/// Extrapolates the outgoing waves from which an inner iteration starts: the effort and the flow of every
+/// port continue along the polynomial through their values at the stages of the last step. With one stage,
+/// which gives one value per step, they continue along the line through the values of two steps.
 ///
 /// It changes the start of an iteration, not its limit. Allocates at construction only.
 class ExtrapolatedStart {
@@ -36,12 +36,12 @@ class ExtrapolatedStart {
   /// `waves` are those of the system that `run` steps; both must outlive it.
   ExtrapolatedStart(const WaveDiscretisation& waves, const StagedRun& run);
 
-  /// A step of `step_s` has committed these waves.
+  /// Notes the waves that a step of size `step_s` has committed.
   void observe(const double* a, const double* b, double step_s);
-  /// Earlier steps say nothing about the next one.
+  /// Forgets earlier steps, because they say nothing about the next one.
   void forget() { known_steps_ = 0; }
-  /// b to start the next step from, whose size and impedances are those of `waves`. False, and
-  /// nothing is written, where too few steps are known.
+  /// Writes the b from which the next step starts; `waves` has the size and the impedances of that step.
+  /// Returns false, and writes nothing, if too few steps are known.
   bool form(double* b) const;
 
   std::size_t bytes() const;

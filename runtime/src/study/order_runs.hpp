@@ -12,7 +12,7 @@
 
 namespace portwave {
 
-/// A run of one method from the initial state: made anew for every measurement.
+/// A run of one method from the initial state, of which every measurement makes its own.
 class OrderRun {
  public:
   virtual ~OrderRun() = default;

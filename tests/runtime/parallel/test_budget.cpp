@@ -155,14 +155,14 @@ TEST(DeadlineScheduler, ATrialIsNoPreemption) {
 TEST(DeadlineScheduler, SolvesAreMadeWhereTheyFitBeforeAnIterationAndTheCommit) {
   using Solve = DeadlineScheduler::Solve;
   DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
-  scheduler.rehearse(Solve::anew, 5e-3);
+  scheduler.rehearse(Solve::new_factors, 5e-3);
   scheduler.rehearse(Solve::with_factors, 200e-6);
   scheduler.begin(at(0));
   EXPECT_EQ(scheduler.affords(at(0)), Solve::with_factors);
   EXPECT_EQ(scheduler.affords(at(1000)), Solve::with_factors);
   EXPECT_EQ(scheduler.affords(at(1100)), Solve::none);
   scheduler.set_deadline(10e-3);
-  EXPECT_EQ(scheduler.affords(at(0)), Solve::anew);
+  EXPECT_EQ(scheduler.affords(at(0)), Solve::new_factors);
 }
 
 TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
@@ -172,7 +172,7 @@ TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
   for (int n = 0; n < 50; ++n) {
     for (DeadlineScheduler* own : {&scheduler, &control}) {
       own->begin(at(0));
-      if (own == &scheduler) own->took(Solve::anew, 5e-3);
+      if (own == &scheduler) own->took(Solve::new_factors, 5e-3);
       own->finish(4, at(5000 + 4 * 60), at(5000 + 4 * 60 + 100));
     }
   }

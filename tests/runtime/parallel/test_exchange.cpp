@@ -201,7 +201,7 @@ TEST(Exchange, ImpedancesAreChosenAnewForPartsThatAreQuiteDifferent) {
   stepper.step(10);
   stepper.set_component(0, oscillator(4e-4));
   const int far = stepper.step().iterations;
-  stepper.waves()->tune_anew();
+  stepper.waves()->tune_again();
   stepper.step();
   EXPECT_LT(stepper.step().iterations, far);
 }

@@ -410,7 +410,8 @@ TEST(ScenarioErrors, Overrides) {
           ": --set \"/time/~2\": must be a JSON pointer such as /time/step_s",
           "/tme/step_s: --set does not fit: the file has no key \"tme\". Did you mean \"time\"?",
           "/name/first: --set does not fit: /name is neither an object nor an array",
-          "/time/stp_s: unknown key \"stp_s\".\nkeys: \"start_s\", \"step_s\", \"step\", \"end_s\", "
+          "/time/stp_s: unknown key \"stp_s\".\nkeys: \"start_s\", \"step_s\", \"step\", "
+          "\"end_s\", "
           "\"steps\", \"start\". "
           "Did you "
           "mean \"step_s\"?",

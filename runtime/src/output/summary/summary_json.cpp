@@ -91,7 +91,7 @@ Json method_options_json(const CouplingMethod& method) {
   return options_json(method.waves());
 }
 
-/// What "auto" came to; null where nothing was left to it.
+/// The choices of "auto"; null if it had none to make.
 Json choice_json(const RunSummary& summary) {
   if (!is_automatic(summary.method)) return nullptr;
   const MethodChoice& choice = summary.choice;

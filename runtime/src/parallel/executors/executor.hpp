@@ -25,13 +25,13 @@ struct StepPlan {
   /// number, is marked here, with the incident waves as they are. Outcomes stay.
   std::span<const char> recommit = {};
   /// Nothing looks at what an evaluation leaves behind when the one before it is committed, nor does an
-  /// evaluation depend on how the one before it was judged: it may be made before that is known.
+  /// evaluation depend on the judgement of the one before: it may begin before that judgement is known.
   bool may_go_ahead = false;
 
-  /// Evaluations, `done` of them being made, that may be made without a look at the clock. Between those
-  /// of an interface equation there may be solves.
+  /// The number of evaluations, including the `done` ones, up to which nobody looks at the clock. Between
+  /// evaluations of an interface equation there may be solves.
   int until_clock(int done) const { return rule.interface ? done + 1 : rule.budget; }
-  /// Nobody looks at the inner iteration, nor at what it leaves behind, before it has come to its end.
+  /// Whether nobody looks at the inner iteration, or at its intermediate results, before its end.
   bool is_unwatched() const {
     return deadline == nullptr && !timed && recommit.empty() && !rule.checked();
   }

@@ -88,9 +88,9 @@ class AssemblyPorts {
   bool knows_names_ = true;
 };
 
-/// Counts what a scenario comes to when its assemblies, arrays and indexed couplings are written out,
-/// without writing anything out: in values as TemplateFiller charges them, and never more than that.
-/// Counts and ranges are computed where the numbers in them are known; of others it takes the least.
+/// Counts the values of a scenario with its assemblies, arrays and indexed couplings written out, without
+/// writing them out. Values are counted as TemplateFiller charges them, and never above that. Counts and
+/// ranges are computed where their numbers are known; others count as their least value.
 ///
 /// Returns the JSON pointer of the first entry of `root` with which it is more than `most`, or nothing.
 /// Cost: a pass over the file, and at most so much again that it is not noticed.

@@ -75,7 +75,7 @@ StepReport AdaptiveSteps::step(double limit_s) {
     report.rejected_steps = rejected;
     if (try_step(next, end_s, report)) {
       if (next.reaches_limit && (end_s == kink_s || (end_s == event_s_ && event_changes_))) {
-        begin_anew();
+        restart();
       }
       return report;
     }
@@ -83,7 +83,7 @@ StepReport AdaptiveSteps::step(double limit_s) {
   }
 }
 
-void AdaptiveSteps::begin_anew() {
+void AdaptiveSteps::restart() {
   estimate_.forget();
   control_.forget();
   has_first_step_ = false;
@@ -128,7 +128,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   double error = kInfinite;
   try {
     trials_.use(next.step_s);
-    report = trials_.attempt_to_book(start_s);
+    report = trials_.attempt_to_commit(start_s);
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     // The first two steps have been compared before.
     error = first_error_;
@@ -158,7 +158,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   report.rejected_steps = rejected;
   report.error = error * share_;
   expect_progress(start_s, reached_s);
-  trials_.book(report, reached_s);
+  trials_.commit(report, reached_s);
   estimate_.accept(trials_.record());
   crossings_.accept(reached_s, trials_.record());
   control_.accept(next, error);

@@ -19,17 +19,17 @@ class StepTrials {
   virtual ~StepTrials() = default;
   /// Prepares for steps of this size. Errors: ConfigError, nothing having changed.
   virtual void use(double step_s) = 0;
-  /// Steps from the present state, at `time_s`, into the next record; nothing is committed.
+  /// Steps from the present state, at `time_s`, into the next record, without committing the step.
   /// Errors: StepError.
   virtual StepReport attempt(double time_s) = 0;
-  /// The same, within the tanks: ready to be committed.
-  virtual StepReport attempt_to_book(double time_s) = 0;
+  /// As `attempt`, with the guard: the step is ready for `commit`.
+  virtual StepReport attempt_to_commit(double time_s) = 0;
   /// Commits the attempted step; the time is then `end_s`.
-  virtual void book(StepReport& report, double end_s) = 0;
-  /// Goes on from the attempted step without committing it; until `restore`.
+  virtual void commit(StepReport& report, double end_s) = 0;
+  /// Continues from the attempted step without committing it, until `restore` is called.
   virtual void go_on() = 0;
   virtual void save() = 0;
-  /// The state that was saved, which stays saved.
+  /// Returns to the saved state, which stays saved.
   virtual void restore() = 0;
 
   virtual double time_s() const = 0;
@@ -53,7 +53,7 @@ class AdaptiveSteps {
   StepReport step(double limit_s);
 
   /// An input has jumped: earlier steps say nothing about the next one.
-  void begin_anew();
+  void restart();
 
   /// The required accuracy of an attempt's inner iteration: a gap [J] or, before any motion to compare with,
   /// a residual at the level of round-off.

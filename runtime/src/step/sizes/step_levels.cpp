@@ -71,8 +71,8 @@ void StepLevels::accept(const std::vector<double>& by_port) {
 }
 
 std::vector<double> StepLevels::chosen_anew() const {
-  const Tuner anew(system_, current_->step_s, current_->tuner);
-  return anew.choice().method.waves().impedance;
+  const Tuner own(system_, current_->step_s, current_->tuner);
+  return own.choice().method.waves().impedance;
 }
 
 void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const Visit& visit) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // The base of your own part: its equations, given to one of these, or a component that steps itself.
-//   LinearPortHamiltonian, NonlinearPortHamiltonian, DescriptorPortHamiltonian, SecondOrderSystem
+//   LinearPortHamiltonian, NonlinearPortHamiltonian, DescriptorPortHamiltonian, SecondOrderForm
 //   NewtonBatch, nonlinear resistances at ports, stages and substeps of any of them
 // Guide    docs/tutorial/your-own-part.md
 

@@ -40,34 +40,34 @@ struct MissedTolerance {
   double residual = 0.0;  ///< the largest of an island
   double gap_J = 0.0;     ///< ½|P b̂ − u|² of that step, all islands
   std::int64_t step = -1;
-  int part = -1;            ///< the part with most of it
+  int part = -1;            ///< the part with the largest share of gap_J
   double part_gap_J = 0.0;  ///< its own share
 };
 
 /// The evidence that a run has gathered so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
-  /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole
-  /// system, r = ΔH − supply.
+  /// max r_i over parts and steps; −∞ before the first step. For methods without waves, the largest
+  /// r = ΔH − supply of the whole system.
   double max_passivity_residual_J = 0.0;
-  /// Some r was larger than rounding explains.
+  /// Whether some r was larger than rounding explains.
   bool is_part_active = false;
   /// The part with the largest r in relation to its tolerance; −1: the whole system.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
-  std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
+  std::optional<BrokenLaw> broken_law;  ///< with the guard: a reason why the status is `violated`
   /// H of an island exceeded the initial and supplied energy, beyond rounding. Impossible with the guard,
   /// unless a part creates energy itself.
   std::optional<EnergyGrowth> growth;
-  /// Islands in whose accounts rounding may have left more than a millionth of all energy there: whether
-  /// the laws hold is not judged, and the certificate is conditional on it.
+  /// Number of islands whose laws are not judged, because rounding in their accounts may exceed a millionth
+  /// of all energy there. The certificate is then conditional.
   int uncomputable_islands = 0;
   MissedTolerance missed;  ///< of wave coupling with a tolerance
-  /// Parts that do not know their energy: whether they are passive is not judged, and the
-  /// certificate is conditional on it.
+  /// Parts whose passivity is not judged, because they do not know their energy. The certificate is then
+  /// conditional.
   std::vector<int> unjudged_parts = {};
-  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the system neither
-  /// a fixed point nor a repeated iteration can be checked.
+  /// With Certify::full: parts whose steps do not repeat. They have no margins; a system with such a part has
+  /// no check of a fixed point or of a repeated iteration either.
   std::vector<int> unrepeatable_parts = {};
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;

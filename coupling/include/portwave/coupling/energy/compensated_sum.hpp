@@ -3,8 +3,8 @@
 namespace portwave {
 
 /// A running sum whose error does not grow with the number of terms: it keeps the rounding error of every
-/// addition (Knuth's two-sum, without a branch). Kernels compile it for every instruction set, so that each
-/// function is part of its caller.
+/// addition (Knuth's two-sum, without a branch). Kernels compile it for every instruction set; therefore
+/// every function is inlined.
 class CompensatedSum {
  public:
   [[gnu::always_inline]] explicit CompensatedSum(double start = 0.0) : sum_(start) {}

@@ -31,7 +31,7 @@ class StateArchive;
 
 /// The findings against an island.
 struct LawFinding {
-  /// The largest defect of a part, in relation to its tolerance: the part and the step; -1: none yet.
+  /// The largest defect of a part in relation to its tolerance, with the part and the step; −1: none yet.
   double worst_ratio = -std::numeric_limits<double>::infinity();
   std::int64_t worst_part = -1;
   std::int64_t worst_step = -1;
@@ -46,11 +46,11 @@ struct LawFinding {
 struct LedgerOptions {
   TankOptions tank = {};
   bool guarded = false;  ///< the two laws of the guard are checked as well
-  /// For a slice: finds sums of the whole; null: all parts are here. All parts then know their energy; parts
-  /// that the ledger names are numbered as in the whole.
+  /// For a slice: finds sums over the whole system; null: all parts are here. With slices, all parts must
+  /// know their energy, and the ledger numbers the parts that it names as in the whole system.
   SlicesTogether* slices = nullptr;
-  /// Islands are replicas of one system in lanes of common batches: each has its own totals and findings, and
-  /// nothing is added up over them.
+  /// The islands are replicas of one system, in lanes of common batches. Each has its own totals and
+  /// findings, and nothing is summed over islands.
   bool replicas = false;
 };
 
@@ -73,8 +73,8 @@ struct LedgerOptions {
 /// `tally`, which sums up; and `close`, which makes it final. A step that is not closed leaves no trace;
 /// lanes may be examined and tallied again. Each thread sums the complete chunks it examines.
 ///
-/// With several processes each may examine some lanes. As IslandSums they then receive the sums of the
-/// others, and single entries only when these matter (`before_entries`), which is rare.
+/// With several processes, each may examine some of the lanes. The ledger then receives the sums of the
+/// others as IslandSums, and their single entries only when these matter (`before_entries`), which is rare.
 class EnergyLedger final : public GuardedAccounts, public IslandSums {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
@@ -84,26 +84,28 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   EnergyLedger(const EnergyLedger&) = delete;
   EnergyLedger& operator=(const EnergyLedger&) = delete;
 
-  /// Another run begins, from these states and outgoing waves. All islands are open.
+  /// Begins another run from these states and outgoing waves. All islands are open again.
   void begin(const double* record, const double* b);
 
   /// The arrays into which `WaveDiscretisation::advance` writes the energies of the step.
   EnergyColumns columns();
 
-  /// Examines lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
-  /// written.
+  /// Examines lanes that committed incident waves `a` and outgoing waves `b`. Precondition: their entries of
+  /// `columns` are written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
   /// Prepares to examine a whole island at once, which allocates. False if the island has more than eight
   /// parts or one that does not know its energy, if another process examines some lanes, and for replicas.
   bool prepare_island(int island);
-  /// The same as `examine` of all its lanes, with their sums. Precondition: it is prepared.
+  /// Does the same as `examine` for all lanes of an island, and forms their sums. Precondition: the island is
+  /// prepared.
   void examine_island(int island, const double* a, const double* b);
-  /// Between steps: others may examine from now on. Lanes examined but not tallied are discarded.
+  /// Called between steps: discards lanes that were examined but not tallied. Other tasks may examine from
+  /// now on.
   void forget_examined();
-  /// Helpers for islands with many parts, as ChunkLoop. No result depends on them.
+  /// Sets helpers for islands with many parts, as ChunkLoop does. No result depends on them.
   void share_with(const ForEach* for_each, int threads);
-  /// For a caller that examines only some lanes: `entries` is called before entries of others are read, and
-  /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
+  /// For a caller that examines only some lanes. `entries` is called before entries of other lanes are read,
+  /// and fills in all `entries()`; `states` is called before records of a step are read. Both calls are rare.
   void before_entries(std::function<void()> entries, std::function<void()> states) {
     fetch_entries_ = std::move(entries);
     fetch_states_ = std::move(states);
@@ -111,7 +113,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void need_states() const override;
   /// All data kept by entry.
   std::span<const std::span<double>> entries() const { return columns_; }
-  /// Between steps: has entries of all lanes from here on.
+  /// Called between steps: fetches the entries of all lanes unless they are here.
   void need_entries() const;
   bool has_entries() const { return has_entries_; }
   // As IslandSums.
@@ -121,9 +123,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void form(int chunk, double* values) const override;
   void take(int island, const double* values) override;
 
-  /// Sums up. False when an energy is not finite. For a linear part that does not balance up to round-off,
-  /// H⁺ − H is formed again from the states of `step` in extended precision: far from the origin the terms of
-  /// even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
+  /// Sums up the examined lanes. Returns false if an energy is not finite. For a linear part that does not
+  /// balance up to round-off, H⁺ − H is formed again from the states of `step` in extended precision, because
+  /// far from the origin even the terms of ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
   bool tally(const CommittedStep& step = {});
   /// The result of `tally`; for replicas, without islands closed since.
   bool is_finite() const;
@@ -147,15 +149,15 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   double prospect(int island) const;
 
   /// Makes the tallied step final, with the guard's `alpha` and `withheld_J`, and the deficits that are
-  /// `tolerated`. For replicas the sums are zero.
+  /// `tolerated`. For replicas the returned sums are zero.
   StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0,
                    std::span<const ToleratedDeficit> tolerated = {});
-  /// All acts, for all lanes. Empty when an energy is not finite: the step then leaves no trace.
+  /// All three acts, for all lanes. Empty if an energy is not finite; the step then leaves no trace.
   std::optional<StepLedger> account(const CommittedStep& step);
 
-  /// Between steps a part was exchanged, and the new one stores this much more in its state than the old one
-  /// [J], finite: energy put in by the user. It counts as supplied, and is part of the next step's columns.
-  /// Precondition: the part knows its energy.
+  /// Called between steps when a part was exchanged. The new one stores `more_J` more in its state than the
+  /// old one [J], finite: energy that the user has put in. It counts as supplied, in the columns of the next
+  /// step. Precondition: the part knows its energy.
   void revalue(int part, double more_J);
   /// Excludes an island from later steps; its totals and findings stay as they are.
   void close_island(int island);
@@ -184,8 +186,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// The ledger's findings on an island, without those of other observers. Parts are counted from the first
   /// of the island.
   Certificate certificate(int island) const;
-  /// Islands whose laws are not judged now: rounding may have left more than a millionth of all energy in the
-  /// account.
+  /// Number of islands whose laws are not judged at present, because rounding in their accounts may exceed a
+  /// millionth of all energy there.
   int unjudged_islands() const;
   /// The last step that changed `finding` or `unjudged_islands`; -1: none has.
   std::int64_t found_at() const { return found_at_; }
@@ -242,9 +244,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::unique_ptr<IslandAccounts> accounts_;
   bool adds_up_;  // several islands: `tallied_`, `stored_`, `run_` and `totals_` are sums over them
   std::vector<double>
-      accepted_;        // by island: defects of parts that are not looked at, beside tolerances
+      accepted_;        // by island: parts with at most this defect, in tolerances, are skipped
   StepLedger tallied_;  // sums of all islands
-  // Sums that were formed as lanes were examined.
+  // Sums formed while lanes are examined.
   std::vector<LedgerTotals> by_chunk_;
   std::vector<char> is_summed_;  // by chunk: by_chunk_ has it; empty: all chunks are small
   std::vector<int> island_of_chunk_;
@@ -254,12 +256,12 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
       step_;  // of replicas: entries of their parts; empty where these are irregular
   bool is_beyond_ =
       false;  // some part balances worse than any of its island so far, or than is tolerated
-  bool is_taken_ = false;            // the sums in the accounts are what others found, too
+  bool is_taken_ = false;            // the sums in the accounts include those of other processes
   mutable bool has_entries_ = true;  // of all lanes
   double revalued_J_ = 0.0;          // since the last step
   CompensatedSum stored_, metered_J_;
   EnergyTotals totals_;
-  /// Sums over all steps of terms of one sign, from which its members are computed.
+  /// Compensated sums over all steps, from which members of `totals_` are computed.
   struct RunSums {
     CompensatedSum supplied, dissipated, mismatch;
   };

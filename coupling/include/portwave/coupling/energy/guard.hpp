@@ -55,7 +55,7 @@ class PassivityGuard {
   explicit PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices = nullptr);
 
   const WaveDiscretisation& waves() const { return waves_; }
-  /// Helpers for islands with many parts, as ChunkLoop. No result depends on them.
+  /// Sets helpers for islands with many parts, as ChunkLoop does. No result depends on them.
   void share_with(const ForEach* for_each, int threads) {
     sums_.share_with(for_each, threads);
     loop_.share_with(for_each, threads);
@@ -65,18 +65,18 @@ class PassivityGuard {
   /// `gap_J` of an island whose inner iteration did not meet its tolerance, or that has no tolerance.
   static constexpr double kMissed = -1.0, kNotJudged = -2.0;
 
-  /// After a tally: whether some island is to be committed again. `record` is the one the step was frozen
-  /// at; `gap_J` by island: ½|P b̂ − u|² of an inner iteration that met its tolerance, or one of the above;
-  /// empty: kNotJudged for all.
+  /// Called after a tally. Returns whether some island is to be committed again. `record`: the record at
+  /// which the step was frozen. `gap_J`, by island: ½|P b̂ − u|² of an inner iteration that met its
+  /// tolerance, or one of the two constants above; empty: kNotJudged for all islands.
   bool begin(const GuardedAccounts& ledger, const double* record, const CommittedStep& step,
              std::span<const double> gap_J = {});
   /// Changes `a` on the islands that are searched.
   void propose(double* a);
-  /// The result for a step without defects.
+  /// Resets the results to those for a step without defects.
   void forget();
   /// By island: whether it is to be committed again.
   std::span<const char> searching() const { return searching_; }
-  /// After the next tally. True when every island is settled.
+  /// Called after the next tally. Returns true when every island is settled.
   bool review(const GuardedAccounts& ledger, const CommittedStep& step);
 
   /// Replaces a review when a trial commit has failed on an island: the trial counts as infeasible.
@@ -115,7 +115,7 @@ class PassivityGuard {
     double mismatch = 0.0;    // m(â)
     double incident = 0.0;    // |â|
     double most = 1.0;        // largest α whose waves are not too loud
-    double gap = kNotJudged;  // of an iteration that met its tolerance
+    double gap = kNotJudged;  // size of the gap if the tolerance was met; else one of the constants
     double deficit = 0.0;     // −(T + m) at the last commit, T ≥ 0
     double paid = 0.0;        // energy available
     double length = 0.0;      // of the direction
@@ -136,12 +136,12 @@ class PassivityGuard {
     bool last = false;  // the next commit is final
 
     bool is_met() const { return gap >= 0.0; }
-    /// A deficit that a met tolerance explains: |m| ≤ |â||P b − â| + ½|P b − â|², up to how much the
-    /// response to â may differ from that to u, and what port solvers leave.
+    /// Largest deficit that a met tolerance explains: |m| ≤ |â||P b − â| + ½|P b − â|², with a margin for the
+    /// difference between the responses to â and to u, and for the error of port solvers.
     double explained() const {
       return 10.0 * gap * (incident + 0.5 * gap) + 1e-12 * incident * incident;
     }
-    /// The direction in which waves may move that are within their tolerance already.
+    /// The distance by which waves may be moved that have met their tolerance.
     double leeway() const { return kFarthest * gap; }
   };
 

@@ -50,7 +50,7 @@ struct GuardUse {
   double alpha;       ///< 1 − |a − â|/|â|, a being committed in place of â
   double withheld_J;  ///< increase of ½(|b|² − |a|²): energy that had no source
   bool is_miss;       ///< more than kHarmlessChange, or more than kHarmlessEnergy of what is stored
-  /// A step that is changed by more has missed its solution, and is reported.
+  /// A step that the guard changes by more than this has missed its solution, and is reported.
   static constexpr double kHarmlessChange = 1e-3, kHarmlessEnergy = 1e-2;
 };
 
@@ -75,7 +75,7 @@ struct GuardStatistics {
   std::int64_t worst_step = -1;   ///< of these, the one with the smallest alpha
   int worst_island = -1;
 
-  /// One use, in step number `step`. Steps, trials and withheld energy are counted elsewhere.
+  /// Counts one use, in step number `step`. Steps, trials and withheld energy are counted elsewhere.
   void take(const GuardUse& use, std::int64_t step) {
     ++uses;
     if (use.is_miss) {
@@ -107,8 +107,8 @@ struct EnergyTotals {
   double given_up_J = 0.0;  ///< by tanks at their cap
   /// Energy that steps within their tolerance took beyond their tanks: H + T ≤ H₀ + T₀ + supply + this.
   double tolerated_J = 0.0;
-  /// Net energy received since the start by parts that do not know their energy, in final_J; negative: they
-  /// have given more than they took.
+  /// Net energy received since the start by parts that do not know their energy. It is included in final_J.
+  /// Negative: they have given more than they received.
   double metered_J = 0.0;
   /// Bound on the rounding left in the accounts of the islands so far; both laws are judged up to it.
   double rounding_J = 0.0;

@@ -21,10 +21,9 @@ namespace PORTWAVE_EXPORT portwave {
 /// docs/decisions/0010-passivity-tolerance.md.
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
-/// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a
-/// fixed seed and the step number: margins of the condition that the update rule imposes on parts
-/// (UpdateRule::part_condition). Needs a frozen record; leaves it so. Parts whose steps do not
-/// repeat are left out.
+/// Samples the margin by which every frozen part map meets the condition that the update rule imposes on
+/// parts (UpdateRule::part_condition): at 32 pairs of N(0,1) incident waves, drawn from a fixed seed and the
+/// step number. The record must be frozen, and stays so. Parts whose steps do not repeat are left out.
 class MarginSampler {
  public:
   static constexpr int kPairs = 32;
@@ -77,10 +76,10 @@ class StepCertifier {
  public:
   StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update);
 
-  /// The step's evidence beside its waves.
+  /// The data of a step that the checks need.
   struct Step {
     std::int64_t index = 0;
-    /// Evaluations of S, by island: they stop on their own.
+    /// Evaluations of S by island; each island stops on its own.
     std::span<const int> iterations;
     std::span<const double> u_start;  ///< u⁰
     double stored_change_J = 0.0;

@@ -59,7 +59,7 @@ std::string_view to_string(InnerStart start);
 
 /// How a rank receives the waves of others. Within one process they are never late.
 enum class ExchangeKind {
-  synchronous,   ///< an evaluation waits for the waves of the one before it
+  synchronous,  ///< an evaluation waits for the waves of the one before it
   asynchronous,  ///< experimental: it takes the newest waves that have arrived (docs/guides/cluster.md)
 };
 

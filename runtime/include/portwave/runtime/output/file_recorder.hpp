@@ -55,7 +55,7 @@ void remove_unfinished_files() noexcept;
 /// Whether results can be written as HDF5: whether portwave was built with it.
 bool has_hdf5();
 
-/// Writes the tables of a run into a folder (docs/reference/results.md):
+/// Writes the tables of a run into a folder (docs/reference/scenario.md, "What a run writes"):
 ///
 ///   trajectory        time_s and the quantities, for the state at t = 0 and for every `every`-th step
 ///                     or, with `every_s`, at the multiples of it, the quantities then being taken from

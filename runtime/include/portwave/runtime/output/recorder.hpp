@@ -53,7 +53,7 @@ enum class ResultFormat {
 
 std::string_view to_string(ResultFormat format);
 
-/// Selection of the tables of a run (docs/reference/results.md).
+/// Selection of the tables of a run (docs/reference/scenario.md, "outputs").
 struct RecordingOptions {
   std::vector<Quantity> quantities = {};
   int every = 1;  ///< one row per this many steps, ≥ 1

@@ -78,7 +78,7 @@ class DeadlineScheduler {
 
   /// Cost of solving an interface equation, beside evaluations: with the existing factors, or with a new
   /// linearisation.
-  enum class Solve : std::uint8_t { none, with_factors, anew };
+  enum class Solve : std::uint8_t { none, with_factors, new_factors };
   /// The most expensive solve that fits now, before one more iteration.
   Solve affords(Time now) const;
   /// Reports the time of a solve [s]: in a step, or in `rehearse` before the first one.

@@ -173,7 +173,7 @@ class Stepper {
   void set_inputs(std::span<const double> values);
   /// Replaces a part's component by another one, such as one with other parameters; its states and waves
   /// carry on. Extra energy that the new component stores counts as supplied. Impedances stay as they are,
-  /// unless they follow the state; WaveView::tune_anew fits them to parts that have changed by much. Earlier
+  /// unless they follow the state; WaveView::tune_again fits them to parts that have changed by much. Earlier
   /// snapshots fit again only when the parameters are what they were.
   /// Cost: its batch is prepared again, and so are the factors of islands solved by their interface equation;
   /// step maps of other step sizes are discarded.

@@ -41,7 +41,7 @@ class WaveView {
   /// Chooses impedances again by the rules of the method, for the parts as they are now (see
   /// Stepper::set_component); given ones stay. Allocates, and prepares all step maps.
   /// Errors: ConfigError, nothing having changed.
-  virtual void tune_anew() = 0;
+  virtual void tune_again() = 0;
   /// Whether impedances follow the state of nonlinear parts.
   virtual bool follows_state() const = 0;
   virtual const TuningStatistics& tuning() const = 0;
