@@ -1,5 +1,4 @@
-// rank_study: how the steps of a scenario would be, or are, dealt out to ranks, and how long they take. See
-// --help.
+// rank_study: divides the steps of a scenario among ranks, and measures or predicts their time. See --help.
 
 #include <cstdint>
 #include <ostream>
@@ -54,10 +53,14 @@ void add_scaling(Verb& top, ScalingArguments& study) {
   const auto network = [&options]() -> Interconnect& {
     return options.network ? *options.network : options.network.emplace();
   };
-  verb.real("--latency-us", "US", "Latency of a message; otherwise measured, or 2", {0.0, 1e9},
-            [network](double us) { network().latency_s = 1e-6 * us; });
+  verb.real("--latency-us", "US",
+            "Latency of a message. Default: measured between two processes; 2 for one process, or "
+            "with --bandwidth-GBs",
+            {0.0, 1e9}, [network](double us) { network().latency_s = 1e-6 * us; });
   verb.real("--bandwidth-GBs", "GBS",
-            "Bandwidth in 10^9 bytes per second; otherwise measured, or 10", {1e-6, 1e9},
+            "Bandwidth in 10^9 bytes per second. Default: measured between two processes; 10 for "
+            "one process, or with --latency-us",
+            {1e-6, 1e9},
             [network](double gigabytes) { network().bandwidth_B_per_s = 1e9 * gigabytes; });
   add_grain(verb, options.grain);
   add_measurements(verb, options.repetitions, options.steps);
@@ -99,8 +102,7 @@ AskedFor command_of(Arguments arguments, bool on_all_ranks) {
 
 AskedFor asked_for(const std::vector<std::string>& arguments, std::ostream& out,
                    std::ostream& err) {
-  CLI::App app("Steps on several processes: how they are dealt out, and what they take",
-               "rank_study");
+  CLI::App app("Steps on several processes: their division and their time", "rank_study");
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("rank_study of portwave {}", version()));
   app.footer(kExamples);

@@ -68,18 +68,18 @@ std::string plan_text(const Scenario& scenario, const RankPlanOptions& options,
                                         : 0.0));
   add("evaluations", fmt::format("{:.3g} per step, as measured here", plan.iterations));
   add("shared",
-      fmt::format("a rank gives {} bytes per evaluation to judge gaps, {} per step for the ledger",
+      fmt::format("a rank sends {} bytes per evaluation to judge gaps, {} per step for the ledger",
                   plan.gathered_bytes_per_evaluation, plan.gathered_bytes_per_step));
   if (plan.whole_parts > 0) {
     add("by all", fmt::format("{} parts, in islands whose interface equation may be solved",
                               plan.whole_parts));
   }
-  add("one thread", microseconds(plan.serial_step_s) + " a step, measured here");
-  add("predicted", fmt::format("{} a step, {} of it waiting, {} what every rank does for all parts",
+  add("one thread", microseconds(plan.serial_step_s) + " per step, measured here");
+  add("predicted", fmt::format("{} per step: {} waiting, {} work of every rank for all parts",
                                microseconds(plan.step_s), microseconds(plan.waiting_s),
                                microseconds(plan.common_s)));
   add("speed-up",
-      fmt::format("{:.2f} beside one thread, with {:g} us and {:g} GB/s", plan.speed_up(),
+      fmt::format("{:.2f} against one thread, with {:g} us and {:g} GB/s", plan.speed_up(),
                   1e6 * options.latency_s, 1e-9 * options.bandwidth_B_per_s));
   const auto count = std::min<std::size_t>(plan.ranks.size(), static_cast<std::size_t>(shown));
   constexpr std::string_view kLine = "{:>6} {:>10} {:>7} {:>12} {:>11} {:>11}\n";

@@ -6,7 +6,6 @@
 #include <functional>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <unistd.h>
 
 #include "portwave/runtime/ranks/ranked_stepper.hpp"

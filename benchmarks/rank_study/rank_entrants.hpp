@@ -19,12 +19,11 @@ struct RankEntrant {
   std::unique_ptr<Subject> subject;
 };
 
-/// All configurations that can be measured. Rank 0 has one of them step at a time; those that take part
+/// All configurations that can be measured. Rank 0 steps one of them at a time; the ranks that take part
 /// follow it, and all others rest.
 class RankEntrants {
  public:
-  /// `world`: null for one process. All ranks make it, with the same options, and say what to measure in
-  /// the same order.
+  /// All ranks construct it, with the same options, and call `add` in the same order.
   explicit RankEntrants(const RankScalingOptions& options);
   ~RankEntrants();
   RankEntrants(const RankEntrants&) = delete;
@@ -32,23 +31,22 @@ class RankEntrants {
 
   int started() const { return world_ == nullptr ? 1 : world_->size(); }
   bool is_leading() const { return world_ == nullptr || world_->rank() == 0; }
-  /// More threads on a machine than cores there.
+  /// Whether some machine has more threads than cores.
   bool is_oversubscribed(int ranks, int threads) const;
 
-  /// Does what may fail on some ranks only, and fails on all then. Errors: what `act` throws; RankError
-  /// where it went well here.
+  /// Runs `act`. If it throws on one rank, all ranks throw: those whose `act` succeeded throw RankError.
   void together(const std::function<void()>& act);
 
-  /// Precondition: ranks ≤ started(). Gives its number.
+  /// Adds a configuration and returns its number. Precondition: ranks ≤ started().
   std::size_t add(const Scenario& scenario, int ranks, int threads);
   const Subject& subject(std::size_t i) const { return *entrants_[i].subject; }
   std::size_t size() const { return entrants_.size(); }
 
-  /// On other ranks than 0: does what rank 0 says until its entrants are gone.
+  /// On ranks other than 0: carries out the orders of rank 0 until its RankEntrants is destroyed.
   void follow();
   /// From now on, others follow.
   void lead() { leads_ = world_ != nullptr; }
-  /// On rank 0: act(subject), those that take part following.
+  /// On rank 0: calls act(subject) while the ranks that take part follow.
   void with(std::size_t i, const std::function<void(Subject&)>& act);
 
  private:

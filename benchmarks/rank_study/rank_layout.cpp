@@ -24,9 +24,9 @@
 namespace portwave {
 namespace {
 
-/// How a step went on a rank.
+/// The report of a rank on a step.
 constexpr std::int64_t kHeadBytes = 24;
-/// What rank 0 tells the others to do, without the settings.
+/// An order of rank 0, without the settings.
 constexpr std::int64_t kOrderBytes = 16;
 
 std::int64_t parts_of(const Partition::Task& task) {
@@ -53,7 +53,7 @@ double booking_s(const WaveDiscretisation& waves) {
   return best_s;
 }
 
-/// Of memory that no cache holds [s/B].
+/// The time to copy memory that no cache holds [s/B].
 double measured_copy_s_per_B() {
   constexpr std::size_t kBytes = std::size_t{16} << 20U;
   constexpr int kRepetitions = 3;
@@ -70,7 +70,7 @@ double measured_copy_s_per_B() {
   return to[kBytes / 2] == 1 ? best_s / static_cast<double>(kBytes) : 0.0;
 }
 
-/// What the tasks of a rank take, by phase.
+/// The times of the tasks of a rank, by phase.
 struct TaskTimes {
   std::vector<double> edge_s, core_s, commit_s;
 };
@@ -149,11 +149,7 @@ void count_messages(const TaskGraph& graph, const std::vector<int>& rank_of_task
   }
 }
 
-}  // namespace
-
-namespace {
-
-/// What ranks give one another to form sums over islands.
+/// Counts the data that ranks send one another to form sums over islands.
 void count_sums(const WaveDiscretisation& waves, const TaskGraph& graph, const RankCut& cut,
                 const MeasuredStep& measured, RankStepModel& model) {
   std::vector<int> rank_of_entry(at(waves.entry_count()), RankCut::kEvery);

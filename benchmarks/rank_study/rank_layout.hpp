@@ -13,7 +13,7 @@
 
 namespace portwave {
 
-/// A step of a scenario as it was measured on one thread, and what of it ranks have to share.
+/// A step of a scenario as measured on one thread, and the data of it that ranks must share.
 struct MeasuredStep {
   StepTimes times;
   std::vector<double> impedance;  ///< as the method has chosen them
@@ -28,12 +28,11 @@ struct MeasuredStep {
   void take_method_of(const Stepper& stepper);
 };
 
-/// Deals a scenario out to any number of ranks, as the program does, and says what a step would be.
+/// Divides a scenario among any number of ranks, as a run does, and gives the model of its steps.
 class RankLayout {
  public:
-  /// Measures the cost of the parts alone and of the accounts of islands, and takes them so that
-  /// one thread needs what was measured.
-  /// `scenario` must outlive it. Errors: ConfigError.
+  /// Measures the costs of the parts alone and of the accounts of islands, and scales them so that one thread
+  /// takes the measured time. `scenario` must outlive this object. Errors: ConfigError.
   RankLayout(const Scenario& scenario, MeasuredStep measured);
 
   struct Dealt {
@@ -45,7 +44,7 @@ class RankLayout {
   Dealt deal(int ranks, int threads) const;
 
   const MeasuredStep& measured() const { return measured_; }
-  double ledger_s() const { return ledger_s_; }  ///< its islands; 0 where there is none
+  double ledger_s() const { return ledger_s_; }  ///< accounts of all islands; 0 without a ledger
   std::int64_t waves() const;                    ///< scalar ports, of all stages
   int islands() const { return waves_.system().island_count(); }
 

@@ -1,4 +1,4 @@
-// α and β of what lies between two ranks.
+// α and β of the network between two ranks.
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ struct Size {
 };
 constexpr Size kSizes[] = {{1, 200}, {16, 200}, {128, 200}, {1024, 100}, {8192, 50}, {65536, 20}};
 
-/// Of one round trip there and back [s], by round; as rank 0 sees it.
+/// The times of round trips [s], as measured by rank 0.
 std::vector<double> round_trips_s(Ranks& pair, Size size) {
   const Ranks::Neighbour other{1 - pair.rank(), size.doubles, size.doubles};
   const auto messages = pair.connect(std::span(&other, 1));
@@ -38,7 +38,7 @@ std::vector<double> round_trips_s(Ranks& pair, Size size) {
     if (pair.rank() == 1) send();
     times_s.push_back(std::chrono::duration<double>(Subject::Clock::now() - start).count());
   }
-  // Nobody ends the connection while the other is at it.
+  // Neither rank closes the connection while the other still uses it.
   gather_values(pair, 0);
   return times_s;
 }
@@ -49,7 +49,7 @@ std::vector<RankScalingStudy::Message> measure_messages(Ranks& ranks) {
   std::vector<RankScalingStudy::Message> messages;
   if (const std::shared_ptr<Ranks> pair = ranks.first(2)) {
     for (const Size& size : kSizes) {
-      // Of what the messages take, not of what else the machines were doing.
+      // A low quantile: the time of the messages, without the other work of the machines.
       const double round_s = quantile(round_trips_s(*pair, size), 0.1);
       messages.push_back({static_cast<std::int64_t>(8 * size.doubles), 0.5 * round_s});
     }

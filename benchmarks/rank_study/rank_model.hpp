@@ -24,8 +24,8 @@ struct RankWork {
   /// Bytes of its sums in every round of an exchange: after an evaluation, where gaps are judged, and after
   /// the commit.
   std::int64_t evaluation_bytes = 0, step_bytes = 0;
-  /// Bytes to each of its neighbours in every evaluation, and once more at the commit. A neighbour sends as
-  /// well, if less or more.
+  /// Bytes to each of its neighbours in every evaluation, and once more at the commit. A neighbour sends too,
+  /// though perhaps another number of bytes.
   struct Message {
     int to = 0;
     std::int64_t bytes = 0;
@@ -57,15 +57,14 @@ struct RankStepModel {
 struct RankStepTime {
   double work_s = 0.0;       ///< own work of a rank, the mean
   double imbalance_s = 0.0;  ///< excess of the busiest rank
-  double common_s =
-      0.0;  ///< work that every rank does for all islands, with copying what is gathered
-  double messages_s = 0.0;  ///< waiting for neighbours, beside the work that hides it
-  double gathers_s = 0.0;   ///< orders, gaps and sums of the ledger, to everyone
+  double common_s = 0.0;     ///< work of every rank for all islands, and copying of gathered data
+  double messages_s = 0.0;   ///< waiting for neighbours, beside the work that hides it
+  double gathers_s = 0.0;    ///< orders, gaps and sums of the ledger, to everyone
 
   double total_s() const { return work_s + imbalance_s + common_s + messages_s + gathers_s; }
 };
 
-/// What a rank tells all others of how its inputs were sampled [B].
+/// The report of a rank on the sampling of its inputs [B].
 inline constexpr double kStatusBytes = 16.0;
 
 /// ⌈log₂ ranks⌉.

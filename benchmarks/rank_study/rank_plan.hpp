@@ -8,7 +8,7 @@
 
 namespace portwave {
 
-/// A cluster, by the two numbers of the α–β model: a message of n bytes takes α + n/β.
+/// A cluster: its ranks and threads, and the two numbers of the α–β model (Interconnect).
 struct RankPlanOptions {
   int ranks = 2;    ///< ≥ 1
   int threads = 1;  ///< of each, ≥ 1
@@ -51,8 +51,8 @@ struct RankPlan {
 };
 
 /// Measures the scenario here, on one thread, and plans.
-/// Errors: ConfigError; std::invalid_argument for a method without waves, fewer than one rank or thread, and
-/// a latency or bandwidth out of range.
+/// Errors: ConfigError, also for a method without waves; std::invalid_argument for fewer than one rank,
+/// thread or step, and for a latency or bandwidth out of range.
 RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options);
 
 }  // namespace portwave

@@ -2,14 +2,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "rank_study/rank_layout.hpp"
 #include "rank_study/rank_scaling.hpp"
 
 namespace portwave {
 
-/// How a network was measured on one thread: with the energy ledger, and without it where it can be.
+/// The measurement of a network on one thread: with the energy ledger and, where possible, without it.
 struct MeasuredNetwork {
   const Scenario* scenario = nullptr;
   std::optional<MeasuredStep> with_ledger, without;
@@ -17,7 +16,7 @@ struct MeasuredNetwork {
   double memory_bytes = 0.0;
 };
 
-/// What ranks agree upon in a step.
+/// The data on which ranks agree in a step.
 struct Agreement {
   bool has_ledger = false;
   bool is_judged = false;

@@ -36,7 +36,7 @@ MeasuredStep measured_step(const Subject& subject) {
   return step;
 }
 
-/// A network of the study, on one thread of rank 0: as it is, and with or without the ledger.
+/// A network of the study, on one thread of rank 0: as given, and once more with or without the ledger.
 struct RankNetwork {
   RankNetwork(const Scenario& given, const RankScalingOptions& options, bool is_leading)
       : scenario(&given) {
@@ -87,8 +87,8 @@ void check(const RankScalingOptions& options, const std::vector<int>& ranks) {
   throw_if_any(std::move(issues));
 }
 
-/// What is asked for: a network with so many ranks and threads, and which entrant measures it. One
-/// thread of one rank is the network's own.
+/// A requested row: a network with a number of ranks and threads, and the entrant that measures it. One
+/// thread of one rank is measured by the network itself.
 struct Asked {
   std::size_t network;
   int ranks, threads;
@@ -97,7 +97,7 @@ struct Asked {
   bool is_plain() const { return ranks == 1 && threads == 1; }
 };
 
-/// All that is measured, and the loop that does so.
+/// All measured configurations, and the loop over their measurements.
 class Measurement {
  public:
   Measurement(std::vector<const Scenario*> scenarios, std::vector<Asked> asked,
@@ -117,7 +117,7 @@ class Measurement {
   }
 
   RankEntrants& entrants() { return entrants_; }
-  /// What measured it; null: nothing did.
+  /// The subject that measured a row; null if it is predicted.
   const Subject* subject_of(const Asked& one) const {
     if (one.is_plain()) return networks_[one.network].own.get();
     return one.entrant ? &entrants_.subject(*one.entrant) : nullptr;
@@ -152,7 +152,7 @@ class Measurement {
     }
     const auto [steps, warming] = measured_steps(options_.steps, slowest_s);
     for (int r = 0; r < options_.repetitions; ++r) {
-      // Each begins in turn, so that no place in the order is anybody's.
+      // Each repetition begins with another one, so that none always has the same place.
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t done = at(r) * count + i;
         tell(listener_, {"taking measurement", static_cast<std::int64_t>(done) + 1,
@@ -175,8 +175,8 @@ class Measurement {
       entrants_.with(*one.entrant, [&](Subject& subject) {
         if (equal_states(serial, subject.stepper())) return;
         throw std::runtime_error(fmt::format(
-            "the results of {} ranks of {} threads ({}) are not those of one thread: this is a "
-            "defect of portwave",
+            "the results of {} ranks of {} threads ({}) differ from those of one thread: this is "
+            "a defect of portwave",
             one.ranks, one.threads, subject.stepper().execution()));
       });
     }
@@ -189,7 +189,7 @@ class Measurement {
   RankEntrants entrants_;
 };
 
-/// Rank 0 goes on alone after this; all others have done their share and go.
+/// Takes the measurements. Returns true on rank 0, which goes on alone; the others are done.
 bool has_led(Measurement& measurement, RankScalingStudy& study) {
   RankEntrants& entrants = measurement.entrants();
   if (!entrants.is_leading()) {

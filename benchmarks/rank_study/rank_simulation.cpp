@@ -9,7 +9,7 @@
 namespace portwave {
 namespace {
 
-/// What every rank does in a step, one after another. All ranks have the same list.
+/// An action of a rank in a step. All ranks have the same list of actions.
 struct Act {
   enum Kind {
     take_order,  ///< from the rank above it in the tree, and pass it on
@@ -19,7 +19,7 @@ struct Act {
     core,
     receive,
     gather,
-    copy,  ///< what was gathered
+    copy,  ///< gathered data into place
     commit,
     close,
   };

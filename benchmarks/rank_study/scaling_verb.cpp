@@ -107,7 +107,7 @@ std::string row_line(const RankScalingRow& row, std::string_view line) {
                      row.oversubscribed ? "oversubscribed" : "-");
 }
 
-/// The largest term of a step but for the work itself.
+/// The largest term of a step besides the work itself.
 std::string_view dominant_of(const RankStepTime& time) {
   const std::pair<double, std::string_view> terms[] = {{time.imbalance_s, "imbalance"},
                                                        {time.common_s, "common"},
@@ -118,7 +118,7 @@ std::string_view dominant_of(const RankStepTime& time) {
 
 std::string protocol_table(const RankScalingStudy& study) {
   constexpr std::string_view kLine = "{:>28} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>18}\n";
-  std::string text = "\nPredicted with more, or less, that all ranks have to know:\n" +
+  std::string text = "\nPredicted for protocols in which ranks share more, or less:\n" +
                      fmt::format(kLine, "protocol", "ranks", "step_us", "efficiency", "work_us",
                                  "gathers_us", "common_us", "most_beside_work");
   for (const RankProtocol& protocol : study.protocols) {
@@ -135,25 +135,21 @@ std::string protocol_table(const RankScalingStudy& study) {
   return text;
 }
 
-/// What predictions rest on.
+/// The assumptions of the predictions.
 std::string assumptions(const RankScalingStudy& study) {
   std::string text = fmt::format(
       "\nPredictions assume: {:.3g} us and {:.3g} GB/s between any two ranks ({}); costs of the "
-      "parts "
-      "as\nmeasured here on one thread, scaled so that one thread takes {} us a step with {:.3g} "
-      "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank "
-      "takes "
-      "inputs for all parts ({} us)\nand books all islands where a ledger is kept ({} us). What "
-      "it takes to measure and to sum up gaps is not\ncounted.\n",
+      "parts as\nmeasured here on one thread, scaled so that one thread takes {} us per step with "
+      "{:.3g} evaluations; a core\nfor each thread, with the caches and memory of one alone. "
+      "Every rank samples the inputs of all parts ({} us)\nand, with a ledger, accounts for all "
+      "islands ({} us). The time to measure and sum up gaps is not\nincluded.\n",
       1e6 * study.network.latency_s, 1e-9 * study.network.bandwidth_B_per_s, study.network_source,
       us(study.serial_step_s), study.iterations, us(study.begin_s), us(study.ledger_s));
   if (study.weak) {
     text +=
-        "Of weak scaling: every rank is like the busiest of the last network, and has neighbours "
-        "as "
-        "ranks in the\nmiddle have; what is for all parts, or for all of several islands, grows "
-        "with "
-        "them.\n";
+        "For weak scaling: every rank has the work of the busiest rank of the last network, and "
+        "the neighbours of\na rank in its middle; work for all parts, or for all of several "
+        "islands, grows with their number.\n";
   }
   const RankScalingRow& last = study.curve.back();
   text += fmt::format("Every rank holds the whole system: {:.3g} GB and its parts, on {} ranks.\n",
@@ -206,14 +202,14 @@ Issues defects_of(const ScalingArguments& arguments) {
   return issues;
 }
 
-/// Where fewer ranks were started than were asked for.
+/// Says so if fewer ranks were started than are asked for.
 void tell_started(const RankScalingStudy& result, const RankScalingOptions& options,
                   std::ostream& err) {
   const int most = *std::ranges::max_element(options.ranks);
   if (most <= result.started) return;
   err << fmt::format(
-      "note: {} rank{} started, so that rows of more are predicted, not measured (mpirun -n {} "
-      "starts as many)\n",
+      "note: {} rank{} started; rows with more are predicted, not measured (start all with "
+      "mpirun -n {})\n",
       result.started, result.started == 1 ? " was" : "s were", most);
 }
 

@@ -15,13 +15,13 @@ namespace portwave::cli {
 /// `rank_study scaling`: the time of a step over ranks, measured and predicted.
 struct ScalingArguments {
   NetworkArguments networks;
-  RankScalingOptions options;  ///< but for the ranks that were started
+  RankScalingOptions options;  ///< without `world`
   std::optional<std::filesystem::path> out;
   bool report = false;
   bool json = false;
 };
 
-/// `rank_study partition`: how a scenario would be dealt out to ranks.
+/// `rank_study partition`: the division of a scenario among ranks, and the predicted time of a step.
 struct PartitionArguments {
   ScenarioArguments scenario;
   RankPlanOptions plan;
@@ -29,8 +29,8 @@ struct PartitionArguments {
   bool json = false;
 };
 
-/// Each writes data to `out` and talk to `err`, and returns the exit code. Errors: ConfigError, StepError,
-/// RankError, std::runtime_error.
+/// Each writes data to `out` and messages to `err`, and returns the exit code. Errors: ConfigError,
+/// StepError, RankError, std::runtime_error.
 int run_command(const ScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const PartitionArguments& arguments, std::ostream& out, std::ostream& err);
 

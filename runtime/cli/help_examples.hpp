@@ -101,8 +101,7 @@ inline constexpr std::string_view kToleranceExamples = R"(Examples:
   portwave study tolerance examples/chain_64.json --tolerances 1e-4,1e-6,1e-8 --stages 3 --out results
 
 Errors are relative errors of all states at the end, against a run with a thousandth of the smallest
-tolerance.
-With --out the folder gets study.json and tolerance.csv.)";
+tolerance. With --out the folder gets study.json and tolerance.csv.)";
 
 inline constexpr std::string_view kIterationExamples = R"(Examples:
   portwave study iteration examples/two_masses.json --iterations 60
@@ -118,8 +117,9 @@ inline constexpr std::string_view kTuneExamples = R"(Examples:
   portwave tune examples/chain_64.json --impedance matched --ports 8
   portwave tune examples/two_oscillators.json --set /time/step_s=0.001 --json
 
-The system is linearised at its initial state. Where the margin of a port is not negative, its part is
-firmly nonexpansive (douglas-rachford) or nonexpansive (peaceman-rachford) with the impedances shown. "uniform" and "per_port" are the scenario's own impedances.)";
+The system is linearised at its initial state. Where the margin of a port is not negative, its part
+is firmly nonexpansive (douglas-rachford) or nonexpansive (peaceman-rachford) with the impedances
+shown. "uniform" and "per_port" are the scenario's own impedances.)";
 
 inline constexpr std::string_view kScalingExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4

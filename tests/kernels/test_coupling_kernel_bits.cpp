@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "energy/island_account.hpp"
 #include "kernels/junction_kernels.hpp"
 #include "kernels/lane_kernels.hpp"
 #include "kernels/ledger_kernels.hpp"
@@ -351,7 +352,7 @@ Digest run_totals(int count, bool control) {
   return digest;
 }
 
-/// Columns of islands: of a step, and of the run, which many steps add to.
+/// The accounts of islands over some steps.
 Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
   const LedgerKernels& kernels = ledger_kernels();
   Numbers numbers(static_cast<std::uint64_t>(parts));
@@ -370,7 +371,7 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
   for (const auto c : {IslandAccount::kTankAtStart, IslandAccount::kSent}) draw(c, 0, 1);
   draw(IslandAccount::kSize, 1, 9);
   draw(IslandAccount::kPerInitialEnergy, 0.1, 2);
-  draw(IslandAccount::kByStates, 0, 1e-3);
+  draw(IslandAccount::kByStates, 0, 1e-5);
   draw(IslandAccount::kTolerated, 0, 0.1);
   draw(IslandAccount::kToleratedOfStep, 0, 0.01);
   // Sums with their lost parts, and maxima.

@@ -36,8 +36,8 @@ struct Case {
 };
 
 /// Three lane groups with all that a linear part can have. The first rows of z are made of Q's
-/// diagonal, then comes one of entries and one of a map. State 1 is the integral of state 0, and state 2 of states 0 and
-/// 3 where there are so many; with three ports both have rows as well.
+/// diagonal, then comes one of entries and one of a map. State 1 is the integral of state 0, and state 2 that
+/// of states 0 and 3 if there are so many; with three ports both have rows as well.
 class Batch {
  public:
   Batch(const Case& c, Numbers& numbers) : case_(c) {

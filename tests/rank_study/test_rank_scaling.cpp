@@ -267,7 +267,7 @@ TEST(RankScalingControl, NoticesAWaveThatIsWrong) {
     }
     return RankScalingStudy{};
   });
-  EXPECT_NE(told.find("not those of one thread"), std::string::npos) << told;
+  EXPECT_NE(told.find("differ from those of one thread"), std::string::npos) << told;
 }
 
 TEST(RankScalingErrors, AreToldAtOnce) {

@@ -13,7 +13,7 @@ inline constexpr double kTermsPerTolerance = 1e12;
 /// Error of one step in an island's account per joule that it moves. Commits are sums of several terms, in
 /// which errors of up to 8ε have been observed.
 inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
-/// Error of one step that moves no energy, because products may underflow.
+/// Error of one step in any case, because products may underflow.
 inline constexpr double kUnderflowOfStep_J = 1e-300;
 
 // Limits by which the accounts of islands are judged. Shares are of the energy available: stored and in the

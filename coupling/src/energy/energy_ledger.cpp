@@ -14,7 +14,7 @@
 namespace portwave {
 namespace {
 
-/// Smaller islands are summed as fast later.
+/// Number of parts from which a chunk is summed while it is examined. Smaller ones are summed as fast later.
 constexpr int kWorthSumming = 16;
 
 }  // namespace
@@ -244,7 +244,7 @@ void EnergyLedger::forget_examined() {
   std::ranges::fill(is_summed_, 0);
 }
 
-/// A small island is one chunk.
+/// A small island is one chunk: the sums of the kernel are those of the island, and go into its account.
 void EnergyLedger::examine_island(int island, const double* a, const double* b) {
   const std::vector<PartPorts>& own = small_[at(island)];
   kernels_->account_island({own.data(), static_cast<int>(own.size()), a, b, columns(),
@@ -448,10 +448,12 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   ledger.withheld_J = withheld_J;
   for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
   if (adds_up_) add_up(ledger);
-  ledger.changed_J += revalued_J_;
-  ledger.supplied_J += revalued_J_;
+  if (!replicas_) {
+    ledger.changed_J += revalued_J_;
+    ledger.supplied_J += revalued_J_;
+    max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
+  }
   revalued_J_ = 0.0;
-  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   if (is_part_news || is_news) found_at_ = steps_;
   ++steps_;
   return ledger;

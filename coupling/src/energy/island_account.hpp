@@ -243,4 +243,13 @@ struct AccountColumns {
   }
 };
 
+/// The accounts of many islands (AccountColumns) after a step. First `judge`, then, once its remarks
+/// are examined, `settle`.
+struct IslandAccountsTask {
+  double* columns = nullptr;
+  int islands = 0;
+  AccountRules rules;
+  bool totals = false;  ///< totals of the run are kept, too
+};
+
 }  // namespace portwave

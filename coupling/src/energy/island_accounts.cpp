@@ -246,7 +246,6 @@ bool IslandAccounts::overdraws(int island, const CommittedStep& step) const {
   if (!is_open(island)) return false;
   if (is_too_loud(island, step)) return true;
   const IslandAccount own = account(island);
-  if (!own.is_short(task_.rules, own.rounding())) return false;
   const double allowed = own.allowance_of_tank();
   if (!own.is_short(task_.rules, allowed)) return false;
   if (slices_ == nullptr) {
@@ -295,12 +294,13 @@ bool IslandAccounts::close_all(const CommittedStep& step, std::int64_t number) {
   return is_news;
 }
 
-/// The only island's account stays at hand for as long as there are no remarks.
+/// Judges and settles the only island in registers. If there are remarks, or if the step before was not
+/// judged, nothing has been written yet, and close_all does the whole work.
 bool IslandAccounts::close_only(const CommittedStep& step, std::int64_t number) {
+  if (unjudged_ > 0) return close_all(step, number);
   const AccountColumns<true> columns{columns_.data(), 1};
   const AccountRules rules = task_.rules;
   IslandAccount own = columns.account(0);
-  if (unjudged_ > 0) return close_all(step, number);
   own.take_step();
   if (own.remarks(rules) > 0.0) return close_all(step, number);
   own.settle(rules);
@@ -313,7 +313,7 @@ bool IslandAccounts::close_only(const CommittedStep& step, std::int64_t number) 
   return false;
 }
 
-/// Looks at the islands with remarks.
+/// Examines the islands with remarks.
 bool IslandAccounts::judge(const CommittedStep& step, std::int64_t number) {
   if (slices_ != nullptr && task_.rules.guarded) {
     std::vector<int> asked;
@@ -360,9 +360,9 @@ bool IslandAccounts::is_out(int island) const {
 
 bool IslandAccounts::is_judged(int island) const { return account(island).is_judged(); }
 
-/// Whether the account is known well enough for a judgement.
+/// Counts the island if its account is not known well enough for a judgement.
 void IslandAccounts::see_rounding(int island, const CommittedStep& step) {
-  // The emission of sources is examined now and then, for as long as there is nothing else.
+  // As long as other energies are too small, the emission of sources is examined now and then.
   if (!is_judged(island) && rounding(island) > 2.0 * at(kLookedAt, island)) {
     at(kLookedAt, island) = rounding(island);
     look_at_sources(island, step);

@@ -39,9 +39,9 @@ class StateArchive;
 /// Nothing is allocated after construction.
 class IslandAccounts {
  public:
-  /// `totals`: whether totals are kept by island too (`totals`, `max_residual`). `tolerance`: the tolerances
-  /// of passivity residuals, by entry [J]; they are read whenever states are examined. `need_states`: called
-  /// before records are read.
+  /// `totals`: whether the totals of the run are kept for each island (`totals`, `max_residual`).
+  /// `tolerance`: the tolerances of passivity residuals, by entry [J]; they are read whenever states are
+  /// examined. `need_states`: called before records are read.
   IslandAccounts(const WaveDiscretisation& waves, const TankOptions& tank, bool guarded,
                  bool totals, SlicesTogether* slices, const double* tolerance,
                  std::function<void()> need_states);

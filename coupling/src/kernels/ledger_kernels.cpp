@@ -1,5 +1,6 @@
 #include "kernels/ledger_kernels.hpp"
 
+#include "energy/island_account.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
 #ifndef PORTWAVE_ISA
@@ -13,12 +14,12 @@ constexpr double kSmallest = 0x1.0p-1022;
 
 inline double magnitude_of(double v) { return __builtin_fabs(v); }
 
-/// What the step of one part comes to.
+/// The account of one part in a step.
 struct PartAccount {
   double mismatch, storage, residual, tolerance;
 };
 
-/// Of its `ports` waves, which are `stride` apart.
+/// Formed from the `ports` waves of the part, which are `stride` apart.
 [[gnu::always_inline]] inline PartAccount account_of(const double* a, const double* b, int ports,
                                                      int stride, double before, double change,
                                                      double supply) {
@@ -325,7 +326,7 @@ inline void give(const SmallIslandTask& t, const LedgerTotals& sums) {
   out[6 * apart] = sums.largest_excess;
 }
 
-/// In the order of `totals`.
+/// The sums are formed in the order of `totals`.
 void account_island(const SmallIslandTask& t) {
   if (t.count <= 2) {
     LedgerTotals sums = kNothing;

@@ -2,11 +2,12 @@
 
 #include <cstddef>
 
-#include "energy/island_account.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
+
+struct IslandAccountsTask;
 
 /// Energies of the lanes [first, last) of one batch over one step; every pointer is to an array
 /// whose entry 0 belongs to the batch's lane 0.
@@ -17,7 +18,7 @@ struct LedgerTask {
   int stride = 0;
   const double* a = nullptr;
   const double* b = nullptr;
-  EnergyColumns step;  ///< of the step that is booked
+  EnergyColumns step;  ///< of the step that is examined
   const double* storage_before = nullptr;
   double* storage = nullptr;    ///< H⁺, carried along
   double* residual = nullptr;   ///< r = H⁺ − H − ½(|a|² − |b|²) − supply
@@ -93,11 +94,10 @@ struct IslandEntries {
   const int* step = nullptr;
 };
 
-/// The sums of LedgerKernels::totals, island by island, and of each the excess, `accepted` being by
-/// island.
+/// The sums and maxima of LedgerKernels::totals, for many islands. `accepted` is by island.
 struct IslandSumsTask {
   IslandEntries at;
-  LedgerColumns columns;  ///< `accepted` is not looked at
+  LedgerColumns columns;  ///< their `accepted` is not used
   const double* accepted = nullptr;
   double* change = nullptr;
   double* supply = nullptr;
@@ -108,22 +108,13 @@ struct IslandSumsTask {
   double* largest_excess = nullptr;
 };
 
-/// The accounts of many islands (AccountColumns) after a step. First `judge`, then, once its remarks
-/// are examined, `settle`.
-struct IslandAccountsTask {
-  double* columns = nullptr;
-  int islands = 0;
-  AccountRules rules;
-  bool totals = false;  ///< totals of the run are kept, too
-};
-
 struct LedgerKernels {
   void (*account)(const LedgerTask&);
   /// The same for the parts of a chunk, and what `totals` would give of them.
   LedgerTotals (*account_chunk)(const LedgerTask&, double accepted);
-  /// The same for all parts of one small island.
+  /// The same for all parts of one small island; the sums go where the task says.
   void (*account_island)(const SmallIslandTask&);
-  /// Written where they are wanted: copying what was just written would wait for it.
+  /// Writes to `out` directly: a copy of numbers that were just written would wait for the stores.
   void (*totals)(const LedgerColumns& columns, const int* index, int count, LedgerTotals* out);
   void (*norms)(const NormTask&);
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that

@@ -1,5 +1,6 @@
 #include "line/networks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -21,7 +22,7 @@ const std::vector<std::string>& kinds_of_networks() {
   return kinds;
 }
 
-/// Rows and columns of a grid of so many nodes, as square as can be.
+/// The grid of that many nodes that is closest to a square.
 network::Grid grid_of(int nodes) {
   int rows = std::max(static_cast<int>(std::sqrt(static_cast<double>(nodes))), 1);
   while (nodes % rows != 0) --rows;
@@ -34,7 +35,7 @@ Network network_of(const std::string& kind, int size) {
   return network::Chain{.blocks = size, .closed = kind == "ring"};
 }
 
-/// The sizes that go with the counts, as far as they come out whole.
+/// Sizes in proportion to the counts, rounded down.
 std::string fitting_sizes(const std::vector<int>& counts, int first) {
   std::vector<std::int64_t> sizes;
   sizes.reserve(counts.size());

@@ -20,21 +20,21 @@ inline constexpr const char* kScalingFile = "scaling.json";
 struct NetworkArguments {
   ScenarioArguments scenario;
   std::string kind;        ///< of generated networks; "": the scenario file
-  std::vector<int> sizes;  ///< of them; several: weak scaling
+  std::vector<int> sizes;  ///< of the generated networks; several: weak scaling
   Certify certify = Certify::energy;
 
-  /// What errors are told of.
+  /// The name for messages: the scenario file, or the kind of network.
   const std::string& name() const { return kind.empty() ? scenario.file : kind; }
   bool is_weak() const { return sizes.size() > 1; }
 };
 
-/// The options that describe the networks, --certify among them. `counted`: "thread" or "rank", of which
-/// sizes go with the counts.
+/// The options that describe the networks, and --certify. `counted`: "thread" or "rank"; with several sizes
+/// there is one for each count of these.
 void add_networks(Verb& verb, NetworkArguments& networks, const std::string& counted);
 /// --repetitions and --steps.
 void add_measurements(Verb& verb, int& repetitions, std::int64_t& steps);
 
-/// Everything that does not fit together. Several sizes go with as many counts, in proportion.
+/// All defects of the options together. Several sizes need as many counts, in proportion to them.
 Issues check(const NetworkArguments& networks, const std::vector<int>& counts,
              const std::string& counted);
 

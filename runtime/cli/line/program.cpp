@@ -74,6 +74,9 @@ int run_on_rank(const std::string& name, const std::vector<std::string>& argumen
   const bool takes_part = is_first_rank() || asked.on_all_ranks;
   const int exit_code =
       asked.command && takes_part ? execute(name, asked, out, err) : asked.exit_code;
+  if (asked.command && !asked.on_all_ranks && ranks() != nullptr) {
+    ranks()->rest();  // others than the first wait for its command
+  }
   if (!is_first_rank()) return exit_code;
   if (const int error = write_to_stdout(out.view()); error != 0) {
     std::cerr << name << ": cannot write to stdout: " << std::generic_category().message(error)

@@ -11,7 +11,7 @@
 namespace portwave::cli {
 namespace {
 
-/// How many processes a launcher says that it started: mpirun of Open MPI, Hydra of MPICH, Slurm.
+/// The number of processes that a launcher has started: mpirun of Open MPI, Hydra of MPICH, or Slurm.
 int launched_ranks() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* const size = std::getenv(name); size != nullptr) return std::atoi(size);

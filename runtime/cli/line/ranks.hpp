@@ -12,13 +12,13 @@ namespace portwave::cli {
 /// Errors: RankError where there are several processes and MPI is not available.
 std::shared_ptr<Ranks> join_ranks();
 
-/// The same, for the rest of the program.
+/// The result of join_ranks, for the rest of the program.
 std::shared_ptr<Ranks>& ranks();
-/// Others than the first say nothing and write nothing.
+/// Whether this process may print and write files: the first rank, or the only process.
 inline bool is_first_rank() { return ranks() == nullptr || ranks()->rank() == 0; }
 
-/// Does something on every rank of which all have to know that it went well everywhere. Errors: what
-/// `act` throws; RankError on the ranks where it went well while it failed on others.
+/// Returns act() on every rank. If it throws on one rank, all ranks throw: those whose `act` succeeded throw
+/// RankError. All ranks call it.
 template <class Act>
 auto together(const Act& act) {
   std::exception_ptr failure;
@@ -38,7 +38,7 @@ auto together(const Act& act) {
   return std::move(*out);
 }
 
-/// A text of rank 0, known to all.
+/// The text of rank 0, on all ranks. All ranks call it.
 std::string told_by_first(const std::string& text);
 int told_by_first(int number);
 

@@ -40,8 +40,8 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand.
-/// Leaves `at` at the innermost verb that is one.
+/// The message about a word that is not a verb, with the nearest one; empty if there is none. CLI11 would
+/// only say that a subcommand is missing. Leaves `at` at the innermost verb.
 std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& arguments) {
   for (const std::string& word : arguments) {
     const std::vector<std::string> verbs = names_of_verbs(*at);
@@ -57,7 +57,7 @@ std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& ar
   return {};
 }
 
-/// What CLI11 misses, for people.
+/// The message about something that CLI11 misses, for people.
 std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
   const std::string raw = error.what();
   const std::string text = printable(raw, raw.size());
@@ -73,7 +73,7 @@ std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
   return text;
 }
 
-/// What CLI11 could not place, with the nearest option.
+/// The message about an argument that CLI11 could not place, with the nearest option; empty if there is none.
 std::string leftovers(const CLI::App& verb) {
   std::vector<std::string> rest = verb.remaining();
   if (rest.empty()) return {};
@@ -95,7 +95,7 @@ std::string name_of_program(const CLI::App& verb) {
   return parent == nullptr ? verb.get_name() : name_of_program(*parent);
 }
 
-/// Everything that is wrong, a line each.
+/// Writes all defects, one on each line.
 LineRead refuse(const CLI::App& verb, const std::vector<std::string>& whys, std::ostream& err) {
   for (const std::string& why : whys) err << fmt::format("{}: {}\n", name_of_program(verb), why);
   err << fmt::format("See \"{} --help\".\n", full_name(verb));

@@ -43,7 +43,7 @@ Scenario load(const ScenarioArguments& arguments, StatusLine& status, bool in_sl
                                 arguments.plugins_of_scenario, arguments.outside_files)
           : load_scenario(arguments.file, arguments.overrides, status.listener(),
                           arguments.plugins_of_scenario, arguments.outside_files);
-  if (is_slice) scenario.recording.per_rank = false;  // each has files of its own as it is
+  if (is_slice) scenario.recording.per_rank = false;  // each slice has files of its own anyway
   if (arguments.steps) scenario.steps = *arguments.steps;
   scenario.recording.inputs.insert(scenario.recording.inputs.end(), arguments.plugins.begin(),
                                    arguments.plugins.end());

@@ -13,7 +13,7 @@ namespace portwave::cli {
 
 class StatusLine;
 
-/// How the program ends. An interrupted run ends with 128 + the signal.
+/// Exit codes of the programs. An interrupted run ends with 128 + the signal.
 enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
 
 // Largest numbers that the command line accepts.
@@ -34,8 +34,8 @@ struct ScenarioArguments {
 /// Loads plugins named on the command line and returns the names of their types. Errors: ConfigError
 /// with every defect.
 std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files);
-/// Loads the scenario of a command, its plugins before. Errors: ConfigError, ScenarioError.
-/// `in_slices`: where there are several ranks, this one's slice.
+/// Loads the plugins and the scenario of a command. `in_slices`: with several ranks, the slice of this one.
+/// Errors: ConfigError, ScenarioError.
 Scenario load(const ScenarioArguments& arguments, StatusLine& status, bool in_slices = false);
 
 }  // namespace portwave::cli

@@ -1,7 +1,5 @@
 #include "line/shared_options.hpp"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 #include <portwave/subsystems/base/printable.hpp>

@@ -26,7 +26,7 @@ void add_permissions(Verb& verb, ScenarioArguments& scenario);
 CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario);
 void add_steps(Verb& verb, std::optional<std::int64_t>& steps);
 void add_certify(Verb& verb, Certify& certify);
-/// How finely a step is cut, and who runs its tasks: the results do not depend on it.
+/// How finely a step is cut into tasks, and which executor runs them. Results do not depend on either.
 void add_grain(Verb& verb, Grain& grain);
 void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor);
 /// The page of a study.

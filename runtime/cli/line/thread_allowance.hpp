@@ -11,8 +11,8 @@
 
 namespace portwave::cli {
 
-/// While alive, oneTBB gives as many threads as were asked for, also beyond the number of cores, but
-/// for those that this user may not have; else it gives fewer and warns on stderr.
+/// While it exists, oneTBB gives the requested number of threads, even beyond the number of cores, up to the
+/// limit that the system sets for this user. Without it, oneTBB gives fewer and warns on stderr.
 class ThreadAllowance {
  public:
   /// `others`: threads that the program begins meanwhile.

@@ -11,9 +11,7 @@
 
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/recorder.hpp>
-#include <portwave/runtime/output/summary.hpp>
 #include <portwave/runtime/study/study_json.hpp>
-#include <portwave/subsystems/base/instruction_set.hpp>
 
 #include "line/commands.hpp"
 #include "line/report_page.hpp"

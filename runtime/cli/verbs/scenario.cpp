@@ -1,4 +1,4 @@
-// What commands make of a scenario: the rules of impedances that they name, and a stepper.
+// From a scenario and a command line: the rules of the impedances that it names, and a stepper.
 
 #include <string_view>
 #include <utility>

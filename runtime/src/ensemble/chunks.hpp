@@ -32,7 +32,7 @@ class Chunk {
   /// The state of replica r, n doubles, at out + r·distance; NaN for one that has failed.
   virtual void read_states(double* out, std::size_t distance) const = 0;
 
-  /// The status of one replica.
+  /// The state of one replica; NaN if it has failed.
   virtual void read_state(int replica, double* out) const = 0;
 
   virtual int failures() const = 0;
@@ -91,7 +91,6 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
 
   int alive_ = 0;
   std::vector<ReplicaStatus> statuses_;
-  std::vector<double> met_gap_J_;        // for the guard, by replica; empty without a tolerance
   std::vector<MissedTolerance> missed_;  // with a tolerance
   struct Resting {
     int part;

@@ -54,7 +54,7 @@ void LaneChunk::begin(const double* states) {
   check_states(states);
 }
 
-/// Replicas that cannot start at their initial states.
+/// Takes out replicas that cannot start from their initial states.
 void LaneChunk::check_states(const double* states) {
   const double* const first_states = states;
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
@@ -82,7 +82,7 @@ void LaneChunk::check_states(const double* states) {
   if (run_.options().start == Start::consistent) check_joints(first_states);
 }
 
-/// Replicas whose states violate a rigid joint. The inputs of such joints do not change in lanes.
+/// Takes out replicas whose states violate a rigid joint. In lanes, the inputs of such joints do not change.
 void LaneChunk::check_joints(const double* states) {
   std::vector<std::span<const double>> by_part;
   for (const Part& part : system_.parts()) {
@@ -138,7 +138,7 @@ bool LaneChunk::attempt() {
   return true;
 }
 
-/// Parts of replicas that have failed.
+/// Sets the parts of replicas that have failed to rest.
 void LaneChunk::rest() {
   const WaveState& now = step_.now();
   for (const Resting& own : resting_) {
@@ -209,7 +209,7 @@ void LaneChunk::count() {
   }
 }
 
-/// The replica of this part, in the step in progress.
+/// Takes out the replica of the part that failed.
 void LaneChunk::failed(const PhaseStatus& status, int iteration) {
   const StepError error(system_.name_of_part(status.part), step_.clock().steps(), iteration,
                         method().iterations, status.fault, status.detail);

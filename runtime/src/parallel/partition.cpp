@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "parallel/clock.hpp"
 #include "parallel/lane_groups.hpp"

@@ -1,7 +1,6 @@
 #include "parallel/task_calls.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"

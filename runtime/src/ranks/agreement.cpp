@@ -60,8 +60,8 @@ int look(dl_phdr_info* object, std::size_t /*size*/, void* data) {
   return is_here ? 1 : 0;
 }
 
-/// What the linker has called this program, or the shared library that portwave is in: another build has
-/// another name. Empty where there is none.
+/// The build id that the linker has given this program, or the shared library that contains portwave. Every
+/// build has another. Empty if there is none.
 std::span<const std::byte> build_id() {
   Search search{reinterpret_cast<std::uintptr_t>(&expect_same_program), {}};
   dl_iterate_phdr(look, &search);

@@ -12,18 +12,18 @@ namespace portwave {
 // Ranks that step different systems would wait for one another, or give wrong results. All ranks call each
 // of the functions `expect_…`, which fail on all of them with the same RankError.
 
-/// Whether `own`, a digest of `what`, is the same everywhere. The error names the ranks that differ from the
-/// first.
+/// Checks that all ranks find the same digest `own` of `what`. The error names the ranks that differ from
+/// rank 0.
 void expect_same(Ranks& ranks, std::uint64_t own, const char* what);
-/// Whether all run the same build of the same version.
+/// Checks that all ranks run the same build of the same version.
 void expect_same_program(Ranks& ranks);
-/// Whether all have cut the system alike.
+/// Checks that all ranks have cut the system alike.
 void expect_same_cut(const RankCut& cut, Ranks& ranks);
-/// The ranks at both sides of a cut between slices scatter the waves of its junctions, and have to do it
+/// Checks the junctions at cuts between slices. The ranks on both sides scatter their waves, and must do so
 /// alike: with the same impedances, and in the same order.
 void expect_same_cut_junctions(const WaveDiscretisation& waves, Ranks& ranks);
 
-/// A wave of a slice as all ranks know it: the number of its part in the whole, and which of its waves.
+/// A wave of a slice as all ranks know it: the number of its part in the whole system, and its place there.
 using SliceWave = std::pair<std::int64_t, int>;
 SliceWave wave_of_slice(const WaveDiscretisation& waves, int offset);
 

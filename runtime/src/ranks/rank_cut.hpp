@@ -8,9 +8,9 @@
 
 namespace portwave {
 
-/// The tasks of a system that several ranks step, and whose each is.
+/// The tasks of a system that several ranks step, and the rank of each.
 struct RankCut {
-  /// As rank of a task: every rank steps it.
+  /// The rank of a task that every rank steps.
   static constexpr int kEvery = -1;
 
   Partition partition;
@@ -18,16 +18,16 @@ struct RankCut {
   bool is_by_graph = false;       ///< cut by the graph of exchanges, not along the locality order
 };
 
-/// What is coupled stays together as far as work is even: along the locality order, or by METIS where that
-/// leaves at most nine tenths of the waves to exchange (grids, trees). Results do not depend on it. An
-/// island of one task whose interface equation may be solved (`may_solve`) is every rank's. `agreeing`: the
-/// ranks, which all call this and take what METIS gives the first: it has random numbers that a process
-/// shares.
+/// Coupled parts stay together as far as the work remains even: along the locality order, or by METIS if that
+/// leaves at most nine tenths of the waves to exchange (grids, trees). Results do not depend on the cut. An
+/// island of one task whose interface equation may be solved (`may_solve`) belongs to every rank. `agreeing`:
+/// the ranks, which all call this and take the result of METIS on rank 0, because METIS draws random numbers
+/// from the state of its process.
 RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                       int ranks, int threads, int iterations, bool may_solve,
                       Ranks* agreeing = nullptr);
 
-/// Of a slice: its own parts, and those outside as tasks of the ranks that step them.
+/// The cut of a slice: its own parts, and those outside as tasks of the ranks that step them.
 RankCut cut_of_slice(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                      int threads, int iterations);
 

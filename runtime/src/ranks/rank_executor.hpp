@@ -7,11 +7,11 @@
 
 namespace portwave {
 
-/// The tasks of this rank, on the calling thread and others; the tasks of other ranks elsewhere. What all
-/// need to know at the end of a step is then known to all: energies by part, outcomes, and how it
-/// failed. `max_delay`: evaluations that waves of other ranks may be late; then only for fixed budgets.
+/// An executor for the tasks of this rank, on the calling thread and others. After a step every rank knows
+/// the sums of energies, the outcomes of all islands, and the failure if there is one. `max_delay`: the
+/// evaluations that waves of other ranks may be late; above 0 only with a fixed budget. All ranks call it.
 std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
                                              const Partition& partition, int threads,
-                                             std::shared_ptr<RankShares> shares, int max_delay = 0);
+                                             std::shared_ptr<RankShares> shares, int max_delay);
 
 }  // namespace portwave

@@ -10,37 +10,38 @@
 
 namespace portwave {
 
-/// The lanes of other ranks in this rank's arrays. A step writes its own lanes only; the others' are
-/// fetched when somebody looks at them. Fetching changes nothing that can be seen. Of slices there is
-/// nothing to fetch.
+/// The lanes of other ranks in this rank's arrays. A step writes only its own lanes; those of others are
+/// fetched when somebody reads them. Fetching has no effect that can be seen. With slices nothing is
+/// fetched.
 class RankLanes {
  public:
-  /// `now`, `next`: what a step leads from and to.
+  /// `now`, `next`: the states before and after a step.
   RankLanes(RankShares& shares, RankOrders& orders, EnergyLedger& ledger, const WaveState& now,
             const WaveState& next, bool is_slice);
 
-  /// What was committed last.
+  /// Fetches the state that was committed last.
   void fetch() {
     if (!has_now_ && !looks_at_own_ && !is_slice_) fetch_now();
   }
-  /// What the ledger keeps by entry.
+  /// Fetches the entries of the ledger.
   void fetch_energies();
-  /// What is being committed. All ranks call it.
+  /// Fetches the state that is being committed. All ranks call it.
   void fetch_next();
-  /// What was committed last and its energies are here.
+  /// Whether all lanes of the state that was committed last are here, with its energies.
   bool has_all() const { return has_now_ && ledger_.has_entries(); }
 
-  // What has become of the arrays.
-  void note_written() { has_now_ = false; }     ///< the current record was written
-  void note_committed() { has_next_ = false; }  ///< so was what is next
+  // Changes of the arrays, as in Together.
+  void note_written() { has_now_ = false; }     ///< own lanes of the current record were written
+  void note_committed() { has_next_ = false; }  ///< own lanes of the next record were written
   void note_accepted() { has_now_ = has_next_; }
-  void note_restored() { has_now_ = true; }  ///< all lanes of the current state were
+  void note_restored() { has_now_ = true; }  ///< all lanes of the current record were written
 
-  /// The part with most of the last gap, of all ranks and those for which counts(part) holds. All call it.
+  /// The part with the largest share of the last gap, on any rank, among those for which counts(part) holds.
+  /// All ranks call it.
   InterfaceResidual::Share largest_share(const InterfaceResidual& residual,
                                          const std::function<bool(int part)>& counts) const;
 
-  /// While it lives, this rank looks at its own lanes, and nothing is fetched.
+  /// While such an object exists, this rank reads only its own lanes, and nothing is fetched.
   class LookAtOwn {
    public:
     explicit LookAtOwn(RankLanes& lanes) : lanes_(lanes) { lanes_.looks_at_own_ = true; }

@@ -10,7 +10,7 @@
 
 namespace portwave {
 
-/// What rank 0 tells all others to do together with it.
+/// An order of rank 0: all ranks carry it out together.
 struct RankOrder {
   enum Kind {
     step,
@@ -26,19 +26,18 @@ struct RankOrder {
     end
   };
   Kind kind = end;
-  /// Of `step` the size, of `step_towards` the limit, of `take_state` and `tell` the bytes, of
-  /// For `prepare_terms` their number, for `read_terms` the set.
+  /// For `step` the size, for `step_towards` the limit, for `take_state` and `tell` the number of bytes, for
+  /// `prepare_terms` the number of terms, for `read_terms` the set.
   double value = 0.0;
 };
 
-/// How orders get from rank 0 to the others. While all ranks carry one out, its parts need no orders of
-/// their own, because every rank reaches them by itself.
+/// Sends orders from rank 0 to the others. Within an order no further ones are sent, because every rank
+/// reaches the same calls by itself.
 class RankOrders {
  public:
   /// `settings`: of settable inputs. Only the program of rank 0 changes them; they go with every order.
   RankOrders(Ranks& ranks, std::span<double> settings) : ranks_(ranks), settings_(settings) {}
 
-  Ranks& ranks() const { return ranks_; }
   /// From now on rank 0 gives orders.
   void begin() { leads_ = ranks_.rank() == 0; }
   /// The others wait for an order of this rank.
@@ -68,7 +67,7 @@ class RankOrders {
   Ranks& ranks_;
   std::span<double> settings_;
   bool leads_ = false;
-  int depth_ = 0;  // of what all ranks are at
+  int depth_ = 0;  // orders that all ranks are carrying out, one within the other
   std::vector<std::byte> message_;
 };
 

@@ -13,10 +13,10 @@
 
 namespace portwave {
 
-/// Which rank steps which tasks of a partition, and where what it writes lies in the arrays of a
-/// step. Every rank has the arrays of the whole system and writes its share of them; what of the
-/// others is needed is shared when it is needed, as it is: sums and decisions are then made by every
-/// rank from the same numbers, in the order of the parts, and are the same bit by bit.
+/// The ranks of the tasks of a partition, and the places in the arrays of a step that each rank writes.
+/// Every rank has the arrays of the whole system and writes its share of them. Shares of others are fetched
+/// when they are needed, without any conversion: every rank then forms sums and decisions from the same
+/// numbers, in the order of the parts, with the same bits.
 class RankShares {
  public:
   static constexpr int kEvery = RankCut::kEvery;
@@ -32,11 +32,11 @@ class RankShares {
     const int rank = rank_of_task(task);
     return rank == kEvery || rank == this->rank();
   }
-  /// Tasks of this rank in the order of their numbers, and what they are made of.
+  /// The tasks of this rank, in the order of their numbers, and their lanes.
   std::span<const int> own_tasks() const { return own_tasks_; }
   std::span<const BatchRange> own_ranges() const { return own_ranges_; }
 
-  /// By entry the rank that steps the part; kEvery also where there is none.
+  /// By entry: the rank that steps the part; kEvery also for entries without a part.
   std::span<const int> ranks_of_entries() const { return rank_of_entry_; }
 
   /// An array of a step, by how it is laid out.
@@ -45,18 +45,18 @@ class RankShares {
     Kind kind;
     double* data;
   };
-  /// Gives every rank what the others have written (of slices: nothing), and beside it a note of each rank to all: `note`
-  /// is this rank's, of `notes[r]` bytes that of rank r (empty: none). Gives the notes one after
-  /// another, good until the next call. All ranks call it.
+  /// Sends every rank the lanes that the others have written (with slices: none), and a note of each rank.
+  /// `note`: the note of this rank; `notes[r]`: the bytes of that of rank r; empty: there are no notes.
+  /// Returns all notes one after another, valid until the next call. All ranks call it.
   std::span<const std::byte> share(std::span<const Array> arrays,
                                    std::span<const std::byte> note = {},
                                    std::span<const std::size_t> notes = {});
-  /// A part as all ranks know it: of slices, by its number in the whole.
+  /// The number by which all ranks know a part: with slices, its number in the whole system.
   int number_of(int part) const {
     if (slice_ == nullptr || part < 0) return part;
     return static_cast<int>(slice_->numbers[static_cast<std::size_t>(part)]);
   }
-  /// The failure of the lowest part that any rank has (`number_of`); ok where none has. All ranks call
+  /// The failure of the lowest-numbered part (`number_of`) on any rank; ok if there is none. All ranks call
   /// it.
   PhaseStatus merged(PhaseStatus own);
   void share(std::initializer_list<Array> arrays) {
@@ -67,7 +67,7 @@ class RankShares {
   struct Run {
     std::size_t begin, count;
   };
-  /// Of a rank, by Array::Kind.
+  /// The lanes of one rank, by Array::Kind.
   struct Runs {
     std::vector<Run> of[3];
     std::size_t doubles[3] = {};
@@ -83,7 +83,7 @@ class RankShares {
   std::vector<BatchRange> own_ranges_;
   std::vector<int> rank_of_entry_;
   std::vector<Runs> runs_;  // by rank
-  // Of a gather.
+  // Used by `share`.
   std::vector<std::byte> sent_, received_, notes_;
   std::vector<std::size_t> bytes_;
 };

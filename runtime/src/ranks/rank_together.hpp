@@ -20,11 +20,11 @@
 
 namespace portwave {
 
-/// What several ranks do together. Rank 0 is used as if it were alone, and tells the others what takes them
-/// to do it; they follow.
+/// The joint work of several ranks. The program of rank 0 uses its stepper as if it were alone; rank 0 sends
+/// the others an order for everything that needs them, and they follow.
 class RankTogether final : public Together {
  public:
-  /// All ranks make it. Errors: RankError where they run different programs.
+  /// All ranks construct it. Errors: RankError if they run different programs.
   RankTogether(const System& system, std::shared_ptr<Ranks> ranks);
 
   bool is_first() const override { return ranks_->rank() == 0; }
@@ -66,18 +66,18 @@ class RankTogether final : public Together {
   }
   void send_state() override;
 
-  // What the programs of the ranks ask for (RankedStepper), where an engine has joined.
+  // For the programs of the ranks (RankedStepper), after an engine has joined.
   bool has_engine() const { return engine_ != nullptr; }
   Ranks& ranks() const { return *ranks_; }
-  /// Which rank steps a part.
+  /// The rank that steps a part.
   int rank_of_part(int part) const;
   void release_followers() { orders_->send_if_leading({RankOrder::release}); }
-  /// Rank 0 tells all others some bytes. Errors: std::logic_error where one has nobody to hear them.
+  /// Sends a message from rank 0 to all others. Errors: std::logic_error if one follows without a Follower.
   void tell_followers(std::span<const std::byte> message);
   // Sets of terms that are read together (TermGather); on rank 0.
   int prepare_terms(std::span<const QuantityTerm> terms);
   void read_terms(int set, std::span<double> values);
-  /// Any rank, of its own parts.
+  /// On any rank: terms of its own parts.
   void read_own(std::span<const QuantityTerm> terms, std::span<double> values);
 
  private:
@@ -89,7 +89,7 @@ class RankTogether final : public Together {
     if (sums_) sums_->keep_name(use, number);
   }
   bool has_failed_anywhere(bool here);
-  /// Of a runner.
+  /// Runner::description.
   std::string description(int max_delay) const;
   void carry_out(const RankOrder& order);
   void receive_state(std::size_t bytes);
@@ -115,8 +115,8 @@ class RankTogether final : public Together {
   const std::function<void(std::span<const std::byte>)>* told_ = nullptr;  // while it follows
 };
 
-/// What this process and others do together: a Together where `ranks` is null or this process alone. All ranks
-/// call it. Errors: as RankTogether.
+/// The object for the joint work of `ranks`: a plain Together if `ranks` is null or a single process. All
+/// ranks call it. Errors: as RankTogether.
 std::unique_ptr<Together> together_of(const System& system, const std::shared_ptr<Ranks>& ranks);
 
 }  // namespace portwave

@@ -1,7 +1,6 @@
 #include "ranks/slice_sums.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -69,7 +68,7 @@ void SliceSums::check_together(const std::function<void()>& check) {
     own = error;
   }
   const bool is_of_part = own && own->issues().front().where.starts_with("/subsystems");
-  // What is wrong with a part shows in the sums of all.
+  // A defect of a part also spoils the sums that every rank checks: the rank of the part explains it best.
   const bool is_any_of_part = any(is_of_part), is_any = any(own.has_value());
   if (own && (is_of_part || !is_any_of_part)) throw *std::move(own);
   if (is_any) throw SliceDefects("the slice of another rank has defects");

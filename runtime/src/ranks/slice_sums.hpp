@@ -18,7 +18,7 @@
 
 namespace portwave {
 
-/// What the ranks that have slices of a system find together.
+/// Sums, names and checks that ranks with slices of one system find together.
 class SliceSums final : public SlicesTogether {
  public:
   SliceSums(const WaveDiscretisation& waves, std::shared_ptr<Ranks> ranks);
@@ -29,17 +29,17 @@ class SliceSums final : public SlicesTogether {
     return slice_.numbers[static_cast<std::size_t>(part)];
   }
 
-  /// Of the part with that number in the whole, whoever has it. All ranks call it.
+  /// The name of the part with that number in the whole system, on whatever rank it is. All ranks call it.
   std::string name_of(std::int64_t number);
-  /// What the run is to name is this part, by `use`, below kNamed: its name is asked for where it is
+  /// Keeps the name of a part for `use`, which is below kNamed. The name is gathered only if the part is
   /// another one than before. All ranks call it.
   void keep_name(int use, std::int64_t number);
   static constexpr std::size_t kNamed = 2;
-  /// Of a part whose name was kept.
+  /// The name of a part whose name was kept; "number 7" for others.
   std::string kept_name(std::int64_t number) const;
 
-  /// Where `check` refuses to start on one rank, all refuse. All ranks call it.
-  /// Errors: the ConfigError of `check`; SliceDefects where that of another rank tells more.
+  /// Runs `check`. If it throws ConfigError on one rank, all ranks throw. All ranks call it.
+  /// Errors: the ConfigError of `check`; SliceDefects if that of another rank says more.
   void check_together(const std::function<void()>& check);
 
  private:
@@ -55,7 +55,7 @@ class SliceSums final : public SlicesTogether {
   std::array<NamedPart, kNamed> named_;             // by use
 };
 
-/// Puts what ranks give, as many bytes as they like, one after another; `own` of this one.
+/// The bytes of all ranks one after another, any number from each. `own`: those of this rank.
 std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,
                                     std::vector<std::size_t>* sizes = nullptr);
 

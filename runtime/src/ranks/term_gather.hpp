@@ -13,21 +13,21 @@
 
 namespace portwave {
 
-/// Which rank steps a part, by part; 0 where every rank does.
+/// By part: the rank that steps it; 0 if every rank does.
 std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition& partition,
                                 std::span<const int> ranks_of_tasks);
 
-/// Terms of which rank 0 is sent the numbers, by the ranks whose they are, and nothing else.
+/// A set of terms whose values rank 0 receives from the ranks that have them, and nothing else.
 class TermGather {
  public:
   using Read = std::function<double(const QuantityTerm&)>;
 
-  /// `ranks`: of the terms, one each. All ranks call it, with the same.
+  /// `ranks_of_terms`: the rank of each term. All ranks call it, with the same arguments.
   TermGather(std::vector<QuantityTerm> terms, std::span<const int> ranks_of_terms, Ranks& ranks);
 
   std::span<const QuantityTerm> terms() const { return terms_; }
-  /// On rank 0 fills `values`, in the order of the terms; elsewhere sends. All ranks call it. `read`
-  /// gives what this rank has itself.
+  /// On rank 0: fills `values`, in the order of the terms. On the others: sends. All ranks call it. `read`
+  /// gives the value of a term of this rank.
   void gather(const Read& read, std::span<double> values);
 
  private:

@@ -302,13 +302,13 @@ class NetworkEngine final : public StepEngine {
   StartPorts start_ports_;
   Pace pace_;
   std::optional<StepProfiler> profiler_;
-  std::optional<DeadlineScheduler> late_;  ///< with a pace: says how late steps were
-  bool begins_window_ = true;              ///< the next step does
+  std::optional<DeadlineScheduler> late_;  ///< with a pace: records how late steps were
+  bool begins_window_ = true;              ///< whether the next step does
   IterationStatistics statistics_;
   EnergyTotals totals_;
   struct {
     CompensatedSum supplied, dissipated, mismatch;
-  } run_;  ///< data from which its sums are computed
+  } run_;  ///< sums from which members of `totals_` are computed
   Certificate certificate_;
   double worst_ratio_ = -std::numeric_limits<double>::infinity();
 };

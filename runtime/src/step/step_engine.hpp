@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "parallel/threads/activity.hpp"
 #include "parallel/together.hpp"
@@ -114,14 +112,12 @@ class StepEngine {
 /// The present value of a term.
 double read(StepEngine& engine, const QuantityTerm& term);
 
-/// Errors: ConfigError.
-std::unique_ptr<StepEngine> make_wave_engine(
-    const System& system, const StepperOptions& options,
-    std::unique_ptr<Together> together = std::make_unique<Together>());
+/// `together`: the object for `options.ranks`. Errors: ConfigError.
+std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options,
+                                             std::unique_ptr<Together> together);
 /// The engine of a method without waves.
-std::unique_ptr<StepEngine> make_network_engine(
-    const System& system, const StepperOptions& options,
-    std::unique_ptr<Together> together = std::make_unique<Together>());
+std::unique_ptr<StepEngine> make_network_engine(const System& system, const StepperOptions& options,
+                                                std::unique_ptr<Together> together);
 
 void archive(StateArchive& archive, IterationStatistics& statistics);
 

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "parallel/expect_number.hpp"
-#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"

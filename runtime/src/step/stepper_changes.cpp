@@ -17,9 +17,7 @@
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/states/start_check.hpp"
-#include "step/states/step_identity.hpp"
 #include "step/step_engine.hpp"
-#include "step/stepper_options.hpp"
 
 namespace portwave {
 namespace {

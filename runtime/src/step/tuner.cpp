@@ -1,7 +1,6 @@
 #include "step/tuner.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "portwave/subsystems/base/state_archive.hpp"

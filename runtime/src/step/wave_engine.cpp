@@ -52,7 +52,7 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
   if (step_s != waves_.step_s()) use(step_s);
-  retune();  // not on the step's time
+  retune();  // its time is not the step's
   Moments moments;
   if (is_timed()) moments.start = await_turn(step_s);
 
@@ -91,7 +91,7 @@ void WaveEngine::iterate(Moments& moments) {
   moments.inner_end = step_.inner_end();
 }
 
-/// The same within the energy of the tanks.
+/// Commits again, with other waves, the islands whose result no energy pays for.
 void WaveEngine::guard_step() {
   step_.guard();
   if (looks_at_all()) together().fetch_next();
@@ -173,7 +173,7 @@ void WaveEngine::retune() {
     if (!tuned) return;
     scatter_again(*tuned);
     tuner().accept(*tuned);
-  } catch (const std::exception&) {  // those in force are as good as before
+  } catch (const std::exception&) {  // the impedances in force stay
     ++tuning_.failures;
     tuner().refuse(step_.clock().steps());
   }
@@ -210,11 +210,11 @@ FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
   const BatchSlot& batch = waves_.batches()[at(slot.batch)];
   FailedSolve out;
   try {
-    if (status.fault != StepFault::threw) {  // what threw is not asked again
+    if (status.fault != StepFault::threw) {  // a part that threw is not called again
       out = batch.batch->failed_solve(slot.lane, step_.now().record.data() + batch.record);
     }
     const Component& component = *waves_.system().parts()[at(status.part)].component;
-    if (component.stages() > 1 && component.substeps() == 1) {  // √bᵢ times what they are
+    if (component.stages() > 1 && component.substeps() == 1) {  // inputs are scaled by √bᵢ
       const GaussStages& rule = gauss_stages(component.stages());
       const std::size_t each = out.inputs.size() / at(rule.count);
       for (std::size_t i = 0; i < out.inputs.size(); ++i) {
@@ -225,12 +225,12 @@ FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
       out.state.resize(at(batch.batch->state_size()));
       waves_.get_state(status.part, step_.now().record.data(), out.state.data());
     }
-  } catch (const std::exception&) {  // of a callback: nothing is known
+  } catch (const std::exception&) {  // thrown by a callback: nothing is known
   }
   return out;
 }
 
-// Steps that choose their size try steps, and take them back.
+// Steps that choose their size: attempts, which may be taken back.
 
 void WaveEngine::use(double step_s) {
   if (step_s == waves_.step_s()) return;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <vector>

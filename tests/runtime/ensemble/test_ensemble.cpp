@@ -350,6 +350,11 @@ TEST_P(EnsembleLaw, NeitherThreadsNorChunksNorWhatWasBeforeChangeABit) {
 INSTANTIATE_TEST_SUITE_P(Ensemble, EnsembleLaw, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
+// A step size is no number of steps, and would be 0 of them.
+template <class Stepping>
+concept TakesASizeForANumber = requires(Stepping& stepping) { stepping.step(0.01); };
+static_assert(!TakesASizeForANumber<Ensemble> && !TakesASizeForANumber<Stepper>);
+
 TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
   const auto replica = [](int i) {
     SystemBuilder builder;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,8 +33,10 @@ StepperOptions options_of(MethodKind kind) {
 
 std::unique_ptr<StepEngine> engine_of(const System& system, MethodKind kind) {
   const StepperOptions options = options_of(kind);
-  return CouplingMethod::of_kind(kind).couples_by_waves() ? make_wave_engine(system, options)
-                                                          : make_network_engine(system, options);
+  auto alone = std::make_unique<Together>();
+  return CouplingMethod::of_kind(kind).couples_by_waves()
+             ? make_wave_engine(system, options, std::move(alone))
+             : make_network_engine(system, options, std::move(alone));
 }
 
 class BothEngines : public ::testing::TestWithParam<MethodKind> {};

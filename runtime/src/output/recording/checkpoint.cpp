@@ -34,7 +34,7 @@ constexpr const char* kLock = "lock";
 /// Head of a file, before its members. Its checksum covers everything after it.
 struct Head {
   char magic[24] = "portwave checkpoint";
-  std::uint32_t format = 2;
+  std::uint32_t format = 3;
   std::uint32_t checksum = 0;
   char version[16] = {};
   std::uint64_t run = 0, recorded = 0, snapshot = 0;  // bytes

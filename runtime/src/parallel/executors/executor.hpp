@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "parallel/island_iteration.hpp"
 #include "parallel/step_arrays.hpp"

@@ -28,8 +28,7 @@ constexpr double kSameInstant = 1e-9;
 constexpr const char* kRemedies =
     "Give consistent states; or put a small compliance or resistance between the parts; or "
     "\"start\": \"as_given\" in \"time\" steps them as they are, and they oscillate about the "
-    "result of "
-    "an impulse";
+    "result of an impulse";
 
 }  // namespace
 

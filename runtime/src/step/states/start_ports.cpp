@@ -1,7 +1,6 @@
 #include "step/states/start_ports.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <optional>
 #include <span>

@@ -219,7 +219,6 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void update_energy_ratio();
   void meter(int first, int last);
   void find_totals(int chunk, LedgerTotals& out) const;
-  double accepted(int island) const;
   double accepted_of_chunk(int chunk) const;
   bool is_summed(int chunk) const {
     return !is_summed_.empty() && is_summed_[static_cast<std::size_t>(chunk)] != 0;
@@ -245,12 +244,12 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   bool adds_up_;  // several islands: `tallied_`, `stored_`, `run_` and `totals_` are sums over them
   std::vector<double>
       accepted_;        // by island: parts with at most this defect, in tolerances, are skipped
-  StepLedger tallied_;  // sums of all islands
+  StepLedger tallied_;  // if adds_up_: sums of all islands
   // Sums formed while lanes are examined.
   std::vector<LedgerTotals> by_chunk_;
   std::vector<char> is_summed_;  // by chunk: by_chunk_ has it; empty: all chunks are small
   std::vector<int> island_of_chunk_;
-  std::vector<std::vector<PartPorts>> small_;  // by island that is examined at once; empty: of none
+  std::vector<std::vector<PartPorts>> small_;  // by island: its parts, if it is examined at once
   std::vector<char> is_known_;                 // by island: its sums are in the accounts
   std::vector<int> first_,
       step_;  // of replicas: entries of their parts; empty where these are irregular
@@ -270,7 +269,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::int64_t steps_ = 0;
   std::int64_t found_at_ = -1;
   double max_residual_ = -std::numeric_limits<double>::infinity();
-  std::vector<std::unique_ptr<Kept>> kept_;  // by island that is closed
+  std::vector<std::unique_ptr<Kept>> kept_;  // by replica: its account, once it is closed
   std::function<void()> fetch_entries_, fetch_states_;
 };
 

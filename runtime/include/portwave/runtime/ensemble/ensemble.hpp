@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -121,6 +122,9 @@ class Ensemble {
   /// RolloutOptions; if it ends the run, replicas have taken different numbers of steps, and the
   /// next call begins a new run. Errors: std::invalid_argument unless `steps` is from 0 to 2^53.
   void step(std::int64_t steps, const std::function<void()>& ask = {});
+  /// A step size is no number of steps.
+  template <std::floating_point Size>
+  void step(Size) = delete;
   std::int64_t step_index() const;
 
   /// The state of a replica: n doubles, NaN where it has failed. Errors: std::out_of_range;

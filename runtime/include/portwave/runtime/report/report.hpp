@@ -20,9 +20,10 @@ bool has_report();
 /// std::invalid_argument unless there are one or two folders, or without `has_report`.
 std::string run_report(const std::vector<std::filesystem::path>& folders);
 
-/// A chart of the output of `portwave study KIND --json`. `kind`: budget, rate, order, tolerance,
-/// iteration or scaling; or "rank_study scaling", the output of that program. Errors: std::invalid_argument for another kind or without `has_report`;
-/// std::runtime_error where it is not of that kind.
+/// A chart of the output of `portwave study KIND --json`. `kind`: budget, rate, order, tolerance, iteration
+/// or scaling; or "rank_study scaling" for the output of `rank_study scaling --json`.
+/// Errors: std::invalid_argument for another kind or without `has_report`; std::runtime_error if `json` is
+/// not of that kind.
 std::string study_report(const std::string& json, const std::string& kind,
                          const std::string& scenario);
 
