@@ -32,7 +32,7 @@ def on_ranks(count, *arguments):
     return [MPIRUN, "-n", str(count), PORTWAVE, *map(str, arguments)]
 
 
-def call(line, seconds=120):
+def call(line, seconds=300):
     return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=seconds)
 
 

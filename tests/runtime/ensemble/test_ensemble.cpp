@@ -352,7 +352,9 @@ INSTANTIATE_TEST_SUITE_P(Ensemble, EnsembleLaw, ::testing::ValuesIn(cases()),
 
 // A step size is no number of steps, and would be 0 of them.
 template <class Stepping>
-concept TakesASizeForANumber = requires(Stepping& stepping) { stepping.step(0.01); };
+concept TakesASizeForANumber = requires(Stepping& stepping) {
+  stepping.step(0.01);
+};
 static_assert(!TakesASizeForANumber<Ensemble> && !TakesASizeForANumber<Stepper>);
 
 TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
