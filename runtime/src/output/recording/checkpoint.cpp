@@ -1,5 +1,6 @@
 #include "portwave/runtime/output/checkpoint.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -264,10 +265,15 @@ void CheckpointFolder::move_to_results(const std::string& text) {
   const nlohmann::json list = nlohmann::json::parse(text);
   const std::vector<std::string> obsolete = names_in(list, "remove"),
                                  complete = names_in(list, "publish");
-  for (const std::string& name : obsolete) remove_if_there(results_ / name);
+  // By a process that was killed; a result that stands there already is not obsolete.
+  const auto was_moved = [&](const std::string& name) {
+    return std::ranges::find(complete, name) != complete.end() && !is_there(folder_ / name);
+  };
+  for (const std::string& name : obsolete) {
+    if (!was_moved(name)) remove_if_there(results_ / name);
+  }
   for (const std::string& name : complete) {
-    // Files that are missing here were moved before.
-    if (is_there(folder_ / name)) give_name(folder_ / name, results_ / name);
+    if (!was_moved(name)) give_name(folder_ / name, results_ / name);
   }
   sync_names(results_);
   for (const char* name : {kNext, kBefore, kLast, kComplete}) remove_if_there(folder_ / name);

@@ -186,6 +186,7 @@ TEST(CheckpointFolderFiles, PublishingIsBroughtToItsEnd) {
   for (int moved = 0; moved <= 2; ++moved) {
     const TemporaryFolder results;
     write_text(results / "old.csv", "old");
+    write_text(results / "b.csv", "of the run before");
     {
       CheckpointFolder folder(results.path(), For::a_new_run);
       folder.save(checkpoint_after(1));
@@ -195,8 +196,9 @@ TEST(CheckpointFolderFiles, PublishingIsBroughtToItsEnd) {
     for (int i = 0; i < 2; ++i) {
       write_text(i < moved ? results / names[i] : results / "checkpoint" / names[i], names[i]);
     }
-    write_text(results / "checkpoint/complete.json",
-               R"({"publish": ["a.csv", "b.csv"], "remove": ["old.csv"], "outcome": "well"})");
+    write_text(
+        results / "checkpoint/complete.json",
+        R"({"publish": ["a.csv", "b.csv"], "remove": ["old.csv", "b.csv"], "outcome": "well"})");
     std::string outcome;
     EXPECT_TRUE(CheckpointFolder(results.path(), For::going_on).finish(outcome));
     EXPECT_EQ(outcome, "well");
