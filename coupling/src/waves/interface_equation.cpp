@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <span>
 
-#include <Eigen/OrderingMethods>
 #include <Eigen/SparseCore>
 
 #include "portwave/subsystems/base/index.hpp"
@@ -19,36 +18,6 @@ constexpr std::size_t kFewPorts = 3;
 bool has_unknown(const Interconnection& coupling, int junction) {
   return coupling.form(junction) == JunctionForm::reflection &&
          coupling.waves(junction).size() > kFewPorts;
-}
-
-/// Entries of a Cholesky factor of a matrix with the pattern of A + Aᵀ in the order of minimal
-/// degree, by its elimination tree. Stops beyond `most`.
-std::size_t cholesky_entries(const SparseMatrix& A, std::size_t most) {
-  Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> inverse;
-  Eigen::AMDOrdering<int>()(A, inverse);
-  const int n = static_cast<int>(A.rows());
-  const auto order = Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int>(
-      inverse.inverse());                       // old → new
-  std::vector<std::vector<int>> before(at(n));  // neighbours that are eliminated before
-  for (int j = 0; j < n; ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      const int r = order.indices()[it.row()], c = order.indices()[j];
-      if (r != c) before[at(std::max(r, c))].push_back(std::min(r, c));
-    }
-  }
-  std::vector<int> parent(at(n), -1), mark(at(n), -1);
-  std::size_t count = at(n);
-  for (int k = 0; k < n && count <= most; ++k) {
-    mark[at(k)] = k;
-    for (int i : before[at(k)]) {
-      for (; mark[at(i)] != k; i = parent[at(i)]) {
-        if (parent[at(i)] < 0) parent[at(i)] = k;
-        mark[at(i)] = k;
-        ++count;
-      }
-    }
-  }
-  return count;
 }
 
 }  // namespace
@@ -81,24 +50,24 @@ int InterfaceEquation::unknowns(const Interconnection& coupling) const {
 
 /// factor times the row of D that makes the outgoing wave of a port.
 template <class Emit>
-void InterfaceEquation::emit_row(int port, double factor, int row, const PartMatrix& D,
-                                 const Emit& emit) const {
+void InterfaceEquation::emit_row(int port, double factor, int row, const Emit& emit) const {
   if (factor == 0.0) return;
   const int part = system_.scalar_ports()[at(port)].part;
   const int first = system_.first_scalar_port(part);
   const int size = system_.parts()[at(part)].component->signature().wave_size();
-  const double* values = D ? D(part) + at(port - first) * at(size) : nullptr;
   for (int j = 0; j < size; ++j) {
-    const double value = values != nullptr ? values[j] : 1.0;
-    if (value != 0.0) emit(row, local_[at(first + j)], factor * value);
+    emit(row, local_[at(first + j)], factor, part, (port - first) * size + j);
   }
 }
 
+/// emit(row, column, factor, part, entry): `factor` times an entry of D of a part; part −1: `factor` itself.
 template <class Emit>
-void InterfaceEquation::assemble(const Interconnection& coupling, const PartMatrix& D,
-                                 const Emit& emit) const {
+void InterfaceEquation::assemble(const Interconnection& coupling, const Emit& emit) const {
+  const auto emit_number = [&](int row, int column, double value) {
+    emit(row, column, value, -1, 0);
+  };
   const int ports = static_cast<int>(network_.ports.size());
-  for (int row = 0; row < ports; ++row) emit(row, row, 1.0 + kShift);
+  for (int row = 0; row < ports; ++row) emit_number(row, row, 1.0 + kShift);
   int unknown = ports;
   for (const int junction : network_.junctions) {
     const std::vector<int>& own = system_.junctions()[at(junction)].waves;
@@ -106,14 +75,14 @@ void InterfaceEquation::assemble(const Interconnection& coupling, const PartMatr
     const std::size_t size = own.size();
     const auto row_of = [&](std::size_t i) { return local_[at(own[i])]; };
     if (coupling.form(junction) == JunctionForm::swap) {
-      emit_row(own[1], -1.0, row_of(0), D, emit);
-      emit_row(own[0], -1.0, row_of(1), D, emit);
+      emit_row(own[1], -1.0, row_of(0), emit);
+      emit_row(own[0], -1.0, row_of(1), emit);
     } else if (has_unknown(coupling, junction)) {
-      emit(unknown, unknown, 1.0);
+      emit_number(unknown, unknown, 1.0);
       for (std::size_t i = 0; i < size; ++i) {
-        emit_row(own[i], sign, row_of(i), D, emit);
-        emit(row_of(i), unknown, -2.0 * sign * values[i]);
-        emit_row(own[i], -values[i], unknown, D, emit);
+        emit_row(own[i], sign, row_of(i), emit);
+        emit_number(row_of(i), unknown, -2.0 * sign * values[i]);
+        emit_row(own[i], -values[i], unknown, emit);
       }
       ++unknown;
     } else {
@@ -123,7 +92,7 @@ void InterfaceEquation::assemble(const Interconnection& coupling, const PartMatr
           const double P = is_reflection
                                ? sign * (2.0 * values[i] * values[j] - (i == j ? 1.0 : 0.0))
                                : values[i * size + j];
-          emit_row(own[j], -P, row_of(i), D, emit);
+          emit_row(own[j], -P, row_of(i), emit);
         }
       }
     }
@@ -132,43 +101,92 @@ void InterfaceEquation::assemble(const Interconnection& coupling, const PartMatr
 
 std::size_t InterfaceEquation::expected_entries(const Interconnection& coupling) const {
   std::size_t count = 0;  // of the matrix itself
-  assemble(coupling, {}, [&](int, int, double) { ++count; });
+  assemble(coupling, [&](int, int, double, int, int) { ++count; });
   if (count > kMostEntries / 4) return kMostEntries + 1;
   std::vector<Eigen::Triplet<double>> entries;
   entries.reserve(count);
-  assemble(coupling, {},
-           [&](int row, int column, double) { entries.emplace_back(row, column, 1.0); });
+  assemble(coupling,
+           [&](int row, int column, double, int, int) { entries.emplace_back(row, column, 1.0); });
   SparseMatrix pattern(unknowns(coupling), unknowns(coupling));
   pattern.setFromTriplets(entries.begin(), entries.end());
-  return 2 * cholesky_entries(pattern, kMostEntries / 2);
+  return expected_lu_entries(pattern, kMostEntries);
 }
 
-bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMatrix& D) {
-  std::vector<Eigen::Triplet<double>> entries;
-  bool finite = true;
-  assemble(coupling, D, [&](int row, int column, double value) {
-    finite = finite && std::isfinite(value);
-    entries.emplace_back(row, column, value);
+void InterfaceEquation::analyse(const Interconnection& coupling, const PartMatrix& D,
+                                const std::function<bool(int part)>& changes) {
+  struct Emitted {
+    int part;  // its place in network_.parts; −1: a number
+    Term term;
+    UnpivotedLu::Place place;
+  };
+  std::vector<Emitted> all;
+  assemble(coupling, [&](int row, int column, double factor, int part, int entry) {
+    const auto own = std::ranges::lower_bound(network_.parts, part);
+    all.push_back({part < 0 ? -1 : static_cast<int>(own - network_.parts.begin()),
+                   {0, entry, factor},
+                   {row, column}});
   });
-  if (!finite) return false;
-  SparseMatrix matrix(unknowns(coupling), unknowns(coupling));
-  matrix.setFromTriplets(entries.begin(), entries.end());
-  right_.assign(at(static_cast<int>(matrix.rows())), 0.0);
-  if (!factors_.factorise(matrix)) return false;
-  scratch_.assign(at(factors_.scratch_size()), 0.0);
-  return true;
+  std::ranges::stable_sort(all, {}, &Emitted::part);
+  terms_.clear();
+  begin_.clear();
+  std::vector<UnpivotedLu::Place> places;
+  const double* zeros = nullptr;  // D of a part whose zeros stay
+  for (const Emitted& emitted : all) {
+    while (static_cast<int>(begin_.size()) <= emitted.part) {
+      const int part = network_.parts[begin_.size()];
+      zeros = changes && changes(part) ? nullptr : D(part);
+      begin_.push_back(terms_.size());
+    }
+    if (emitted.part >= 0 && zeros != nullptr && zeros[at(emitted.term.entry)] == 0.0) continue;
+    terms_.push_back(emitted.term);
+    places.push_back(emitted.place);
+  }
+  begin_.resize(network_.parts.size() + 1, terms_.size());
+  std::vector<int> slots(places.size());
+  lu_.analyse(unknowns(coupling), places, slots);
+  for (std::size_t i = 0; i < slots.size(); ++i) terms_[i].slot = slots[i];
+  right_.assign(at(lu_.size()), 0.0);
+  scratch_.assign(at(lu_.size()), 0.0);
+}
+
+bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMatrix& D,
+                                  const std::function<bool(int part)>& changes) {
+  analyse(coupling, D, changes);
+  return renew(D);
+}
+
+bool InterfaceEquation::renew(const PartMatrix& D) {
+  const std::span<double> matrix = lu_.values();
+  std::ranges::fill(matrix, 0.0);
+  for (const Term& term : std::span(terms_).first(begin_[0])) {
+    matrix[at(term.slot)] += term.factor;
+  }
+  for (std::size_t i = 0; i < network_.parts.size(); ++i) {
+    const double* const values = D(network_.parts[i]);
+    for (std::size_t t = begin_[i]; t < begin_[i + 1]; ++t) {
+      matrix[at(terms_[t].slot)] += terms_[t].factor * values[at(terms_[t].entry)];
+    }
+  }
+  if (!std::ranges::all_of(matrix, [](double x) { return std::isfinite(x); })) return false;
+  is_pivoted_ = !lu_.factorise();
+  return !is_pivoted_ || factors_.factorise(lu_.matrix());
 }
 
 void InterfaceEquation::solve(const double* gap, double* change) {
   const std::size_t ports = network_.ports.size();
   std::copy_n(gap, ports, right_.data());
   std::fill(right_.begin() + static_cast<std::ptrdiff_t>(ports), right_.end(), 0.0);
-  factors_.solve(right_.data(), right_.data(), scratch_.data());
+  if (is_pivoted_) {
+    factors_.solve(right_.data(), right_.data(), scratch_.data());
+  } else {
+    lu_.solve(right_.data(), right_.data(), scratch_.data());
+  }
   std::copy_n(right_.data(), ports, change);
 }
 
 std::size_t InterfaceEquation::bytes() const {
-  return 12 * factors_.nonzeros() + 16 * right_.capacity() + 16 * scratch_.capacity();
+  return terms_.capacity() * sizeof(Term) + lu_.bytes() + 12 * factors_.nonzeros() +
+         16 * right_.capacity();
 }
 
 }  // namespace portwave

@@ -7,6 +7,7 @@
 #include "portwave/coupling/system/interconnection.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/matrices/sparse_factors.hpp"
+#include "portwave/subsystems/matrices/unpivoted_lu.hpp"
 
 namespace portwave {
 
@@ -35,6 +36,9 @@ struct IslandNetworks {
 ///
 /// Reflections of many ports, P = ±(2nnᵀ − I), are taken with an unknown of their own, nᵀDu: the
 /// matrix has about as many entries as the parts have, whatever the junctions.
+///
+/// A monotone matrix is factorised without row exchanges, in places found once (UnpivotedLu); one that rounding
+/// makes need exchanges, with them (SparseFactors).
 class InterfaceEquation {
  public:
   /// D of a part, row-major.
@@ -48,24 +52,42 @@ class InterfaceEquation {
   /// Entries that the factors will have, from the pattern alone (symmetric elimination in the order
   /// of minimal degree). Stops counting beyond kMostEntries.
   std::size_t expected_entries(const Interconnection& coupling) const;
-  /// Errors: false where a number is not finite. Allocates.
-  bool factorise(const Interconnection& coupling, const PartMatrix& D);
-  std::size_t entries() const { return factors_.nonzeros(); }
+  /// Takes the pattern and factorises. `changes`: the parts whose D `renew` may change; of the others, entries
+  /// that are 0 are no entries. Errors: false where a number is not finite. Allocates.
+  bool factorise(const Interconnection& coupling, const PartMatrix& D,
+                 const std::function<bool(int part)>& changes = {});
+  /// Factorises for other D of those parts, everything else unchanged. The factors depend on the numbers alone,
+  /// not on those before. Allocates only where exchanges are needed.
+  bool renew(const PartMatrix& D);
+  std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
   /// du from the gap P S(u) − u, both by local port. Allocates nothing.
   void solve(const double* gap, double* change);
   std::size_t bytes() const;
 
  private:
+  /// A contribution to an entry of the matrix: `factor`, times an entry of D where it belongs to a part.
+  struct Term {
+    int slot;   ///< of the entry
+    int entry;  ///< of the part's D
+    double factor;
+  };
+
   template <class Emit>
-  void assemble(const Interconnection& coupling, const PartMatrix& D, const Emit& emit) const;
+  void assemble(const Interconnection& coupling, const Emit& emit) const;
   template <class Emit>
-  void emit_row(int port, double factor, int row, const PartMatrix& D, const Emit& emit) const;
+  void emit_row(int port, double factor, int row, const Emit& emit) const;
   int unknowns(const Interconnection& coupling) const;
+  void analyse(const Interconnection& coupling, const PartMatrix& D,
+               const std::function<bool(int part)>& changes);
 
   const System& system_;
   const IslandNetwork& network_;
   const std::vector<int>& local_;
-  SparseFactors factors_;
+  std::vector<Term> terms_;         // constants, then part by part
+  std::vector<std::size_t> begin_;  // of the terms of each part in network_.parts; then the end
+  UnpivotedLu lu_;
+  SparseFactors factors_;  // where is_pivoted_
+  bool is_pivoted_ = false;
   std::vector<double> right_, scratch_;
 };
 

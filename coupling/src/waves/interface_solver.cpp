@@ -43,7 +43,12 @@ struct InterfaceSolver::Island {
   }
 
   bool factorise(const WaveDiscretisation& waves) {
-    ready = equation.factorise(waves.interconnection(), [&](int part) { return parts.of(part); });
+    const auto D = [&](int part) { return parts.of(part); };
+    const auto changes = [&](int part) {
+      return waves.batch(waves.slot(part).batch).affine == nullptr;
+    };
+    ready = is_known ? equation.renew(D) : equation.factorise(waves.interconnection(), D, changes);
+    is_known = true;
     is_behind = false;
     return ready;
   }
@@ -53,6 +58,7 @@ struct InterfaceSolver::Island {
   std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
   bool fits = false;
+  bool is_known = false;   // the pattern of the equation, with the step maps there are
   bool ready = false;      // there are factors
   bool is_behind = false;  // they are not those of the D that was read back
   int eager = 0;           // steps in which D is renewed at the first evaluation
@@ -105,7 +111,7 @@ void InterfaceSolver::take_over_maps() {
   for (std::size_t i = 0; i < islands_.size(); ++i) {
     if (islands_[i] == nullptr) continue;
     Island& own = *islands_[i];
-    own.ready = false;
+    own.ready = own.is_known = false;
     own.parts.take_affine();
     if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_);
   }

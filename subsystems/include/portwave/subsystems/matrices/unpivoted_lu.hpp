@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "portwave/subsystems/matrices/structure.hpp"
+
+namespace portwave {
+
+/// Entries that a sparse LU with a diagonal order of minimal degree has, both factors and the diagonal, from the
+/// pattern of A + Aᵀ alone. Stops counting beyond `most`.
+std::size_t expected_lu_entries(const SparseMatrix& A, std::size_t most);
+
+/// A sparse LU without row exchanges, for many matrices of one pattern: the order of elimination (approximate
+/// minimal degree) and the places of all entries are found once, and each matrix then costs its arithmetic.
+///
+/// Monotone matrices (xᵀAx ≥ 0 for all x) hardly need exchanges; `factorise` sees where a matrix does.
+class UnpivotedLu {
+ public:
+  using Place = std::pair<int, int>;  ///< row, column
+
+  /// Takes the pattern of a matrix with `size` rows: `places` in any order, repeated at will; the diagonal is
+  /// there in any case. `slots` receives the place in `values` of each. Allocates.
+  void analyse(int size, std::span<const Place> places, std::span<int> slots);
+  bool is_analysed() const { return !begin_.empty(); }
+
+  int size() const { return static_cast<int>(diagonal_.size()); }
+  /// Entries of L and U, with the diagonal of U.
+  std::size_t nonzeros() const { return value_.size(); }
+  std::size_t bytes() const;
+
+  /// The entries of A, by slot: to be set before `factorise`, which leaves them.
+  std::span<double> values() { return value_; }
+  /// The matrix that `values` hold.
+  SparseMatrix matrix() const;
+
+  /// Allocates nothing. False: a pivot is too small beside its row or column, or a number is not finite; the
+  /// factors are then of no use.
+  bool factorise();
+  /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles.
+  void solve(const double* b, double* x, double* scratch) const;
+
+ private:
+  // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
+  std::vector<int> begin_, diagonal_, column_;
+  std::vector<double> value_, factor_, inverse_, work_;
+  std::vector<int> order_;  ///< place in that order, by row of A
+};
+
+}  // namespace portwave

@@ -1,0 +1,115 @@
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "portwave/subsystems/matrices/unpivoted_lu.hpp"
+
+namespace portwave::test_unpivoted_lu {
+namespace {
+
+constexpr unsigned kSeed = 11;
+
+/// A sparse matrix whose symmetric part is positive semidefinite, as I − PD is, and strongly skew.
+Eigen::MatrixXd monotone(std::mt19937_64& random, int n) {
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int> place(0, n - 1);
+  Eigen::MatrixXd A = 0.3 * Eigen::MatrixXd::Identity(n, n);
+  for (int k = 0; k < 2 * n; ++k) {
+    const int i = place(random), j = place(random);
+    const double skew = 3.0 * normal(random), lossy = 0.2 * normal(random);
+    A(i, j) += skew;
+    A(j, i) -= skew;
+    A(i, i) += lossy * lossy;
+    A(j, j) += lossy * lossy;
+    A(i, j) += lossy * lossy;
+    A(j, i) += lossy * lossy;
+  }
+  return A;
+}
+
+struct Filled {
+  explicit Filled(const Eigen::MatrixXd& given) : A(given) {
+    std::vector<UnpivotedLu::Place> places;
+    for (int i = 0; i < A.rows(); ++i) {
+      for (int j = 0; j < A.cols(); ++j) {
+        if (A(i, j) != 0.0) places.emplace_back(i, j);
+      }
+    }
+    slots.resize(places.size());
+    lu.analyse(static_cast<int>(A.rows()), places, slots);
+    fill(A);
+  }
+  void fill(const Eigen::MatrixXd& values) {
+    std::size_t k = 0;
+    for (int i = 0; i < A.rows(); ++i) {
+      for (int j = 0; j < A.cols(); ++j) {
+        if (A(i, j) != 0.0) lu.values()[static_cast<std::size_t>(slots[k++])] = values(i, j);
+      }
+    }
+  }
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) const {
+    Eigen::VectorXd x = b, scratch(b.size());
+    lu.solve(x.data(), x.data(), scratch.data());
+    return x;
+  }
+
+  Eigen::MatrixXd A;
+  std::vector<int> slots;
+  UnpivotedLu lu;
+};
+
+TEST(UnpivotedLu, SolvesMonotoneMatricesAsDenseEliminationWithExchangesDoes) {
+  std::mt19937_64 random(kSeed);
+  for (const int n : {1, 2, 7, 40, 150}) {
+    const Eigen::MatrixXd A = monotone(random, n);
+    Filled filled(A);
+    ASSERT_TRUE(filled.lu.factorise()) << n;
+    const Eigen::VectorXd b = Eigen::VectorXd::Random(n), x = A.partialPivLu().solve(b);
+    EXPECT_LE((filled.solve(b) - x).norm(), 1e-11 * x.norm()) << n;
+    EXPECT_EQ(Eigen::MatrixXd(filled.lu.matrix()), A);
+    EXPECT_EQ(filled.lu.nonzeros(),
+              expected_lu_entries(A.sparseView(), std::numeric_limits<int>::max()));
+  }
+}
+
+TEST(UnpivotedLu, OtherNumbersNeedNoOtherPattern) {
+  std::mt19937_64 random(kSeed);
+  const Eigen::MatrixXd A = monotone(random, 60);
+  Filled filled(A);
+  ASSERT_TRUE(filled.lu.factorise());
+  const Eigen::MatrixXd B = A + 0.5 * A.transpose();
+  const Eigen::MatrixXd other = (A.array() != 0.0).select(B, 0.0);
+  filled.fill(other);
+  ASSERT_TRUE(filled.lu.factorise());
+  const Eigen::VectorXd b = Eigen::VectorXd::Ones(60);
+  EXPECT_LE((other * filled.solve(b) - b).norm(), 1e-11);
+  // The same bits as without the matrix before.
+  Filled anew(A);
+  anew.fill(other);
+  ASSERT_TRUE(anew.lu.factorise());
+  EXPECT_EQ(anew.solve(b), filled.solve(b));
+}
+
+TEST(UnpivotedLu, MatricesThatNeedExchangesAreRefused) {
+  EXPECT_FALSE(Filled(Eigen::Matrix2d{{0.0, 1.0}, {1.0, 0.0}}).lu.factorise());
+  EXPECT_FALSE(Filled(Eigen::Matrix2d{{1e-8, 1.0}, {1.0, 1e-8}}).lu.factorise());
+  EXPECT_FALSE(Filled(Eigen::Matrix2d{{1.0, 1.0}, {1.0, 1.0}}).lu.factorise());  // singular
+  const double nan = std::nan("");
+  EXPECT_FALSE(Filled(Eigen::Matrix2d{{1.0, nan}, {0.5, 1.0}}).lu.factorise());
+  EXPECT_FALSE(Filled(Eigen::Matrix2d{{1.0, 0.5}, {nan, 1.0}}).lu.factorise());
+}
+
+TEST(UnpivotedLu, CountingStopsWhereAskedTo) {
+  const Eigen::MatrixXd full = Eigen::MatrixXd::Ones(50, 50);
+  EXPECT_EQ(expected_lu_entries(full.sparseView(), 10000), 2500u);
+  const std::size_t stopped = expected_lu_entries(full.sparseView(), 100);
+  EXPECT_GT(stopped, 100u);
+  EXPECT_LT(stopped, 110u);
+}
+
+}  // namespace
+}  // namespace portwave::test_unpivoted_lu
