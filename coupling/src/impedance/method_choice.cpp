@@ -112,8 +112,10 @@ struct Pick {
 /// Chooses kind, impedances and acceleration, island by island where that is possible.
 class Chooser {
  public:
-  Chooser(const PortResponses& responses, const WaveCoupling& method, std::vector<Tuned> tuned)
-      : responses_(responses),
+  Chooser(const PortResponses& responses, const WaveCoupling& method, std::vector<Tuned> tuned,
+          bool anytime)
+      : anytime_(anytime),
+        responses_(responses),
         system_(responses.system()),
         tuned_(std::move(tuned)),
         limit_(prediction_limit(system_)),
@@ -137,7 +139,13 @@ class Chooser {
     std::vector<Pick> picks = picks_of(kFast, all);
     std::vector<char> hard = mask([&](std::size_t i) { return !is_easy(i, picks[i]); });
     if (any(hard)) {
+      std::vector<Pick> plain = picks;
       take_interface(hard, picks);
+      if (anytime_) {
+        take_plain_too(hard, std::move(plain), picks);
+        set(picks);
+        return std::move(choice_);
+      }
       hard = mask([&](std::size_t i) { return hard[i] != 0 && !picks[i].interface; });
     }
     if (any(hard)) choose_base(hard, picks);
@@ -402,6 +410,20 @@ class Chooser {
     }
   }
 
+  /// Where there is no time for a solve, an island takes plain waves in that step: update and impedances are
+  /// those that serve these best.
+  void take_plain_too(const std::vector<char>& hard, std::vector<Pick> plain,
+                      std::vector<Pick>& picks) {
+    choose_base(hard, plain);
+    for (std::size_t i = 0; i < picks.size(); ++i) {
+      if (picks[i].interface) {
+        picks[i].rule = plain[i].rule;
+      } else {
+        picks[i] = plain[i];
+      }
+    }
+  }
+
   static bool is_cheaper(const std::vector<Pick>& a, const std::vector<Pick>& b,
                          const std::vector<char>& counted) {
     int failed[2] = {0, 0};
@@ -463,7 +485,7 @@ class Chooser {
     }
     choice_.rate.factor_entries = entries;
     choice_.cost = evaluations > 0.0 ? total / evaluations : 0.0;
-    if (with_ports > 0 && plain == 0) {
+    if (with_ports > 0 && plain == 0 && !anytime_) {
       base_ = {WaveUpdate::interface, 1.0};
       method.interface_islands.clear();
     }
@@ -481,6 +503,7 @@ class Chooser {
 
   static constexpr int kSoonest = 12;  // evaluations before a nonlinear island is rescued
 
+  bool anytime_;
   const PortResponses& responses_;
   const System& system_;
   std::vector<Tuned> tuned_;
@@ -500,9 +523,10 @@ int prediction_limit(const System& system) {
   return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
 }
 
-MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method) {
+MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method,
+                           bool anytime) {
   if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
-  Chooser chooser(responses, method, tuned_by_rules(responses, method));
+  Chooser chooser(responses, method, tuned_by_rules(responses, method), anytime);
   if (method.kind == WaveUpdate::automatic) return std::move(chooser).choose();
   return std::move(chooser).compare_rules();
 }

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kSlackWindow = 4096;
 /// Reading the clock and waking from it [s].
 constexpr double kReserve_s = 0.5e-6;
+/// What is kept for a commit or a solve, over its estimate.
+constexpr double kCommitMargin = 1.25, kSolveMargin = 1.25;
 /// A stretch that is so much longer than all but a few per cent of its like was not spent
 /// computing.
 constexpr double kPreemptionFactor = 1.3;
@@ -67,8 +69,9 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
   // A commit that takes longer than foreseen is a miss, an iteration is not.
   commit_.level = 0.97;
   usual_commit_.level = 0.5;
+  guard_.level = 0.75;
   commit_.value = usual_commit_.value = commit_s;
-  for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_}) {
+  for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_, &guard_}) {
     q->samples.reserve(RunningQuantile::kWindow);
     q->sorted.reserve(RunningQuantile::kWindow);
   }
@@ -76,11 +79,30 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 }
 
 /// What is kept for the commit. Where the longest commits leave no time at all nothing helps against those:
-/// then for the usual ones.
+/// then for the usual ones. The guard acts less where waves agree better, so that its time is kept only where
+/// enough is left.
 double DeadlineScheduler::commit_reserve() const {
-  constexpr double kMargin = 1.25;
-  const double usual = kMargin * usual_commit_.value;
-  return std::min(kMargin * commit_.value, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
+  const double usual = kCommitMargin * usual_commit_.value;
+  const double commit =
+      std::min(kCommitMargin * commit_.value, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
+  const double guarded = commit + kCommitMargin * guard_.value;
+  return deadline_s_ - guarded >= 2.2 * iteration_.value ? guarded : commit;
+}
+
+void DeadlineScheduler::begin(Time now) {
+  begin_ = now;
+  last_check_.store(now, std::memory_order_relaxed);
+  last_done_.store(0, std::memory_order_relaxed);
+  lost_time_.store(false, std::memory_order_relaxed);
+  is_trial_ = starved_ >= patience_;
+  solved_s_.store(0.0, std::memory_order_relaxed);
+  seen_solved_s_.store(0.0, std::memory_order_relaxed);
+  for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
+  first_gap_J_.store(0.0, std::memory_order_relaxed);
+  choose_kind();
+  // A solve is of use only with an evaluation before it and one after it.
+  solves_ =
+      solves_ && left_for_iterations(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s_[0];
 }
 
 double DeadlineScheduler::left_for_iterations(Time now) const {
@@ -98,29 +120,23 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   const double left = left_for_iterations(now);
   const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
   if (!(fit >= 1.0)) {
-    // One that fits where the thread is not held up, or that is tried.
-    const bool may_fit = 1.1 * quick_iteration_.value <= left || is_trial_;
-    return done == 0 && left > 0.0 && may_fit ? std::min(budget, 1) : done;
+    // The first is worth more than certainty: it is made where it fits before the usual commit and the thread is
+    // not held up, or tried.
+    const double usually_left =
+        deadline_s_ - seconds(now - begin_) - kCommitMargin * usual_commit_.value - kReserve_s;
+    const bool may_fit = 1.1 * quick_iteration_.value <= usually_left || is_trial_;
+    return done == 0 && usually_left > 0.0 && may_fit ? std::min(budget, 1) : done;
   }
   // Half of what fits: the rest is decided with a better look at the clock.
   const double chunk = std::min(std::max(0.5 * fit, 1.0), 1e6);
   return std::min(budget, done + static_cast<int>(chunk));
 }
 
-void DeadlineScheduler::begin_solves() {
-  solved_s_.store(0.0, std::memory_order_relaxed);
-  seen_solved_s_.store(0.0, std::memory_order_relaxed);
-  for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
-  may_solve_ = without_solves_ == 0;
-  if (without_solves_ > 0) --without_solves_;
-}
-
 DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
-  constexpr double kMargin = 1.25;
-  if (!may_solve_) return Solve::none;
+  if (!solves_) return Solve::none;
   const double left = left_for_iterations(now) - 1.1 * iteration_.value;
-  const double with_factors = kMargin * solve_s_[0];
-  if (left >= with_factors + kMargin * solve_s_[1]) return Solve::new_factors;
+  const double with_factors = kSolveMargin * solve_s_[0];
+  if (left >= with_factors + kSolveMargin * solve_s_[1]) return Solve::new_factors;
   return left >= with_factors ? Solve::with_factors : Solve::none;
 }
 
@@ -138,54 +154,85 @@ void DeadlineScheduler::rehearse(Solve what, double time_s) {
   own = std::max(own, time_s);
 }
 
-/// An estimate falls slowly, so that one short solve does not make it too small.
-void DeadlineScheduler::finish_solves(bool converged) {
+void DeadlineScheduler::Contraction::add(double sample) {
+  constexpr double kWeight = 0.25;
+  rate = is_known ? rate + kWeight * (sample - rate) : sample;
+  is_known = true;
+}
+
+/// Solving or plain, for a step with time for both.
+void DeadlineScheduler::choose_kind() {
+  is_of_other_kind_ = contraction_[prefers_solves_ ? 1 : 0].is_known && until_other_ == 0;
+  solves_ = prefers_solves_ != is_of_other_kind_;
+}
+
+/// What the step says about its kind. Where it converged nothing is better.
+void DeadlineScheduler::learn_contraction(const Outcome& step, double inner_s) {
+  constexpr double kLargest = 80.0;  // ln of 1e35: of a square, more is rounding
+  until_other_ = step.converged ? other_patience_ : std::max(until_other_ - 1, 0);
+  const double first_J = first_gap_J_.load(std::memory_order_relaxed);
+  if (first_J > 0.0 && step.iterations >= 2 && inner_s > 0.0) {
+    const double fall = step.gap_J > 0.0 ? std::log(first_J / step.gap_J) : kLargest;
+    contraction_[solves_ ? 1 : 0].add(std::clamp(fall, 0.0, kLargest) / inner_s);
+  }
+  if (!is_of_other_kind_) return;
+  const bool is_better =
+      contraction_[prefers_solves_ ? 0 : 1].rate > contraction_[prefers_solves_ ? 1 : 0].rate;
+  if (is_better) prefers_solves_ = !prefers_solves_;
+  other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, kMostPatience);
+  until_other_ = other_patience_;
+}
+
+double DeadlineScheduler::finish(const Outcome& step) {
+  // An estimate falls slowly, so that one short solve does not make it too small.
   constexpr double kKept = 0.9;
-  constexpr int kMostDoublings = 13;
-  bool is_any = false;
+  bool solved = false;
   for (int i = 0; i < 2; ++i) {
     const double most = most_[i].load(std::memory_order_relaxed);
     if (most == 0.0) continue;
-    is_any = true;
+    solved = true;
     solve_s_[i] = std::max(most, kKept * solve_s_[i]);
   }
-  if (!is_any) return;
-  failed_solves_ = converged ? 0 : std::min(failed_solves_ + 1, kMostDoublings);
-  without_solves_ = (1 << failed_solves_) - 1;
-}
-
-double DeadlineScheduler::finish(int iterations, Time inner_end, Time end, bool usual,
-                                 bool converged) {
-  finish_solves(converged);
+  const double all = seconds(step.inner_end - begin_);
   // Several threads may solve at once.
-  const double all = seconds(inner_end - begin_);
   const double inner = std::max(all - solved_s_.load(std::memory_order_relaxed), 0.01 * all);
-  const double commit = seconds(end - inner_end);
-  const double slack = deadline_s_ - seconds(end - begin_);
+  const double commit = std::max(seconds(step.end - step.inner_end) - step.guard_s, 0.0);
+  const double slack = deadline_s_ - seconds(step.end - begin_);
   ++steps_;
-  if (steps_ == 1) worst_slack_s_ = slack;
-  worst_slack_s_ = std::min(worst_slack_s_, slack);
-  if (slack < 0.0) {
-    ++misses_;
-    const bool iterations_stalled =
-        lost_time_.load(std::memory_order_relaxed) || stalled(inner, iterations * iteration_.value);
-    // An iteration that did not seem to fit is the scheduler's own doing.
-    if ((iterations_stalled && !is_trial_) || (usual && stalled(commit, commit_.value))) {
-      ++preempted_misses_;
-    }
+  if (steps_ == 1) counted_.worst_slack_s = slack;
+  counted_.worst_slack_s = std::min(counted_.worst_slack_s, slack);
+  if (slack < 0.0) count_miss(step, inner, commit, slack);
+  if (step.out_of_time) {
+    ++could_use_;
+    unused_ += deadline_s_ > 0.0 ? std::clamp(slack / deadline_s_, 0.0, 1.0) : 0.0;
   }
-  learn(iterations, inner);
-  // What the guard tries in some steps says nothing about the others.
-  if (usual || commit_.count == 0) {
-    commit_.add(commit);
-    usual_commit_.add(commit);
-  }
+  if (solved || !solves_) learn_contraction(step, all);
+  learn(step.iterations, inner);
+  commit_.add(commit);
+  usual_commit_.add(commit);
+  guard_.add(step.guard_s);
   if (slack_.size() < kSlackWindow) {
     slack_.push_back(slack);
   } else {
     slack_[static_cast<std::size_t>(steps_) % kSlackWindow] = slack;
   }
   return slack;
+}
+
+void DeadlineScheduler::count_miss(const Outcome& step, double inner_s, double commit_s,
+                                   double slack_s) {
+  ++counted_.misses;
+  const bool iterations_stalled = lost_time_.load(std::memory_order_relaxed) ||
+                                  stalled(inner_s, step.iterations * iteration_.value);
+  // An iteration that did not seem to fit is the scheduler's own doing.
+  const bool was_tried = is_trial_ && step.iterations > 0;
+  if ((iterations_stalled && !was_tried) || stalled(commit_s, commit_.value)) {
+    ++counted_.preempted_misses;
+  } else if (slack_s + step.guard_s >= 0.0) {
+    ++counted_.guard_misses;
+  } else if (was_tried) {
+    ++counted_.trial_misses;
+  }
 }
 
 void DeadlineScheduler::learn(int iterations, double inner_s) {
@@ -208,7 +255,9 @@ void DeadlineScheduler::learn(int iterations, double inner_s) {
 }
 
 DeadlineScheduler::Statistics DeadlineScheduler::statistics() const {
-  Statistics out{steps_, misses_, preempted_misses_, worst_slack_s_, 0.0, 0.0, 0.0};
+  Statistics out = counted_;
+  out.steps = steps_;
+  if (could_use_ > 0) out.unused_share = unused_ / static_cast<double>(could_use_);
   if (slack_.empty()) return out;
   std::vector<double> sorted = slack_;
   out.slack_p01_s = quantile(sorted, 0.01);

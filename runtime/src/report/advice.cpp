@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/output/summary.hpp"
 #include "report/run_folder.hpp"
 
 namespace portwave::report {
@@ -88,6 +89,16 @@ bool is_coupled_poorly(const Json& summary) { return at(summary, "coupling", "po
 
 std::optional<Advice> coupled_poorly(const Json& summary) {
   if (!is_coupled_poorly(summary)) return {};
+  const double blind = count(at(summary, "coupling", "blind_share"));
+  if (blind > RunSummary::kPoorMismatch) {
+    return Advice{
+        Level::bad, "The coupling is poor",
+        fmt::format(
+            "{:.2g} % of the steps had no time for an evaluation: their parts saw the waves "
+            "of the step before. This is safe, but not the solution. Allow more time or "
+            "more threads, or take larger steps.",
+            100.0 * blind)};
+  }
   return Advice{
       Level::bad, "The coupling is poor",
       fmt::format(
@@ -360,9 +371,16 @@ Verdict verdict_of(const Json& summary) {
   }
   if (is_coupled_poorly(summary)) {
     level = Level::bad;
-    text +=
-        fmt::format(" The coupling is poor: {:.2g} % of the energy that the run moved went astray.",
-                    100.0 * count(at(summary, "coupling", "mismatch_share")));
+    const double blind = count(at(summary, "coupling", "blind_share"));
+    text += blind > RunSummary::kPoorMismatch
+                ? fmt::format(
+                      " The coupling is poor: {:.2g} % of the steps had no time for an "
+                      "evaluation.",
+                      100.0 * blind)
+                : fmt::format(
+                      " The coupling is poor: {:.2g} % of the energy that the run moved "
+                      "went astray.",
+                      100.0 * count(at(summary, "coupling", "mismatch_share")));
   }
   if (count(at(summary, "starts_at_odds", "count")) > 0.0) {
     level = std::max(level, Level::warn);

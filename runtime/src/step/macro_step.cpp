@@ -180,15 +180,17 @@ void MacroStep::begin_iteration() {
   if (interface_) begin_interface();
 }
 
-/// If a deadline leaves no time for solves the step is one of plain waves, and as fast as these. If other
-/// islands have an update of their own, that stays, and those that would solve are averaged.
+/// Where a deadline leaves no time for solves, or plain waves make more of it, the step is one of plain waves, and
+/// as fast as these: those of the method, or where it has none averaged ones.
 void MacroStep::begin_interface() {
   interface_->current().begin();
-  if (plan_.deadline == nullptr || method_.kind != WaveUpdate::interface) return;
-  without_solves_ = plan_.deadline->affords(Clock::now()) == DeadlineScheduler::Solve::none;
-  plan_.rule.interface = !without_solves_;
+  if (plan_.deadline == nullptr) return;
+  without_solves_ = !plan_.deadline->solves();
+  const bool interface = method_.kind == WaveUpdate::interface;
+  plan_.rule.interface = !without_solves_ && (interface || !method_.interface_islands.empty());
   plan_.rule.update =
-      without_solves_ ? InnerUpdate{update_rule_of(WaveUpdate::douglas_rachford), 1.0} : update_;
+      without_solves_ && interface ? InnerUpdate{update_rule_of(WaveUpdate::douglas_rachford), 1.0}
+                                   : update_;
 }
 
 bool MacroStep::fail(const PhaseStatus& status, int iteration) {

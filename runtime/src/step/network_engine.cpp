@@ -134,7 +134,7 @@ class NetworkEngine final : public StepEngine {
     if (timed) {
       const Clock::time_point end = Clock::now();
       report.times = {seconds(ready - start), seconds(stepped - ready), seconds(end - stepped)};
-      if (late_) report.slack_s = late_->finish(0, start, end);
+      if (late_) report.slack_s = late_->finish({.inner_end = start, .end = end});
       if (profiler_) {
         profiler_->end(clock().steps() - 1, {start, ready, stepped, end}, report.iterations);
       }

@@ -15,7 +15,7 @@ constexpr std::int64_t kShortestByCount = 16;
 
 }  // namespace
 
-Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
+Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method, bool anytime) {
   const bool asked_for =
       method.kind != WaveUpdate::automatic && method.impedance_kind == ImpedanceKind::given;
   if (asked_for) {
@@ -25,7 +25,7 @@ Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
     return;
   }
   responses_.emplace(system, step_s);
-  choice_ = choose_method(*responses_, method);
+  choice_ = choose_method(*responses_, method, anytime);
   const WaveCoupling& chosen = choice_.method.waves();
   const bool follows = chosen.retune_factor > 0.0 && responses_->depends_on_state() &&
                        chosen.impedance_kind != ImpedanceKind::given;

@@ -16,8 +16,8 @@ class StateArchive;
 /// iteration counts, never by the clock.
 class Tuner {
  public:
-  /// Errors: ConfigError of choose_method.
-  Tuner(const System& system, double step_s, const WaveCoupling& method);
+  /// `anytime`: as in choose_method. Errors: ConfigError of choose_method.
+  Tuner(const System& system, double step_s, const WaveCoupling& method, bool anytime = false);
   /// For steps of another size: impedances by the rules that `like` has chosen, without trying others. The
   /// predicted rates are those of `like`. Errors: ConfigError if a part has no response.
   Tuner(const System& system, double step_s, const Tuner& like);

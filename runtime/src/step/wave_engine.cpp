@@ -58,7 +58,7 @@ StepReport WaveEngine::step_by(double step_s) {
 
   step_.freeze(step_.clock().time_s());
   iterate(moments);
-  guard_step();
+  guard_step(moments);
   StepReport report = step_.report();
   commit(report, step_.clock().time_s() + step_s, step_s);
 
@@ -92,8 +92,12 @@ void WaveEngine::iterate(Moments& moments) {
 }
 
 /// Commits again, with other waves, the islands whose result no energy pays for.
-void WaveEngine::guard_step() {
+void WaveEngine::guard_step(Moments& moments) {
+  const auto start = scheduler_ ? Clock::now() : Clock::time_point();
   step_.guard();
+  if (scheduler_ && guarded() && !guarded()->uses().empty()) {
+    moments.guard_s = seconds(Clock::now() - start);
+  }
   if (looks_at_all()) together().fetch_next();
 }
 
@@ -158,9 +162,13 @@ void WaveEngine::note_times(StepReport& report, const Moments& moments) {
                    {moments.start, moments.ready, moments.inner_end, end}, report.iterations);
   }
   if (scheduler_) {
-    const bool has_guarded = guarded() && !guarded()->uses().empty();
-    report.slack_s = scheduler_->finish(report.iterations, moments.inner_end, end, !has_guarded,
-                                        report.converged || !step_.has_tolerance());
+    report.slack_s = scheduler_->finish({.iterations = report.iterations,
+                                         .inner_end = moments.inner_end,
+                                         .end = end,
+                                         .guard_s = moments.guard_s,
+                                         .gap_J = report.gap_J,
+                                         .converged = report.converged || !step_.has_tolerance(),
+                                         .out_of_time = report.reason == StopReason::deadline});
   }
 }
 
@@ -261,7 +269,7 @@ StepReport WaveEngine::attempt_to_commit(double time_s) {
   if (is_timed()) attempted_.start = Clock::now();
   step_.freeze(time_s);
   iterate(attempted_);
-  guard_step();
+  guard_step(attempted_);
   return step_.report();
 }
 

@@ -120,11 +120,12 @@ class WaveEngine final : public StepEngine,
   /// Times of the phases of a step.
   struct Moments {
     Clock::time_point start{}, ready{}, inner_end{};
+    double guard_s = 0.0;
   };
 
   // The step (wave_engine.cpp).
   void iterate(Moments& moments);
-  void guard_step();
+  void guard_step(Moments& moments);
   void commit(StepReport& report, double end_s, double step_s);
   void count_iterations(const StepReport& report);
   void note_times(StepReport& report, const Moments& moments);
@@ -153,7 +154,7 @@ class WaveEngine final : public StepEngine,
   void begin_watching();
   void resolve_method();
   void make_executor();
-  void rehearse_solves();
+  void rehearse();
   void plan_step();
 
   // Between steps (wave_engine_access.cpp).

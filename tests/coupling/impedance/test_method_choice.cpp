@@ -300,6 +300,19 @@ TEST(MethodChoice, ManyEvaluationsCallForTheInterfaceEquation) {
   EXPECT_EQ(fast.method.waves().acceleration, 0);
 }
 
+// Under a deadline there may be no time for a solve: islands that solve then have plain waves that converge.
+TEST(MethodChoice, AnytimeHasPlainWavesBesideTheInterfaceEquation) {
+  const System grid = testing::duffing_grid(6, 6);
+  const PortResponses responses(grid, 0.3);
+  const MethodChoice choice = choose_method(responses, everything_automatic(), /*anytime=*/true);
+  const WaveCoupling& method = choice.method.waves();
+  EXPECT_NE(method.kind, WaveUpdate::interface) << choice.reason;
+  EXPECT_EQ(method.interface_islands, std::vector<int>{0});
+  EXPECT_GT(method.acceleration, 0) << choice.reason;
+  EXPECT_EQ(choose_method(responses, everything_automatic()).method.kind(), WaveUpdate::interface)
+      << "control";
+}
+
 /// The largest condition of I + M̂, which the parts' own steps invert.
 double worst_condition(const PortResponses& responses, const std::vector<double>& impedance) {
   const System& system = responses.system();

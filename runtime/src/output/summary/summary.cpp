@@ -81,6 +81,13 @@ double RunSummary::mismatch_share() const {
   return astray_J / moved_J;
 }
 
+double RunSummary::blind_share() const {
+  if (!time.active() || iterations.windows == 0) return 0.0;
+  if (iterations.reasons[static_cast<std::size_t>(StopReason::deadline)] == 0) return 0.0;
+  return static_cast<double>(iterations.histogram.front()) /
+         static_cast<double>(iterations.windows);
+}
+
 std::vector<std::string> RunSummary::shortcomings() const {
   std::vector<std::string> out;
   if (!failure.empty()) out.push_back("the run failed: " + failure);
@@ -98,7 +105,11 @@ std::vector<std::string> RunSummary::shortcomings() const {
   if (!is_resolved()) {
     out.push_back(fmt::format("the steps do not resolve the motion of \"{}\"", unresolved_part));
   }
-  if (is_coupled_poorly()) {
+  if (blind_share() > kPoorMismatch) {
+    out.push_back(
+        fmt::format("{:.2g} % of the steps had no time for an evaluation", 100.0 * blind_share()));
+  }
+  if (mismatch_share() > kPoorMismatch) {
     out.push_back(
         fmt::format("the coupling is poor: {:.2g} % of the energy that the run moved went astray",
                     100.0 * mismatch_share()));

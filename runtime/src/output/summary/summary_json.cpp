@@ -159,6 +159,7 @@ Json coupling_json(const RunSummary& summary) {
   Json json = {{"poor", summary.is_coupled_poorly()},
                {"mismatch_share",
                 summary.has_ledger ? Json(number(summary.mismatch_share())) : Json(nullptr)},
+               {"blind_share", number(summary.blind_share())},
                {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
                {"asked_to_converge", !is_open(summary)}};
   if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
@@ -308,6 +309,10 @@ Json time_budget_json(const RunSummary& summary) {
           {"steps", d.steps},
           {"misses", d.misses},
           {"unexplained_misses", d.misses - d.preempted_misses},
+          {"guard_misses", d.guard_misses},
+          {"trial_misses", d.trial_misses},
+          {"unused_share", number(d.unused_share)},
+          {"jitter_s", number(d.slack_p99_s - d.slack_p01_s)},
           {"slack_p01_s", number(d.slack_p01_s)},
           {"slack_p50_s", number(d.slack_p50_s)},
           {"slack_p99_s", number(d.slack_p99_s)},

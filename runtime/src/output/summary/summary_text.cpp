@@ -77,7 +77,16 @@ std::string network_method_text(const RunSummary& summary) {
 /// where neither matters.
 std::string coupling_text(const RunSummary& summary) {
   std::vector<std::string> lines;
-  if (summary.is_coupled_poorly()) {
+  if (summary.blind_share() > RunSummary::kPoorMismatch) {
+    lines.push_back(
+        fmt::format("poor: {:.3g} % of the steps had no time for an evaluation; their parts saw "
+                    "the waves of the\n"
+                    "               step before. This is not the solution: allow more time or more "
+                    "threads, or\n"
+                    "               take larger steps",
+                    100.0 * summary.blind_share()));
+  }
+  if (summary.mismatch_share() > RunSummary::kPoorMismatch) {
     const char* const remedy =
         is_automatic(summary.method)
             ? "This is not the solution: allow more time or more iterations"
@@ -443,8 +452,16 @@ std::string time_budget_text(const RunSummary& summary) {
   text += has_waves(summary) ? "; the results depend on the clock\n" : "\n";
   if (!summary.deadline || summary.deadline->steps == 0) return text;
   const DeadlineScheduler::Statistics& d = *summary.deadline;
-  text += fmt::format("               {} of {} steps missed it, {} not explained by preemption\n",
+  text += fmt::format("               {} of {} steps missed it, {} not explained by preemption",
                       d.misses, d.steps, d.misses - d.preempted_misses);
+  std::vector<std::string> causes;
+  if (d.guard_misses > 0) causes.push_back(fmt::format("{} by the guard", d.guard_misses));
+  if (d.trial_misses > 0) causes.push_back(fmt::format("{} by a trial", d.trial_misses));
+  text += causes.empty() ? "\n" : fmt::format(" ({})\n", fmt::join(causes, ", "));
+  if (d.unused_share > 0.0) {
+    text += fmt::format("               steps that could have used more time left {:.2g} % of it\n",
+                        100.0 * d.unused_share);
+  }
   text += fmt::format("               slack {} (p1) {} (p50) {} (p99), worst {}\n",
                       duration_text(d.slack_p01_s), duration_text(d.slack_p50_s),
                       duration_text(d.slack_p99_s), duration_text(d.worst_slack_s));

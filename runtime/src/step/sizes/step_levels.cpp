@@ -19,9 +19,10 @@ constexpr std::size_t kMostLevels = 24;
 
 }  // namespace
 
-StepLevels::StepLevels(const System& stepped, double step_s, const WaveCoupling& method)
+StepLevels::StepLevels(const System& stepped, double step_s, const WaveCoupling& method,
+                       bool anytime)
     : system_(stepped) {
-  levels_.push_back({step_s, Tuner(stepped, step_s, method), {}, 0});
+  levels_.push_back({step_s, Tuner(stepped, step_s, method, anytime), {}, 0});
   current_ = levels_.begin();
 }
 

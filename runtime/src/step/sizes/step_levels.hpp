@@ -16,8 +16,8 @@ namespace portwave {
 /// for the first one; others take impedances by the chosen rules.
 class StepLevels {
  public:
-  /// The first level is current. Errors: ConfigError of Tuner.
-  StepLevels(const System& stepped, double step_s, const WaveCoupling& method);
+  /// The first level is current. `anytime`: as in choose_method. Errors: ConfigError of Tuner.
+  StepLevels(const System& stepped, double step_s, const WaveCoupling& method, bool anytime);
 
   double step_s() const { return current_->step_s; }
   Tuner& tuner() { return current_->tuner; }

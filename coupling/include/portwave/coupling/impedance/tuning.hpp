@@ -167,12 +167,15 @@ int prediction_limit(const System& system);
 /// θ = ½ with the first rule. Among equals the clearly smaller contraction wins, then the order matched,
 /// leaf, adapted, fne. A rule that makes the step map of a part of an island worse conditioned than 1e4 is
 /// taken there only if nothing else converges.
+/// `anytime`: steps may end before the islands converge, or before there is time for a solve: islands that take
+/// the interface equation then have a plain update as well, with the impedances that suit it.
 /// If a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
 /// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports.
 /// Errors: ConfigError ("/method/impedance") when a rule that was asked for by name has no
 /// solution, given impedances are not finite and > 0, or a part has no response
 /// (PortResponses::problem).
 /// Cost: all candidates of 1e5 parts of two ports: 1 s.
-MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method);
+MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method,
+                           bool anytime = false);
 
 }  // namespace portwave

@@ -85,8 +85,13 @@ struct RunSummary {
   /// Share of the moved energy that was lost or gained between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;
-  /// The mismatch is more than kPoorMismatch.
-  bool is_coupled_poorly() const { return mismatch_share() > kPoorMismatch; }
+  /// Share of the steps that a time budget left without an evaluation: parts then have the waves of the step
+  /// before, and what they disagree about is not known.
+  double blind_share() const;
+  /// The mismatch, or the share of steps without an evaluation, is more than kPoorMismatch.
+  bool is_coupled_poorly() const {
+    return mismatch_share() > kPoorMismatch || blind_share() > kPoorMismatch;
+  }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.
   double real_time_factor() const { return (time_s - start_s) / wall_s; }

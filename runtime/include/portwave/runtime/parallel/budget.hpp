@@ -38,18 +38,18 @@ inline constexpr std::size_t kStopReasons = 5;
 /// "budget", "tolerance", "energy_tolerance", "deadline", "round_off".
 std::string_view to_string(StopReason reason);
 
-/// Decides how many inner iterations fit into the rest of a macro-step. Costs are running quantiles over
-/// earlier steps, so that a preempted step does not spoil the estimate; the clock is read once per chunk of
-/// iterations, and chunks shrink towards the deadline. If estimates that may be out of date allow none for
-/// some steps, one is tried all the same: after 8 steps, then after twice as many each time that it was
-/// indeed too long. Callers pass times in: the class itself never reads a clock.
+/// Decides how the time of a macro-step is spent. Costs are running quantiles over earlier steps, so that a
+/// preempted step does not spoil the estimate; the clock is read once per chunk of iterations, and chunks shrink
+/// towards the deadline. If estimates that may be out of date allow no iteration for some steps, one is tried
+/// all the same: after 8 steps, then after twice as many each time that it was indeed too long. Callers pass
+/// times in: the class itself never reads a clock.
 ///
-/// Where an island solves its interface equation, that time does not count as iterations: a solve is made
-/// where it is known to fit before one more iteration and the commit; otherwise the plain iteration goes on.
-/// After a step of solves that did not converge they are skipped for 1, 3, 7, … steps while that recurs.
+/// Where islands can solve their interface equation a step either does, as often as there is time, or makes
+/// plain iterations alone: whichever closes more of the gap between the waves in a second, as earlier steps have
+/// shown. The other is tried now and then, ever more rarely while it stays the worse one.
 ///
-/// One thread at a time may call it, except that `horizon`, `affords` and `took` may be called by several at
-/// once.
+/// One thread at a time may call it, except that `horizon`, `affords`, `took` and `begins_at` may be called by
+/// several at once.
 class DeadlineScheduler {
  public:
   using Clock = std::chrono::steady_clock;
@@ -63,14 +63,11 @@ class DeadlineScheduler {
   double deadline_s() const { return deadline_s_; }
 
   /// A macro-step begins.
-  void begin(Time now) {
-    begin_ = now;
-    last_check_.store(now, std::memory_order_relaxed);
-    last_done_.store(0, std::memory_order_relaxed);
-    lost_time_.store(false, std::memory_order_relaxed);
-    is_trial_ = starved_ >= patience_;
-    begin_solves();
-  }
+  void begin(Time now);
+  /// Whether this step solves interface equations, as far as `affords` says.
+  bool solves() const { return solves_; }
+  /// The gap at the first evaluation of an island in this step [J].
+  void begins_at(double gap_J) const { first_gap_J_.fetch_add(gap_J, std::memory_order_relaxed); }
 
   /// Total number of iterations that may be done before time must be checked again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
@@ -85,10 +82,17 @@ class DeadlineScheduler {
   void took(Solve what, double time_s) const;
   void rehearse(Solve what, double time_s);
 
-  /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
-  /// deadline − duration [s]. `usual`: the commit had nothing unusual to do, so that the excess of
-  /// a long one is lost time.
-  double finish(int iterations, Time inner_end, Time end, bool usual = true, bool converged = true);
+  /// A step that is over.
+  struct Outcome {
+    int iterations = 0;
+    Time inner_end{}, end{};  ///< of the iterations, and of the commit
+    double guard_s = 0.0;     ///< time within the commit in which the guard acted [s]
+    double gap_J = 0.0;       ///< the gap that is left, of all islands together [J]
+    bool converged = true;
+    bool out_of_time = false;  ///< more time would have meant more iterations
+  };
+  /// Returns the slack, deadline − duration [s].
+  double finish(const Outcome& step);
 
   /// Current estimates [s].
   double iteration_s() const { return iteration_.value; }
@@ -100,6 +104,12 @@ class DeadlineScheduler {
     /// Those among them in which some stretch between two clock readings took so much longer than usual that
     /// only losing the processor explains it.
     std::int64_t preempted_misses = 0;
+    std::int64_t guard_misses =
+        0;  ///< of the others: in time but for the time in which the guard acted
+    std::int64_t trial_misses =
+        0;  ///< of the others: an iteration was tried that did not seem to fit
+    /// Mean share of the time that was left in steps that could have used it.
+    double unused_share = 0.0;
     double worst_slack_s = 0.0;  ///< the smallest deadline − duration
     /// Slack quantiles over the last steps: 1 %, 50 %, 99 % [s].
     double slack_p01_s = 0.0, slack_p50_s = 0.0, slack_p99_s = 0.0;
@@ -124,11 +134,18 @@ class DeadlineScheduler {
     }
   };
 
+  /// How fast steps of a kind close the gap: ln of its square's fall, per second.
+  struct Contraction {
+    double rate = 0.0;
+    bool is_known = false;
+    void add(double sample);
+  };
   static constexpr int kLeastPatience = 8, kMostPatience = 8192;
 
   void learn(int iterations, double inner_s);
-  void begin_solves();
-  void finish_solves(bool converged);
+  void learn_contraction(const Outcome& step, double inner_s);
+  void choose_kind();
+  void count_miss(const Outcome& step, double inner_s, double commit_s, double slack_s);
   double left_for_iterations(Time now) const;
   double commit_reserve() const;
 
@@ -141,15 +158,22 @@ class DeadlineScheduler {
   mutable std::atomic<Time> last_check_{};
   mutable std::atomic<int> last_done_{0};
   mutable std::atomic<bool> lost_time_{false};
-  RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_;
-  // Solves: cost of each; total and longest in this step; steps until they are tried again.
+  RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_, guard_;
+  // Solves: cost of each; total and longest in this step.
   double solve_s_[2] = {};
   mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
-  bool may_solve_ = true;
-  int failed_solves_ = 0, without_solves_ = 0;
   mutable std::atomic<double> seen_solved_s_{0.0};  // at the last clock reading
-  std::int64_t steps_ = 0, misses_ = 0, preempted_misses_ = 0;
-  double worst_slack_s_ = 0.0;
+  mutable std::atomic<double> first_gap_J_{0.0};
+  // Kinds of steps: plain, solving.
+  Contraction contraction_[2];
+  bool prefers_solves_ = true, solves_ = true;
+  bool is_of_other_kind_ = false;  // the step is a trial of the other kind
+  int until_other_ = kLeastPatience,
+      other_patience_ = kLeastPatience;  // steps until the other is tried
+  std::int64_t steps_ = 0;
+  Statistics counted_;
+  double unused_ = 0.0;  // sum of shares
+  std::int64_t could_use_ = 0;
   std::vector<double> slack_;
 };
 

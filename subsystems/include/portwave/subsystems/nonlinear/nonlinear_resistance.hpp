@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
 
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
@@ -29,6 +31,7 @@ class NonlinearResistance final : public Subsystem {
   const Structure& structure() const override { return structure_; }
   bool has_port_laws() const override { return true; }
   PortLawValue port_law(int, double u) const override { return law_(u); }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
   Structure structure_;
