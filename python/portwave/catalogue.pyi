@@ -1,9 +1,55 @@
 # Made from the catalogue by subsystems/catalogue/part_factories.py: change the type there.
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .catalogue_part import CataloguePart
 
-__all__: List[str]
+__all__ = [
+    "part_types",
+    "duffing_oscillator",
+    "duffing_node",
+    "linear_oscillator",
+    "mass_spring_damper_chain",
+    "mass",
+    "spring",
+    "damper",
+    "spring_damper",
+    "lever",
+    "string",
+    "euler_bernoulli_beam",
+    "coulomb_damper",
+    "contact",
+    "cart_pendulum",
+    "rigid_body",
+    "linear_port_hamiltonian",
+    "descriptor_port_hamiltonian",
+    "second_order_system",
+    "inertia",
+    "torsional_spring",
+    "rotational_damper",
+    "torsional_spring_damper",
+    "gear",
+    "flexible_joint",
+    "rotational_coulomb_damper",
+    "pendulum",
+    "planar_arm",
+    "rack_and_pinion",
+    "dc_motor",
+    "synchronous_machine",
+    "park_transform",
+    "resistor",
+    "inductor",
+    "capacitor",
+    "electrical_transformer",
+    "rlc_ladder",
+    "diode",
+    "saturating_inductor",
+    "electrical_switch",
+    "tank",
+    "fluid_line",
+    "valve",
+    "effort_source",
+    "flow_source",
+]
 
 def part_types() -> Dict[str, Dict[str, Any]]: ...
 def duffing_oscillator(

@@ -176,12 +176,15 @@ def python_function(part):
 
 def python_stub(groups):
     parts = [part for parts in groups.values() for part in parts]
+    names = "".join(f"    {quoted(part['type'])},\n" for part in parts)
     return f"""# {NOTE}
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .catalogue_part import CataloguePart
 
-__all__: List[str]
+__all__ = [
+    "part_types",
+{names}]
 
 def part_types() -> Dict[str, Dict[str, Any]]: ...
 """ + "".join(python_function(part) for part in parts)
