@@ -190,9 +190,29 @@ TEST(Ensemble, ReplicasAreTheSimulationsWithTheirParameters) {
   EXPECT_EQ(portwave_ensemble_get_energy(ensemble, 3, &energy), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_ensemble_failures(ensemble), 0);
   EXPECT_STREQ(portwave_ensemble_error(ensemble, 0), "");
-  x.assign(3 * n, 0.0);
-  EXPECT_EQ(portwave_ensemble_set_states(ensemble, x.data(), x.size()), PORTWAVE_OK);
+  std::vector<double> start(3 * n, 0.0), now(3 * n, -1.0);
+  start[n] = 0.5;  // a position of the second
+  EXPECT_EQ(portwave_ensemble_set_states(ensemble, start.data(), start.size()), PORTWAVE_OK);
   EXPECT_EQ(portwave_ensemble_step_index(ensemble), 0);
+  EXPECT_EQ(portwave_ensemble_step_n(ensemble, 0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_ensemble_states(ensemble, now.data(), now.size()), PORTWAVE_OK);
+  EXPECT_EQ(now, start);
+  EXPECT_EQ(portwave_ensemble_set_states(ensemble, start.data(), 3), PORTWAVE_INVALID_ARGUMENT);
+  // The same run with its inputs given, and the states kept at every tenth step.
+  const std::vector<double> u(3 * 50, 3.0);
+  std::vector<double> rows(3 * 5 * n), first(3 * n);
+  for (std::size_t i = 0; i < 3; ++i) first[i * n + 1] = first[i * n + 4] = 1.0;
+  EXPECT_EQ(
+      portwave_ensemble_rollout(ensemble, first.data(), u.data(), 50, 10, rows.data(), rows.size()),
+      PORTWAVE_OK)
+      << portwave_last_error();
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < n; ++k) EXPECT_EQ(rows[(i * 5 + 4) * n + k], x[i * n + k]);
+  }
+  EXPECT_EQ(portwave_ensemble_rollout(ensemble, nullptr, nullptr, 50, 10, rows.data(), 3),
+            PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_ensemble_rollout(ensemble, nullptr, nullptr, -1, 1, rows.data(), 3),
+            PORTWAVE_INVALID_ARGUMENT);
   portwave_ensemble_free(ensemble);
   const double bad[] = {-1.0};
   EXPECT_EQ(portwave_ensemble_new(one, 1, names, 1, bad, nullptr, &ensemble),

@@ -331,6 +331,13 @@ PORTWAVE_API portwave_status portwave_ensemble_set_inputs(portwave_ensemble* ens
                                                           const double* values, size_t count);
 PORTWAVE_API portwave_status portwave_ensemble_states(const portwave_ensemble* ensemble,
                                                       double* values, size_t count);
+/* A new run of `steps` macro-steps from x0 [replicas, states], under u [replicas, steps, inputs], each row of which
+ * is held over its step. Writes the states after every `every`-th step, which divides the steps, to x [replicas,
+ * steps/every, states]; `count` is the number of all of them. NULL for x0: from the initial states; for u: inputs
+ * stay as they are. */
+PORTWAVE_API portwave_status portwave_ensemble_rollout(portwave_ensemble* ensemble,
+                                                       const double* x0, const double* u, int steps,
+                                                       int every, double* x, size_t count);
 /* Writes the ledger of a replica to *energy. */
 PORTWAVE_API portwave_status portwave_ensemble_get_energy(const portwave_ensemble* ensemble,
                                                           int replica, portwave_energy* energy);

@@ -144,6 +144,28 @@ portwave_status portwave_ensemble_states(const portwave_ensemble* ensemble, doub
   });
 }
 
+portwave_status portwave_ensemble_rollout(portwave_ensemble* ensemble, const double* x0,
+                                          const double* u, int steps, int every, double* x,
+                                          size_t count) {
+  if (ensemble == nullptr || (x == nullptr && count > 0)) return null_pointer();
+  return guarded([&] {
+    portwave::Ensemble& own = *ensemble->ensemble;
+    if (steps < 0 || every < 1) {
+      throw std::invalid_argument("steps must be >= 0 and every >= 1, got " +
+                                  std::to_string(steps) + " and " + std::to_string(every));
+    }
+    const auto replicas = static_cast<size_t>(own.replicas());
+    const auto n = static_cast<size_t>(own.state_size());
+    const auto m = static_cast<size_t>(own.input_size());
+    const auto given = [](const double* values, size_t size) {
+      return values == nullptr ? std::span<const double>() : std::span(values, size);
+    };
+    own.rollout(given(x0, replicas * n), given(u, replicas * static_cast<size_t>(steps) * m), steps,
+                {x, count}, {.every = every});
+    return PORTWAVE_OK;
+  });
+}
+
 portwave_status portwave_ensemble_get_energy(const portwave_ensemble* ensemble, int replica,
                                              portwave_energy* energy) {
   if (ensemble == nullptr || energy == nullptr) return null_pointer();

@@ -19,6 +19,7 @@
 #include "portwave/runtime/report/live.hpp"
 #include "portwave/runtime/report/report.hpp"
 #include "portwave/runtime/scenario/network_builder.hpp"
+#include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/delay_study.hpp"

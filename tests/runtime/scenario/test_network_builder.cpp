@@ -10,6 +10,7 @@
 
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/network_builder.hpp"
+#include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/error.hpp"
@@ -84,6 +85,33 @@ TEST(NetworkBuilder, ParametersOfItsPartsCanBeChanged) {
   EXPECT_THROW(set_parameter(stepper, scenario, "own.mass_kg", 2.0), std::logic_error);
   stepper.step(10);
   EXPECT_EQ(stepper.step_index(), 20);
+}
+
+TEST(PartParameters, AreKnownOfPartsOfTheCatalogueWithoutAScenario) {
+  SystemBuilder builder;
+  builder.add("mass", parts::mass({.mass_kg = 2, .ports = 1}));
+  builder.add("contact", parts::contact({.force_N = 10, .compression_m = 0.01, .law = "hertz"}));
+  builder.add("arm", parts::planar_arm({.lengths_m = {1.0}, .masses_kg = {2.0}}));
+  builder.add("own", linear_oscillator({.stiffness_N_per_m = 2}));
+  builder.connect("mass.port", "contact.face");
+  for (const char* const port : {"arm.joint_1", "own.coupling"}) {
+    builder.join(joint::Free{}, {port});
+  }
+  Stepper stepper(builder.build(), {.step_s = 1e-3});
+  stepper.step(5);
+  set_parameter(stepper, "mass.mass_kg", 4.0);
+  set_parameter(stepper, "mass.mass_kg", 3.0);
+  set_parameter(stepper, "contact.gap_m", 0.5);
+  EXPECT_EQ(parameter(stepper, "mass.mass_kg"), 3.0);
+  EXPECT_EQ(parameter(stepper, "mass.ports"), 1.0);
+  EXPECT_EQ(parameter(stepper, "contact.gap_m"), 0.5);
+  EXPECT_EQ(description_of(*stepper.system().parts()[1].component)->parameters().count("law"), 1U);
+  EXPECT_THROW(set_parameter(stepper, "mass.mass_kg", -1.0), ConfigError);
+  EXPECT_THROW(set_parameter(stepper, "mass.mas_kg", 1.0), std::out_of_range);
+  EXPECT_THROW(set_parameter(stepper, "arm.gravity_m_per_s2", 1.0), std::logic_error);
+  EXPECT_THROW(set_parameter(stepper, "own.mass_kg", 1.0), std::logic_error);
+  EXPECT_EQ(parameter(stepper, "mass.mass_kg"), 3.0) << "nothing has changed";
+  stepper.step(5);
 }
 
 TEST(NetworkBuilder, ArraysAreNumberedAndEqualPartsShareTheirComponent) {

@@ -1,5 +1,6 @@
 // The functions that describe parts of the catalogue's types: their defaults are the catalogue's.
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
 
 namespace portwave::test_part_factories {
@@ -91,6 +93,30 @@ TEST(PartFactories, BuildWhatTheirParametersSay) {
   const std::shared_ptr<const Component> arm =
       parts::planar_arm({.lengths_m = {1.0, 0.5}, .masses_kg = {2.0, 1.0}, .tip_port = true});
   EXPECT_EQ(arm->signature().ports.size(), 3U);
+}
+
+TEST(PartFactories, AComponentTellsItsDescription) {
+  for (const PartType& type : catalogue()) {
+    const auto part = make_part(type.name, type.example);
+    const std::optional<CataloguePart> told = description_of(*part);
+    bool has_lists = false;
+    Parameters given = type.example;
+    ASSERT_TRUE(check_parameters(type, given, false).empty());
+    for (const ParameterInfo& info : type.parameters) {
+      const bool is_scalar =
+          info.kind == ParameterKind::number || info.kind == ParameterKind::integer ||
+          info.kind == ParameterKind::boolean || info.kind == ParameterKind::choice;
+      has_lists = has_lists || (!is_scalar && !is_nothing(given.find(info.name)->second));
+    }
+    ASSERT_EQ(told.has_value(), !has_lists) << type.name;
+    if (!told) continue;
+    EXPECT_EQ(told->type(), type.name);
+    ASSERT_EQ(told->parameters().size(), given.size()) << type.name;
+    for (const auto& [name, value] : given) {
+      EXPECT_TRUE(are_equal(told->parameters().find(name)->second, value)) << type.name << name;
+    }
+  }
+  EXPECT_FALSE(description_of(*linear_oscillator({})).has_value()) << "built by hand";
 }
 
 TEST(PartFactories, WrongValuesGiveTheErrorsOfTheCatalogue) {

@@ -35,7 +35,7 @@ class MatrixParameter {
 
 /// A part of a catalogue's type as it is described: a type and parameters, not yet checked. NetworkBuilder
 /// takes it, and keeps its parameters, so that they can be changed while the part is stepped. Where a component
-/// is expected, as by SystemBuilder, it is built.
+/// is expected, as by SystemBuilder, it is built; `description_of` then gives its parameters.
 ///
 /// The functions in <portwave/subsystems/catalogue/parts.hpp> make one for each type of portwave:
 ///   const CataloguePart wheel = parts::mass({.mass_kg = 2, .ports = 2});
@@ -75,5 +75,9 @@ class CataloguePart {
   std::string type_;
   Parameters parameters_;
 };
+
+/// The description that a component was built from, with all parameters; none for a component that was built by
+/// hand, and where a parameter is a list or a matrix, which components do not keep.
+std::optional<CataloguePart> description_of(const Component& part);
 
 }  // namespace portwave
