@@ -1,7 +1,8 @@
 """Passive co-simulation of port-Hamiltonian subsystems.
 
-`System` describes parts and how they are joined, `Stepper` advances a system, `Ensemble` advances
-thousands of its replicas, and `study` compares methods. Names of quantities are ``"part.state"``,
+Functions such as `mass` describe parts, `System` holds them and how they are joined, `Stepper`
+advances a system, `Ensemble` advances thousands of its replicas, and `study` compares methods.
+Names of quantities are ``"part.state"``,
 ``"part.port.effort"``, ``"part.port.flow"`` and ``"part.storage"``; units are those of the
 catalogue of parts (SI).
 
@@ -20,9 +21,12 @@ A program can own the loop:
 ...     stepper.step()
 """
 
+from . import catalogue
+from .catalogue import *
+from .catalogue_part import CataloguePart
 from .ensemble import Ensemble
 from .errors import ConfigError, ScenarioWarning, StepError, UnknownName
-from ._portwave import Snapshot, __version__
+from ._portwave import Arena, Snapshot, __version__
 from .linear import Linearisation
 from .parts import add_block_kind, add_part_type, sweep
 from .result import Result
@@ -31,6 +35,8 @@ from .stepper import Stepper
 from .system import System
 
 __all__ = [
+    "Arena",
+    "CataloguePart",
     "ConfigError",
     "Ensemble",
     "Linearisation",
@@ -47,3 +53,4 @@ __all__ = [
     "sweep",
     "__version__",
 ]
+__all__ += catalogue.__all__

@@ -10,7 +10,7 @@ import numpy as np
 from . import _portwave
 from .arrays import Floats, as_floats, flag, whole
 from .arrays import dimensions as count_dimensions
-from .errors import UnknownName, issue_warnings
+from .errors import UnknownName, errors_that_name, issue_warnings
 from .system import System, pointers, scenario_of
 
 
@@ -89,17 +89,18 @@ class Ensemble:
             values[:, k] = column
         own = scenario_of(system)
         try:
-            self._core = _portwave.Ensemble(
-                own.to_json(),
-                str(own.folder),
-                list(pointers(overrides or {})),
-                replicas,
-                list(columns),
-                values,
-                whole(threads, "`threads`"),
-                whole(chunk, "`chunk`"),
-                flag(certify, "`certify`"),
-            )
+            with errors_that_name(own.part_at):
+                self._core = _portwave.Ensemble(
+                    own.to_json(),
+                    str(own.folder),
+                    list(pointers(overrides or {})),
+                    replicas,
+                    list(columns),
+                    values,
+                    whole(threads, "`threads`"),
+                    whole(chunk, "`chunk`"),
+                    flag(certify, "`certify`"),
+                )
         except IndexError as error:
             raise UnknownName(str(error)) from None
         issue_warnings(self._core.notes)

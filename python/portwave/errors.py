@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from typing import List, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 
 class ConfigError(ValueError):
@@ -79,3 +81,26 @@ def issue_warnings(notes: Sequence[Tuple[str, str]], level: int = 3) -> None:
     """
     for where, what in notes:
         warnings.warn(f"{where}: {what}", ScenarioWarning, stacklevel=level)
+
+
+@contextmanager
+def errors_that_name(part_at: Callable[[int], Optional[Tuple[str, str]]]) -> Iterator[None]:
+    """Let each issue of a `ConfigError` name its part.
+
+    `part_at` returns the name and the type of a part by its place in ``"/subsystems"``.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        error.issues = [(where, _with_part(where, what, part_at)) for where, what in error.issues]
+        if error.issues:
+            error.args = ("\n".join(f"{where}: {what}" if where else what for where, what in error.issues),)
+        raise
+
+
+def _with_part(where: str, what: str, part_at: Callable[[int], Optional[Tuple[str, str]]]) -> str:
+    place = re.match(r"/subsystems/(\d+)(/|$)", where)
+    part = part_at(int(place.group(1))) if place else None
+    if part is None or f'"{part[0]}' in what:
+        return what
+    return f'"{part[0]}" ({part[1]}): {what}'

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _portwave
-from ._portwave import Snapshot
+from ._portwave import Arena, Snapshot
 from .arrays import Floats, as_floats, dimensions, flag, number, whole
-from .errors import UnknownName, issue_warnings
+from .errors import UnknownName, errors_that_name, issue_warnings
 from .linear import Linearisation
 from .progress import progress_bar
+from .readings import Readings, refuse_text
 from .result import Result
 from .system import System, pointers, scenario_of
 
 
-class Stepper:
+class Stepper(Readings):
     """Advance one system in macro-steps.
 
     Parameters
@@ -33,6 +34,13 @@ class Stepper:
     overrides : mapping of str to object, optional
         Values by JSON pointer, such as ``{"/time/step_s": 1e-3}``, that replace those of the
         scenario, as ``portwave run --set`` does.
+    deadline_s : float, optional
+        Time in which a step is committed [s]; its inner iteration ends early if need be. Results then
+        depend on the clock. Default: no deadline.
+    pace : float, optional
+        Simulated time per wall time. Default: as fast as possible.
+    arena : Arena, optional
+        Worker threads that help, shared with others. Default: the stepper's own.
 
     Raises
     ------
@@ -76,15 +84,22 @@ class Stepper:
         threads: int = 1,
         certify: bool = True,
         overrides: Optional[Mapping[str, Any]] = None,
+        deadline_s: Optional[float] = None,
+        pace: Optional[float] = None,
+        arena: Optional[Arena] = None,
     ) -> None:
         own = scenario_of(system)
-        self._core = _portwave.Stepper(
-            own.to_json(),
-            str(own.folder),
-            list(pointers(overrides or {})),
-            whole(threads, "`threads`"),
-            flag(certify, "`certify`"),
-        )
+        with errors_that_name(own.part_at):
+            self._core = _portwave.Stepper(
+                own.to_json(),
+                str(own.folder),
+                list(pointers(overrides or {})),
+                whole(threads, "`threads`"),
+                flag(certify, "`certify`"),
+                0.0 if deadline_s is None else number(deadline_s, "`deadline_s`"),
+                0.0 if pace is None else number(pace, "`pace`"),
+                arena,
+            )
         issue_warnings(self._core.notes)
         self._inputs: Dict[str, int] = {
             name: i for i, name in enumerate(self._core.input_names)
@@ -237,63 +252,6 @@ class Stepper:
         u = as_floats(inputs, shape, "Tm", "inputs").reshape(-1, m)
         return self._core.drive(u, self._indices(observe))
 
-    def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
-        _refuse_text(names)
-        return np.array([self.find(name) for name in names], dtype=np.int32)
-
-    def find(self, name: str) -> int:
-        """Resolve the name of a quantity once, for fast reading in a loop.
-
-        Parameters
-        ----------
-        name : str
-            Name of the quantity, such as ``"load.angle"``.
-
-        Returns
-        -------
-        int
-            Number of the quantity, for `read`.
-
-        Raises
-        ------
-        UnknownName
-            The name stands for nothing; the message names the nearest one.
-        """
-        found = self._quantities.get(name)
-        if found is None:
-            try:
-                found = self._quantities[name] = self._core.find(name)
-            except IndexError as error:
-                raise UnknownName(str(error)) from None
-        return found
-
-    def read(self, quantity: int) -> float:
-        """Read a quantity by its number.
-
-        Parameters
-        ----------
-        quantity : int
-            Number of the quantity, from `find`.
-
-        Returns
-        -------
-        float
-            Its present value, in its unit.
-
-        Raises
-        ------
-        IndexError
-            `find` has not returned this number.
-        """
-        return self._core.read(whole(quantity, "the number of a quantity"))
-
-    def __getitem__(self, name: str) -> float:
-        """Read a quantity or a settable input by name, in its unit."""
-        slot = self._inputs.get(name)
-        if slot is not None:
-            return self._core.read_input(slot)
-        return self._core.read(self.find(name))
-
     def __setitem__(self, name: str, value: float) -> None:
         """Set a settable input for the following steps, in its unit."""
         slot = self._inputs.get(name)
@@ -316,142 +274,6 @@ class Stepper:
             `values` has another shape or a number that is not finite; nothing has changed.
         """
         self._core.set_inputs(as_floats(values, (len(self._inputs),), "m", "inputs"))
-
-    def unit(self, name: str) -> str:
-        """Return the unit of a quantity.
-
-        Parameters
-        ----------
-        name : str
-            Name of the quantity, such as ``"load.speed"``.
-
-        Returns
-        -------
-        str
-            Its unit, such as ``"rad/s"``; empty for a pure number.
-
-        Raises
-        ------
-        UnknownName
-            The name stands for nothing.
-        """
-        return self._core.unit(self.find(name))
-
-    def state(self, part: str) -> Floats:
-        """Return the state of one part.
-
-        Parameters
-        ----------
-        part : str
-            Name of the part.
-
-        Returns
-        -------
-        (n,) ndarray
-            Its states, in their units. The array is a read-only view that is valid until the next
-            step and keeps its memory alive; for a part that is cut into pieces it is a copy.
-
-        Raises
-        ------
-        UnknownName
-            There is no such part.
-        """
-        try:
-            return self._core.state(part)
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
-
-    def states(self) -> Floats:
-        """Return the states of all parts.
-
-        Returns
-        -------
-        (n,) ndarray
-            A copy, in the order of `state_names`, in the units of the states.
-        """
-        return self._core.states()
-
-    @property
-    def state_names(self) -> List[str]:
-        """Names ``"part.state"`` of the n states, in the order of `states`."""
-        return self._core.state_names
-
-    @property
-    def input_names(self) -> List[str]:
-        """Names of the m settable inputs, in the order of `set_inputs` and `rollout`."""
-        return list(self._inputs)
-
-    @property
-    def time_s(self) -> float:
-        """Simulated time [s]."""
-        return self._core.time_s
-
-    @property
-    def step_index(self) -> int:
-        """Number of macro-steps made."""
-        return self._core.step_index
-
-    @property
-    def energy(self) -> Dict[str, float]:
-        """Energy ledger of the run [J].
-
-        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding; ``tank_J``
-        is what the passivity guard holds in reserve.
-        """
-        return self._core.energy
-
-    @property
-    def certificate(self) -> str:
-        """Verdict of the energy ledger: ``"holds"``, ``"conditional"`` or ``"violated"``."""
-        return self._core.certificate
-
-    @property
-    def coupling(self) -> Dict[str, Any]:
-        """How well the parts agree.
-
-        ``"poor"`` (bool) is True where more than 5 % of the moved energy went astray between the
-        parts. ``"mismatch_share"`` is that share, ``"moved_J"`` the moved energy [J], and
-        ``"largest_residual"`` the largest residual of methods without a tolerance.
-        """
-        return self._core.coupling
-
-    @property
-    def starts_at_odds(self) -> Optional[Dict[str, Any]]:
-        """Steps that started from states which violate a rigid joint; None: no step did.
-
-        Such steps are made with ``"start": "as_given"`` only. ``"count"`` is their number,
-        ``"first_s"`` the time of the first one [s], and ``"first"`` describes its states.
-        """
-        return self._core.starts_at_odds
-
-    @property
-    def resolution(self) -> Optional[Dict[str, Any]]:
-        """Worst motion that the steps do not resolve; None: they resolve all of it.
-
-        The keys are ``"kind"``, ``"part"``, ``"port"``, ``"share"`` (of all motion there),
-        ``"h_lambda"`` (step size times the fastest rate there) and ``"step"`` (its number).
-        """
-        return self._core.resolution
-
-    @property
-    def all_well(self) -> bool:
-        """Whether every check of the run holds, as ``portwave run --strict`` requires."""
-        return not self._core.shortcomings
-
-    @property
-    def report(self) -> Dict[str, Any]:
-        """Report of the last step.
-
-        The keys are ``"step_s"`` (its size [s]), ``"iterations"`` (inner iterations),
-        ``"residual"``, ``"converged"``, ``"rejected_steps"`` (attempts before it) and
-        ``"stored_J"`` (energy stored after it [J]).
-        """
-        return self._core.report
-
-    @property
-    def method(self) -> str:
-        """The chosen coupling method, and the reason for the choice."""
-        return self._core.method
 
     def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:
         """Change a parameter of a part between two steps.
@@ -529,7 +351,7 @@ class Stepper:
         RuntimeError
             Efforts and flows at the present state cannot be determined.
         """
-        _refuse_text(outputs)
+        refuse_text(outputs)
         try:
             return Linearisation(self._core.linearise(list(outputs)), list(outputs))
         except IndexError as error:
@@ -584,9 +406,3 @@ class Stepper:
 
     def __repr__(self) -> str:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
-
-
-def _refuse_text(names: Sequence[str]) -> None:
-    """Refuse one name in place of a list of names, which would be split into its letters."""
-    if isinstance(names, str):
-        raise TypeError(f"names of quantities are a list: [{names!r}]")

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from . import _portwave
 from .arrays import number, plain, whole
+from .catalogue_part import CataloguePart
 from .errors import UnknownName
 
 JSON = Dict[str, Any]
@@ -214,7 +215,7 @@ class System:
     def add(
         self,
         name: str,
-        part_type: str,
+        part_type: Union[str, CataloguePart],
         *,
         initial_state: Optional[Mapping[str, float]] = None,
         inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
@@ -227,8 +228,9 @@ class System:
         ----------
         name : str
             Name of the part.
-        part_type : str
-            Type of the part: one of ``portwave list`` or of `add_part_type`.
+        part_type : CataloguePart or str
+            The part, such as ``pw.mass(mass_kg=2)``; or its type, one of `part_types`, with its
+            parameters as further arguments.
         initial_state : mapping of str to float, optional
             States by name, the others keep their defaults. Values are in the units of the states.
         inputs : mapping, optional
@@ -237,14 +239,33 @@ class System:
         substeps : int, optional
             Steps that the part takes within each step. Default: 1.
         **parameters
-            Its parameters by name, in the units that their names state.
+            Its parameters by name, in the units that their names state, where a type is given.
 
         Returns
         -------
         System
             The system itself.
+
+        Raises
+        ------
+        TypeError
+            Parameters beside a `CataloguePart`.
+
+        Examples
+        --------
+        >>> pw.System().add("wheel", pw.mass(mass_kg=2, ports=2), initial_state={"velocity": 1.0})
+        <portwave.System 'system': 1 parts>
         """
-        part: JSON = {"name": name, "type": part_type}
+        part: JSON = {"name": name}
+        if isinstance(part_type, CataloguePart):
+            if parameters:
+                raise TypeError(f"{name!r} has its parameters already, and further ones: {', '.join(parameters)}")
+            part["type"] = part_type.part_type
+            parameters = part_type.parameters
+            if part_type.allow_active:
+                part["allow_active"] = True
+        else:
+            part["type"] = part_type
         if parameters:
             part["parameters"] = plain(parameters)
         if initial_state:
@@ -496,6 +517,25 @@ class System:
     def parts(self) -> List[str]:
         """Names of the parts, in order."""
         return [part.get("name", "") for part in self._document.get("subsystems", [])]
+
+    def part_at(self, place: int) -> Optional[Tuple[str, str]]:
+        """Return the name and the type of a part.
+
+        Parameters
+        ----------
+        place : int
+            Its place in the order of the parts, from 0.
+
+        Returns
+        -------
+        tuple of (str, str) or None
+            Name and type; None where there is no such part.
+        """
+        parts = self._document.get("subsystems")
+        part = parts[place] if isinstance(parts, list) and 0 <= place < len(parts) else None
+        if not isinstance(part, Mapping) or "name" not in part:
+            return None
+        return str(part["name"]), str(part.get("type", part.get("assembly", "")))
 
     def __repr__(self) -> str:
         return f"<portwave.System {self._document.get('name', '')!r}: {len(self.parts)} parts>"

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "callbacks.hpp"
+#include "catalogue.hpp"
 #include "ensemble.hpp"
 #include "errors.hpp"
 #include "snapshot.hpp"
@@ -18,6 +19,7 @@ NB_MODULE(_portwave, m) {
   m.attr("__version__") = PORTWAVE_VERSION;
   bind_errors();
   bind_snapshot(m);
+  bind_catalogue(m);
   bind_stepper(m);
   bind_ensemble(m);
   bind_callbacks(m);

@@ -10,6 +10,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
@@ -82,7 +83,8 @@ class PyStepper {
  public:
   PyStepper(const std::string& text, const std::string& folder,
             const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
-            bool certify) {
+            bool certify, double deadline_s, double pace,
+            const std::shared_ptr<portwave::Arena>& arena) {
     std::vector<portwave::Override> changes;
     for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
     scenario_ =
@@ -90,6 +92,8 @@ class PyStepper {
     options_ = scenario_->options;
     notes_ = scenario_->notes;
     options_.threads = threads;
+    options_.time = {.deadline_s = deadline_s, .pace = pace};
+    options_.arena = arena;
     if (!certify) options_.certify = portwave::Certify::none;
     // Other threads may call parts and blocks from Python during the construction.
     const nb::gil_scoped_release unlocked;
@@ -276,6 +280,15 @@ class PyStepper {
     user_.expect_readable();
     return observe(*stepper_, quantity(index));
   }
+  nb::ndarray<nb::numpy, double> read_all(const Indices& indices) const {
+    user_.expect_readable();
+    double* data = nullptr;
+    auto out = new_array({indices.shape(0)}, &data);
+    for (std::size_t i = 0; i < indices.shape(0); ++i) {
+      data[i] = observe(*stepper_, quantity(indices(i)));
+    }
+    return out;
+  }
   std::string unit(int index) const { return quantity(index).unit; }
 
   /// Returns a view that the stepper owns; a copy for a part that was cut.
@@ -346,6 +359,20 @@ class PyStepper {
     out["largest_residual"] = summary.coupling.residual;
     return out;
   }
+  nb::object deadline() const {
+    user_.expect_readable();
+    const auto own = stepper_->deadline();
+    if (!own) return nb::none();
+    nb::dict out;
+    out["steps"] = own->steps;
+    out["misses"] = own->misses;
+    out["preempted_misses"] = own->preempted_misses;
+    out["worst_slack_s"] = own->worst_slack_s;
+    out["slack_p01_s"] = own->slack_p01_s;
+    out["slack_p50_s"] = own->slack_p50_s;
+    out["slack_p99_s"] = own->slack_p99_s;
+    return out;
+  }
   nb::object resolution() const {
     user_.expect_readable();
     const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
@@ -404,8 +431,10 @@ class PyStepper {
 void bind_stepper(nb::module_& m) {
   nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
       .def(nb::init<const std::string&, const std::string&,
-                    const std::vector<std::pair<std::string, std::string>>&, int, bool>(),
-           "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a)
+                    const std::vector<std::pair<std::string, std::string>>&, int, bool, double,
+                    double, const std::shared_ptr<portwave::Arena>&>(),
+           "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a, "deadline_s"_a, "pace"_a,
+           "arena"_a.none())
       .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
       .def("step", &PyStepper::step, "steps"_a)
       .def("step_by", &PyStepper::step_by, "step_s"_a)
@@ -425,6 +454,7 @@ void bind_stepper(nb::module_& m) {
       .def_prop_ro("notes", &PyStepper::notes)
       .def("find", &PyStepper::find, "name"_a)
       .def("read", &PyStepper::read, "quantity"_a)
+      .def("read_all", &PyStepper::read_all, "quantities"_a)
       .def("unit", &PyStepper::unit, "quantity"_a)
       .def(
           "state",
@@ -443,6 +473,7 @@ void bind_stepper(nb::module_& m) {
       .def_prop_ro("energy", &PyStepper::energy)
       .def_prop_ro("certificate", &PyStepper::certificate)
       .def_prop_ro("coupling", &PyStepper::coupling)
+      .def_prop_ro("deadline", &PyStepper::deadline)
       .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
       .def_prop_ro("resolution", &PyStepper::resolution)
       .def_prop_ro("shortcomings", &PyStepper::shortcomings)

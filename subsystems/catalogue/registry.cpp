@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "part_types.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/catalogue/catalogue_part.hpp"
 
 namespace portwave {
 namespace {
@@ -150,6 +152,44 @@ std::uint64_t mark_of(const Parameters& parameters, std::string_view name) {
 }
 
 }  // namespace
+
+namespace {
+
+/// The value whose mark this is, where the mark tells.
+std::optional<ParameterValue> value_of_mark(const ParameterInfo& info, std::uint64_t mark) {
+  switch (info.kind) {
+    case ParameterKind::number:
+      return std::bit_cast<double>(mark);
+    case ParameterKind::integer:
+      return static_cast<int>(std::bit_cast<double>(mark));
+    case ParameterKind::boolean:
+      return std::bit_cast<double>(mark) != 0.0;
+    case ParameterKind::choice:
+      for (const std::string& choice : info.choices) {
+        if (mark_of(ParameterValue(choice)) == mark) return choice;
+      }
+      return std::nullopt;
+    default:
+      if (info.default_value && mark_of(*info.default_value) == mark) return info.default_value;
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<CataloguePart> description_of(const Component& part) {
+  const BuiltFrom* const built = part.built_from();
+  if (built == nullptr) return std::nullopt;
+  const std::vector<ParameterInfo>& infos = built->type->parameters;
+  Parameters parameters;
+  for (std::size_t k = 0; k < infos.size(); ++k) {
+    std::optional<ParameterValue> value = value_of_mark(infos[k], built->values[k]);
+    if (!value) return std::nullopt;
+    parameters.emplace(infos[k].name, *std::move(value));
+  }
+  parameters.emplace("allow_active", std::bit_cast<double>(built->values[infos.size()]) != 0.0);
+  return CataloguePart(built->type->name, std::move(parameters));
+}
 
 std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters) {
   std::unique_ptr<Component> part = type.build(parameters);

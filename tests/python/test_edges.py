@@ -464,10 +464,13 @@ import portwave as pw
 
 system: pw.System = pw.System("servo", step_s=1e-3)
 system.add("supply", "effort_source", domain="electrical", inputs={"effort": "settable"})
+wheel: pw.CataloguePart = pw.inertia(inertia_kgm2=0.1, ports=2)
+system.add("wheel", wheel)
 system.add_controller("law", lambda t, u: 2.0 * u[0], inputs=["load.angle"], drives="supply.effort")
 stepper = pw.Stepper(system, threads=2)
 angle: float = stepper["load.angle"]
 angles: np.ndarray = stepper.rollout(np.zeros((5, 1)), ["load.angle"])
+many: np.ndarray = stepper.read_all(stepper.find_all(["load.angle"]))
 result: pw.Result = stepper.record(until=1.0, every=10)
 names: list[str] = result.names
 snapshot: pw.Snapshot = stepper.snapshot()
@@ -511,6 +514,8 @@ def test_a_typed_program_passes_strict_mypy(check):
         "stepper.restore(stepper)",
         "stepper.set_inptus([1.0])",
         "pw.study.order(system)",
+        "pw.mass()",
+        "pw.mass(mass_kg=2, mass_lb=4)",
     ],
 )
 def test_mypy_sees_what_is_wrong(check, wrong):  # the control

@@ -1,4 +1,4 @@
-/* portwave from C: load a scenario, own the loop.
+/* portwave from C: load a scenario or build a network, own the loop.
  *
  *   portwave_simulation* simulation = NULL;
  *   if (portwave_load("arm.json", NULL, 0, &simulation) != PORTWAVE_OK) {
@@ -82,6 +82,27 @@ PORTWAVE_API const char* portwave_failed_part(void);
 /* A system and its stepper. */
 typedef struct portwave_simulation portwave_simulation;
 
+/* Worker threads that several simulations and ensembles share: together they use no more threads than it has. */
+typedef struct portwave_arena portwave_arena;
+/* Creates an arena of `threads` >= 1: a caller and the workers that help it. portwave_arena_free releases it;
+ * what was made with it keeps its threads. */
+PORTWAVE_API portwave_status portwave_arena_new(int threads, portwave_arena** arena);
+/* Releases an arena; NULL is ignored. */
+PORTWAVE_API void portwave_arena_free(portwave_arena* arena);
+
+/* How a simulation steps. Members that are 0 are not given. */
+typedef struct portwave_options {
+  size_t size;
+  int threads;       /* number of threads; 0: 1 */
+  double deadline_s; /* a step is committed within this time of its beginning [s]; 0: no deadline */
+  double pace;       /* simulated time per wall time; 0: as fast as possible */
+  portwave_arena* arena; /* whose workers help; NULL: the simulation's own */
+} portwave_options;
+
+/* Loads a plugin: a shared library that adds types of parts, for the life of the program. It must bring its own
+ * copy of portwave. Not while another thread builds or loads. Errors: PORTWAVE_CONFIG_ERROR. */
+PORTWAVE_API portwave_status portwave_load_plugin(const char* path);
+
 /* Loads a scenario file. `overrides` are `count` strings "/json/pointer=value", as for
  * `portwave run --set`; NULL where `count` is 0. On success *simulation is a new simulation, which
  * portwave_free releases; on failure it is NULL.
@@ -92,6 +113,61 @@ PORTWAVE_API portwave_status portwave_load(const char* path, const char* const* 
 PORTWAVE_API portwave_status portwave_parse(const char* text, const char* folder,
                                             const char* const* overrides, size_t count,
                                             portwave_simulation** simulation);
+/* The same with options; NULL: none. */
+PORTWAVE_API portwave_status portwave_load_with(const char* path, const char* const* overrides,
+                                                size_t count, const portwave_options* options,
+                                                portwave_simulation** simulation);
+PORTWAVE_API portwave_status portwave_parse_with(const char* text, const char* folder,
+                                                 const char* const* overrides, size_t count,
+                                                 const portwave_options* options,
+                                                 portwave_simulation** simulation);
+
+/* A network in the making. Its functions collect what they are told, and portwave_builder_build reports every
+ * defect at once and names the parts. What cannot be taken at all (a text that is no JSON, an unknown number of a
+ * part) is PORTWAVE_INVALID_ARGUMENT at once, and a defect of the network too. Types, parameters, kinds of joints
+ * and keys are those of scenario files. */
+typedef struct portwave_builder portwave_builder;
+/* Creates an empty network with macro-steps of `step_s` [s], which portwave_builder_free releases. */
+PORTWAVE_API portwave_status portwave_builder_new(const char* name, double step_s,
+                                                  portwave_builder** builder);
+/* Releases a builder; NULL is ignored. */
+PORTWAVE_API void portwave_builder_free(portwave_builder* builder);
+/* Adds a part of a type of the catalogue. `parameters` is a JSON object, such as "{\"mass_kg\": 2}"; NULL: none.
+ * Returns the number of the part, from 0 in the order of addition; -1 for a null pointer. */
+PORTWAVE_API int portwave_builder_add(portwave_builder* builder, const char* name, const char* type,
+                                      const char* parameters);
+/* Gives one parameter of a part, in its unit. */
+PORTWAVE_API portwave_status portwave_builder_set_parameter(portwave_builder* builder, int part,
+                                                            const char* parameter, double value);
+/* Gives the initial value of a state, in its unit. */
+PORTWAVE_API portwave_status portwave_builder_set_state(portwave_builder* builder, int part,
+                                                        const char* state, double value);
+/* Gives an external input: a signal in JSON, as in scenario files; NULL: settable by portwave_set_input. */
+PORTWAVE_API portwave_status portwave_builder_set_input(portwave_builder* builder, int part,
+                                                        const char* input, const char* signal);
+/* A port of a part, by its name. */
+typedef struct portwave_port {
+  int part;
+  const char* port;
+} portwave_port;
+/* Joins `count` ports by a joint of a kind such as "common_flow". `options` is a JSON object with further keys,
+ * such as "{\"ratio\": 3}"; NULL: none. */
+PORTWAVE_API portwave_status portwave_builder_join(portwave_builder* builder, const char* kind,
+                                                   const portwave_port* ports, size_t count,
+                                                   const char* options);
+/* Joins two ports by a connection: equal efforts, opposite flows. */
+PORTWAVE_API portwave_status portwave_builder_connect(portwave_builder* builder, int part_1,
+                                                      const char* port_1, int part_2,
+                                                      const char* port_2);
+/* Sets any other value of the scenario by its JSON pointer, such as "/method" to "{\"kind\": \"auto\"}". */
+PORTWAVE_API portwave_status portwave_builder_set(portwave_builder* builder, const char* pointer,
+                                                  const char* value);
+/* Builds a simulation, with options unless these are NULL. The builder stays as it is and may build again.
+ * Errors: PORTWAVE_CONFIG_ERROR with every defect. */
+PORTWAVE_API portwave_status portwave_builder_build(const portwave_builder* builder,
+                                                    const portwave_options* options,
+                                                    portwave_simulation** simulation);
+
 /* Creates an independent copy with the same state and time. The observer is not copied. */
 PORTWAVE_API portwave_status portwave_clone(const portwave_simulation* simulation,
                                             portwave_simulation** clone);
@@ -187,6 +263,20 @@ typedef struct portwave_report {
 PORTWAVE_API portwave_status portwave_get_report(const portwave_simulation* simulation,
                                                  portwave_report* report);
 
+/* How well steps kept to the deadline. */
+typedef struct portwave_deadline {
+  size_t size;
+  int64_t steps;            /* made under the deadline */
+  int64_t misses;           /* committed after it */
+  int64_t preempted_misses; /* those among them in which the processor was lost */
+  double worst_slack_s;     /* smallest deadline - duration [s] */
+  double slack_p01_s, slack_p50_s,
+      slack_p99_s; /* its quantiles over the last steps: 1 %, 50 %, 99 % [s] */
+} portwave_deadline;
+/* Writes it to *deadline. Errors: PORTWAVE_NOT_POSSIBLE without a deadline. */
+PORTWAVE_API portwave_status portwave_get_deadline(const portwave_simulation* simulation,
+                                                   portwave_deadline* deadline);
+
 /* The complete state of a run between two steps. */
 typedef struct portwave_snapshot portwave_snapshot;
 /* Creates an empty snapshot, which portwave_snapshot_free releases. */
@@ -209,6 +299,50 @@ typedef int (*portwave_observer)(portwave_simulation* simulation, void* context)
 /* Sets the observer of a simulation and the `context` that it receives; NULL removes the observer. */
 PORTWAVE_API portwave_status portwave_set_observer(portwave_simulation* simulation,
                                                    portwave_observer observer, void* context);
+
+/* Many replicas of one system, stepped side by side, each with its own parameters, states and inputs. Arrays are
+ * row-major with one row per replica. */
+typedef struct portwave_ensemble portwave_ensemble;
+/* Creates `replicas` >= 1 of the system of a simulation, as it starts and with its present parameters; they then
+ * stand alone. In replica i the `count` parameters, such as "load.inertia_kgm2", have the values of row i of
+ * `values`. Of the options it takes the threads and the arena; NULL: one thread.
+ * Errors: PORTWAVE_CONFIG_ERROR; PORTWAVE_INVALID_ARGUMENT. */
+PORTWAVE_API portwave_status portwave_ensemble_new(const portwave_simulation* simulation,
+                                                   int replicas, const char* const* parameters,
+                                                   size_t count, const double* values,
+                                                   const portwave_options* options,
+                                                   portwave_ensemble** ensemble);
+/* Releases an ensemble; NULL is ignored. */
+PORTWAVE_API void portwave_ensemble_free(portwave_ensemble* ensemble);
+/* Return the number of replicas, of states and of settable inputs of a replica, of replicas that have failed, and
+ * of steps made; -1, and 0 states, for NULL. */
+PORTWAVE_API int portwave_ensemble_replicas(const portwave_ensemble* ensemble);
+PORTWAVE_API size_t portwave_ensemble_state_count(const portwave_ensemble* ensemble);
+PORTWAVE_API int portwave_ensemble_input_count(const portwave_ensemble* ensemble);
+PORTWAVE_API int portwave_ensemble_failures(const portwave_ensemble* ensemble);
+PORTWAVE_API int64_t portwave_ensemble_step_index(const portwave_ensemble* ensemble);
+/* Advances all replicas by `steps` macro-steps. A replica whose step fails stops alone. */
+PORTWAVE_API portwave_status portwave_ensemble_step_n(portwave_ensemble* ensemble, int64_t steps);
+/* Begins a new run from these states; sets the settable inputs; writes the states, NaN where a replica has
+ * failed. `count` is that of all rows. */
+PORTWAVE_API portwave_status portwave_ensemble_set_states(portwave_ensemble* ensemble,
+                                                          const double* values, size_t count);
+PORTWAVE_API portwave_status portwave_ensemble_set_inputs(portwave_ensemble* ensemble,
+                                                          const double* values, size_t count);
+PORTWAVE_API portwave_status portwave_ensemble_states(const portwave_ensemble* ensemble,
+                                                      double* values, size_t count);
+/* A new run of `steps` macro-steps from x0 [replicas, states], under u [replicas, steps, inputs], each row of which
+ * is held over its step. Writes the states after every `every`-th step, which divides the steps, to x [replicas,
+ * steps/every, states]; `count` is the number of all of them. NULL for x0: from the initial states; for u: inputs
+ * stay as they are. */
+PORTWAVE_API portwave_status portwave_ensemble_rollout(portwave_ensemble* ensemble,
+                                                       const double* x0, const double* u, int steps,
+                                                       int every, double* x, size_t count);
+/* Writes the ledger of a replica to *energy. */
+PORTWAVE_API portwave_status portwave_ensemble_get_energy(const portwave_ensemble* ensemble,
+                                                          int replica, portwave_energy* energy);
+/* Returns why a replica has failed; "" where it has not. */
+PORTWAVE_API const char* portwave_ensemble_error(const portwave_ensemble* ensemble, int replica);
 
 #ifdef __cplusplus
 }

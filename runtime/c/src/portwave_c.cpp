@@ -1,4 +1,4 @@
-// The C interface: exceptions become statuses, names become numbers.
+// Simulations in C: names become numbers.
 
 #include <algorithm>
 #include <cmath>
@@ -15,143 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "portwave.h"
-#include "portwave/runtime/output/recorder.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/runtime/step/stepper.hpp"
+#include "handles.hpp"
 
-struct portwave_snapshot {
-  portwave::Snapshot snapshot;
-};
+namespace portwave::c_interface {
 
-struct portwave_simulation {
-  /// The stepper takes over the system of the scenario.
-  explicit portwave_simulation(portwave::Scenario loaded)
-      : scenario(std::make_shared<portwave::Scenario>(std::move(loaded))),
-        stepper(
-            std::make_unique<portwave::Stepper>(std::move(scenario->system), scenario->options)) {}
-  portwave_simulation(const portwave_simulation& other, int threads)
-      : scenario(other.scenario),
-        stepper(std::make_unique<portwave::Stepper>(other.stepper->clone(threads))),
-        quantities(other.quantities),
-        report(other.report) {}
-
-  /// Called after every step. False: the observer ends the run.
-  bool goes_on(const portwave::StepReport& made) {
-    report = made;
-    return observer == nullptr || observer(this, context) == 0;
-  }
-
-  /// While it exists, nobody else may step or change the simulation: functions that a step calls would
-  /// find it half done.
-  class Stepping {
-   public:
-    explicit Stepping(portwave_simulation& of) : of_(of) {
-      of.expect_idle("step");
-      of.is_stepping = true;
-    }
-    ~Stepping() { of_.is_stepping = false; }
-    Stepping(const Stepping&) = delete;
-    Stepping& operator=(const Stepping&) = delete;
-
-   private:
-    portwave_simulation& of_;
-  };
-  /// Errors: std::logic_error.
-  void expect_idle(const char* to_do) const {
-    if (!is_stepping) return;
-    throw std::logic_error(
-        std::string("the simulation is in a step: a function that it calls, such as "
-                    "its observer, cannot ") +
-        to_do + " it. Return first (other than 0 ends the run)");
-  }
-
-  std::shared_ptr<portwave::Scenario> scenario;  // without its system; clones share it
-  std::unique_ptr<portwave::Stepper> stepper;
-  std::vector<portwave::Quantity> quantities;
-  portwave::StepReport report;
-  portwave_observer observer = nullptr;
-  void* context = nullptr;
-  bool is_stepping = false;
-};
-
-namespace {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
-
-struct LastError {
-  std::string text;
-  portwave::Issues issues;
-  std::string part;
-  portwave::FailedSolve solve;
-};
-LastError& last_error() {
-  static thread_local LastError error;
-  return error;
-}
-
-/// The text is left empty where memory is exhausted.
-portwave_status fail(portwave_status status, const char* text) noexcept {
-  try {
-    last_error().text = text;
-  } catch (...) {
-    last_error().text.clear();
-  }
-  return status;
-}
-
-/// The status of the exception that is being handled.
-portwave_status translate() noexcept {
-  try {
-    throw;
-  } catch (const portwave::ScenarioError& error) {
-    last_error().issues = error.issues();
-    return fail(PORTWAVE_CONFIG_ERROR, error.report().c_str());
-  } catch (const portwave::ConfigError& error) {
-    last_error().issues = error.issues();
-    return fail(PORTWAVE_CONFIG_ERROR, error.what());
-  } catch (const portwave::StepError& error) {
-    last_error().part = error.part();
-    last_error().solve = error.solve();
-    return fail(PORTWAVE_STEP_ERROR, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(PORTWAVE_NO_MEMORY, "out of memory");
-  } catch (const std::invalid_argument& error) {
-    return fail(PORTWAVE_INVALID_ARGUMENT, error.what());
-  } catch (const std::out_of_range& error) {
-    return fail(PORTWAVE_INVALID_ARGUMENT, error.what());
-  } catch (const std::logic_error& error) {
-    return fail(PORTWAVE_NOT_POSSIBLE, error.what());
-  } catch (const std::exception& error) {
-    return fail(PORTWAVE_FAILED, error.what());
-  } catch (...) {
-    return fail(PORTWAVE_FAILED, "an exception that is no std::exception");
-  }
-}
-
-template <class Body>
-portwave_status guarded(const Body& body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    try {
-      return translate();
-    } catch (...) {
-      return PORTWAVE_NO_MEMORY;
-    }
-  }
-}
-
-size_t copy(const std::vector<double>& from, double* values, size_t capacity) {
-  if (values != nullptr) std::copy_n(from.begin(), std::min(capacity, from.size()), values);
-  return from.size();
-}
-
-portwave_status null_pointer() { return fail(PORTWAVE_INVALID_ARGUMENT, "a pointer is null"); }
-
-std::vector<portwave::Override> overrides_of(const char* const* overrides, std::size_t count) {
-  std::vector<portwave::Override> out;
+std::vector<Override> overrides_of(const char* const* overrides, std::size_t count) {
+  std::vector<Override> out;
   if (count > 0 && overrides == nullptr) throw std::invalid_argument("the overrides are null");
   for (std::size_t i = 0; i < count; ++i) {
     const std::string text = overrides[i] == nullptr ? "" : overrides[i];
@@ -164,24 +33,52 @@ std::vector<portwave::Override> overrides_of(const char* const* overrides, std::
   return out;
 }
 
-void make(portwave::Scenario loaded, portwave_simulation** simulation) {
-  *simulation = new portwave_simulation(std::move(loaded));
+portwave_energy energy_of(const EnergyTotals& totals, const Certificate& certificate) {
+  portwave_energy out{};
+  out.initial_J = totals.initial_J;
+  out.final_J = totals.final_J;
+  out.supplied_J = totals.supplied_J;
+  out.dissipated_J = totals.dissipated_J;
+  out.mismatch_J = totals.mismatch_J;
+  out.tank_J = totals.tank_J;
+  out.certificate = static_cast<int>(certificate.status);
+  return out;
 }
+
+portwave_options options_of(const portwave_options* options) {
+  portwave_options own{};
+  own.threads = 1;
+  if (options == nullptr) return own;
+  if (options->size < sizeof(std::size_t)) {
+    throw std::invalid_argument("the size of the options is not set");
+  }
+  std::memcpy(&own, options, std::min(options->size, sizeof own));
+  if (own.threads == 0) own.threads = 1;
+  if (own.threads < 1 || own.threads > kMaxThreads) {
+    throw std::invalid_argument("threads must be from 1 to " + std::to_string(kMaxThreads) +
+                                ", got " + std::to_string(own.threads));
+  }
+  return own;
+}
+
+portwave_simulation* simulation_of(Scenario scenario, const portwave_options& options) {
+  scenario.options.threads = options.threads;
+  scenario.options.time = {.deadline_s = options.deadline_s, .pace = options.pace};
+  if (options.arena != nullptr) scenario.options.arena = options.arena->arena;
+  return new portwave_simulation(std::move(scenario));
+}
+
+}  // namespace portwave::c_interface
+
+using namespace portwave::c_interface;
+
+namespace {
+
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 bool has_quantity(const portwave_simulation* simulation, int quantity) {
   return simulation != nullptr && quantity >= 0 &&
          static_cast<std::size_t>(quantity) < simulation->quantities.size();
-}
-
-/// Copies as much of `out` as the caller, which may be older, has members for.
-template <class Structure>
-portwave_status hand_over(Structure out, Structure* to) {
-  if (to->size < sizeof(std::size_t)) {
-    return fail(PORTWAVE_INVALID_ARGUMENT, "the structure's size is not set");
-  }
-  out.size = std::min(to->size, sizeof(Structure));
-  std::memcpy(to, &out, out.size);
-  return PORTWAVE_OK;
 }
 
 }  // namespace
@@ -191,46 +88,56 @@ extern "C" {
 int portwave_abi_version(void) { return PORTWAVE_ABI_VERSION; }
 const char* portwave_version(void) { return PORTWAVE_VERSION; }
 
-const char* portwave_last_error(void) { return last_error().text.c_str(); }
-size_t portwave_failed_state(double* values, size_t capacity) {
-  return copy(last_error().solve.state, values, capacity);
-}
-size_t portwave_failed_inputs(double* values, size_t capacity) {
-  return copy(last_error().solve.inputs, values, capacity);
-}
-size_t portwave_failed_waves(double* values, size_t capacity) {
-  return copy(last_error().solve.waves, values, capacity);
-}
-double portwave_failed_residual(void) { return last_error().solve.residual; }
-const char* portwave_failed_part(void) { return last_error().part.c_str(); }
-size_t portwave_issue_count(void) { return last_error().issues.size(); }
-const char* portwave_issue_where(size_t issue) {
-  const portwave::Issues& issues = last_error().issues;
-  return issue < issues.size() ? issues[issue].where.c_str() : "";
-}
-const char* portwave_issue_text(size_t issue) {
-  const portwave::Issues& issues = last_error().issues;
-  return issue < issues.size() ? issues[issue].what.c_str() : "";
-}
-
 portwave_status portwave_load(const char* path, const char* const* overrides, size_t count,
                               portwave_simulation** simulation) {
+  return portwave_load_with(path, overrides, count, nullptr, simulation);
+}
+portwave_status portwave_load_with(const char* path, const char* const* overrides, size_t count,
+                                   const portwave_options* options,
+                                   portwave_simulation** simulation) {
   if (path == nullptr || simulation == nullptr) return null_pointer();
   *simulation = nullptr;
   return guarded([&] {
-    make(portwave::load_scenario(path, overrides_of(overrides, count)), simulation);
+    const portwave_options own = options_of(options);
+    *simulation = simulation_of(portwave::load_scenario(path, overrides_of(overrides, count)), own);
     return PORTWAVE_OK;
   });
 }
 
 portwave_status portwave_parse(const char* text, const char* folder, const char* const* overrides,
                                size_t count, portwave_simulation** simulation) {
+  return portwave_parse_with(text, folder, overrides, count, nullptr, simulation);
+}
+portwave_status portwave_parse_with(const char* text, const char* folder,
+                                    const char* const* overrides, size_t count,
+                                    const portwave_options* options,
+                                    portwave_simulation** simulation) {
   if (text == nullptr || simulation == nullptr) return null_pointer();
   *simulation = nullptr;
   return guarded([&] {
-    make(portwave::parse_scenario(text, "scenario", folder == nullptr ? "." : folder,
-                                  overrides_of(overrides, count)),
-         simulation);
+    const portwave_options own = options_of(options);
+    *simulation =
+        simulation_of(portwave::parse_scenario(text, "scenario", folder == nullptr ? "." : folder,
+                                               overrides_of(overrides, count)),
+                      own);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_arena_new(int threads, portwave_arena** arena) {
+  if (arena == nullptr) return null_pointer();
+  *arena = nullptr;
+  return guarded([&] {
+    *arena = new portwave_arena{std::make_shared<portwave::Arena>(threads)};
+    return PORTWAVE_OK;
+  });
+}
+void portwave_arena_free(portwave_arena* arena) { delete arena; }
+
+portwave_status portwave_load_plugin(const char* path) {
+  if (path == nullptr) return null_pointer();
+  return guarded([&] {
+    (void)portwave::load_plugin(path);
     return PORTWAVE_OK;
   });
 }
@@ -470,16 +377,26 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
 portwave_status portwave_get_energy(const portwave_simulation* simulation,
                                     portwave_energy* energy) {
   if (simulation == nullptr || energy == nullptr) return null_pointer();
-  const portwave::EnergyTotals own = simulation->stepper->energy();
-  portwave_energy out{};
-  out.initial_J = own.initial_J;
-  out.final_J = own.final_J;
-  out.supplied_J = own.supplied_J;
-  out.dissipated_J = own.dissipated_J;
-  out.mismatch_J = own.mismatch_J;
-  out.tank_J = own.tank_J;
-  out.certificate = static_cast<int>(simulation->stepper->certificate().status);
-  return hand_over(out, energy);
+  return hand_over(energy_of(simulation->stepper->energy(), simulation->stepper->certificate()),
+                   energy);
+}
+
+portwave_status portwave_get_deadline(const portwave_simulation* simulation,
+                                      portwave_deadline* deadline) {
+  if (simulation == nullptr || deadline == nullptr) return null_pointer();
+  return guarded([&] {
+    const auto own = simulation->stepper->deadline();
+    if (!own) return fail(PORTWAVE_NOT_POSSIBLE, "the simulation has no deadline");
+    portwave_deadline out{};
+    out.steps = own->steps;
+    out.misses = own->misses;
+    out.preempted_misses = own->preempted_misses;
+    out.worst_slack_s = own->worst_slack_s;
+    out.slack_p01_s = own->slack_p01_s;
+    out.slack_p50_s = own->slack_p50_s;
+    out.slack_p99_s = own->slack_p99_s;
+    return hand_over(out, deadline);
+  });
 }
 
 portwave_status portwave_get_report(const portwave_simulation* simulation,

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 #include <ostream>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/runtime/scenario/catalogue_json.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
@@ -21,128 +21,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name_of(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::number:
-      return "number";
-    case ParameterKind::numbers:
-      return "numbers";
-    case ParameterKind::integer:
-      return "integer";
-    case ParameterKind::boolean:
-      return "boolean";
-    case ParameterKind::choice:
-      return "choice";
-    case ParameterKind::matrix:
-      return "matrix";
-    case ParameterKind::ports:
-      return "ports";
-    case ParameterKind::inputs:
-      return "inputs";
-    case ParameterKind::states:
-      break;
-  }
-  return "states";
-}
-
-Json bound_json(double bound) { return std::isfinite(bound) ? Json(bound) : Json(nullptr); }
-
-Json named_json(const std::string& name, const std::string& unit) {
-  return {{"name", name}, {"unit", unit}};
-}
-
-Json port_json(const Port& port) {
-  const DomainUnits unit = units(port.domain);
-  return {{"name", port.name},
-          {"causality", std::string(to_string(port.causality))},
-          {"domain", std::string(to_string(port.domain))},
-          {"dimension", port.dimension},
-          {"effort_unit", std::string(unit.effort)},
-          {"flow_unit", std::string(unit.flow)},
-          {"impedance_unit", std::string(unit.impedance)}};
-}
-
-Json item_json(const Port& port) { return port_json(port); }
-Json item_json(const MatrixEntry& e) { return Json::array({e.row, e.column, e.value}); }
-Json item_json(const std::vector<double>& row) { return Json(row); }
-template <class Named>
-Json item_json(const Named& named) {
-  return named_json(named.name, named.unit);
-}
-
-template <class Item>
-Json list_json(const std::vector<Item>& items) {
-  Json json = Json::array();
-  for (const Item& item : items) json.push_back(item_json(item));
-  return json;
-}
-
-Json value_json(double value) { return Json(value); }
-Json value_json(int value) { return Json(value); }
-Json value_json(bool value) { return Json(value); }
-Json value_json(const std::string& value) { return Json(value); }
-Json value_json(const std::vector<double>& value) { return Json(value); }
-template <class Item>
-Json value_json(const std::vector<Item>& value) {
-  return list_json(value);
-}
-/// The form of scenario files, without units that follow from the domain.
-Json value_json(const std::vector<Port>& ports) {
-  Json json = Json::array();
-  for (const Port& port : ports) {
-    json.push_back({{"name", port.name},
-                    {"causality", std::string(to_string(port.causality))},
-                    {"domain", std::string(to_string(port.domain))},
-                    {"dimension", port.dimension}});
-  }
-  return json;
-}
-/// As a scenario file takes it: [] for an empty matrix, which a list of no rows stands for too.
-Json value_json(const MatrixEntries& value) {
-  if (value.empty()) return Json::array();
-  return {{"entries", list_json(value)}};
-}
-Json value_json(const ShapedMatrix& value) { return value_json(value.entries); }
-Json parameter_value_json(const ParameterValue& value) {
-  return std::visit([](const auto& v) { return value_json(v); }, value);
-}
-
-Json parameter_json(const ParameterInfo& info) {
-  Json json = {
-      {"name", info.name},
-      {"kind", std::string(name_of(info.kind))},
-      {"unit", info.unit},
-      {"summary", info.summary},
-      {"required", !info.default_value.has_value()},
-      {"default", info.default_value ? parameter_value_json(*info.default_value) : Json(nullptr)},
-      {"minimum", bound_json(info.minimum)},
-      {"minimum_excluded", info.minimum_excluded},
-      {"maximum", bound_json(info.maximum)},
-      {"passive_only", info.passive_only}};
-  if (info.kind == ParameterKind::choice) json["choices"] = info.choices;
-  return json;
-}
-
 /// Ports and states may depend on the parameters, so they are those of the type's example.
 std::unique_ptr<Component> example_of(const PartType& type) {
   return make_part(type.name, type.example);
-}
-
-Json type_json(const PartType& type) {
-  const std::unique_ptr<Component> part = example_of(type);
-  const Signature& signature = part->signature();
-  Json parameters = Json::array();
-  for (const ParameterInfo& info : type.parameters) parameters.push_back(parameter_json(info));
-  return {{"type", type.name},
-          {"group", std::string(group_of(type))},
-          {"summary", type.summary},
-          {"equations", type.equations},
-          {"linear", part->capabilities().linear},
-          {"parameters", std::move(parameters)},
-          {"example", parameters_json(type.example)},
-          {"ports", list_json(signature.ports)},
-          {"states", list_json(signature.states)},
-          {"inputs", list_json(signature.inputs)}};
 }
 
 std::string indented(const std::string& text) {
@@ -170,7 +51,7 @@ std::string type_text(const PartType& type) {
   std::vector<std::vector<std::string>> parameters;
   for (const ParameterInfo& info : type.parameters) {
     parameters.push_back({info.name, info.unit.empty() ? "-" : info.unit,
-                          std::string(name_of(info.kind)), parameter_default(info),
+                          std::string(to_string(info.kind)), parameter_default(info),
                           parameter_range(info), info.summary});
   }
   if (!parameters.empty()) {
@@ -220,10 +101,6 @@ const PartType& known_type(const std::string& name) {
 
 }  // namespace
 
-std::string_view group_of(const PartType& type) {
-  return type.group.empty() ? std::string_view("other") : std::string_view(type.group);
-}
-
 std::string parameter_range(const ParameterInfo& info) {
   if (info.kind == ParameterKind::choice) return fmt::format("{}", fmt::join(info.choices, "|"));
   std::string text;
@@ -241,13 +118,7 @@ std::string parameter_default(const ParameterInfo& info) {
     return fmt::format("{:g}", *number);
   }
   if (const auto* const word = std::get_if<std::string>(&*info.default_value)) return *word;
-  return parameter_value_json(*info.default_value).dump();
-}
-
-Json parameters_json(const Parameters& parameters) {
-  Json json = Json::object();
-  for (const auto& [name, value] : parameters) json[name] = parameter_value_json(value);
-  return json;
+  return parameter_json(*info.default_value).dump();
 }
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
@@ -260,12 +131,12 @@ int run_command(const ListArguments& arguments, std::ostream& out, std::ostream&
   }
   if (arguments.type) {
     const PartType& type = known_type(*arguments.type);
-    out << (arguments.json ? type_json(type).dump(2) + "\n" : type_text(type));
+    out << (arguments.json ? part_type_json(type).dump(2) + "\n" : type_text(type));
     return kOk;
   }
   if (arguments.json) {
     Json types = Json::array();
-    for (const PartType& type : catalogue()) types.push_back(type_json(type));
+    for (const PartType& type : catalogue()) types.push_back(part_type_json(type));
     out << types.dump(2) << '\n';
     return kOk;
   }

@@ -1,23 +1,16 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
 /// What `portwave list` shows of a type of part, in words.
 namespace portwave::cli {
 
-/// The group under which it is listed.
-std::string_view group_of(const PartType& type);
 /// "required", "0.5", …
 std::string parameter_default(const ParameterInfo& info);
 /// "> 0", ">= 0 (less with allow_active)", …
 std::string parameter_range(const ParameterInfo& info);
-/// As in a scenario file.
-nlohmann::ordered_json parameters_json(const Parameters& parameters);
 
 /// A box with a line for each port and input: taken values on the left, given values on the right.
 std::string port_drawing(const std::string& name, const Signature& signature);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/runtime/scenario/catalogue_json.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "verbs/list_parts.hpp"

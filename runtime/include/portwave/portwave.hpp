@@ -18,6 +18,8 @@
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "portwave/runtime/report/live.hpp"
 #include "portwave/runtime/report/report.hpp"
+#include "portwave/runtime/scenario/network_builder.hpp"
+#include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/delay_study.hpp"
@@ -31,3 +33,4 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"

@@ -13,10 +13,12 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/derived_systems.hpp"
+#include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/catalogue/catalogue_part.hpp"
 
 namespace portwave {
 namespace {
@@ -195,13 +197,44 @@ void PartRecipes::keep(const std::shared_ptr<const Component>& part, Recipe reci
   recipes_.insert_or_assign(part.get(), std::move(recipe));
 }
 
+namespace {
+
+[[noreturn]] void refuse_part() {
+  throw std::logic_error(
+      "this part has no parameters to change: it is a piece of another one, a resistive end, or "
+      "given by its matrices");
+}
+
+/// Changes one number; errors as PartRecipes::with.
+void change(Parameters& parameters, const PartType& type, std::string_view parameter,
+            double value) {
+  at_number(parameters, type, parameter, [&]<class Number>(Number& number) {
+    if constexpr (std::is_same_v<Number, int>) {
+      if (value != std::floor(value) || std::abs(value) > 1e9) refuse(parameter, "is an integer");
+    }
+    number = static_cast<Number>(value);
+  });
+}
+
+/// Of a part that no scenario knows.
+struct Described {
+  const PartType* type;
+  Parameters parameters;
+
+  explicit Described(const Component& part) {
+    const std::optional<CataloguePart> description = description_of(part);
+    if (!description) refuse_part();
+    type = part.built_from()->type;
+    parameters = description->parameters();
+  }
+};
+
+}  // namespace
+
 const PartRecipes::Recipe& PartRecipes::find(const Component& part) const {
   const auto found = recipes_.find(&part);
   if (found != recipes_.end() && found->second.part.lock().get() == &part) return found->second;
-  throw std::logic_error(
-      "this part has no parameters to change: it is a piece of another one, a resistive end, or "
-      "given "
-      "by its matrices");
+  refuse_part();
 }
 
 double PartRecipes::value(const Component& part, std::string_view parameter) const {
@@ -221,12 +254,7 @@ std::shared_ptr<const Component> PartRecipes::with(const Component& part,
   const PartType& type = *own.type;
   const bool allow_active = own.allow_active;
   Parameters parameters = own.parameters();
-  at_number(parameters, type, parameter, [&]<class Number>(Number& number) {
-    if constexpr (std::is_same_v<Number, int>) {
-      if (value != std::floor(value) || std::abs(value) > 1e9) refuse(parameter, "is an integer");
-    }
-    number = static_cast<Number>(value);
-  });
+  change(parameters, type, parameter, value);
   throw_if_any(check_parameters(type, parameters, allow_active));
   std::shared_ptr<const Component> built = build_part(type, parameters);
   keep(built, recipe(built, type, std::move(parameters), allow_active));
@@ -238,6 +266,23 @@ void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view 
   const Place place = find_place(stepper.system(), path);
   const Component& present = *stepper.system().parts()[at(place.part)].component;
   stepper.set_component(place.part, scenario.recipes->with(present, place.parameter, value));
+}
+
+void set_parameter(Stepper& stepper, std::string_view path, double value) {
+  const Place place = find_place(stepper.system(), path);
+  Described own(*stepper.system().parts()[at(place.part)].component);
+  change(own.parameters, *own.type, place.parameter, value);
+  throw_if_any(check_parameters(*own.type, own.parameters, false));
+  stepper.set_component(place.part, build_part(*own.type, own.parameters));
+}
+
+double parameter(const Stepper& stepper, std::string_view path) {
+  const Place place = find_place(stepper.system(), path);
+  const Described own(*stepper.system().parts()[at(place.part)].component);
+  double out = 0.0;
+  at_number(own.parameters, *own.type, place.parameter,
+            [&](const auto& number) { out = static_cast<double>(number); });
+  return out;
 }
 
 System changed_system(const System& system, const Scenario& scenario,

@@ -1,0 +1,242 @@
+// Networks, deadlines, arenas, plugins and ensembles as a C program sees them.
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave.h"
+
+namespace {
+
+constexpr const char* kPairText = R"json({"name": "pair", "time": {"step_s": 0.01, "end_s": 1},
+  "subsystems": [
+    {"name": "A", "type": "mass", "initial_state": {"velocity": 1},
+     "parameters": {"mass_kg": 2, "ports": 2}, "inputs": {"force": {"kind": "settable"}}},
+    {"name": "S", "type": "spring_damper",
+     "parameters": {"stiffness_N_per_m": 50, "damping_Ns_per_m": 0.5},
+     "inputs": {}},
+    {"name": "B", "type": "mass", "initial_state": {"velocity": 1}, "parameters": {"mass_kg": 1}}],
+  "couplings": [{"kind": "connection", "ports": ["A.port_1", "S.left"]},
+                {"kind": "common_flow", "ports": ["A.port_2", "B.port"]},
+                {"kind": "fixed", "ports": ["S.right"]}]})json";
+
+portwave_builder* pair() {
+  portwave_builder* builder = nullptr;
+  EXPECT_EQ(portwave_builder_new("pair", 0.01, &builder), PORTWAVE_OK);
+  const int A = portwave_builder_add(builder, "A", "mass", R"({"mass_kg": 7, "ports": 2})");
+  const int S = portwave_builder_add(builder, "S", "spring_damper", nullptr);
+  const int B = portwave_builder_add(builder, "B", "mass", nullptr);
+  EXPECT_EQ(portwave_builder_set_parameter(builder, A, "mass_kg", 2.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_parameter(builder, S, "stiffness_N_per_m", 50.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_parameter(builder, S, "damping_Ns_per_m", 0.5), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_parameter(builder, B, "mass_kg", 1.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_state(builder, A, "velocity", 1.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_state(builder, B, "velocity", 1.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_input(builder, A, "force", nullptr), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_connect(builder, A, "port_1", S, "left"), PORTWAVE_OK);
+  const portwave_port together[] = {{A, "port_2"}, {B, "port"}};
+  EXPECT_EQ(portwave_builder_join(builder, "common_flow", together, 2, nullptr), PORTWAVE_OK);
+  const portwave_port wall[] = {{S, "right"}};
+  EXPECT_EQ(portwave_builder_join(builder, "fixed", wall, 1, nullptr), PORTWAVE_OK);
+  return builder;
+}
+
+portwave_simulation* built(const portwave_builder* builder,
+                           const portwave_options* options = nullptr) {
+  portwave_simulation* simulation = nullptr;
+  EXPECT_EQ(portwave_builder_build(builder, options, &simulation), PORTWAVE_OK)
+      << portwave_last_error();
+  return simulation;
+}
+
+std::vector<double> states_after(portwave_simulation* simulation, int steps) {
+  EXPECT_EQ(portwave_set_input(simulation, 0, 3.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_n(simulation, steps), PORTWAVE_OK) << portwave_last_error();
+  std::vector<double> x(portwave_state_count(simulation));
+  EXPECT_EQ(portwave_states(simulation, x.data(), x.size()), PORTWAVE_OK);
+  return x;
+}
+
+TEST(Builder, GivesTheBitsOfTheScenarioThatSaysTheSame) {
+  portwave_builder* builder = pair();
+  portwave_simulation* own = built(builder);
+  portwave_simulation* again = built(builder);
+  portwave_simulation* read = nullptr;
+  ASSERT_EQ(portwave_parse(kPairText, nullptr, nullptr, 0, &read), PORTWAVE_OK);
+  const std::vector<double> expected = states_after(read, 100);
+  EXPECT_EQ(expected.size(), 5U);
+  EXPECT_EQ(states_after(own, 100), expected);
+  EXPECT_EQ(states_after(again, 100), expected) << "a builder may build again";
+  EXPECT_EQ(portwave_builder_set(builder, "/time/step_s", "0.02"), PORTWAVE_OK);
+  portwave_simulation* other = built(builder);
+  EXPECT_NE(states_after(other, 100), expected);
+  EXPECT_EQ(portwave_set_parameter(other, "B.mass_kg", 3.0), PORTWAVE_OK) << portwave_last_error();
+  double mass = 0.0;
+  EXPECT_EQ(portwave_get_parameter(other, "B.mass_kg", &mass), PORTWAVE_OK);
+  EXPECT_EQ(mass, 3.0);
+  for (portwave_simulation* each : {own, again, read, other}) portwave_free(each);
+  portwave_builder_free(builder);
+}
+
+TEST(Builder, ReportsEveryDefectAtOnceAndNamesTheParts) {
+  portwave_builder* builder = pair();
+  EXPECT_EQ(portwave_builder_set_parameter(builder, 0, "mass_kg", -1.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set_state(builder, 2, "speed", 1.0), PORTWAVE_OK);
+  const int torn = portwave_builder_add(builder, "torn", "spring", "{\"stiffness");
+  EXPECT_EQ(torn, 3);
+  EXPECT_NE(std::string(portwave_last_error()).find("is no JSON"), std::string::npos);
+  EXPECT_EQ(portwave_builder_connect(builder, 77, "port", torn, "left"), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_builder_set(builder, "/method", "{"), PORTWAVE_INVALID_ARGUMENT);
+  for (const char* taken : {"", "/name", "/subsystems", "/subsystems/0", "/subsystems/0/name",
+                            "/subsystems/9/substeps", "/couplings/0", "time"}) {
+    EXPECT_EQ(portwave_builder_set(builder, taken, "3"), PORTWAVE_INVALID_ARGUMENT) << taken;
+  }
+  portwave_simulation* simulation = nullptr;
+  EXPECT_EQ(portwave_builder_build(builder, nullptr, &simulation), PORTWAVE_CONFIG_ERROR);
+  EXPECT_EQ(simulation, nullptr);
+  std::string all;
+  for (std::size_t i = 0; i < portwave_issue_count(); ++i) {
+    all += std::string(portwave_issue_where(i)) + ": " + portwave_issue_text(i) + "\n";
+  }
+  for (const char* expected :
+       {"/subsystems/0/parameters/mass_kg: \"A\" (mass): must be > 0 kg, got -1",
+        "/subsystems/2/initial_state/speed: \"B\" (mass): mass has no state \"speed\"",
+        "/subsystems/3/parameters: \"torn\" (spring): is no JSON: \"{\"stiffness\"\n",
+        "/couplings/3/ports/0: there is no part of number 77\n", "/method: is no JSON"}) {
+    EXPECT_NE(all.find(expected), std::string::npos) << expected << "\nin\n" << all;
+  }
+  EXPECT_EQ(all.find("is required"), std::string::npos) << "an echo\n" << all;
+  portwave_builder_free(builder);
+  portwave_builder_free(nullptr);
+  EXPECT_EQ(portwave_builder_new(nullptr, 0.1, &builder), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_builder_add(nullptr, "a", "mass", nullptr), -1);
+}
+
+TEST(Options, ADeadlineIsKeptAndAnArenaIsShared) {
+  portwave_arena* arena = nullptr;
+  ASSERT_EQ(portwave_arena_new(2, &arena), PORTWAVE_OK);
+  EXPECT_EQ(portwave_arena_new(0, &arena), PORTWAVE_INVALID_ARGUMENT);
+  ASSERT_EQ(portwave_arena_new(2, &arena), PORTWAVE_OK);
+  portwave_options options{};
+  options.size = sizeof options;
+  options.threads = 2;
+  options.deadline_s = 0.5;
+  options.arena = arena;
+  portwave_builder* builder = pair();
+  portwave_simulation* hurried = built(builder, &options);
+  portwave_arena_free(arena);  // the simulation keeps it
+  portwave_simulation* free = built(builder);
+  portwave_deadline deadline{};
+  deadline.size = sizeof deadline;
+  EXPECT_EQ(portwave_get_deadline(free, &deadline), PORTWAVE_NOT_POSSIBLE);
+  (void)states_after(hurried, 20);
+  ASSERT_EQ(portwave_get_deadline(hurried, &deadline), PORTWAVE_OK);
+  EXPECT_EQ(deadline.steps, 20);
+  EXPECT_LE(deadline.worst_slack_s, 0.5);
+  options.deadline_s = -1.0;
+  portwave_simulation* none = nullptr;
+  options.arena = nullptr;
+  EXPECT_EQ(portwave_builder_build(builder, &options, &none), PORTWAVE_CONFIG_ERROR);
+  options.deadline_s = 0.0;
+  options.threads = -1;
+  EXPECT_EQ(portwave_builder_build(builder, &options, &none), PORTWAVE_INVALID_ARGUMENT);
+  options.size = 0;
+  EXPECT_EQ(portwave_builder_build(builder, &options, &none), PORTWAVE_INVALID_ARGUMENT);
+  // Of an older caller, which knows the size and the threads alone.
+  options.size = offsetof(portwave_options, deadline_s);
+  options.threads = 1;
+  options.deadline_s = -1.0;
+  EXPECT_EQ(portwave_parse_with(kPairText, nullptr, nullptr, 0, &options, &none), PORTWAVE_OK);
+  for (portwave_simulation* each : {hurried, free, none}) portwave_free(each);
+  portwave_builder_free(builder);
+}
+
+TEST(Ensemble, ReplicasAreTheSimulationsWithTheirParameters) {
+  portwave_builder* builder = pair();
+  portwave_simulation* one = built(builder);
+  const char* const names[] = {"B.mass_kg", "S.stiffness_N_per_m"};
+  const double values[] = {1, 50, 2, 60, 3, 70};
+  portwave_ensemble* ensemble = nullptr;
+  ASSERT_EQ(portwave_ensemble_new(one, 3, names, 2, values, nullptr, &ensemble), PORTWAVE_OK)
+      << portwave_last_error();
+  EXPECT_EQ(portwave_ensemble_replicas(ensemble), 3);
+  ASSERT_EQ(portwave_ensemble_state_count(ensemble), portwave_state_count(one));
+  ASSERT_EQ(portwave_ensemble_input_count(ensemble), 1);
+  const double inputs[] = {3, 3, 3};
+  EXPECT_EQ(portwave_ensemble_set_inputs(ensemble, inputs, 3), PORTWAVE_OK);
+  EXPECT_EQ(portwave_ensemble_set_inputs(ensemble, inputs, 2), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_ensemble_step_n(ensemble, 50), PORTWAVE_OK);
+  EXPECT_EQ(portwave_ensemble_step_index(ensemble), 50);
+  const std::size_t n = portwave_ensemble_state_count(ensemble);
+  std::vector<double> x(3 * n);
+  EXPECT_EQ(portwave_ensemble_states(ensemble, x.data(), x.size()), PORTWAVE_OK);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(portwave_builder_set_parameter(builder, 2, "mass_kg", values[2 * i]), PORTWAVE_OK);
+    EXPECT_EQ(portwave_builder_set_parameter(builder, 1, "stiffness_N_per_m", values[2 * i + 1]),
+              PORTWAVE_OK);
+    portwave_simulation* alone = built(builder);
+    const std::vector<double> expected = states_after(alone, 50);
+    EXPECT_EQ(std::vector<double>(x.begin() + i * n, x.begin() + (i + 1) * n), expected) << i;
+    portwave_free(alone);
+  }
+  portwave_energy energy{};
+  energy.size = sizeof energy;
+  EXPECT_EQ(portwave_ensemble_get_energy(ensemble, 2, &energy), PORTWAVE_OK);
+  EXPECT_GT(energy.supplied_J, 0.0);
+  EXPECT_EQ(portwave_ensemble_get_energy(ensemble, 3, &energy), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_ensemble_failures(ensemble), 0);
+  EXPECT_STREQ(portwave_ensemble_error(ensemble, 0), "");
+  std::vector<double> start(3 * n, 0.0), now(3 * n, -1.0);
+  start[n] = 0.5;  // a position of the second
+  EXPECT_EQ(portwave_ensemble_set_states(ensemble, start.data(), start.size()), PORTWAVE_OK);
+  EXPECT_EQ(portwave_ensemble_step_index(ensemble), 0);
+  EXPECT_EQ(portwave_ensemble_step_n(ensemble, 0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_ensemble_states(ensemble, now.data(), now.size()), PORTWAVE_OK);
+  EXPECT_EQ(now, start);
+  EXPECT_EQ(portwave_ensemble_set_states(ensemble, start.data(), 3), PORTWAVE_INVALID_ARGUMENT);
+  // The same run with its inputs given, and the states kept at every tenth step.
+  const std::vector<double> u(3 * 50, 3.0);
+  std::vector<double> rows(3 * 5 * n), first(3 * n);
+  for (std::size_t i = 0; i < 3; ++i) first[i * n + 1] = first[i * n + 4] = 1.0;
+  EXPECT_EQ(
+      portwave_ensemble_rollout(ensemble, first.data(), u.data(), 50, 10, rows.data(), rows.size()),
+      PORTWAVE_OK)
+      << portwave_last_error();
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < n; ++k) EXPECT_EQ(rows[(i * 5 + 4) * n + k], x[i * n + k]);
+  }
+  EXPECT_EQ(portwave_ensemble_rollout(ensemble, nullptr, nullptr, 50, 10, rows.data(), 3),
+            PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_ensemble_rollout(ensemble, nullptr, nullptr, -1, 1, rows.data(), 3),
+            PORTWAVE_INVALID_ARGUMENT);
+  portwave_ensemble_free(ensemble);
+  const double bad[] = {-1.0};
+  EXPECT_EQ(portwave_ensemble_new(one, 1, names, 1, bad, nullptr, &ensemble),
+            PORTWAVE_CONFIG_ERROR);
+  EXPECT_EQ(ensemble, nullptr);
+  portwave_ensemble_free(nullptr);
+  portwave_free(one);
+  portwave_builder_free(builder);
+}
+
+TEST(Plugins, ThoseThatBringPortwaveAreLoaded) {
+  EXPECT_EQ(portwave_load_plugin("there/is/none.so"), PORTWAVE_CONFIG_ERROR);
+  EXPECT_EQ(portwave_load_plugin(nullptr), PORTWAVE_INVALID_ARGUMENT);
+  ASSERT_EQ(portwave_load_plugin(PORTWAVE_PLUGINS "/solenoid_with_copy.so"), PORTWAVE_OK)
+      << portwave_last_error();
+  portwave_builder* builder = nullptr;
+  ASSERT_EQ(portwave_builder_new("coil", 1e-4, &builder), PORTWAVE_OK);
+  const int coil = portwave_builder_add(builder, "coil", "solenoid", nullptr);
+  EXPECT_EQ(portwave_builder_set_parameter(builder, coil, "no_such_parameter", 1.0), PORTWAVE_OK);
+  portwave_simulation* simulation = nullptr;
+  EXPECT_EQ(portwave_builder_build(builder, nullptr, &simulation), PORTWAVE_CONFIG_ERROR);
+  EXPECT_NE(std::string(portwave_last_error()).find("solenoid has no parameter"), std::string::npos)
+      << portwave_last_error();
+  portwave_builder_free(builder);
+}
+
+}  // namespace
