@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from ._portwave import Snapshot
-from .arrays import Floats, as_floats, dimensions, flag, number, whole
+from .arrays import Floats, as_floats, dimensions, flag, number, refuse_text, whole
 from .errors import UnknownName, issue_warnings
 from .linear import Linearisation
 from .progress import progress_bar
@@ -238,7 +238,7 @@ class Stepper:
         return self._core.drive(u, self._indices(observe))
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
-        _refuse_text(names)
+        refuse_text(names)
         return np.array([self.find(name) for name in names], dtype=np.int32)
 
     def find(self, name: str) -> int:
@@ -456,8 +456,7 @@ class Stepper:
     def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:
         """Change a parameter of a part between two steps.
 
-        The states stay. The change of the stored energy counts as supplied, so the ledger still
-        closes. Snapshots from before the change no longer fit.
+        The states stay; the change of the stored energy counts as supplied. Snapshots hold the value.
 
         Parameters
         ----------
@@ -506,6 +505,22 @@ class Stepper:
         except IndexError as error:
             raise UnknownName(str(error)) from None
 
+    def set_states(self, states: Any) -> None:
+        """Set all states between two steps; the change of the stored energy counts as supplied.
+
+        Parameters
+        ----------
+        states : (n,) array_like
+            Finite values in the order of `state_names`, in their units.
+
+        Raises
+        ------
+        ValueError
+            They have another shape, or a part, which is named, cannot be in its state.
+        """
+        n = len(self.state_names)
+        self._core.set_states(as_floats(states, (n,), "n", "states", finite=False))
+
     def linearise(self, outputs: Sequence[str] = ()) -> Linearisation:
         """Linearise the system about its present state.
 
@@ -529,7 +544,7 @@ class Stepper:
         RuntimeError
             Efforts and flows at the present state cannot be determined.
         """
-        _refuse_text(outputs)
+        refuse_text(outputs)
         try:
             return Linearisation(self._core.linearise(list(outputs)), list(outputs))
         except IndexError as error:
@@ -553,18 +568,17 @@ class Stepper:
         return out
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a saved state; the run then continues bit by bit as it did from there.
+        """Return to a saved state and its parameters; the run continues as it did from there.
 
         Parameters
         ----------
         snapshot : Snapshot
-            A state of this stepper, of a clone, or of a stepper of the same system and options.
+            A state of this stepper, of a clone, or of one that began with the same system and options.
 
         Raises
         ------
         ValueError
-            The snapshot is empty, or belongs to another system, other parameters or other options,
-            which the message names; nothing has changed.
+            It is empty, or of another system or options, which the message names; nothing changed.
         """
         self._core.restore(snapshot)
 
@@ -584,9 +598,3 @@ class Stepper:
 
     def __repr__(self) -> str:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
-
-
-def _refuse_text(names: Sequence[str]) -> None:
-    """Refuse one name in place of a list of names, which would be split into its letters."""
-    if isinstance(names, str):
-        raise TypeError(f"names of quantities are a list: [{names!r}]")

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -162,6 +164,40 @@ std::unique_ptr<Component> build_part(const PartType& type, const Parameters& pa
   what.values.push_back(mark_of(parameters, "allow_active"));
   part->note_built_from(std::move(what));
   return part;
+}
+
+std::optional<Parameters> recorded_parameters(const PartType& type,
+                                              std::span<const std::uint64_t> values) {
+  if (values.size() != type.parameters.size() + 1) return std::nullopt;
+  Parameters out;
+  out.emplace("allow_active", std::bit_cast<double>(values.back()) != 0.0);
+  for (std::size_t k = 0; k < type.parameters.size(); ++k) {
+    const ParameterInfo& info = type.parameters[k];
+    const double number = std::bit_cast<double>(values[k]);
+    switch (info.kind) {
+      case ParameterKind::number:
+        out.emplace(info.name, number);
+        break;
+      case ParameterKind::integer:
+        if (!(std::abs(number) <= std::numeric_limits<int>::max())) return std::nullopt;
+        out.emplace(info.name, static_cast<int>(number));
+        break;
+      case ParameterKind::boolean:
+        out.emplace(info.name, number != 0.0);
+        break;
+      case ParameterKind::choice: {
+        const auto own = std::ranges::find_if(info.choices, [&](const std::string& choice) {
+          return mark_of(ParameterValue(choice)) == values[k];
+        });
+        if (own == info.choices.end()) return std::nullopt;
+        out.emplace(info.name, *own);
+        break;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+  return out;
 }
 
 std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
