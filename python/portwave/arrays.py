@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 import os
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,3 +155,9 @@ def dimensions(value: Any) -> int:
         return int(np.ndim(value))
     except ValueError:
         return -1
+
+
+def refuse_text(names: Sequence[str]) -> None:
+    """Refuse one name in place of a list of names, which would be split into its letters."""
+    if isinstance(names, str):
+        raise TypeError(f"names of quantities are a list: [{names!r}]")

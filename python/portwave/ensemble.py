@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _portwave
-from .arrays import Floats, as_floats, flag, whole
+from .arrays import Floats, as_floats, flag, number, whole
 from .arrays import dimensions as count_dimensions
 from .errors import UnknownName, errors_that_name, issue_warnings
 from .system import System, pointers, scenario_of
@@ -151,7 +151,7 @@ class Ensemble:
         steps = None if steps is None else whole(steps, "`steps`")
         every = whole(every, "`every`")
         if u is not None:
-            u = self._spread(u, 3, "u", (None, m))
+            u = self._spread(u, 3, "u", (None, m), self.input_names)
             if steps is not None and steps != u.shape[1]:
                 raise ValueError(f"u is for {u.shape[1]} steps, and `steps` is {steps}")
             steps = u.shape[1]
@@ -160,7 +160,7 @@ class Ensemble:
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         if x0 is not None:
-            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,), finite=False))
+            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,)))
         if every < 1 or steps % every != 0:
             raise ValueError(f"`every` must divide the {steps} steps, got {every}")
         shape = (self.replicas, steps // every, n)
@@ -185,11 +185,20 @@ class Ensemble:
         dimensions: int,
         name: str,
         rest: Tuple[Optional[int], ...],
-        finite: bool = True,
+        names: Optional[List[str]] = None,
     ) -> Floats:
+        """Return an array for all replicas; with ``names`` of its columns it has to be finite."""
         for_all = count_dimensions(given) == dimensions - 1
         wanted = rest if for_all else (self.replicas, *rest)
-        array = as_floats(given, wanted, "T" * len(wanted), name, finite=finite)
+        array = as_floats(given, wanted, "T" * len(wanted), name, finite=False)
+        if names is not None and not np.isfinite(array).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            place = ", ".join(str(i) for i in where)
+            whose = "all replicas" if for_all else f"replica {where[0]}"
+            raise ValueError(
+                f"{name}[{place}] is {array[where]}: inputs must be finite "
+                f"({whose}, {names[where[-1]]!r})"
+            )
         if for_all:
             array = np.broadcast_to(array, (self.replicas, *array.shape))
         return np.ascontiguousarray(array)
@@ -228,9 +237,10 @@ class Ensemble:
         Raises
         ------
         ValueError
-            `x0` has another shape.
+            `x0` has another shape, or a number that is not finite, whose replica, part and state
+            the message names; nothing has changed.
         """
-        x0 = self._spread(x0, 2, "x0", (len(self.state_names),), finite=False)
+        x0 = self._spread(x0, 2, "x0", (len(self.state_names),))
         self._core.set_states(self._of_pieces(x0))
 
     def set_inputs(self, u: Any) -> None:
@@ -246,7 +256,72 @@ class Ensemble:
         ValueError
             `u` has another shape or a number that is not finite; nothing has changed.
         """
-        self._core.set_inputs(self._spread(u, 2, "u", (len(self.input_names),)))
+        names = self.input_names
+        self._core.set_inputs(self._spread(u, 2, "u", (len(names),), names))
+
+    def set_parameter(self, replica: int, path: str, value: float) -> None:
+        """Change a parameter of one replica from the next run on.
+
+        Before the first step of a run it takes effect at once. The replica then takes the steps of an
+        ensemble that was made with this value; the others keep theirs. The coupling method stays.
+
+        Parameters
+        ----------
+        replica : int
+            Number of the replica, from 0.
+        path : str
+            Name of the parameter, such as ``"load.inertia_kgm2"`` or ``"arm.masses_kg[1]"``.
+        value : float
+            Its new value, in its unit.
+
+        Raises
+        ------
+        UnknownName
+            There is no such parameter.
+        IndexError
+            There is no such replica.
+        ConfigError
+            The value is not allowed; the message names the replica, and nothing has changed.
+        """
+        replica = self._number(replica)
+        try:
+            self._core.set_parameter(replica, path, number(value, path))
+        except IndexError as error:
+            raise UnknownName(str(error)) from None
+
+    def parameter(self, replica: int, path: str) -> float:
+        """Return a parameter of one replica, as of the next run.
+
+        Parameters
+        ----------
+        replica : int
+            Number of the replica, from 0.
+        path : str
+            Name of the parameter, such as ``"load.inertia_kgm2"``.
+
+        Returns
+        -------
+        float
+            Its value, in its unit.
+
+        Raises
+        ------
+        UnknownName
+            There is no such parameter.
+        IndexError
+            There is no such replica.
+        """
+        replica = self._number(replica)
+        try:
+            return self._core.parameter(replica, path)
+        except IndexError as error:
+            raise UnknownName(str(error)) from None
+
+    def _number(self, replica: int) -> int:
+        replica = whole(replica, "`replica`")
+        if not 0 <= replica < self.replicas:
+            raise IndexError(f"there is no replica {replica} of {self.replicas}")
+        return replica
 
     @property
     def replicas(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _portwave
-from .arrays import Floats, whole
+from .arrays import Floats, refuse_text, whole
 from .errors import UnknownName
 
 
@@ -261,9 +261,3 @@ class Readings:
         ``"slack_p50_s"``, ``"slack_p99_s"``.
         """
         return self._core.deadline
-
-
-def refuse_text(names: Sequence[str]) -> None:
-    """Refuse one name in place of a list of names, which would be split into its letters."""
-    if isinstance(names, str):
-        raise TypeError(f"names of quantities are a list: [{names!r}]")

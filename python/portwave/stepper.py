@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from ._portwave import Arena, Snapshot
-from .arrays import Floats, as_floats, dimensions, flag, number, whole
+from .arrays import Floats, as_floats, dimensions, flag, number, refuse_text, whole
 from .errors import UnknownName, errors_that_name, issue_warnings
 from .linear import Linearisation
 from .progress import progress_bar
-from .readings import Readings, refuse_text
+from .readings import Readings
 from .result import Result
 from .system import System, pointers, scenario_of
 
@@ -278,8 +278,7 @@ class Stepper(Readings):
     def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:
         """Change a parameter of a part between two steps.
 
-        The states stay. The change of the stored energy counts as supplied, so the ledger still
-        closes. Snapshots from before the change no longer fit.
+        The states stay; the change of the stored energy counts as supplied. Snapshots hold the value.
 
         Parameters
         ----------
@@ -328,6 +327,22 @@ class Stepper(Readings):
         except IndexError as error:
             raise UnknownName(str(error)) from None
 
+    def set_states(self, states: Any) -> None:
+        """Set all states between two steps; the change of the stored energy counts as supplied.
+
+        Parameters
+        ----------
+        states : (n,) array_like
+            Finite values in the order of `state_names`, in their units.
+
+        Raises
+        ------
+        ValueError
+            They have another shape, or a part, which is named, cannot be in its state.
+        """
+        n = len(self.state_names)
+        self._core.set_states(as_floats(states, (n,), "n", "states", finite=False))
+
     def linearise(self, outputs: Sequence[str] = ()) -> Linearisation:
         """Linearise the system about its present state.
 
@@ -375,18 +390,17 @@ class Stepper(Readings):
         return out
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a saved state; the run then continues bit by bit as it did from there.
+        """Return to a saved state and its parameters; the run continues as it did from there.
 
         Parameters
         ----------
         snapshot : Snapshot
-            A state of this stepper, of a clone, or of a stepper of the same system and options.
+            A state of this stepper, of a clone, or of one that began with the same system and options.
 
         Raises
         ------
         ValueError
-            The snapshot is empty, or belongs to another system, other parameters or other options,
-            which the message names; nothing has changed.
+            It is empty, or of another system or options, which the message names; nothing changed.
         """
         self._core.restore(snapshot)
 

@@ -63,8 +63,8 @@ class PyEnsemble {
              bool certify) {
     std::vector<portwave::Override> replacements;
     for (const auto& [pointer, value] : overrides) replacements.push_back({pointer, value});
-    const portwave::Scenario scenario =
-        portwave::parse_scenario(text, "scenario", folder, replacements);
+    scenario_ = portwave::parse_scenario(text, "scenario", folder, replacements);
+    const portwave::Scenario& scenario = *scenario_;
     notes_ = scenario.notes;
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
@@ -107,10 +107,14 @@ class PyEnsemble {
   void set_states(const Read& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());
     expect_numbers(x.size(), n);
+    ensemble_->set_states(numbers(x));
     ensemble_->reset();
-    for (int i = 0; i < ensemble_->replicas(); ++i) {
-      ensemble_->set_state(i, numbers(x).subspan(static_cast<std::size_t>(i) * n, n));
-    }
+  }
+  void set_parameter(int replica, const std::string& path, double value) {
+    portwave::set_parameter(*ensemble_, *scenario_, replica, path, value);
+  }
+  double parameter(int replica, const std::string& path) const {
+    return portwave::parameter(*ensemble_, *scenario_, replica, path);
   }
   void set_inputs(const Read& u) {
     const auto m = static_cast<std::size_t>(ensemble_->input_size());
@@ -174,6 +178,7 @@ class PyEnsemble {
                                 " for each replica");
   }
 
+  std::optional<portwave::Scenario> scenario_;
   std::optional<portwave::Ensemble> ensemble_;
   portwave::Issues notes_;
 };
@@ -193,6 +198,8 @@ void bind_ensemble(nb::module_& m) {
       .def("states", &PyEnsemble::states, "x"_a)
       .def("set_states", &PyEnsemble::set_states, "x"_a)
       .def("set_inputs", &PyEnsemble::set_inputs, "u"_a)
+      .def("set_parameter", &PyEnsemble::set_parameter, "replica"_a, "path"_a, "value"_a)
+      .def("parameter", &PyEnsemble::parameter, "replica"_a, "path"_a)
       .def("status", &PyEnsemble::status, "replica"_a)
       .def("energy", &PyEnsemble::energy, "replica"_a)
       .def("certificate", &PyEnsemble::certificate, "replica"_a)

@@ -214,6 +214,19 @@ class PyStepper {
     user_.expect_readable();
     return portwave::parameter(*stepper_, *scenario_, path);
   }
+  /// States in the order of `state_names`: those of a part that is cut once.
+  void set_states(const Doubles& values) {
+    const Stepping stepping(user_);
+    const portwave::System& system = stepper_->system();
+    const portwave::StateNames names = portwave::state_names(system);
+    if (values.shape(0) != names.named.size()) {
+      throw std::invalid_argument("states must be of shape [" + std::to_string(names.named.size()) +
+                                  "], got [" + std::to_string(values.shape(0)) + "]");
+    }
+    std::vector<double> states;
+    for (const int name : names.name_of) states.push_back(values(static_cast<std::size_t>(name)));
+    stepper_->set_states(states);
+  }
   void retune() {
     const Stepping stepping(user_);
     if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_again();
@@ -463,6 +476,7 @@ void bind_stepper(nb::module_& m) {
           },
           "part"_a)
       .def("set_parameter", &PyStepper::set_parameter, "path"_a, "value"_a)
+      .def("set_states", &PyStepper::set_states, "states"_a)
       .def("parameter", &PyStepper::parameter, "path"_a)
       .def("retune", &PyStepper::retune)
       .def("linearise", &PyStepper::linearise, "outputs"_a)

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -153,44 +155,6 @@ std::uint64_t mark_of(const Parameters& parameters, std::string_view name) {
 
 }  // namespace
 
-namespace {
-
-/// The value whose mark this is, where the mark tells.
-std::optional<ParameterValue> value_of_mark(const ParameterInfo& info, std::uint64_t mark) {
-  switch (info.kind) {
-    case ParameterKind::number:
-      return std::bit_cast<double>(mark);
-    case ParameterKind::integer:
-      return static_cast<int>(std::bit_cast<double>(mark));
-    case ParameterKind::boolean:
-      return std::bit_cast<double>(mark) != 0.0;
-    case ParameterKind::choice:
-      for (const std::string& choice : info.choices) {
-        if (mark_of(ParameterValue(choice)) == mark) return choice;
-      }
-      return std::nullopt;
-    default:
-      if (info.default_value && mark_of(*info.default_value) == mark) return info.default_value;
-      return std::nullopt;
-  }
-}
-
-}  // namespace
-
-std::optional<CataloguePart> description_of(const Component& part) {
-  const BuiltFrom* const built = part.built_from();
-  if (built == nullptr) return std::nullopt;
-  const std::vector<ParameterInfo>& infos = built->type->parameters;
-  Parameters parameters;
-  for (std::size_t k = 0; k < infos.size(); ++k) {
-    std::optional<ParameterValue> value = value_of_mark(infos[k], built->values[k]);
-    if (!value) return std::nullopt;
-    parameters.emplace(infos[k].name, *std::move(value));
-  }
-  parameters.emplace("allow_active", std::bit_cast<double>(built->values[infos.size()]) != 0.0);
-  return CataloguePart(built->type->name, std::move(parameters));
-}
-
 std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters) {
   std::unique_ptr<Component> part = type.build(parameters);
   if (part == nullptr) return nullptr;
@@ -202,6 +166,49 @@ std::unique_ptr<Component> build_part(const PartType& type, const Parameters& pa
   what.values.push_back(mark_of(parameters, "allow_active"));
   part->note_built_from(std::move(what));
   return part;
+}
+
+std::optional<Parameters> recorded_parameters(const PartType& type,
+                                              std::span<const std::uint64_t> values) {
+  if (values.size() != type.parameters.size() + 1) return std::nullopt;
+  Parameters out;
+  out.emplace("allow_active", std::bit_cast<double>(values.back()) != 0.0);
+  for (std::size_t k = 0; k < type.parameters.size(); ++k) {
+    const ParameterInfo& info = type.parameters[k];
+    const double number = std::bit_cast<double>(values[k]);
+    switch (info.kind) {
+      case ParameterKind::number:
+        out.emplace(info.name, number);
+        break;
+      case ParameterKind::integer:
+        if (!(std::abs(number) <= std::numeric_limits<int>::max())) return std::nullopt;
+        out.emplace(info.name, static_cast<int>(number));
+        break;
+      case ParameterKind::boolean:
+        out.emplace(info.name, number != 0.0);
+        break;
+      case ParameterKind::choice: {
+        const auto own = std::ranges::find_if(info.choices, [&](const std::string& choice) {
+          return mark_of(ParameterValue(choice)) == values[k];
+        });
+        if (own == info.choices.end()) return std::nullopt;
+        out.emplace(info.name, *own);
+        break;
+      }
+      default:
+        if (!info.default_value || mark_of(*info.default_value) != values[k]) return std::nullopt;
+        out.emplace(info.name, *info.default_value);
+    }
+  }
+  return out;
+}
+
+std::optional<CataloguePart> description_of(const Component& part) {
+  const BuiltFrom* const built = part.built_from();
+  if (built == nullptr) return std::nullopt;
+  std::optional<Parameters> parameters = recorded_parameters(*built->type, built->values);
+  if (!parameters) return std::nullopt;
+  return CataloguePart(built->type->name, *std::move(parameters));
 }
 
 std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,

@@ -62,7 +62,31 @@ def test_a_replica_that_fails_stops_alone():
     assert np.isfinite(x[[0, 2]]).all()
     assert ensemble.failures == 1
     assert ensemble.status(1)["failed"] and "cannot start" in ensemble.status(1)["error"]
+    assert ensemble.status(1)["error"].startswith("replica 1: part ")
     assert not ensemble.status(0)["failed"]
+    before = ensemble.states()
+    with pytest.raises(ValueError, match='replica 1, part ".*": state ".*" is not finite: nan'):
+        ensemble.start_from(x0)
+    assert ensemble.step_index == 5
+    assert np.array_equal(ensemble.states(), before, equal_nan=True)
+
+
+def test_a_parameter_of_one_replica_changes():
+    inertia = [0.02, 0.02, 0.05]
+    one = pw.Ensemble(SERVO, 3, parameters={"load.inertia_kgm2": [0.02] * 3})
+    other = pw.Ensemble(SERVO, 3, parameters={"load.inertia_kgm2": inertia})
+    before = one.rollout(u=[[12.0]] * 50)
+    one.set_parameter(2, "load.inertia_kgm2", 0.05)
+    assert [one.parameter(i, "load.inertia_kgm2") for i in range(3)] == inertia
+    x = one.rollout(u=[[12.0]] * 50)
+    assert np.array_equal(x, other.rollout(u=[[12.0]] * 50))
+    assert np.array_equal(x[:2], before[:2]) and not np.array_equal(x[2], before[2])
+    with pytest.raises(KeyError, match="inertia_kgm2"):
+        one.set_parameter(2, "load.inertia", 1.0)
+    with pytest.raises(IndexError, match="replica 3 of 3"):
+        one.set_parameter(3, "load.inertia_kgm2", 1.0)
+    with pytest.raises(pw.ConfigError, match="replica 1, load.inertia_kgm2"):
+        one.set_parameter(1, "load.inertia_kgm2", -1.0)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +99,8 @@ def test_a_replica_that_fails_stops_alone():
         (lambda e: e.rollout(steps=5, every=2), "`every` must divide the 5 steps"),
         (lambda e: e.rollout(steps=5, out=np.zeros(3)), "`out` must be of shape (3, 5, "),
         (lambda e: e.set_inputs(np.zeros((3, 2))), "u must be of shape [3, 1]"),
+        (lambda e: e.set_inputs([[0.0], [math.inf], [0.0]]), "replica 1, 'supply.effort'"),
+        (lambda e: e.rollout(u=[[0.0], [math.nan]]), "all replicas, 'supply.effort'"),
         (lambda e: e.step(-1), "the number of steps must be from 0"),
         (lambda e: e.rollout(steps=-1), "`steps` must be at least 0"),
         (lambda e: pw.Ensemble(SERVO, 3, parameters={"load.inertia_kgm2": [1.0, 2.0]}), "has 2 numbers"),

@@ -85,17 +85,49 @@ def test_it_goes_back_bit_by_bit():
         stepper.restore(other.snapshot())
 
 
-def test_an_older_snapshot_waits_for_its_parameters():
+def test_snapshots_bring_their_parameters():
     stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 12.0
     stepper.step(5)
     before, inertia = stepper.snapshot(), stepper.parameter("load.inertia_kgm2")
-    stepper.set_parameter("load.inertia_kgm2", 2.0 * inertia)
-    with pytest.raises(ValueError, match='part "load": inertia_kgm2 is'):
-        stepper.restore(before)
     stepper.step(3)
-    stepper.set_parameter("load.inertia_kgm2", inertia)
+    there = stepper.states()
+    stepper.set_parameter("load.inertia_kgm2", 2.0 * inertia)
+    stepper.step(3)
+    after, heavy = stepper.snapshot(), stepper.states()
     stepper.restore(before)
-    assert stepper.step_index == 5
+    assert stepper.parameter("load.inertia_kgm2") == inertia
+    stepper.step(3)
+    assert np.array_equal(stepper.states(), there)
+    fresh = pw.Stepper(SERVO)
+    fresh.restore(pw.Snapshot.from_bytes(after.to_bytes()))
+    assert fresh.parameter("load.inertia_kgm2") == 2.0 * inertia
+    assert np.array_equal(fresh.states(), heavy)
+    other = pw.Stepper(SERVO, overrides={"/subsystems/3/parameters/inertia_kgm2": 3.0 * inertia})
+    with pytest.raises(ValueError, match='part "load": inertia_kgm2 is'):
+        other.restore(before)
+
+
+def test_states_are_set():
+    stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 12.0
+    stepper.step(50)
+    x = 2.0 * stepper.states()
+    stored, supplied = stepper.energy["final_J"], stepper.energy["supplied_J"]
+    stepper.set_states(x)
+    assert np.array_equal(stepper.states(), x) and stepper.step_index == 50
+    more = stepper.energy["final_J"] - stored
+    assert more > 0.0
+    assert math.isclose(stepper.energy["supplied_J"] - supplied, more, rel_tol=1e-12)
+    stepper.step(5)
+    assert stepper.certificate == "holds"
+    x[0] = math.nan
+    before = stepper.states()
+    with pytest.raises(ValueError, match="must be finite, got nan"):
+        stepper.set_states(x)
+    with pytest.raises(ValueError, match=r"states must be of shape"):
+        stepper.set_states(x[1:])
+    assert np.array_equal(stepper.states(), before)
 
 
 def test_results_are_recorded():

@@ -53,7 +53,7 @@ class SnapshotBytes {
   }
 
  private:
-  static constexpr std::size_t kChecksum = 40, kIdentitySize = 48, kTime = 56, kHead = 72;
+  static constexpr std::size_t kChecksum = 40, kIdentitySize = 48, kTime = 64, kHead = 80;
 
   std::size_t begin() const { return kHead + static_cast<std::size_t>(identity_size_); }
 

@@ -28,11 +28,15 @@ PortResponses::PortResponses(const System& system, double step_s)
     if (part.component->capabilities().linear) {
       const auto [found, is_new] = known.try_emplace(part.component.get(), next);
       index_.push_back(found->second);
-      if (!is_new) continue;
+      if (!is_new) {
+        ++users_[static_cast<std::size_t>(found->second)];
+        continue;
+      }
     } else {
       index_.push_back(next);
       if (physics != nullptr) nonlinear_.push_back(i);
     }
+    users_.push_back(1);
     try {
       if (physics == nullptr) {
         add_probed(part);
@@ -40,7 +44,7 @@ PortResponses::PortResponses(const System& system, double step_s)
       }
       responses_.push_back(response_of(part, part.initial_state.data(), terms));
       add_terms(terms);
-      usual_.push_back(usual_of(part));
+      usual_.push_back(usual_of(part, responses_.back().rows()));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
@@ -82,11 +86,11 @@ void PortResponses::add_terms(const Eigen::VectorXd& terms) {
   terms_.insert(terms_.end(), terms.data(), terms.data() + terms.size());
 }
 
-Eigen::VectorXd PortResponses::usual_of(const Part& part) const {
+Eigen::VectorXd PortResponses::usual_of(const Part& part, Eigen::Index size) const {
   const Subsystem& physics = *part.port_hamiltonian();
   if (physics.constant_structure()) return {};
   const std::vector<double> typical = physics.typical_state();
-  const Eigen::Index size = responses_.back().rows(), ports = physics.signature().wave_size();
+  const Eigen::Index ports = physics.signature().wave_size();
   Eigen::VectorXd usual = Eigen::VectorXd::Zero(size);
   Structure there = physics.structure(), further = there;
   physics.structure_at(typical.data(), there);
@@ -119,6 +123,33 @@ double PortResponses::terms(int part, Eigen::Index port) const {
 
 const Eigen::MatrixXd& PortResponses::of(int part) const {
   return responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])];
+}
+
+void PortResponses::component_changed(int part) {
+  const Part& own = system_.parts()[static_cast<std::size_t>(part)];
+  Eigen::VectorXd terms;
+  Matrix response;
+  Eigen::VectorXd usual;
+  try {
+    response = response_of(own, own.initial_state.data(), terms);
+    usual = usual_of(own, response.rows());
+  } catch (const ConfigError& error) {
+    throw ConfigError("", "subsystem \"" + own.name + "\": " + error.issues().front().what);
+  }
+  int& index = index_[static_cast<std::size_t>(part)];
+  if (users_[static_cast<std::size_t>(index)] > 1) {
+    --users_[static_cast<std::size_t>(index)];
+    index = static_cast<int>(responses_.size());
+    users_.push_back(1);
+    responses_.push_back(std::move(response));
+    add_terms(terms);
+    usual_.push_back(std::move(usual));
+    return;
+  }
+  const auto i = static_cast<std::size_t>(index);
+  responses_[i] = std::move(response);
+  std::ranges::copy(terms, terms_.begin() + static_cast<std::ptrdiff_t>(first_term_[i]));
+  usual_[i] = std::move(usual);
 }
 
 void PortResponses::linearise(const std::function<std::span<const double>(int part)>& state_of) {

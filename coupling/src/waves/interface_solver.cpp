@@ -117,6 +117,13 @@ void InterfaceSolver::take_over_maps() {
   }
 }
 
+void InterfaceSolver::take_over_part(int part) {
+  Island* const own = islands_[at(waves_.system().island_of_part(part))].get();
+  if (own == nullptr) return;
+  own->ready = false;
+  own->parts.take_affine(part);
+}
+
 void InterfaceSolver::revoke() {
   for (const std::unique_ptr<Island>& own : islands_) {
     if (own == nullptr || own->parts.is_affine()) continue;

@@ -50,6 +50,13 @@ void PartLinearisation::take_affine() {
   }
 }
 
+void PartLinearisation::take_affine(int part) {
+  const PartSlot& slot = waves_.slot(part);
+  const AffineMap* const affine = waves_.batch(slot.batch).affine;
+  const auto own = std::ranges::lower_bound(parts_, part, {}, &Own::part);
+  if (affine != nullptr) affine->affine_matrix(slot.lane, matrices_.data() + own->matrix);
+}
+
 const double* PartLinearisation::of(int part) const {
   const auto own = std::ranges::lower_bound(parts_, part, {}, &Own::part);
   return matrices_.data() + own->matrix;

@@ -22,6 +22,8 @@ class PartLinearisation {
   bool is_possible() const { return is_possible_; }
   /// Takes the matrices of the affine parts again: step maps have changed.
   void take_affine();
+  /// The same for one of them alone.
+  void take_affine(int part);
   /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is
   /// frozen and stays as it is, warm starts included: solves are made in a copy. False when one of
   /// them fails; its part then keeps the D that it had (0 at first). Allocates at the first call

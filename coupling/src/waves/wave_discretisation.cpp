@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/core/lane_exchange.hpp"
+
 namespace portwave {
 namespace {
 
@@ -174,6 +176,17 @@ std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot)
 /// Announces the later requests to a batch, before it is prepared.
 void WaveDiscretisation::announce(const BatchSlot& slot, StepBatch& batch) const {
   batch.expect({.inputs = slot.driven, .stage_increments = increments_ == StageIncrements::kept});
+}
+
+bool WaveDiscretisation::exchange_part(int part) {
+  const PartSlot& place = slot(part);
+  auto* const lanes =
+      dynamic_cast<LaneExchange*>(own_.batches[static_cast<std::size_t>(place.batch)].get());
+  if (lanes == nullptr) return false;
+  const Component* const component =
+      system_.parts()[static_cast<std::size_t>(part)].component.get();
+  const std::unique_ptr<StepBatch> one = component->make_batch(std::span(&component, 1));
+  return lanes->exchange(place.lane, *one, impedance_.data() + batch(place.batch).wave);
 }
 
 std::unique_ptr<StepBatch> WaveDiscretisation::batch_anew(int batch) const {

@@ -210,8 +210,8 @@ PORTWAVE_API portwave_status portwave_set_inputs(portwave_simulation* simulation
 PORTWAVE_API double portwave_get_input(const portwave_simulation* simulation, int input);
 
 /* Changes a parameter of a part, such as "load.inertia_kgm2" or "arm.masses_kg[1]", between two steps. The
- * states stay; the change of the stored energy counts as supplied. Snapshots from before the change no
- * longer fit. Errors: PORTWAVE_CONFIG_ERROR for a value that is not allowed. */
+ * states stay; the change of the stored energy counts as supplied. Snapshots hold the value; restoring one
+ * from before undoes the change. Errors: PORTWAVE_CONFIG_ERROR for a value that is not allowed. */
 PORTWAVE_API portwave_status portwave_set_parameter(portwave_simulation* simulation,
                                                     const char* path, double value);
 /* Writes the present value of a parameter, in its unit, to *value. */
@@ -287,7 +287,8 @@ PORTWAVE_API void portwave_snapshot_free(portwave_snapshot* snapshot);
 PORTWAVE_API portwave_status portwave_snapshot_save(const portwave_simulation* simulation,
                                                     portwave_snapshot* snapshot);
 /* Returns to a saved state; the run then continues bit by bit as it did from there. Errors:
- * PORTWAVE_INVALID_ARGUMENT for an empty snapshot or one of another system, parameters or options. */
+ * PORTWAVE_INVALID_ARGUMENT for an empty snapshot, or one of a run that began with another system, other
+ * parameters or options. */
 PORTWAVE_API portwave_status portwave_restore(portwave_simulation* simulation,
                                               const portwave_snapshot* snapshot);
 

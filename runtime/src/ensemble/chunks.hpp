@@ -6,17 +6,22 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/executors/executor.hpp"
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "step/macro_step.hpp"
 #include "step/staged_run.hpp"
 
 namespace portwave {
+
+/// The first state of a part that is not finite, in words; empty: all are.
+std::string not_finite(const Part& part, std::span<const double> state);
 
 /// Some replicas that are stepped together, on one thread at a time. Replicas are counted from the
 /// first of the chunk.
@@ -34,6 +39,11 @@ class Chunk {
 
   /// The state of one replica; NaN if it has failed.
   virtual void read_state(int replica, double* out) const = 0;
+
+  /// A part of one replica, as of the next run; and another component for it. The present run goes on with the
+  /// parts that it has.
+  virtual const Part& part(int replica, int part) const = 0;
+  virtual void set_component(int replica, int part, std::shared_ptr<const Component> component) = 0;
 
   virtual int failures() const = 0;
   virtual bool all_failed() const = 0;
@@ -59,6 +69,17 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   void read_states(double* out, std::size_t distance) const override;
 
   void read_state(int replica, double* out) const override;
+  const Part& part(int replica, int part) const override {
+    return system_.parts()[at(replica * parts_ + part)];
+  }
+  void set_component(int replica, int part, std::shared_ptr<const Component> component) override {
+    left_.push_back(this->part(replica, part).component);
+    exchange_component(system_, replica * parts_ + part, std::move(component));
+  }
+  /// Whether it has to be built again for the next run, from this system.
+  bool is_out_of_date() const { return !left_.empty(); }
+  System take_system() { return std::move(system_); }
+
   int failures() const override { return replicas_ - alive_; }
   bool all_failed() const override { return alive_ == 0; }
   ReplicaStatus status(int replica) const override;
@@ -96,8 +117,9 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
     int part;
     std::vector<double> state;
   };
-  std::vector<Resting> resting_;  // parts of replicas that have failed
-  std::vector<char> ignored_;     // by part
+  std::vector<Resting> resting_;                        // parts of replicas that have failed
+  std::vector<char> ignored_;                           // by part
+  std::vector<std::shared_ptr<const Component>> left_;  // that batches still refer to
 };
 
 /// One replica by itself, with its own Stepper, which is rebuilt for every run.
@@ -110,6 +132,11 @@ class SoloChunk final : public Chunk {
   void read_states(double* out, std::size_t distance) const override;
 
   void read_state(int /*replica*/, double* out) const override { read_states(out, 0); }
+  const Part& part(int /*replica*/, int part) const override { return given_.parts()[at(part)]; }
+  void set_component(int /*replica*/, int part,
+                     std::shared_ptr<const Component> component) override {
+    exchange_component(given_, part, std::move(component));
+  }
   int failures() const override { return status_.failed ? 1 : 0; }
   bool all_failed() const override { return status_.failed; }
   ReplicaStatus status(int replica) const override;

@@ -17,6 +17,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "ensemble/chunks.hpp"
+#include "ensemble/replica_checks.hpp"
 #include "parallel/expect_number.hpp"
 #include "parallel/threads/activity.hpp"
 #include "parallel/threads/arena_impl.hpp"
@@ -36,93 +37,6 @@ namespace {
 
 /// A system, owned here or elsewhere.
 using Source = std::function<const System&(int replica, std::optional<System>& own)>;
-
-Issues check_ensemble(const System& one, int replicas, const StepperOptions& options,
-                      const EnsembleOptions& ensemble) {
-  Issues issues;
-  const auto expect = [&](bool good, const char* where, const char* what) {
-    if (!good) issues.push_back({where, what});
-  };
-  expect(replicas >= 1, "/ensemble/replicas", "must be >= 1");
-  expect(ensemble.threads >= 1 && ensemble.threads <= kMaxThreads, "/ensemble/threads",
-         "must be in 1..1024");
-  expect(ensemble.chunk >= 0, "/ensemble/chunk", "must be >= 0");
-  expect(
-      !options.time.active(), "/deadline",
-      "an ensemble keeps no pace and no deadline: what a step has time for would depend on which "
-      "replicas are stepped beside it");
-  expect(options.watches.empty(), "/events",
-         "an ensemble does not tell events: step the replica that they are wanted of by itself");
-  expect(options.method.couples_by_waves() || one.settable_inputs().empty(), "/method/kind",
-         "without waves inputs are functions of time only, and this system has settable ones");
-  return issues;
-}
-
-/// Whether rigid joints constrain inputs that may jump, or parts that may change.
-bool has_moving_joints(const System& one) {
-  const StateConstraints constraints(one, [&one](int part) -> std::span<const double> {
-    return one.parts()[at(part)].initial_state;
-  });
-  return constraints.may_change() ||
-         std::ranges::any_of(constraints.sources(), [&one](const StateConstraints::Source& own) {
-           const Signal& input = one.parts()[at(own.part)].inputs[at(own.input)];
-           return input.is_settable() || input.is_callback() ||
-                  input.digest() != Signal::constant(input(0.0)).digest();
-         });
-}
-
-/// Why replicas cannot lie in lanes whatever their impedances; empty: they can.
-std::string find_obstacle(const System& one, const StepperOptions& options) {
-  if (!options.method.couples_by_waves()) return "the method couples without waves";
-  if (options.sizes) return "steps choose their own size";
-  if (options.signals != nullptr) return "signals are sampled for each by itself";
-  if (options.certify == Certify::full) return "every step of each is certified in full";
-  if (one.island_count() != 1) return fmt::format("it falls into {} islands", one.island_count());
-  if (has_moving_joints(one)) return "what enters a rigid joint may jump";
-  for (const Part& part : one.parts()) {
-    const Capabilities able = part.component->capabilities();
-    if (able.knows_energy && able.repeatable && able.thread_safe &&
-        part.port_hamiltonian() != nullptr) {
-      continue;
-    }
-    return fmt::format("subsystem {} does not know its energy, repeat its steps or allow threads",
-                       in_quotes(part.name));
-  }
-  return {};
-}
-
-/// Callbacks are called by one thread only, and some parts by one at a time.
-bool allows_threads(const System& system) {
-  return std::ranges::all_of(system.parts(), [](const Part& part) {
-    return part.component->capabilities().thread_safe &&
-           std::ranges::none_of(part.inputs, &Signal::is_callback);
-  });
-}
-
-bool have_same_parts(const System& a, const System& b) {
-  return std::ranges::equal(a.parts(), b.parts(), {}, &Part::component, &Part::component) &&
-         std::ranges::equal(a.junctions(), b.junctions(), {}, &Junction::shared, &Junction::shared);
-}
-
-void refuse_other_shape(const System& one, const System& other, int replica) {
-  const auto same_part = [](const Part& a, const Part& b) {
-    const Signature& x = a.component->signature();
-    const Signature& y = b.component->signature();
-    return a.name == b.name && a.substeps == b.substeps && x.state_size() == y.state_size() &&
-           x.wave_size() == y.wave_size() && x.input_size() == y.input_size();
-  };
-  const auto same_input = [](const System::SettableInput& a, const System::SettableInput& b) {
-    return a.part == b.part && a.input == b.input;
-  };
-  const bool same = std::ranges::equal(one.parts(), other.parts(), same_part) &&
-                    std::ranges::equal(one.junctions(), other.junctions(), {}, &Junction::waves,
-                                       &Junction::waves) &&
-                    std::ranges::equal(one.settable_inputs(), other.settable_inputs(), same_input);
-  if (same) return;
-  throw ConfigError(fmt::format("/ensemble/replicas/{}", replica),
-                    "has another shape than the first one: parts by name, with as many states, "
-                    "ports and inputs, couplings and settable inputs must be the same");
-}
 
 template <class Values>
 std::vector<Values> repeated(const std::vector<Values>& values, int times) {
@@ -223,7 +137,6 @@ struct Ensemble::Impl {
   void add_chunk(int first, int count, const Source& source, std::optional<System>& own) {
     std::vector<std::optional<System>> owned(at(count));
     std::vector<const System*> members;
-    std::vector<double> impedance;
     for (int i = 0; i < count; ++i) {
       // The first one is there already.
       const System& one =
@@ -236,25 +149,16 @@ struct Ensemble::Impl {
       const std::vector<double> set = one.initial_settings();
       settings.insert(settings.end(), set.begin(), set.end());
       if (!obstacle.empty()) continue;
-      const std::vector<double> tuned = impedances_of(one);
-      impedances.push_back(tuned);
-      impedance.insert(impedance.end(), tuned.begin(), tuned.end());
+      impedances.push_back(impedances_of(one));
     }
     if (!obstacle.empty()) {
       chunks.push_back(
           {std::make_unique<SoloChunk>(gathered_system(members), options), first, count});
       return;
     }
-    StepperOptions gathered = options;
-    WaveCoupling& m = gathered.method.waves();
-    m.impedance = std::move(impedance);
-    m.initial_waves = repeated(m.initial_waves, count);
-    if (!m.interface_islands.empty()) {
-      m.interface_islands.clear();
-      for (int i = 0; i < count; ++i) m.interface_islands.push_back(i);
-    }
-    chunks.push_back(
-        {std::make_unique<LaneChunk>(gathered_system(members), count, gathered), first, count});
+    chunks.push_back({std::make_unique<LaneChunk>(gathered_system(members), count,
+                                                  options_of_chunk(first, count)),
+                      first, count});
   }
 
   struct Placed {
@@ -262,6 +166,96 @@ struct Ensemble::Impl {
     int first;
     int count;
   };
+
+  /// Of replicas in lanes, whose impedances are known.
+  StepperOptions options_of_chunk(int first, int count) const {
+    StepperOptions out = options;
+    WaveCoupling& m = out.method.waves();
+    m.impedance.clear();
+    for (int i = first; i < first + count; ++i) {
+      m.impedance.insert(m.impedance.end(), impedances[at(i)].begin(), impedances[at(i)].end());
+    }
+    m.initial_waves = repeated(m.initial_waves, count);
+    if (!m.interface_islands.empty()) {
+      m.interface_islands.clear();
+      for (int i = 0; i < count; ++i) m.interface_islands.push_back(i);
+    }
+    return out;
+  }
+
+  /// The system of one replica as of the next run, with another component of a part.
+  System changed_system_of(const Chunk& chunk, int place, int part,
+                           const std::shared_ptr<const Component>& component) const {
+    std::vector<double> starts;
+    for (int i = 0; i < std::ssize(first_state); ++i) {
+      const std::vector<double>& own = chunk.part(place, i).initial_state;
+      starts.insert(starts.end(), own.begin(), own.end());
+    }
+    const System* const only[] = {&*system};
+    System out = gathered_system(only, starts.data());
+    for (int i = 0; i < std::ssize(first_state); ++i) {
+      exchange_component(out, i, i == part ? component : chunk.part(place, i).component);
+    }
+    return out;
+  }
+
+  void set_component(int replica, int part, std::shared_ptr<const Component> component) {
+    check_replica(replica);
+    expect_number("part", part, first_state.size());
+    Placed& own = chunks[at(replica / chunks.front().count)];
+    const int place = replica - own.first;
+    const Part& present = own.steps->part(place, part);
+    const std::string defect =
+        component == nullptr ? "there is none" : exchange_defect(*present.component, *component);
+    if (!defect.empty()) {
+      throw std::invalid_argument(
+          fmt::format("replica {}: the component cannot take the place of part {}: {}", replica,
+                      in_quotes(present.name), defect));
+    }
+    if (obstacle.empty()) {
+      try {
+        const System other = changed_system_of(*own.steps, place, part, component);
+        StagedRun run(other, options);
+        const Tuner tuned(run.stepped(), options.step_s, *tuner);
+        std::vector<double> impedance = tuned.choice().method.waves().impedance;
+        // Errors of step maps belong here, and not where the next run begins.
+        const WaveDiscretisation rehearsal(run.stepped(), options.step_s, impedance);
+        impedances[at(replica)] = std::move(impedance);
+      } catch (const ConfigError& error) {
+        throw ConfigError("", fmt::format("replica {}, part {}: {}", replica,
+                                          in_quotes(present.name), error.issues().front().what));
+      }
+    }
+    if (replica == 0) exchange_component(*system, part, component);
+    own.steps->set_component(place, part, std::move(component));
+    if (steps == 0) begun = false;
+  }
+
+  /// A run of a chunk begins.
+  void begin(Placed& own, const double* start) const {
+    auto* const lanes = dynamic_cast<LaneChunk*>(own.steps.get());
+    if (lanes != nullptr && lanes->is_out_of_date()) {
+      own.steps = std::make_unique<LaneChunk>(lanes->take_system(), own.count,
+                                              options_of_chunk(own.first, own.count));
+    }
+    own.steps->begin(start);
+  }
+
+  /// Refuses numbers that are not finite: of all replicas from `first` on, [·, n].
+  void expect_finite(int first, std::span<const double> given) const {
+    std::string defects;
+    for (std::size_t i = 0; !given.empty() && i < given.size(); i += at(states)) {
+      for (std::size_t k = 0; k < first_state.size(); ++k) {
+        const Part& part = system->parts()[k];
+        const std::string defect =
+            not_finite(part, given.subspan(i + at(first_state[k]), part.initial_state.size()));
+        if (defect.empty()) continue;
+        defects += fmt::format("{}replica {}, part {}: {}", defects.empty() ? "" : "; ",
+                               at(first) + i / at(states), in_quotes(part.name), defect);
+      }
+    }
+    if (!defects.empty()) throw std::invalid_argument(defects);
+  }
 
   /// act(chunk) for all of them, on all threads.
   template <class Act>
@@ -306,7 +300,7 @@ struct Ensemble::Impl {
 
   void begin_if_need_be() {
     if (begun) return;
-    for_chunks([this](Placed& own) { own.steps->begin(initial.data() + at(own.first * states)); });
+    for_chunks([this](Placed& own) { begin(own, initial.data() + at(own.first) * at(states)); });
     begun = true;
     steps = 0;
   }
@@ -407,6 +401,7 @@ void Ensemble::set_state(int replica, std::span<const double> state) {
     throw std::invalid_argument(
         fmt::format("a replica has {} states, and {} were given", impl_->states, state.size()));
   }
+  impl_->expect_finite(replica, state);
   std::ranges::copy(
       state, impl_->initial.begin() + static_cast<std::ptrdiff_t>(at(replica) * at(impl_->states)));
   if (step_index() == 0) impl_->begun = false;
@@ -422,8 +417,36 @@ void Ensemble::set_state(int replica, int part, std::span<const double> state) {
     throw std::invalid_argument(
         fmt::format("the part has {} states, and {} were given", size, state.size()));
   }
+  const Part& own = impl_->system->parts()[at(part)];
+  if (const std::string defect = not_finite(own, state); !defect.empty()) {
+    throw std::invalid_argument(
+        fmt::format("replica {}, part {}: {}", replica, in_quotes(own.name), defect));
+  }
   std::ranges::copy(state, impl_->initial.begin() + static_cast<std::ptrdiff_t>(first));
   if (step_index() == 0) impl_->begun = false;
+}
+
+void Ensemble::set_states(std::span<const double> states) {
+  impl_->activity.expect_none();
+  if (states.size() != impl_->initial.size()) {
+    throw std::invalid_argument(fmt::format("{} replicas have {} states, and {} were given",
+                                            impl_->replicas, impl_->initial.size(), states.size()));
+  }
+  impl_->expect_finite(0, states);
+  std::ranges::copy(states, impl_->initial.begin());
+  if (step_index() == 0) impl_->begun = false;
+}
+
+const Component& Ensemble::component(int replica, int part) const {
+  impl_->check_replica(replica);
+  expect_number("part", part, impl_->first_state.size());
+  const int size = impl_->chunks.front().count;
+  return *impl_->chunks[at(replica / size)].steps->part(replica % size, part).component;
+}
+
+void Ensemble::set_component(int replica, int part, std::shared_ptr<const Component> component) {
+  impl_->activity.expect_none();
+  impl_->set_component(replica, part, std::move(component));
 }
 
 void Ensemble::set_input(int replica, int slot, double value) {
@@ -435,7 +458,9 @@ void Ensemble::set_input(int replica, int slot, double value) {
   }
   if (!std::isfinite(value)) {
     throw std::invalid_argument(
-        fmt::format("an input must be finite, got {}", shown_number(value)));
+        fmt::format("replica {}: input {} must be finite, got {}", replica,
+                    in_quotes(system().input_label(system().settable_inputs()[at(slot)])),
+                    shown_number(value)));
   }
   impl_->settings[at(replica) * at(impl_->inputs) + at(slot)] = value;
 }
@@ -482,7 +507,9 @@ void Ensemble::get_state(int replica, std::span<double> state) const {
 
 ReplicaStatus Ensemble::status(int replica) const {
   const auto [chunk, place] = impl_->find(replica);
-  return chunk->status(place);
+  ReplicaStatus out = chunk->status(place);
+  if (out.failed) out.error = fmt::format("replica {}: {}", replica, out.error);
+  return out;
 }
 
 int Ensemble::failures() const {
@@ -527,9 +554,9 @@ void Ensemble::rollout(std::span<const double> x0, std::span<const double> u, in
 
   const double* const start = x0.empty() ? own.initial.data() : x0.data();
   own.for_steps(options.ask, [&](Impl::Placed& placed, const auto& before_step) {
-    Chunk& chunk = *placed.steps;
     const std::size_t first = at(placed.first), count = at(placed.count);
-    chunk.begin(start + first * n);
+    own.begin(placed, start + first * n);
+    Chunk& chunk = *placed.steps;
     double* const settings = own.settings.data() + first * m;
     for (std::size_t t = 0; t < T && before_step(); ++t) {
       for (std::size_t i = 0; !u.empty() && i < count; ++i) {

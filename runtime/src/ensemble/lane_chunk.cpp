@@ -17,6 +17,15 @@ constexpr double kNoState = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
+std::string not_finite(const Part& part, std::span<const double> state) {
+  const auto bad = std::ranges::find_if(state, [](double value) { return !std::isfinite(value); });
+  if (bad == state.end()) return {};
+  const auto number = at(static_cast<int>(bad - state.begin()));
+  return fmt::format("state {} is not finite: {}",
+                     in_quotes(part.component->signature().states[number].name),
+                     shown_number(*bad));
+}
+
 LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options)
     : system_(std::move(system)),
       run_(system_, options),
@@ -65,8 +74,8 @@ void LaneChunk::check_states(const double* states) {
     const int replica = replica_of(part);
     if (statuses_[at(replica)].failed) continue;
     std::string defect;
-    if (!std::ranges::all_of(state, [](double value) { return std::isfinite(value); })) {
-      defect = "a number in it is not finite";
+    if (!not_finite(own, state).empty()) {
+      defect = not_finite(own, state);
     } else if (const Issues issues = own.component->check_initial_state(state.data());
                !issues.empty()) {
       defect = issues.front().what;
@@ -119,8 +128,11 @@ void LaneChunk::step(const double* settings) {
     own[i] = 0.0;
     if (statuses_[at(replica)].failed) continue;
     statuses_[at(replica)].fault = StepFault::not_finite;
-    take_out(replica, fmt::format("settable input {} is not finite in step {}", i % inputs,
-                                  step_.clock().steps()));
+    const System::SettableInput& input = system_.settable_inputs()[i];
+    statuses_[at(replica)].part = system_.parts()[at(input.part)].name;
+    take_out(replica, fmt::format("settable input {} is not finite in step {}: {}",
+                                  in_quotes(system_.input_label(input)), step_.clock().steps(),
+                                  shown_number(settings[i])));
   }
   while (alive_ > 0 && !attempt()) {
   }

@@ -8,6 +8,7 @@
 #include "ensemble/chunks.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 
@@ -29,16 +30,17 @@ void SoloChunk::begin(const double* states) {
   system_.emplace(gathered_system(one, states));
   try {
     for (const Part& part : system_->parts()) {
-      const bool finite = std::ranges::all_of(part.initial_state,
-                                              [](double value) { return std::isfinite(value); });
-      Issues issues;
-      if (finite) issues = part.component->check_initial_state(part.initial_state.data());
-      if (finite && issues.empty()) continue;
+      std::string defect = not_finite(part, part.initial_state);
+      if (defect.empty()) {
+        const Issues issues = part.component->check_initial_state(part.initial_state.data());
+        if (issues.empty()) continue;
+        defect = issues.front().what;
+      }
       status_.failed = true;
       status_.part = part.name;
       status_.fault = StepFault::not_finite;
-      status_.error = fmt::format("part \"{}\" cannot start from this state: {}", part.name,
-                                  finite ? issues.front().what : "a number in it is not finite");
+      status_.error =
+          fmt::format("part {} cannot start from this state: {}", in_quotes(part.name), defect);
       return;
     }
     stepper_.emplace(*system_, options_);
@@ -53,6 +55,14 @@ void SoloChunk::step(const double* settings) {
   try {
     for (std::size_t slot = 0; slot < is_driven_.size(); ++slot) {
       if (is_driven_[slot]) continue;  // its controller has set it
+      if (!std::isfinite(settings[slot])) {
+        const System::SettableInput& input = given_.settable_inputs()[slot];
+        throw StepError(
+            given_.parts()[at(input.part)].name, stepper_->step_index(), -1, 0,
+            StepFault::not_finite,
+            fmt::format("settable input {} is not finite: {}", in_quotes(given_.input_label(input)),
+                        shown_number(settings[slot])));
+      }
       stepper_->set_input(InputSlot{static_cast<int>(slot)}, settings[slot]);
     }
     ++steps_;

@@ -46,6 +46,8 @@ class TaskCalls {
   /// `alone`: whether the task shares no junction. `numbers`: scratch, −1 for every offset before and after
   /// the call.
   const Bound& bind(const StepArrays& s, bool alone, std::vector<int>& numbers);
+  /// Whether one of the bound calls is that of a small island.
+  bool keeps_places() const { return bound_[0].small != nullptr || bound_[1].small != nullptr; }
   /// Forgets the bound calls, because step maps have changed. Lists keep their memory.
   void forget() {
     for (Bound& bound : bound_) bound.record = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,10 @@ class TaskGraph {
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
     for (const auto& task : tasks_) task->bind(s, numbers_);
+  }
+  /// Whether a task is bound as a small island, which keeps places of coefficients.
+  bool keeps_places() const {
+    return std::ranges::any_of(tasks_, [](const auto& task) { return task->keeps_places(); });
   }
 
  private:

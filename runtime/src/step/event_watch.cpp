@@ -75,6 +75,13 @@ void EventWatch::look(StepEngine& engine, double start_s, double end_s) {
   }
 }
 
+void EventWatch::restart() {
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    values_[i] = reader_(watches_[i]) - watches_[i].level;
+    sides_[i] = side_of(values_[i]);
+  }
+}
+
 double EventWatch::time_of(const Watch& watch, double before, double after, int side,
                            StepEngine& engine, double start_s, double end_s) {
   if (watch.signal >= 0) return end_s;

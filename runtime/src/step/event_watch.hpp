@@ -26,6 +26,8 @@ class EventWatch {
   EventWatch(std::vector<Watch> watches, Reader reader, const System& system);
 
   std::span<const Watch> watches() const { return watches_; }
+  /// The states were set from outside: what jumped then is no event.
+  void restart();
   /// Finds the events of the last step, which led from `start_s` to `end_s`.
   void look(StepEngine& engine, double start_s, double end_s);
   /// Events of the last step, in order of time.

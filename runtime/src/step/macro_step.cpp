@@ -273,6 +273,15 @@ void MacroStep::rewind(const WaveCoupling& method, double start_s) {
   stale_ = true;
 }
 
+void MacroStep::restart_waves() {
+  std::ranges::copy(initial_waves(waves_, method_), now_.b.begin());
+  for (const std::span<double> own : {now_.a, next_.a}) std::ranges::fill(own, 0.0);
+  if (extrapolated_) extrapolated_->forget();
+  if (interface_) interface_.emplace(waves_, method_);
+  revocable_ = goes_on_ = false;
+  stale_ = true;
+}
+
 void MacroStep::bind(Executor& executor) {
   executor_ = &executor;
   arrays_[0] = arrays_between(now_, next_);

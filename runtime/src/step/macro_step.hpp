@@ -75,6 +75,9 @@ class MacroStep {
   void restored();
   /// Called when all data were read from an archive; `stale`, among them, says whether the record is frozen.
   void read_back();
+  /// Called when the states were overwritten between two steps: waves begin anew, as in `begin`; the time and
+  /// the accounts go on.
+  void restart_waves();
   /// Report of the committed step.
   StepReport report() const;
 

@@ -64,6 +64,10 @@ class NetworkEngine final : public StepEngine {
     throw std::logic_error("the method couples without waves: parts stay as they are");
   }
   void component_restored(int /*part*/) override {}
+  void states_changed(std::span<const double> /*states*/) override {
+    throw std::logic_error(
+        "the method couples without waves: its states cannot be set while it is stepped");
+  }
 
   const StepClock& clock() const override { return method_->clock(); }
   const System& system() const override { return condensed_.system(); }

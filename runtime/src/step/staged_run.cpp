@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -27,8 +28,13 @@ void StagedRun::component_changed(int part) {
   if (staged_ == nullptr) return;
   const Part& own = given_->parts()[at(part)];
   const bool is_staged = stages_ > 1 || own.substeps > 1;
+  left_ = staged_->parts()[at(part)].component;  // batches refer to it until they are made anew
   exchange_component(*staged_, part,
                      is_staged ? staged_part(own.component, stages_, own.substeps) : own.component);
+}
+
+void StagedRun::component_restored(int part) {
+  if (staged_ != nullptr) exchange_component(*staged_, part, std::move(left_));
 }
 
 int StagedRun::port(int scalar_port, int stage) const {

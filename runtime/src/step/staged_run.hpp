@@ -23,8 +23,9 @@ class StagedRun {
   /// Gives the staged system away. Precondition: more than one stage, or substeps.
   System take_stepped() { return std::move(*staged_); }
 
-  /// Called when a part of the given system was exchanged.
+  /// Called when a part of the given system was exchanged, and when that is taken back.
   void component_changed(int part);
+  void component_restored(int part);
 
   int stages() const { return stages_; }
   /// The stepped system's number of a given scalar port at a stage.
@@ -40,6 +41,7 @@ class StagedRun {
   StepperOptions options_;
   int stages_ = 1;
   std::unique_ptr<System> staged_;
+  std::shared_ptr<const Component> left_;  // of staged_, before the last exchange: to go back to
 };
 
 }  // namespace portwave

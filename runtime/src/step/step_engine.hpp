@@ -80,6 +80,10 @@ class StepEngine {
   /// Called when the exchange has failed: the component is the previous one again.
   virtual void component_restored(int part) = 0;
 
+  /// Sets the states of all parts, in order; waves begin anew, time and accounts go on. Precondition: states that
+  /// the parts can be in. Errors: std::logic_error.
+  virtual void states_changed(std::span<const double> states) = 0;
+
   virtual bool keeps_ledger() const = 0;
   virtual EnergyTotals energy() const = 0;
   virtual const Certificate& certificate() const = 0;

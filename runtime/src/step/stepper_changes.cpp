@@ -16,21 +16,57 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
+#include "step/states/exchanges.hpp"
 #include "step/states/start_check.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
 namespace {
 
-/// Whether the outputs of a part at its ports depend on the inputs there in another way.
+/// Whether M is t·N with t > 0, entry by entry.
+bool is_multiple(const SparseMatrix& M, const SparseMatrix& N) {
+  constexpr double kRounding = 1e-12;
+  double t = 0.0;
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      const double other = N.coeff(it.row(), j);
+      if ((it.value() == 0.0) != (other == 0.0)) return false;
+      if (other == 0.0) continue;
+      const double own = it.value() / other;
+      if (t == 0.0) t = own;
+      if (!(t > 0.0) || std::abs(own - t) > kRounding * t) return false;
+    }
+  }
+  return M.nonZeros() == N.nonZeros();
+}
+
+/// Whether M and N are diagonal, with positive entries at the same places.
+bool are_like_diagonals(const SparseMatrix& M, const SparseMatrix& N) {
+  for (const auto& [own, other] : {std::pair{&M, &N}, std::pair{&N, &M}}) {
+    for (int j = 0; j < own->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*own, j); it; ++it) {
+        if (it.value() == 0.0) continue;
+        if (it.row() != j || it.value() < 0.0 || !(other->coeff(j, j) > 0.0)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Whether the constraints that joints put on states may be others. They are null vectors of the equations of
+/// joints, which are lossless, and of what feeds through parts: of passive resistances, whose sum with what
+/// is lossless is singular just where both are, so that their values do not matter.
 bool have_other_feedthrough(const Component& a, const Component& b) {
   const Subsystem *const x = a.port_hamiltonian(), *const y = b.port_hamiltonian();
   if (x == nullptr || y == nullptr) return false;
-  const auto differ = [](const SparseMatrix& M, const SparseMatrix& N) {
-    return SparseMatrix(M - N).squaredNorm() != 0.0;
-  };
-  return x->has_port_laws() || !x->constant_structure() || x->linear_form().E != nullptr ||
-         differ(x->structure().S, y->structure().S) || differ(x->structure().N, y->structure().N);
+  if (x->has_port_laws() != y->has_port_laws() || !x->constant_structure() ||
+      x->linear_form().E != nullptr) {
+    return true;
+  }
+  const SparseMatrix &S = x->structure().S, &T = y->structure().S;
+  if (SparseMatrix(x->structure().N - y->structure().N).squaredNorm() != 0.0) return true;
+  if (SparseMatrix(S - T).squaredNorm() == 0.0) return false;
+  return x->is_active() || y->is_active() || !(is_multiple(S, T) || are_like_diagonals(S, T));
 }
 
 void refuse_non_finite(double value) {
@@ -146,23 +182,90 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
       component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
   if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
   if (start_check_ != nullptr) start_check_->part_changes(part);
+  try {
+    put_component(part, component, more_J);
+  } catch (const std::invalid_argument& error) {
+    refuse(error.what());
+  }
+  note_exchange(part, present);
+  if (start_check_ != nullptr) start_check_->part_has_changed(part);
+}
+
+void Stepper::put_component(int part, const std::shared_ptr<const Component>& component,
+                            double more_J) {
+  const std::shared_ptr<const Component> present = system().parts()[at(part)].component;
   exchange_component(*own_system_, part, component);
   try {
     engine_->component_changed(part, more_J);
-  } catch (const std::exception& error) {
+  } catch (...) {
     exchange_component(*own_system_, part, present);
     engine_->component_restored(part);
-    if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) refuse(error.what());
     throw;
   }
-  identity_.reset();
+  if (!have_other_feedthrough(*present, *component)) return;
   const StartsAtOdds notes = starts_at_odds();
-  if (start_check_ == nullptr || have_other_feedthrough(*present, *component)) {
-    start_check_ = StartCheck::made(*engine_, options_);
+  start_check_ = StartCheck::made(*engine_, options_);
+  if (start_check_ != nullptr) start_check_->take_notes(notes);
+}
+
+/// `before`: the component that the part had.
+void Stepper::note_exchange(int part, const std::shared_ptr<const Component>& before) {
+  const auto original = originals_.try_emplace(part, before).first;
+  if (exchanged_ == nullptr || is_exchanged_shared_) {
+    exchanged_ = exchanged_ == nullptr ? std::make_shared<Exchanges>()
+                                       : std::make_shared<Exchanges>(*exchanged_);
+    is_exchanged_shared_ = false;
   }
-  if (start_check_ == nullptr) return;
-  start_check_->take_notes(notes);
-  start_check_->part_has_changed(part);
+  const std::shared_ptr<const Component>& present = system().parts()[at(part)].component;
+  if (present == original->second) {
+    exchanged_->parts.erase(part);
+  } else {
+    exchanged_->parts.insert_or_assign(part, present);
+  }
+}
+
+void Stepper::set_states(std::span<const double> states) {
+  const auto parts = system().parts();
+  std::size_t size = 0;
+  for (const Part& part : parts) size += part.initial_state.size();
+  if (states.size() != size) {
+    throw std::invalid_argument(
+        fmt::format("the system has {} states, and {} numbers are given", size, states.size()));
+  }
+  const Acting acting(engine_->activity(), Activity::Kind::change);
+  std::string defects;
+  const auto add = [&defects](const std::string& what) {
+    defects += (defects.empty() ? "" : "; ") + what;
+  };
+  const double* own = states.data();
+  for (const Part& part : parts) {
+    const Subsystem* const physics = part.port_hamiltonian();
+    if (physics == nullptr) {
+      throw std::logic_error(fmt::format(
+          "part {} is opaque: the account of its energy would not close over other states",
+          in_quotes(part.name)));
+    }
+    bool is_finite = true;
+    for (std::size_t k = 0; k < part.initial_state.size(); ++k) {
+      if (std::isfinite(own[k])) continue;
+      is_finite = false;
+      add(fmt::format("part {}: state {} must be finite, got {}", in_quotes(part.name),
+                      in_quotes(part.component->signature().states[k].name), shown_number(own[k])));
+    }
+    if (is_finite) {
+      for (const Issue& issue : part.component->check_initial_state(own)) {
+        add(fmt::format("part {} cannot be in this state: {}", in_quotes(part.name), issue.what));
+      }
+      if (!std::isfinite(physics->storage(own))) {
+        add(fmt::format("part {}: its stored energy is not finite", in_quotes(part.name)));
+      }
+    }
+    own += part.initial_state.size();
+  }
+  if (!defects.empty()) throw std::invalid_argument(defects);
+  engine_->states_changed(states);
+  if (events_ != nullptr) events_->restart();
+  if (start_check_ != nullptr) start_check_->states_have_changed();
 }
 
 }  // namespace portwave

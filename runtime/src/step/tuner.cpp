@@ -105,12 +105,6 @@ void Tuner::leave(std::span<const double> by_port) {
   if (by_port.data() != own.data()) own.assign(by_port.begin(), by_port.end());
 }
 
-void Tuner::component_changed(const System& system, double step_s) {
-  if (!responses_) return;
-  responses_.emplace(system, step_s);
-  next_check_ = 0;
-}
-
 void Tuner::archive(StateArchive& archive) {
   WaveCoupling& method = choice_.method.waves();
   archive.vector(method.impedance);

@@ -42,9 +42,12 @@ class Tuner {
   /// Other impedances were set from outside. They stay in force, and are not checked any more.
   void leave(std::span<const double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
-  /// A part of the system was exchanged. Impedances do not change now; those that follow the state are
-  /// checked before the next step.
-  void component_changed(const System& system, double step_s);
+  /// A part of the system was exchanged. Errors: ConfigError where it has no response, nothing having changed.
+  void component_changed(int part) {
+    if (responses_) responses_->component_changed(part);
+  }
+  /// Impedances do not change now; those that follow the state are checked before the next step.
+  void check_soon() { next_check_ = responses_ ? 0 : next_check_; }
   /// Changes made by a run: the impedances in force, the budget, and the time of the next check.
   void archive(StateArchive& archive);
 

@@ -71,10 +71,8 @@ class WaveEngine final : public StepEngine,
   std::span<double> settings() override { return step_.settings(); }
   void settings_changed() override;
   void component_changed(int part, double more_J) override;
-  void component_restored(int part) override {
-    start_ports_.forget();
-    run_.component_changed(part);
-  }
+  void component_restored(int part) override;
+  void states_changed(std::span<const double> states) override;
 
   // Accounts.
   bool keeps_ledger() const override { return step_.keeps_ledger(); }
@@ -165,6 +163,7 @@ class WaveEngine final : public StepEngine,
   void impedances_changed();
   void take_over_maps();
   void rebind();
+  bool exchange_part(int part);
   void refuse_with_ranks() const;
   void expect_own(int part) const;
   /// Errors: std::out_of_range.

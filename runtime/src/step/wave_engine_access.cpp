@@ -167,6 +167,30 @@ void WaveEngine::settings_changed() {
 void WaveEngine::component_changed(int part, double more_J) {
   if (!together().is_alone()) throw std::invalid_argument("several ranks step the system");
   run_.component_changed(part);
+  levels_.component_changed(part);
+  const bool is_in_place = exchange_part(part);
+  step_.ledger().revalue(part, more_J);
+  levels_.leave_others();
+  impedances_changed();
+  if (is_in_place) {
+    step_.stale() = true;
+    if (auto& interface = step_.interface()) interface->current().take_over_part(part);
+  }
+  if (!is_in_place || runner_.executor->keeps_places()) take_over_maps();
+  settings_changed();
+}
+
+void WaveEngine::component_restored(int part) {
+  if (!together().is_alone()) return;
+  start_ports_.forget();
+  run_.component_restored(part);
+  levels_.component_changed(part);
+}
+
+/// Prepares a part that was exchanged: in its lane alone, or with its whole batch made anew. False: the
+/// latter. Errors: ConfigError, std::invalid_argument, nothing having changed.
+bool WaveEngine::exchange_part(int part) {
+  if (waves_.exchange_part(part)) return true;
   const int number = waves_.slot(part).batch;
   const BatchSlot& slot = waves_.batch(number);
   std::unique_ptr<StepBatch> batch = waves_.batch_anew(number);
@@ -179,15 +203,30 @@ void WaveEngine::component_changed(int part, double more_J) {
   for (std::size_t i = 0; i < slot.parts.size(); ++i) {
     slot.batch->get_state(static_cast<int>(i), record, states.data() + i * size);
   }
-  step_.ledger().revalue(part, more_J);
   waves_.take_batch(number, std::move(batch));
   for (std::size_t i = 0; i < slot.parts.size(); ++i) {
     slot.batch->set_state(static_cast<int>(i), states.data() + i * size, record);
   }
-  levels_.component_changed();
-  impedances_changed();
   states_.forget();
-  take_over_maps();
+  return false;
+}
+
+void WaveEngine::states_changed(std::span<const double> states) {
+  refuse_with_ranks();
+  const double* own = states.data();
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    const PartSlot& slot = waves_.slot(part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    const std::span<const double> before = state(part);
+    const Subsystem& physics = *waves_.system().parts()[at(part)].port_hamiltonian();
+    const double more_J = physics.storage(own) - physics.storage(before.data());
+    if (more_J != 0.0) step_.ledger().revalue(part, more_J);
+    batch.batch->set_state(slot.lane, own, step_.now().record.data() + batch.record);
+    own += before.size();
+  }
+  states_.forget();
+  step_.restart_waves();
+  if (watch_) watch_->forget();
   settings_changed();
 }
 

@@ -11,7 +11,9 @@
 #include "kernels/duffing_kernels.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
@@ -22,7 +24,8 @@ using namespace duffing;  // NOLINT(google-build-using-namespace): of the header
 class DuffingBatch final : public StepBatch,
                            public StepRoundings,
                            public BoundCalls,
-                           public PortSolves {
+                           public PortSolves,
+                           public LaneExchange {
  public:
   DuffingBatch(int springs, int masses, const Kernels& kernels,
                std::span<const DuffingOscillatorParameters> parts)
@@ -41,27 +44,43 @@ class DuffingBatch final : public StepBatch,
   const PortSolves* port_solves() const override { return this; }
 
   void prepare(double step_s, const double* impedance) override {
-    double scatter[scatter_size(kMostSprings, kMostMasses) * kLaneGroup];
-    double step[duffing::step_size(kMostSprings, kMostMasses) * kLaneGroup];
+    step_s_ = step_s;
     scatter_.begin(group_count());
     step_.begin(group_count());
     for (int g = 0; g < group_count(); ++g) {
-      MapTask task;
-      task.width = width_;
-      task.step_s = step_s;
-      task.scatter = scatter;
-      task.step = step;
-      throw_if(maps_of_group(g, impedance, task));
-      const auto count = [&](int size) {
-        return static_cast<std::size_t>(task.shared ? size : size * width_);
-      };
-      scatter_.add({scatter, count(scatter_size(springs_, masses_))}, task.shared);
-      step_.add({step, count(duffing::step_size(springs_, masses_))}, task.shared);
+      GroupMaps maps;
+      find_maps(g, impedance, maps);
+      scatter_.add(maps.scatter, maps.shared);
+      step_.add(maps.step, maps.shared);
     }
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({scatter_.group(g), step_.group(g), scatter_.shared(g)});
     }
+  }
+
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    const auto* const other = dynamic_cast<const DuffingBatch*>(&one);
+    if (other == nullptr || other->springs_ != springs_ || other->masses_ != masses_) return false;
+    const int g = lane / width_;
+    const auto size = static_cast<std::size_t>(kParameterCount * width_);
+    double* const own = parameters_.data() + static_cast<std::size_t>(g) * size;
+    const AlignedVector before(own, own + size);
+    for (int l = lane % width_; l < width_; ++l) {
+      for (int k = 0; k < kParameterCount; ++k) own[k * width_ + l] = other->parameters_[at(k)];
+      if (lane + 1 < lanes()) break;  // else padding repeats it
+    }
+    GroupMaps maps;
+    try {
+      find_maps(g, impedance, maps);
+    } catch (...) {
+      std::ranges::copy(before, own);
+      throw;
+    }
+    scatter_.replace_group(g, maps.scatter, maps.shared);
+    step_.replace_group(g, maps.step, maps.shared);
+    groups_[at(g)] = {scatter_.group(g), step_.group(g), scatter_.shared(g)};
+    return true;
   }
 
   std::size_t record_size() const override {
@@ -153,6 +172,25 @@ class DuffingBatch final : public StepBatch,
   }
 
   static constexpr int kMostSprings = 2, kMostMasses = 2, kMostPorts = kMostSprings + kMostMasses;
+  struct GroupMaps {
+    double room_for_scatter[scatter_size(kMostSprings, kMostMasses) * kLaneGroup];
+    double room_for_step[duffing::step_size(kMostSprings, kMostMasses) * kLaneGroup];
+    std::span<const double> scatter, step;
+    bool shared = false;
+  };
+  /// Errors: ConfigError.
+  void find_maps(int g, const double* impedance, GroupMaps& out) const {
+    MapTask task;
+    task.width = width_;
+    task.step_s = step_s_;
+    task.scatter = out.room_for_scatter;
+    task.step = out.room_for_step;
+    throw_if(maps_of_group(g, impedance, task));
+    out.shared = task.shared;
+    const auto count = [&](int size) { return at(task.shared ? size : size * width_); };
+    out.scatter = {out.room_for_scatter, count(scatter_size(springs_, masses_))};
+    out.step = {out.room_for_step, count(duffing::step_size(springs_, masses_))};
+  }
 
   /// Lane group by lane group, as MapTask reads them; padding repeats the last part.
   static AlignedVector parameters_of(std::span<const DuffingOscillatorParameters> parts,
@@ -241,6 +279,7 @@ class DuffingBatch final : public StepBatch,
   int springs_;
   int masses_;
   int width_;
+  double step_s_ = 0.0;
   AlignedVector parameters_;
   LaneCoefficients scatter_, step_;
   std::vector<Group> groups_;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace portwave {
 namespace {
@@ -58,6 +59,7 @@ void LaneCoefficients::build(std::span<const std::vector<double>> distinct,
 void LaneCoefficients::arrange(const LaneSets& sets, std::size_t size) {
   begin_.clear();
   shared_.clear();
+  apart_.clear();
   std::size_t end = 0;
   for (int g = 0; g < sets.groups(); ++g) {
     shared_.push_back(sets.shared(g));
@@ -94,6 +96,7 @@ void LaneCoefficients::begin(int groups) {
   values_.clear();
   begin_.clear();
   shared_.clear();
+  apart_.clear();
   const auto count = static_cast<std::size_t>(groups);
   begin_.reserve(count);
   shared_.reserve(count);
@@ -109,6 +112,36 @@ void LaneCoefficients::add(std::span<const double> values, bool shared) {
   }
   begin_.push_back(at);
   shared_.push_back(shared);
+}
+
+void LaneCoefficients::replace(int group, int lane, int count, int width,
+                               std::span<const double> values) {
+  const auto g = static_cast<std::size_t>(group), each = static_cast<std::size_t>(width);
+  if (shared_[g] && width > 1) {
+    AlignedVector own(padded(values.size() * each), 0.0);
+    const double* const before = this->group(group);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::fill_n(own.data() + i * each, each, before[i]);
+    }
+    apart_.insert_or_assign(group, std::move(own));
+    shared_[g] = false;
+  }
+  // Nobody else reads these.
+  double* const to = const_cast<double*>(this->group(group));  // NOLINT(*-const-cast)
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::fill_n(to + i * each + static_cast<std::size_t>(lane), count, values[i]);
+  }
+}
+
+void LaneCoefficients::replace_group(int group, std::span<const double> values, bool shared) {
+  const auto g = static_cast<std::size_t>(group);
+  const bool is_own = !shared || begin_.size() == 1 || apart_.contains(group);
+  if (shared != shared_[g] || !is_own) {
+    AlignedVector own(padded(values.size()), 0.0);
+    apart_.insert_or_assign(group, std::move(own));
+    shared_[g] = shared;
+  }
+  std::ranges::copy(values, const_cast<double*>(this->group(group)));  // NOLINT(*-const-cast)
 }
 
 std::size_t LaneCoefficients::found_or_next(std::span<const double> values, bool& is_new) {

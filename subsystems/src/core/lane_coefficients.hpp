@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -57,7 +58,18 @@ class LaneCoefficients {
   /// The next group: of each coefficient W values side by side or, where they are shared, one.
   void add(std::span<const double> values, bool shared);
 
-  const double* group(int g) const { return values_.data() + begin_[static_cast<std::size_t>(g)]; }
+  /// Lanes [lane, lane + count) of a group receive other values. A group that shares its coefficients is
+  /// given memory of its own first; others stay where they are. `width`: as it was built with; a batch of
+  /// one lane is overwritten where it is.
+  void replace(int group, int lane, int count, int width, std::span<const double> values);
+  /// The values of a group are others: W side by side per coefficient or, where they are shared, one.
+  void replace_group(int group, std::span<const double> values, bool shared);
+
+  const double* group(int g) const {
+    const auto own = apart_.find(g);
+    if (own != apart_.end()) return own->second.data();
+    return values_.data() + begin_[static_cast<std::size_t>(g)];
+  }
   bool shared(int g) const { return shared_[static_cast<std::size_t>(g)]; }
 
  private:
@@ -69,7 +81,8 @@ class LaneCoefficients {
   AlignedVector values_;
   std::vector<std::size_t> begin_;
   std::vector<bool> shared_;
-  std::vector<std::size_t> table_;  // 1 + begin of shared coefficients, by hash; 0: free
+  std::vector<std::size_t> table_;      // 1 + begin of shared coefficients, by hash; 0: free
+  std::map<int, AlignedVector> apart_;  // of groups whose lanes were exchanged
 };
 
 }  // namespace portwave

@@ -12,19 +12,21 @@
 
 #include <Eigen/Dense>
 
-#include "base/workspace.hpp"
 #include "core/lane_coefficients.hpp"
 #include "core/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "linear/distinct_parts.hpp"
 #include "linear/energy_pattern.hpp"
 #include "linear/linear_batches.hpp"
+#include "linear/linear_rounding.hpp"
 #include "linear/linear_sparsity.hpp"
 #include "linear/linear_stages.hpp"
 #include "linear/step_maps.hpp"
 #include "linear/step_rows.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/port_solves.hpp"
 
 namespace portwave {
@@ -58,13 +60,14 @@ class DenseLinearBatch final : public StepBatch,
                                public StepRoundings,
                                public StageMotion,
                                public BoundCalls,
-                               public PortSolves {
+                               public PortSolves,
+                               public LaneExchange {
  public:
   explicit DenseLinearBatch(std::span<const Component* const> parts)
       : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                   parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
         kernels_(linear_kernels()),
-        signature_(parts[0]->signature()),
+        signature_(&parts[0]->signature()),
         stages_(gauss_stages(parts[0]->stages())),
         substeps_(parts[0]->substeps()),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
@@ -75,7 +78,7 @@ class DenseLinearBatch final : public StepBatch,
     shape_.p = wave_size();
     shape_.q = input_size();
     shape_.z = substeps_ * stages_.count * shape_.n;
-    for (const Port& port : signature_.ports) {
+    for (const Port& port : signature_->ports) {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
     }
@@ -101,10 +104,40 @@ class DenseLinearBatch final : public StepBatch,
     if (step_s != step_s_) solved_.clear();
     step_s_ = step_s;
     const std::vector<int> of_sparsity = find_sparsities(distinct);
+    of_lane_ = distinct.of_lane;
+    of_sparsity_ = of_sparsity;
     energies_.arrange(sparsities_, is_staged(), width_, shape_);
     arrange_rows(distinct, of_sparsity);
     store(distinct, of_sparsity);
     find_bounds();
+  }
+
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    const auto* const other = dynamic_cast<const DenseLinearBatch*>(&one);
+    if (other == nullptr || other->lanes() != 1) return false;
+    const LinearPortHamiltonian& part = *other->parts_.front();
+    FlatMaps flat;
+    try {
+      if (!find_maps(lane, part, impedance, flat)) {
+        solved_.erase(&part);
+        return false;
+      }
+    } catch (...) {
+      solved_.erase(&part);
+      throw;
+    }
+    const int g = lane / width_, own = lane % width_;
+    const int count = lane + 1 < lanes() ? 1 : width_ - own;  // padding repeats the last one
+    std::size_t k = 0;
+    for (const std::vector<double>* block : flat.blocks()) {
+      coefficients_[k++].replace(g, own, count, width_, *block);
+    }
+    groups_[at(g)] = group_of(g);
+    bound_group(g);
+    const LinearPortHamiltonian* const before = std::exchange(parts_[at(lane)], &part);
+    if (before != &part) solved_.erase(before);
+    if (lane == 0) signature_ = other->signature_;
+    return true;
   }
 
   std::size_t record_size() const override {
@@ -173,22 +206,19 @@ class DenseLinearBatch final : public StepBatch,
     return {};
   }
 
-  /// Every increment is known to ε of its terms and every state to ε of itself, weighed by what x⁺
-  /// changes the balance by; every b to ε of its own terms; and the work of an input to ε of the
-  /// terms of what it acts on.
   std::optional<double> step_rounding(int lane, const double* record, const double* a,
                                       const double* next) const override {
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
-    double rounding = 0.0;
-    find_rounding<1, false>(group, lane, record, a, next, &rounding);
-    return rounding;
+    double out = 0.0;
+    rounding().find<1, false>(group, lane, record, a, next, &out);
+    return out;
   }
   bool step_roundings(int lane, const double* record, const double* a, const double* next,
                       double* out) const override {
     if (width_ != kLaneGroup) return false;
     const int first = lane / width_ * width_;
-    find_rounding<kLaneGroup, false>(groups_[static_cast<std::size_t>(lane / width_)], first,
-                                     record, a, next, out);
+    rounding().find<kLaneGroup, false>(groups_[static_cast<std::size_t>(lane / width_)], first,
+                                       record, a, next, out);
     return true;
   }
   bool step_rounding_bounds(int lane, const double* record, const double* a, const double* next,
@@ -225,121 +255,9 @@ class DenseLinearBatch final : public StepBatch,
   }
 
  private:
-  /// Of so many lanes from `lane` on. `kBound`: what it cannot exceed where no state, wave or input is
-  /// larger than 1, none of which are then read.
-  template <int width, bool kBound>
-  void find_rounding(const LinearGroup& group, int lane, const double* record, const double* a,
-                     const double* next, double* out) const {
-    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
-    const int step = group.shared ? 1 : width_;
-    const int own = group.shared ? 0 : lane % width_;
-    const int n = shape_.n, p = shape_.p, q = shape_.q;
-    using V = LaneValues<width>;
-    const auto size = [&](const double* block, int i) {
-      return group.shared ? V::all(std::abs(block[i])) : abs(V::from(block + i * step + own));
-    };
-    const auto value = [&](const double* block, int i) {
-      if (kBound) return size(block, i);
-      return group.shared ? V::all(block[i]) : V::from(block + i * step + own);
-    };
-    const double* x = kBound ? nullptr : record + offset_in_record(lane);
-    const double* after = kBound ? nullptr : next + offset_in_record(lane);
-    const auto state = [&](const double* of, int i) {
-      return kBound ? V::all(1.0) : V::from(of + i * width_);
-    };
-    const auto incident = [&](int j) {
-      return kBound ? V::all(1.0) : V::from(a + j * stride() + lane);
-    };
-    const double* output =
-        group.energy +
-        (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
-    const double* per_wave = output + shape_.output_count * step;
-    const auto sizes = static_cast<std::size_t>(5 * n + q + shape_.z + 2 * p);
-    detail::Workspace work(sizes * width);
-    V* const slope =
-        reinterpret_cast<V*>(work.data());  // what an error of x⁺ changes the balance by
-    std::uninitialized_fill_n(slope, sizes, V::all(0.0));
-    V* const terms = slope + n;               // of [z; u]
-    V* const shifted = terms + shape_.z + p;  // x⁺ less what the inputs work on
-    V* const of_gradient = shifted + n;       // terms of Qx
-    V* const size_of_x = of_gradient + n;     // and of the inputs
-    V* const size_of_a = size_of_x + n + q;
-    V* const terms_of_x = size_of_a + p;  // of x⁺
-    for (int i = 0; i < n + q; ++i) size_of_x[i] = abs(state(x, i));
-    for (int i = 0; i < p; ++i) size_of_a[i] = abs(incident(i));
-    for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
-    // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
-    for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
-      const LinearEntry& entry = energies_.output()[static_cast<std::size_t>(e)];
-      if (entry.column >= n) continue;
-      const V taken = (kBound ? -0.5 : 0.5) * value(output, e) * state(x, n + entry.row);
-      shifted[entry.column] -= taken;
-    }
-    const auto add_slope = [&](int i, int j, const V& half_q) {
-      slope[i] += 2.0 * half_q * shifted[j];
-      of_gradient[i] += abs(half_q) * (size_of_x[j] + abs(state(after, j)));
-    };
-    for (int i = 0; i < n; ++i) add_slope(i, i, value(group.energy, i));
-    for (int e = 0; e < shape_.storage_count; ++e) {
-      const LinearEntry& entry = energies_.storage()[static_cast<std::size_t>(e)];
-      const V half_q = 0.5 * value(group.energy, n + e);
-      add_slope(entry.row, entry.column, half_q);
-      add_slope(entry.column, entry.row, half_q);
-    }
-    const auto moved = [&](const StepRows::Run& by_state, const StepRows::Run& by_wave,
-                           const StepRows::Run& by_input) {
-      V sum = V::all(0.0);
-      const auto add = [&](const StepRows::Run& row, int count, const V* of) {
-        for (int j = 0; j < count; ++j) sum += size(row.block, row.first + j * row.step) * of[j];
-      };
-      add(by_state, n, size_of_x);
-      add(by_wave, p, size_of_a);
-      add(by_input, q, size_of_x + n);
-      return sum;
-    };
-    for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
-    for (int m = 0; m < shape_.mapped_count; ++m) {
-      V& own_terms = terms[energies_.mapped()[static_cast<std::size_t>(m)]];
-      const double* row = group.mapped + m * (n + p + q) * step;
-      for (int j = 0; j < n; ++j) own_terms += size(row, j) * size_of_x[j];
-      for (int j = 0; j < p; ++j) own_terms += size(row, n + j) * size_of_a[j];
-      for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * size_of_x[n + j];
-    }
-    for (int i = 0; i < n; ++i) terms_of_x[i] = abs(state(after, i));
-    for (int k = 0; k < rows_.count(); ++k) {
-      terms_of_x[rows_.state(k)] +=
-          moved(rows_.of_state(group, k), rows_.of_wave(group, k), rows_.of_input(group, k));
-    }
-    for (std::size_t e = 0; e < rows_.integrals().size(); ++e) {
-      const auto& [row, column] = rows_.integrals()[e];
-      terms_of_x[row] +=
-          size(group.step, rows_.place(e)) * (size_of_x[column] + terms_of_x[column]);
-    }
-    V sum = V::all(0.0);
-    for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];
-    for (int i = 0; i < p; ++i) {
-      const StepRows::Run gain{group.scatter, p + i * p, 1};
-      const StepRows::Run C = rows_.of_port_state(group, i), C_u = rows_.of_port_input(group, i);
-      V b = value(group.scatter, i) * incident(i);
-      for (int j = 0; j < n; ++j) b += value(C.block, C.first + j * C.step) * state(x, j);
-      for (int j = 0; j < p; ++j) b += value(gain.block, gain.first + j) * incident(j);
-      for (int j = 0; j < q; ++j) b += value(C_u.block, C_u.first + j * C_u.step) * state(x, n + j);
-      const V terms_of_b = moved(C, gain, C_u);
-      sum += (abs(b) + kPerTerm * terms_of_b) * terms_of_b;
-      terms[shape_.z + i] = size_of_a[i] + abs(b) + terms_of_b;
-    }
-    // The work of the inputs on z, where u is a sum of waves.
-    for (int e = 0; e < shape_.output_count; ++e) {
-      const LinearEntry& entry = energies_.output()[static_cast<std::size_t>(e)];
-      if (entry.column >= shape_.z + p) continue;
-      V of_z = terms[entry.column];
-      if (entry.column >= shape_.z) of_z *= size(per_wave, entry.column - shape_.z);
-      sum += size(output, e) * size_of_x[n + entry.row] * of_z;
-    }
-    const V rounding = kPerTerm * sum;
-    rounding.to(out);
+  LinearRounding rounding() const {
+    return {shape_, energies_, rows_, width_, stride(), is_staged(), states(), group_size()};
   }
-
   bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
   const LinearStages& stages_of(const LinearPortHamiltonian& part) {
     return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;
@@ -366,7 +284,6 @@ class DenseLinearBatch final : public StepBatch,
 
   /// For step_rounding_bounds: per lane, times the largest magnitude squared.
   void find_bounds() {
-    constexpr double kOfTheSum = 1.01;  // what these sums round off themselves
     bounds_.resize(static_cast<std::size_t>(group_count() * width_));
     for (int g = 0; g < group_count(); ++g) {
       const LinearGroup& group = groups_[static_cast<std::size_t>(g)];
@@ -375,11 +292,17 @@ class DenseLinearBatch final : public StepBatch,
         std::copy(own - width_, own, own);
         continue;
       }
-      width_ == kLaneGroup
-          ? find_rounding<kLaneGroup, true>(group, g * width_, nullptr, nullptr, nullptr, own)
-          : find_rounding<1, true>(group, g, nullptr, nullptr, nullptr, own);
-      for (int l = 0; l < width_; ++l) own[l] *= kOfTheSum;
+      bound_group(g);
     }
+  }
+  void bound_group(int g) {
+    constexpr double kOfTheSum = 1.01;  // what these sums round off themselves
+    const LinearGroup& group = groups_[at(g)];
+    double* const own = bounds_.data() + g * width_;
+    width_ == kLaneGroup
+        ? rounding().find<kLaneGroup, true>(group, g * width_, nullptr, nullptr, nullptr, own)
+        : rounding().find<1, true>(group, g, nullptr, nullptr, nullptr, own);
+    for (int l = 0; l < width_; ++l) own[l] *= kOfTheSum;
   }
 
   static bool is_same(const LinearGroup& a, const LinearGroup& b) {
@@ -504,7 +427,7 @@ class DenseLinearBatch final : public StepBatch,
         for (std::size_t k = 0; k < some.size(); ++k) {
           const auto i = static_cast<std::size_t>(some[k]);
           parts[k].physics = distinct.parts[i];
-          port_closures(signature_, step_s_, distinct.impedance(i), parts[k].closures);
+          port_closures(*signature_, step_s_, distinct.impedance(i), parts[k].closures);
         }
         if (!is_staged()) maps.solve(std::span(parts).first(some.size()));
         for (std::size_t k = 0; k < some.size(); ++k) {
@@ -519,12 +442,39 @@ class DenseLinearBatch final : public StepBatch,
       }
     }
     groups_.clear();
-    for (int g = 0; g < group_count(); ++g) {
-      groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
-                         coefficients_[2].group(g), coefficients_[3].group(g),
-                         coefficients_[4].group(g), coefficients_[5].group(g),
-                         coefficients_[0].shared(g)});
+    for (int g = 0; g < group_count(); ++g) groups_.push_back(group_of(g));
+  }
+  LinearGroup group_of(int g) const {
+    return {coefficients_[0].group(g), coefficients_[1].group(g), coefficients_[2].group(g),
+            coefficients_[3].group(g), coefficients_[4].group(g), coefficients_[5].group(g),
+            coefficients_[0].shared(g)};
+  }
+
+  /// The maps of another part in a lane, in the layout that is there. False where it does not fit that: the
+  /// part's matrices have entries at other places, or it has to do without integrals where the part that is
+  /// there has them.
+  bool find_maps(int lane, const LinearPortHamiltonian& part, const double* impedance,
+                 FlatMaps& flat) {
+    const std::size_t i = at(of_lane_[at(lane)]), s = at(of_sparsity_[i]);
+    if (!sparsities_[s].fits(part.Q(), structure_of(part))) return false;
+    const bool uses_integrals = uses_integrals_[i] != 0;
+    integrals_[s]->take_values_of(part);
+    if (uses_integrals != (!is_staged() && !integrals_[s]->are_stiff(part, step_s_))) return false;
+    std::vector<double> own(at(shape_.p));
+    for (int j = 0; j < shape_.p; ++j) own[at(j)] = impedance[lane + j * stride()];
+    std::array<LaneStepMaps::Part, 1> one;
+    one[0].physics = &part;
+    port_closures(*signature_, step_s_, own.data(), one[0].closures);
+    StepMaps step;
+    if (is_staged()) {
+      take_stages(one[0], step, flat);
+    } else {
+      LaneStepMaps maps(sparsities_[s], shape_.p, step_s_);
+      maps.solve(one);
+      maps.take(0, step);
     }
+    flatten(s, one[0], uses_integrals, step, flat);
+    return true;
   }
 
   void take_stages(const LaneStepMaps::Part& of, StepMaps& step, FlatMaps& flat) {
@@ -552,7 +502,7 @@ class DenseLinearBatch final : public StepBatch,
   }
 
   const LinearKernels& kernels_;
-  const Signature& signature_;  ///< of all of them, in shape
+  const Signature* signature_;  ///< of all of them, in shape
   const GaussStages& stages_;
   int substeps_;
   int width_;
@@ -569,6 +519,8 @@ class DenseLinearBatch final : public StepBatch,
   std::vector<LinearSparsity> sparsities_;
   std::vector<std::optional<IntegralStates>> integrals_;
   std::vector<char> uses_integrals_;
+  std::vector<int> of_lane_,
+      of_sparsity_;  ///< the distinct part of a lane, and the sparsity of that
   EnergyPattern energies_;
   StepRows rows_;
   std::vector<LinearGroup> groups_;

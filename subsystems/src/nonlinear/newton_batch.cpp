@@ -8,22 +8,23 @@
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 namespace {
 
-class NewtonBatch final : public LanewiseBatch {
+class NewtonBatch final : public LanewiseBatch, public LaneExchange {
  public:
   NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)
       : LanewiseBatch(
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
-        solvers_(lanes(), wave_size(),
-                 [own = std::vector<const Subsystem*>(parts.begin(), parts.end()), options](int l) {
-                   return std::make_unique<LaneSolver>(*own[at(l)], options);
-                 }) {}
+        parts_(parts.begin(), parts.end()),
+        solvers_(lanes(), wave_size(), [this, options](int l) {
+          return std::make_unique<LaneSolver>(*parts_[at(l)], options);
+        }) {}
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -33,6 +34,13 @@ class NewtonBatch final : public LanewiseBatch {
 
   void prepare(double step_s, const double* impedance) override {
     solvers_.prepare(step_s, impedance, stride());
+  }
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<NewtonBatch*>(&one);
+    if (other == nullptr) return false;
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = other->parts_.front();
+    return true;
   }
 
  private:
@@ -73,6 +81,7 @@ class NewtonBatch final : public LanewiseBatch {
     return {frozen.extra, state_size(), wave_size()};
   }
 
+  std::vector<const Subsystem*> parts_;
   SolverOfEachLane<LaneSolver> solvers_;
 };
 

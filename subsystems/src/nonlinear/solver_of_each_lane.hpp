@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -39,6 +40,18 @@ class SolverOfEachLane {
       }
     }
     for (std::size_t l = 0; l < solvers_.size(); ++l) solvers_[l]->prepare(step_s, impedance_of(l));
+  }
+
+  /// The solver of a lane is that of another part, whose one solver `other` has; prepares it for the step size
+  /// in force. `impedance` as in `prepare`. `make` of this lane has to make such solvers from now on.
+  /// Errors: those of preparing it, nothing having changed.
+  void take(int lane, SolverOfEachLane& other, const double* impedance, int stride) {
+    std::unique_ptr<Solver>& solver = other.solvers_.front();
+    std::vector<double> own;
+    for (int j = 0; j < ports_; ++j) own.push_back(impedance[at(j * stride) + at(lane)]);
+    solver->prepare(step_s_, own.data());
+    std::ranges::copy(own, impedance_.begin() + static_cast<std::ptrdiff_t>(at(lane) * at(ports_)));
+    solvers_[at(lane)] = std::move(solver);
   }
 
   /// act(solver of the lane, prepared).

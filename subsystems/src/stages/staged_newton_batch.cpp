@@ -11,6 +11,7 @@
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "stages/staged_batches.hpp"
 #include "stages/staged_physics.hpp"
@@ -32,7 +33,10 @@ struct StagedSolver {
 };
 
 /// Newton on all stages of a part (StagedPhysics).
-class StagedNewtonBatch final : public LanewiseBatch, public StepRoundings, public StageMotion {
+class StagedNewtonBatch final : public LanewiseBatch,
+                                public StepRoundings,
+                                public StageMotion,
+                                public LaneExchange {
  public:
   StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
       : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
@@ -48,6 +52,13 @@ class StagedNewtonBatch final : public LanewiseBatch, public StepRoundings, publ
 
   void prepare(double step_s, const double* impedance) override {
     solvers_.prepare(step_s, impedance, stride());
+  }
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<StagedNewtonBatch*>(&one);
+    if (other == nullptr) return false;
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = other->parts_.front();
+    return true;
   }
 
   int stages() const override { return layout_.stages; }
@@ -92,10 +103,10 @@ class StagedNewtonBatch final : public LanewiseBatch, public StepRoundings, publ
                       2 * (layout.n + layout.states()) +
                           LastSolve::size(layout.n + layout.states(), layout.ports())),
         layout_(layout),
+        parts_(parts.begin(), parts.end()),
         solvers_(lanes(), wave_size(),
-                 [own = std::vector<const Subsystem*>(parts.begin(), parts.end()), &stages,
-                  options = newton_options_of(*parts[0])](int l) {
-                   return std::make_unique<StagedSolver>(*own[at(l)], stages, options);
+                 [this, &stages, options = newton_options_of(*parts[0])](int l) {
+                   return std::make_unique<StagedSolver>(*parts_[at(l)], stages, options);
                  }) {}
 
   int lifted_size() const { return layout_.n + layout_.states(); }
@@ -153,6 +164,7 @@ class StagedNewtonBatch final : public LanewiseBatch, public StepRoundings, publ
   }
 
   StageLayout layout_;
+  std::vector<const Subsystem*> parts_;
   SolverOfEachLane<StagedSolver> solvers_;
 };
 

@@ -7,6 +7,7 @@
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "stages/staged_batches.hpp"
 #include "stages/substep_solver.hpp"
@@ -15,17 +16,21 @@ namespace portwave {
 namespace {
 
 /// The `extra` of a record is what an inexact scatter leaves to the next.
-class SubsteppedNewtonBatch final : public LanewiseBatch, public StepRoundings {
+class SubsteppedNewtonBatch final : public LanewiseBatch,
+                                    public StepRoundings,
+                                    public LaneExchange {
  public:
   SubsteppedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
                         const StageLayout& layout)
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
                       SubstepSolver::kept_size(layout)),
         layout_(layout),
+        parts_(parts.begin(), parts.end()),
         solvers_(lanes(), wave_size(),
-                 [own = std::vector<const Subsystem*>(parts.begin(), parts.end()), &stages,
-                  substeps = layout.substeps, options = newton_options_of(*parts[0])](int l) {
-                   return std::make_unique<SubstepSolver>(*own[at(l)], stages, substeps, options);
+                 [this, &stages, substeps = layout.substeps,
+                  options = newton_options_of(*parts[0])](int l) {
+                   return std::make_unique<SubstepSolver>(*parts_[at(l)], stages, substeps,
+                                                          options);
                  }) {}
 
   double scatter_cost_ns() const override {
@@ -39,6 +44,13 @@ class SubsteppedNewtonBatch final : public LanewiseBatch, public StepRoundings {
 
   void prepare(double step_s, const double* impedance) override {
     solvers_.prepare(step_s, impedance, stride());
+  }
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<SubsteppedNewtonBatch*>(&one);
+    if (other == nullptr) return false;
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = other->parts_.front();
+    return true;
   }
 
   std::optional<double> step_rounding(int l, const double* record, const double* a,
@@ -86,6 +98,7 @@ class SubsteppedNewtonBatch final : public LanewiseBatch, public StepRoundings {
   }
 
   StageLayout layout_;
+  std::vector<const Subsystem*> parts_;
   SolverOfEachLane<SubstepSolver> solvers_;
 };
 

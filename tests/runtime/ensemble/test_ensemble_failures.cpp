@@ -119,7 +119,7 @@ void check(const std::vector<Plan>& plans, const std::string& kind, int chunk) {
       continue;
     }
     ++failures;
-    EXPECT_EQ(status.error, own.error->what()) << where;
+    EXPECT_EQ(status.error, fmt::format("replica {}: {}", i, own.error->what())) << where;
     EXPECT_EQ(status.part, own.error->part());
     EXPECT_EQ(status.fault, own.error->fault());
     EXPECT_EQ(status.steps, own.error->step());
@@ -197,7 +197,8 @@ TEST(EnsembleStart, RolloutHasNaNWhereAReplicaFailed) {
   }
   EXPECT_EQ(ensemble.failures(), 2);
   EXPECT_EQ(ensemble.status(4).steps, 6);
-  EXPECT_EQ(ensemble.status(4).error, "settable input 0 is not finite in step 6");
+  EXPECT_EQ(ensemble.status(4).error,
+            "replica 4: settable input \"A.force\" is not finite in step 6: nan");
   // The next run has them all.
   u[4 * kSteps + 6] = 1.0;
   x0[1 * 4 + 2] = 0.1;

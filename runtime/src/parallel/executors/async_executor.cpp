@@ -56,6 +56,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
+  bool keeps_places() const override { return graph_.keeps_places(); }
 
   StepResult do_execute(const StepArrays& s, const StepPlan& plan,
                         std::span<IslandOutcome> outcomes) override {

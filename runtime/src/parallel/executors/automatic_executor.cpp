@@ -26,6 +26,9 @@ class AutomaticExecutor final : public Executor {
   void recompile() override {
     for (const auto& executor : executors_) executor->recompile();
   }
+  bool keeps_places() const override {
+    return executors_[0]->keeps_places() || executors_[1]->keeps_places();
+  }
   StepResult do_execute(const StepArrays& arrays, const StepPlan& plan,
                         std::span<IslandOutcome> outcomes) override {
     const auto used = static_cast<std::size_t>(choice_.used());

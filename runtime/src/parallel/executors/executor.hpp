@@ -70,6 +70,9 @@ class Executor {
   }
   /// The junctions and step maps have changed: `bind` is to follow.
   virtual void recompile() = 0;
+  /// Whether bound calls keep places of coefficients, as those of small islands do: then `recompile` and
+  /// `bind` are to follow also when the part in one lane was exchanged (WaveDiscretisation::exchange_part).
+  virtual bool keeps_places() const = 0;
 
  private:
   /// The body of `execute`, with outcomes of islands whose iteration has not begun.

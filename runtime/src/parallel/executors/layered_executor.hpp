@@ -24,6 +24,7 @@ class LayeredExecutor : public Executor {
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
+  bool keeps_places() const override { return graph_.keeps_places(); }
   StepResult do_execute(const StepArrays& arrays, const StepPlan& plan,
                         std::span<IslandOutcome> outcomes) override;
 

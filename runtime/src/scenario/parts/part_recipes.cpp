@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/derived_systems.hpp"
+#include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -231,18 +232,26 @@ struct Described {
 
 }  // namespace
 
-const PartRecipes::Recipe& PartRecipes::find(const Component& part) const {
+PartRecipes::Known PartRecipes::find(const Component& part) const {
   const auto found = recipes_.find(&part);
-  if (found != recipes_.end() && found->second.part.lock().get() == &part) return found->second;
+  if (found != recipes_.end() && found->second.part.lock().get() == &part) {
+    const Recipe& own = found->second;
+    return {own.type, own.allow_active, own.parameters()};
+  }
+  if (const BuiltFrom* const built = part.built_from(); built != nullptr) {
+    if (std::optional<Parameters> own = recorded_parameters(*built->type, built->values)) {
+      const bool allow_active = std::get<bool>(own->at(std::string(kAllowActive)));
+      return {built->type, allow_active, *std::move(own)};
+    }
+  }
   refuse_part();
 }
 
 double PartRecipes::value(const Component& part, std::string_view parameter) const {
   const std::lock_guard lock(mutex_);
-  const Recipe& own = find(part);
-  const Parameters parameters = own.parameters();
+  const Known own = find(part);
   double out = 0.0;
-  at_number(parameters, *own.type, parameter,
+  at_number(own.parameters, *own.type, parameter,
             [&](const auto& number) { out = static_cast<double>(number); });
   return out;
 }
@@ -250,15 +259,22 @@ double PartRecipes::value(const Component& part, std::string_view parameter) con
 std::shared_ptr<const Component> PartRecipes::with(const Component& part,
                                                    std::string_view parameter, double value) {
   const std::lock_guard lock(mutex_);
-  const Recipe& own = find(part);
-  const PartType& type = *own.type;
-  const bool allow_active = own.allow_active;
-  Parameters parameters = own.parameters();
-  change(parameters, type, parameter, value);
-  throw_if_any(check_parameters(type, parameters, allow_active));
-  std::shared_ptr<const Component> built = build_part(type, parameters);
-  keep(built, recipe(built, type, std::move(parameters), allow_active));
+  Known own = find(part);
+  change(own.parameters, *own.type, parameter, value);
+  throw_if_any(check_parameters(*own.type, own.parameters, own.allow_active));
+  std::shared_ptr<const Component> built = build_part(*own.type, own.parameters);
+  keep(built, recipe(built, *own.type, std::move(own.parameters), own.allow_active));
   return built;
+}
+
+void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSlot& slot,
+                   double value) {
+  const auto parts = stepper.system().parts();
+  if (slot.part < 0 || at(slot.part) >= parts.size()) {
+    throw std::out_of_range(fmt::format("there is no part {} of {}", slot.part, parts.size()));
+  }
+  const Component& present = *parts[at(slot.part)].component;
+  stepper.set_component(slot.part, scenario.recipes->with(present, slot.parameter, value));
 }
 
 void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path,
@@ -283,6 +299,34 @@ double parameter(const Stepper& stepper, std::string_view path) {
   at_number(own.parameters, *own.type, place.parameter,
             [&](const auto& number) { out = static_cast<double>(number); });
   return out;
+}
+
+ParameterSlot find_parameter(const Stepper& stepper, const Scenario& scenario,
+                             std::string_view path) {
+  const Place place = find_place(stepper.system(), path);
+  const Component& present = *stepper.system().parts()[at(place.part)].component;
+  static_cast<void>(scenario.recipes->value(present, place.parameter));
+  return {place.part, std::string(place.parameter)};
+}
+
+void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, std::string_view path,
+                   double value) {
+  const Place place = find_place(ensemble.system(), path);
+  const Component& present = ensemble.component(replica, place.part);
+  std::shared_ptr<const Component> component;
+  try {
+    component = scenario.recipes->with(present, place.parameter, value);
+  } catch (const ConfigError& error) {
+    throw ConfigError(
+        "", fmt::format("replica {}, {}: {}", replica, path, error.issues().front().what));
+  }
+  ensemble.set_component(replica, place.part, std::move(component));
+}
+
+double parameter(const Ensemble& ensemble, const Scenario& scenario, int replica,
+                 std::string_view path) {
+  const Place place = find_place(ensemble.system(), path);
+  return scenario.recipes->value(ensemble.component(replica, place.part), place.parameter);
 }
 
 System changed_system(const System& system, const Scenario& scenario,

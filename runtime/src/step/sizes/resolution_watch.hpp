@@ -38,6 +38,8 @@ class ResolutionWatch {
   /// Something has changed before step `step`: it and some after it are examined. The more often that
   /// happens, the less effect it has.
   void look_closely(std::int64_t step);
+  /// The states were set from outside: earlier ones say nothing about them.
+  void forget();
   /// The energies of step `step`: a sudden change is examined.
   void note_energy(std::int64_t step, const StepLedger& energy);
 
@@ -74,7 +76,6 @@ class ResolutionWatch {
   };
 
   bool is_estimated(std::int64_t step) const;
-  void forget();
   void follow(std::int64_t step, const double* record, const double* a, const double* next);
   void note_bounces(const double* next);
   void follow_states(std::int64_t step, const double* next);

@@ -61,9 +61,9 @@ void StepLevels::leave(std::span<const double> by_port) {
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
 }
 
-void StepLevels::component_changed() {
+void StepLevels::leave_others() {
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
-  current_->tuner.component_changed(system_, current_->step_s);
+  current_->tuner.check_soon();
 }
 
 void StepLevels::accept(const std::vector<double>& by_port) {

@@ -30,8 +30,10 @@ class StepLevels {
   /// Every level has these impedances from now on, by scalar port; they are in force already.
   void leave(std::span<const double> by_port);
   void set_iterations(int iterations);
-  /// A part was exchanged: step maps of other sizes are out of date, and discarded.
-  void component_changed();
+  /// A part was exchanged. Errors: ConfigError, nothing having changed.
+  void component_changed(int part) { current_->tuner.component_changed(part); }
+  /// The exchange stands: step maps of other sizes are out of date, and discarded.
+  void leave_others();
   /// Impedances by the rules of the method, for the parts as they are now; by scalar port.
   /// Errors: ConfigError, nothing having changed.
   std::vector<double> chosen_anew() const;

@@ -93,7 +93,7 @@ double StartCheck::value(int part, int input, double time_s) const {
 
 StateInstant StartCheck::now(double time_s) const {
   return {.state = [this](int part) -> std::span<const double> {
-            if (engine_.clock().steps() > 0) return engine_.state(part);
+            if (are_set_ || engine_.clock().steps() > 0) return engine_.state(part);
             return engine_.system().parts()[at(part)].initial_state;
           },
           .input = [this, time_s](int part, int input) { return value(part, input, time_s); }};

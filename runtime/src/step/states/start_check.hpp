@@ -34,6 +34,11 @@ class StartCheck {
   /// Called before and after a part is exchanged.
   void part_changes(int part);
   void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
+  /// Called when all states were set from outside.
+  void states_have_changed() {
+    are_set_ = is_due_ = true;
+    left_.assign(left_.size(), 0.0);
+  }
   /// The notes so far, for a run that continues here.
   void take_notes(const StartsAtOdds& notes) { notes_ = notes; }
 
@@ -82,6 +87,7 @@ class StartCheck {
   const StepperOptions options_;
   StateConstraints constraints_;
   std::vector<Source> sources_;  // as those of the constraints
+  bool are_set_ = false;         // states: at the start they are not those of the system
   bool is_due_ = false;          // the state came from outside, or is that of other parts
   std::vector<double> left_;     // by constraint: what steps had left of it before
   bool has_changed_ = false;     // the constraints have, with a part

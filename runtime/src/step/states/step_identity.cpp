@@ -318,25 +318,77 @@ StepIdentity::StepIdentity(const System& system, const StepperOptions& given,
   add_junctions(system);
 }
 
+namespace {
+
+std::vector<std::uint64_t> parameters_of(const Component& component) {
+  const BuiltFrom* const built = component.built_from();
+  return built != nullptr ? built->values : std::vector{component_digest(component)};
+}
+
+}  // namespace
+
+/// The sets of parameters, which are added part by part.
+class StepIdentity::Sets {
+ public:
+  explicit Sets(StepIdentity& to) : to_(to) {}
+
+  std::uint32_t find_or_add(const std::vector<std::uint64_t>& values) {
+    const auto number = static_cast<std::uint32_t>(sets_.size());
+    const auto [set, is_other] = sets_.try_emplace(values, number);
+    if (is_other) {
+      to_.set_begin_.push_back(to_.values_.size());
+      to_.values_.insert(to_.values_.end(), values.begin(), values.end());
+    }
+    return set->second;
+  }
+
+ private:
+  StepIdentity& to_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> sets_;
+};
+
+StepIdentity StepIdentity::with(
+    const std::map<int, std::shared_ptr<const Component>>& components) const {
+  StepIdentity out = *this;
+  for (auto* list : {&out.set_begin_, &out.values_}) list->clear();
+  Sets sets(out);
+  constexpr auto kUnknown = static_cast<std::uint32_t>(-1);
+  std::vector<std::uint32_t> known(set_begin_.size(), kUnknown);
+  for (std::size_t i = 0; i < set_of_part_.size(); ++i) {
+    const auto other = components.find(static_cast<int>(i));
+    if (other != components.end()) {
+      out.set_of_part_[i] = sets.find_or_add(portwave::parameters_of(*other->second));
+      continue;
+    }
+    std::uint32_t& set = known[set_of_part_[i]];
+    if (set == kUnknown) set = sets.find_or_add(parameters_of(i));
+    out.set_of_part_[i] = set;
+  }
+  return out;
+}
+
+std::vector<int> StepIdentity::parts_that_differ(const StepIdentity& other) const {
+  StepIdentity rest = *this, other_rest = other;
+  for (StepIdentity* own : {&rest, &other_rest}) {
+    for (auto* list : {&own->set_begin_, &own->values_}) list->clear();
+    own->set_of_part_.clear();
+  }
+  std::vector<int> out;
+  if (rest != other_rest) return out;
+  for (std::size_t i = 0; i < set_of_part_.size(); ++i) {
+    if (parameters_of(i) != other.parameters_of(i)) out.push_back(static_cast<int>(i));
+  }
+  return out;
+}
+
 void StepIdentity::add_parts(const System& system) {
   std::unordered_map<const Component*, std::uint32_t> known;  // components
-  std::map<std::vector<std::uint64_t>, std::uint32_t> sets;
+  Sets sets(*this);
   for (const Part& part : system.parts()) {
     shapes_.push_back(shape_of(part));
     for (const Signal& input : part.inputs) inputs_.push_back(input.digest());
     const auto [own, is_new] = known.try_emplace(part.component.get(), 0);
-    if (is_new) {
-      const BuiltFrom* const built = part.component->built_from();
-      const std::vector<std::uint64_t> values =
-          built != nullptr ? built->values : std::vector{component_digest(*part.component)};
-      const auto number = static_cast<std::uint32_t>(sets.size());
-      const auto [set, is_other] = sets.try_emplace(values, number);
-      own->second = set->second;
-      if (is_other) {
-        set_begin_.push_back(values_.size());
-        values_.insert(values_.end(), values.begin(), values.end());
-      }
-    }
+    if (is_new) own->second = sets.find_or_add(portwave::parameters_of(*part.component));
     set_of_part_.push_back(own->second);
   }
 }

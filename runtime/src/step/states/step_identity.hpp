@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,12 @@ class StepIdentity {
   StepIdentity() = default;
   /// `given`: the options of the stepper. `resolved`: the method in use.
   StepIdentity(const System& system, const StepperOptions& given, const CouplingMethod& resolved);
+  /// The same with other components of some parts.
+  StepIdentity with(const std::map<int, std::shared_ptr<const Component>>& components) const;
+  /// Parts whose parameters differ; empty also where something else does, and where nothing does.
+  std::vector<int> parts_that_differ(const StepIdentity& other) const;
+  /// The parameters of a part, as they were recorded (BuiltFrom).
+  std::vector<std::uint64_t> parameters_of(std::size_t part) const;
   /// The identity of the options alone.
   StepIdentity(const StepperOptions& given, const CouplingMethod& resolved);
 
@@ -36,7 +44,7 @@ class StepIdentity {
   void archive(StateArchive& archive);
 
  private:
-  std::vector<std::uint64_t> parameters_of(std::size_t part) const;
+  class Sets;
   void add_parts(const System& system);
   void add_junctions(const System& system);
 

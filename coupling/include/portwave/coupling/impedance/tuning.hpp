@@ -70,18 +70,22 @@ class PortResponses {
   /// Linearises the nonlinear parts again, except opaque ones, whose response stays that at the start;
   /// `state_of` gives the state of a part in signature order.
   void linearise(const std::function<std::span<const double>(int part)>& state_of);
+  /// A part has another component than before (exchange_component). Errors: ConfigError where that has no
+  /// response, nothing having changed.
+  void component_changed(int part);
   /// Whether `linearise` can change anything.
   bool depends_on_state() const { return !nonlinear_.empty(); }
 
  private:
   void add_probed(const Part& part);
   void add_terms(const Eigen::VectorXd& terms);
-  Eigen::VectorXd usual_of(const Part& part) const;
+  Eigen::VectorXd usual_of(const Part& part, Eigen::Index size) const;
   Eigen::MatrixXd response_of(const Part& part, const double* x, Eigen::VectorXd& terms) const;
 
   const System& system_;
   double step_s_;
   std::vector<int> index_;                  // by part
+  std::vector<int> users_;                  // of each response: parts
   std::vector<Eigen::MatrixXd> responses_;  // distinct ones
   std::vector<std::size_t> first_term_;     // of each of them
   std::vector<double> terms_;               // of their diagonals

@@ -45,6 +45,9 @@ class InterfaceSolver {
   bool is_used(int island) const { return flags_[at(island)].used; }
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
+  /// The step map of one part has changed. Between steps. The factors of its island are renewed in the next
+  /// step that uses them; other islands keep theirs.
+  void take_over_part(int part);
 
   /// A new macro-step.
   void begin();

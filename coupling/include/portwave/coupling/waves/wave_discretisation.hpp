@@ -102,8 +102,12 @@ class WaveDiscretisation {
   /// set_impedance.
   Preparation exchange(Preparation other);
 
-  /// A part has another component than at construction (exchange_component): its batch, prepared
-  /// again. Errors: ConfigError, `where` being within the part.
+  /// A part has another component than at construction (exchange_component), which is prepared in its lane:
+  /// the batch, other lanes, bound calls and records stay as they are, except that places of coefficients
+  /// that were asked for (PortSolves) are stale. False, nothing having changed, where the batch cannot do
+  /// that: then `batch_anew` is to follow. Errors: ConfigError, nothing having changed.
+  bool exchange_part(int part);
+  /// The batch of a part that has another component than at construction, prepared again. Errors: ConfigError, `where` being within the part.
   std::unique_ptr<StepBatch> batch_anew(int batch) const;
   /// Puts it in force. States must be written into records again; the same objects become stale as after
   /// set_impedance. Precondition: its records are of the size of the present one's.

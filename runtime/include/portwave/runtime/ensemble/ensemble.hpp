@@ -40,8 +40,9 @@ struct RolloutOptions {
 /// State of a replica since its run began.
 struct ReplicaStatus {
   bool failed = false;  ///< it has stopped, and no longer has a state
-  std::string error;    ///< why: what Stepper::step would have thrown, or why it could not start
-  std::string part;     ///< its part that failed; empty: the network, or none
+  /// Why: "replica 3: " and what Stepper::step would have thrown, or why it could not start.
+  std::string error;
+  std::string part;  ///< its part that failed; empty: the network, or none
   StepFault fault = StepFault::none;
   std::int64_t steps = 0;       ///< committed; after a failure: number of the failed step, from 0
   std::int64_t iterations = 0;  ///< evaluations of S, all steps
@@ -104,11 +105,23 @@ class Ensemble {
 
   /// The start of the next run: n doubles, or those of a part. A replica that cannot start there fails when
   /// the run begins.
-  /// Errors: std::out_of_range; std::invalid_argument for another length.
+  /// Errors, nothing having changed: std::out_of_range; std::invalid_argument for another length, and for
+  /// numbers that are not finite, naming replicas, parts and states.
   void set_state(int replica, std::span<const double> state);
   void set_state(int replica, int part, std::span<const double> state);
+  /// The same of all replicas, [N, n].
+  void set_states(std::span<const double> states);
+  /// The component of a part of a replica, as of the next run.
+  const Component& component(int replica, int part) const;
+  /// Replaces it from the next run on, or from now on before the first step. The replica then has the bits of
+  /// a Stepper with `options_of`: its impedances are chosen again, by the rules of the ensemble; the others
+  /// keep theirs, and the method stays, also where this is the first replica.
+  /// Cost: choosing the impedances of one replica; the chunk is built again when the next run begins.
+  /// Errors, nothing having changed, naming the replica: std::out_of_range; std::invalid_argument for a
+  /// component of another type or shape; ConfigError where it has no step map or impedances.
+  void set_component(int replica, int part, std::shared_ptr<const Component> component);
   /// A settable input by slot, for the steps to come. Errors: std::out_of_range;
-  /// std::invalid_argument unless it is finite.
+  /// std::invalid_argument unless it is finite, naming replica and input.
   void set_input(int replica, int slot, double value);
   double input(int replica, int slot) const;
 

@@ -15,6 +15,7 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+class Ensemble;
 struct Scenario;
 class Stepper;
 
@@ -49,7 +50,14 @@ class PartRecipes {
   };
   static Recipe recipe(const std::shared_ptr<const Component>& part, const PartType& type,
                        Parameters parameters, bool allow_active);
-  const Recipe& find(const Component& part) const;
+  /// What a part was built from. Parts that others have built, as from a snapshot, say it themselves, as far
+  /// as all of it are numbers, truth values and choices. Errors: std::logic_error.
+  struct Known {
+    const PartType* type;
+    bool allow_active;
+    Parameters parameters;
+  };
+  Known find(const Component& part) const;
   void keep(const std::shared_ptr<const Component>& part, Recipe recipe);
 
   mutable std::mutex mutex_;
@@ -62,6 +70,22 @@ class PartRecipes {
 /// Errors, nothing having changed: those of PartRecipes and set_component; std::out_of_range for an
 /// unknown part, with the nearest name.
 void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path, double value);
+/// Such a number, found once by its path: for changes in a loop.
+struct ParameterSlot {
+  int part = -1;
+  std::string parameter;
+};
+/// Errors: as set_parameter.
+ParameterSlot find_parameter(const Stepper& stepper, const Scenario& scenario,
+                             std::string_view path);
+void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSlot& slot,
+                   double value);
+/// The same of one replica of an ensemble of this scenario, from its next run on (Ensemble::set_component);
+/// the others keep theirs. Errors: those of PartRecipes and of Ensemble::set_component, naming the replica.
+void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, std::string_view path,
+                   double value);
+double parameter(const Ensemble& ensemble, const Scenario& scenario, int replica,
+                 std::string_view path);
 /// One such number and its new value.
 struct ParameterChange {
   std::string path;

@@ -33,6 +33,7 @@
 namespace portwave {
 class Acting;
 class EventWatch;
+struct Exchanges;
 class StepEngine;
 class SignalRun;
 class StartCheck;
@@ -112,11 +113,13 @@ class Stepper {
   /// Errors: std::logic_error where a part keeps its state elsewhere than in numbers (Capabilities).
   void snapshot(Snapshot& into) const;
   Snapshot snapshot() const;
-  /// Goes back, or forth, to a snapshot of this stepper or of one with the same system and options.
-  /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are rebuilt.
+  /// Goes back, or forth, to a snapshot of this stepper or of one that began with the same system and
+  /// options. Parts whose components were exchanged are again what they were then.
+  /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are rebuilt, and so are
+  /// those of parts that are exchanged.
   /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of another
-  /// system, other parameters or other options, naming the difference; or where it is not a state that a run
-  /// can reach.
+  /// system, other parameters or other options, naming the difference; where parts would have to be
+  /// exchanged and cannot be, as in `set_component`; or where it is not a state that a run can reach.
   void restore(const Snapshot& snapshot);
   /// A stepper with the same system and options in the same state, but without observers. It repeats all
   /// preparation; to go back to a state many times, `restore` is far cheaper. A system that this stepper has
@@ -173,15 +176,24 @@ class Stepper {
   void set_inputs(std::span<const double> values);
   /// Replaces a part's component by another one, such as one with other parameters; its states and waves
   /// carry on. Extra energy that the new component stores counts as supplied. Impedances stay as they are,
-  /// unless they follow the state; WaveView::tune_again fits them to parts that have changed by much. Earlier
-  /// snapshots fit again only when the parameters are what they were.
-  /// Cost: its batch is prepared again, and so are the factors of islands solved by their interface equation;
-  /// step maps of other step sizes are discarded.
+  /// unless they follow the state; WaveView::tune_again fits them to parts that have changed by much.
+  /// Snapshots hold the exchange, and going back undoes it.
+  /// Cost: that of the part alone, independent of the size of the system, where its step maps are dense, in
+  /// closed form or by Newton; else its batch is prepared again. The factors of its island are renewed in the
+  /// next step, if that is solved by its interface equation; step maps of other step sizes are discarded.
   /// Errors, nothing having changed: std::out_of_range; std::invalid_argument, saying why, for
   /// a component of another type or shape, or one that cannot be in the state that it is to take over;
   /// ConfigError where it has no step map; std::logic_error where the stepper has not taken its
   /// system over, or couples without waves.
   void set_component(int part, std::shared_ptr<const Component> component);
+  /// Sets the states of all parts, in order: Σ state_size numbers. Time, inputs, impedances and accounts go on;
+  /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that
+  /// ports have no effort and flow until the next step. Signals keep the samples that were taken; events count
+  /// from the new states. States at odds with rigid joints are refused by the next step, as at a start.
+  /// Errors, nothing having changed: std::invalid_argument for another length, and naming all parts with a
+  /// state that is not finite, or in which a part cannot be; std::logic_error without waves, with several
+  /// ranks, and for parts that are opaque.
+  void set_states(std::span<const double> states);
 
   /// The signals of the graph as sampled for the step to come, by number; empty without a graph. Also at
   /// t = 0. The next step reports the exception of a block.
@@ -247,6 +259,15 @@ class Stepper {
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
   void adopt(const Snapshot& snapshot);
+  using Components = std::map<int, std::shared_ptr<const Component>>;
+  /// The parts to exchange for a snapshot to fit. Errors: std::invalid_argument.
+  Components exchanges_for(const Snapshot& snapshot) const;
+  Components exchanges_for_bytes(const Snapshot& snapshot) const;
+  [[noreturn]] void refuse(const StepIdentity& own, const StepIdentity& other) const;
+  StepIdentity present_identity() const;
+  /// Errors: of StepEngine::component_changed, nothing having changed.
+  void put_component(int part, const std::shared_ptr<const Component>& component, double more_J);
+  void note_exchange(int part, const std::shared_ptr<const Component>& before);
   std::span<const double> state_of_cut(const CutName& cut) const;
   /// Takes the samples for the step to come, unless already taken. Errors: StepError.
   void sample_signals();
@@ -277,8 +298,11 @@ class Stepper {
   StepperOptions options_;  // as they were given
   CouplingLooks looks_;
   std::vector<double> gradient_;                          // of a part, where the run is looked at
-  mutable std::shared_ptr<const StepIdentity> identity_;  // null: not known yet
-  std::vector<std::byte> before_;  // while a snapshot is restored: to go back to
+  mutable std::shared_ptr<const StepIdentity> identity_;  // of the start; null: not known yet
+  Components originals_;                                  // of parts that were ever exchanged
+  std::shared_ptr<Exchanges> exchanged_;                  // null: none
+  mutable bool is_exchanged_shared_ = false;  // with snapshots: the next change copies it
+  std::vector<std::byte> before_;             // while a snapshot is restored: to go back to
   mutable std::map<std::string, std::vector<double>, std::less<>>
       whole_states_;  // of parts that were cut
 };

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -131,6 +133,11 @@ Issues check_parameters(const PartType& type, Parameters& parameters, bool allow
 /// Builds a part from parameters that `check_parameters` passed, and records them in the part. Null if the
 /// type builds nothing. Rethrows the type's exceptions. `type`: of the catalogue.
 std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters);
+
+/// The parameters that a part was built from, as far as what was recorded tells: numbers, integers, truth
+/// values and choices. Empty where the type has others.
+std::optional<Parameters> recorded_parameters(const PartType& type,
+                                              std::span<const std::uint64_t> values);
 
 /// check_parameters, then build. Throws ConfigError with every defect.
 std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
