@@ -5,6 +5,7 @@
 #include <new>
 
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "waves/condensed_equation.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
 
@@ -31,23 +32,51 @@ struct InterfaceSolver::Networks {
 
 struct InterfaceSolver::Island {
   Island(const WaveDiscretisation& waves, const IslandNetworks& networks, int island)
-      : parts(waves, networks.of[static_cast<std::size_t>(island)].parts),
+      : condensed(CondensedEquation::of(waves.system(), networks, island)),
+        parts(waves,
+              condensed != nullptr
+                  ? condensed->other_parts()
+                  : std::span<const int>(networks.of[static_cast<std::size_t>(island)].parts)),
         equation(waves.system(), networks, island) {
     for (const int port : networks.of[static_cast<std::size_t>(island)].ports) {
       offsets.push_back(waves.wave_of_port(port));
     }
+    for (std::size_t port = 0; condensed != nullptr && port < waves.system().scalar_ports().size();
+         ++port) {
+      impedance.push_back(0.0);
+    }
     gap.resize(offsets.size());
     change.resize(offsets.size());
     fits = parts.is_possible() &&
-           equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
+           (condensed != nullptr ||
+            equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries);
   }
 
   bool factorise(const WaveDiscretisation& waves) {
-    ready = equation.factorise(waves.interconnection(), [&](int part) { return parts.of(part); });
+    const auto D = [&](int part) { return parts.of(part); };
+    if (condensed == nullptr) {
+      ready = equation.factorise(waves.interconnection(), D);
+    } else {
+      for (std::size_t port = 0; port < impedance.size(); ++port) {
+        impedance[port] = waves.impedance()[at(waves.wave_of_port(static_cast<int>(port)))];
+      }
+      ready = condensed->factorise(waves.interconnection(), impedance, waves.step_s(), D);
+    }
     is_behind = false;
     return ready;
   }
 
+  /// change = (I − PD)⁻¹ gap
+  void solve() {
+    if (condensed != nullptr) {
+      condensed->solve(gap.data(), change.data());
+    } else {
+      equation.solve(gap.data(), change.data());
+    }
+  }
+
+  std::unique_ptr<CondensedEquation> condensed;  // in place of `equation`, where it can be
+  std::vector<double> impedance;                 // by scalar port, for `condensed`
   PartLinearisation parts;
   InterfaceEquation equation;
   std::vector<int> offsets;  // of its ports
@@ -186,7 +215,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
     return own->ready;
   }
   if (!own->ready) return false;
-  own->equation.solve(own->gap.data(), own->change.data());
+  own->solve();
   return true;
 }
 
@@ -276,7 +305,7 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   if (own.is_behind && damping > 0.0) catch_up(own);
   bool is_averaged = damping < 0.0 || !own.ready;
   if (!is_averaged && damping != 0.0) {
-    own.equation.solve(own.gap.data(), own.change.data());
+    own.solve();
     is_averaged = contradicts(own);
   }
   if (is_averaged) {
@@ -332,6 +361,7 @@ std::size_t InterfaceSolver::bytes() const {
   for (const auto& own : islands_) {
     if (own == nullptr) continue;
     sum += sizeof(Island) + own->parts.bytes() + own->equation.bytes() +
+           (own->condensed != nullptr ? own->condensed->bytes() : 0) +
            own->offsets.capacity() * (sizeof(int) + 2 * sizeof(double));
   }
   return sum;
