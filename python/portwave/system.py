@@ -13,6 +13,7 @@ from . import _portwave
 from .arrays import number, plain, whole
 from .catalogue_part import CataloguePart
 from .errors import UnknownName
+from .second_order import second_order_parameters
 
 JSON = Dict[str, Any]
 
@@ -275,6 +276,59 @@ class System:
         if substeps is not None:
             part["substeps"] = whole(substeps, "`substeps`")
         self._document.setdefault("subsystems", []).append(part)
+        return self
+
+    def add_second_order(
+        self,
+        name: str,
+        M: Any,
+        K: Any,
+        D: Any = None,
+        B: Any = None,
+        *,
+        ports: Sequence[Any] = (),
+        input_names: Optional[Sequence[Any]] = None,
+        coordinates: Union[str, Sequence[str]] = "q",
+        unit: str = "m",
+        cut: Optional[int] = None,
+        initial_state: Optional[Mapping[str, float]] = None,
+        inputs: Optional[Mapping[str, Any]] = None,
+    ) -> "System":
+        """Add a linear structure, M q'' + D q' + K q = B u, whole or in pieces.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+        M, K, D : sparse matrix or array_like
+            Mass (symmetric, positive definite), stiffness and damping (positive semidefinite; D may have a
+            skew part, none: zero), shape [n, n]: of ``scipy.sparse``, never made dense, or dense.
+        B : sparse matrix or array_like, optional
+            Shape [n, m]: the columns of the scalar ports, then those of the inputs.
+        ports : sequence of str or mapping, optional
+            Names of ports that take a force, or ports as in scenario files.
+        input_names : sequence of str or mapping, optional
+            Names of the external inputs. Default: ``"u1"``, ``"u2"``, … for the other columns of B.
+        coordinates, unit : str, or sequence of str, optional
+            Names of the n coordinates, or what they begin with, and their unit. Default: ``"q1"``, … in m;
+            the states are these and their rates ``"q1_rate"``.
+        cut : int, optional
+            Number of pieces that step in parallel, 1 to n. The part keeps its names. Default: whole.
+        initial_state, inputs : mapping, optional
+            As of `add`.
+
+        Raises
+        ------
+        ConfigError
+            Shapes, symmetry, finite entries, `cut`: all defects at once; nothing was added. The stepper finds
+            whether M and K are definite.
+        """
+        parameters, pieces = second_order_parameters(M, K, D, B, ports, input_names, coordinates, unit, cut)
+        self.add(name, "second_order_system", initial_state=initial_state, inputs=inputs)
+        part = self._document["subsystems"][-1]
+        part["parameters"] = parameters
+        if pieces is not None:
+            part["cut"] = {"parts": pieces}
         return self
 
     def connect(self, port_1: str, port_2: str) -> "System":

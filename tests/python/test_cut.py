@@ -83,3 +83,66 @@ def test_replicas_of_a_part_in_pieces_begin_and_end_with_its_states():
     assert cut.rollout(x0, u, out=out) is out and np.array_equal(out, b)
     cut.start_from(x0[0])
     np.testing.assert_array_equal(cut.states(), [x0[0], x0[0]])
+
+
+def membrane(side):
+    """Mass, stiffness and damping of a membrane of side × side nodes, fixed at its edge."""
+    sparse = pytest.importorskip("scipy.sparse")
+    line = sparse.diags([2.0 * np.ones(side), -np.ones(side - 1), -np.ones(side - 1)], [0, 1, -1])
+    K = 50.0 * (sparse.kron(line, sparse.eye(side)) + sparse.kron(sparse.eye(side), line))
+    M = sparse.diags(1.0 + 0.1 * (np.arange(side * side) % 3))
+    B = sparse.csc_matrix(([1.0], ([side // 2], [0])), shape=(side * side, 1))
+    return M, K, 0.1 * M + 1e-3 * K, B
+
+
+def stepped(M, K, D, B, cut):
+    system = pw.System(step_s=0.01, method={"kind": "auto", "tolerance": 1e-13})
+    system.add_second_order("plate", M, K, D, B, cut=cut, inputs={"u1": "settable"})
+    stepper = pw.Stepper(system)
+    stepper["plate.u1"] = 3.0
+    stepper.step(20)
+    return stepper
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_sparse_matrices_of_any_format_make_a_part_in_pieces(form):
+    M, K, D, B = membrane(6)
+    whole = stepped(M, K, D, B, None)
+    cut = stepped(*(own.asformat(form) for own in (M, K, D, B)), 3)
+    assert cut.state_names == whole.state_names and cut.state_names[0] == "plate.q1"
+    assert abs(whole["plate.q4"]) > 1e-4
+    np.testing.assert_allclose(cut.state("plate"), whole.state("plate"), rtol=1e-8, atol=1e-12)
+    dense = stepped(*(own.toarray() for own in (M, K, D, B)), None)
+    np.testing.assert_array_equal(dense.state("plate"), whole.state("plate"))
+
+
+def test_sparse_matrices_are_not_made_dense():
+    M, K, D, B = membrane(300)  # dense: 65 GB
+    system = pw.System().add_second_order("plate", M, K, D, B, cut=4)
+    assert len(system.to_dict()["subsystems"][0]["parameters"]["K"]["entries"]) == K.nnz
+
+
+def test_all_defects_of_matrices_are_told_at_once():
+    M, K, D, B = (own.tolil() for own in membrane(4))
+    M[0, 1] = 5.0  # without M[1, 0]
+    K[2, 2] = np.nan
+    system = pw.System()
+    with pytest.raises(pw.ConfigError) as caught:
+        system.add_second_order("plate", M, K, D[:, :7], B[:9], cut=0)
+    text = str(caught.value)
+    for part in ("/M: must be symmetric", "/K: K(2,2) = nan is not finite", "/D: must be 16×16", "/B: must have 16 rows",
+                 "/cut: must be 1 piece or more, got 0"):
+        assert part in text, text
+    assert len(caught.value.issues) == 5 and system.parts == []
+    with pytest.raises(pw.ConfigError, match="/M: must be square, got 15×16"):
+        system.add_second_order("plate", M[:15], K, D, B)
+    M, K, D, B = membrane(4)
+    with pytest.raises(pw.ConfigError, match="/cut: must be at most the 16 coordinates, got 17"):
+        system.add_second_order("plate", M, K, D, B, cut=17)
+    with pytest.raises(pw.ConfigError, match="/B: must have a column for each of 1 scalar ports and 1 inputs, got 1"):
+        system.add_second_order("plate", M, K, D, B, ports=["tip"], input_names=["load"])
+    with pytest.raises(pw.ConfigError, match="/K: is required"):
+        system.add_second_order("plate", M, None)
+    system.add_second_order("plate", M - 2.0 * M, K, D, B, cut=2)  # not definite: the stepper finds that
+    with pytest.raises(pw.ConfigError, match="positive"):
+        pw.Stepper(system)

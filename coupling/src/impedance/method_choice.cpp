@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "impedance/impedance_rules.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "waves/condensed_equation.hpp"
 
 namespace portwave {
 namespace {
@@ -515,6 +517,50 @@ class Chooser {
   MethodChoice choice_;
 };
 
+/// With condensed parts: the interface equation for all islands, where that is possible. Their Schur
+/// complements are at hand, and to predict other updates would take their dense inverses.
+std::optional<MethodChoice> choose_for_condensed(const PortResponses& responses,
+                                                 const WaveCoupling& method) {
+  const System& system = responses.system();
+  const bool is_open =
+      method.kind == WaveUpdate::automatic && (method.impedance_kind == ImpedanceKind::automatic ||
+                                               method.impedance_kind == ImpedanceKind::matched ||
+                                               method.impedance_kind == ImpedanceKind::given);
+  if (!responses.has_condensed_parts() || !is_open) return std::nullopt;
+  const IslandNetworks networks(system);
+  MethodChoice choice;
+  choice.method = method;
+  choice.rate = {.evaluations = 2, .converges = true};
+  for (int island = 0; island < system.island_count(); ++island) {
+    const bool has_condensed = std::ranges::any_of(networks.of[at(island)].parts, [&](int part) {
+      return condensed_form_of(system.parts()[at(part)]) != nullptr;
+    });
+    if (has_condensed && CondensedEquation::of(system, networks, island) == nullptr) {
+      return std::nullopt;
+    }
+    const bool linear = std::ranges::all_of(networks.of[at(island)].parts, [&](int part) {
+      return system.parts()[at(part)].component->capabilities().linear;
+    });
+    if (!linear) choice.rate.evaluations = 2 + kQuasiNewton;
+  }
+  WaveCoupling& chosen = choice.method.waves();
+  if (method.impedance_kind == ImpedanceKind::given) {
+    chosen.impedance = tuned_by_rules(responses, method).front().impedance.by_port;
+  } else {
+    const PortMatches matches(responses);
+    chosen.impedance.assign(matches.values().begin(), matches.values().end());
+    chosen.impedance_kind = ImpedanceKind::matched;
+  }
+  chosen.kind = WaveUpdate::interface;
+  chosen.relaxation = 1.0;
+  chosen.acceleration = 0;
+  chosen.rescue_after = 0;
+  chosen.interface_islands.clear();
+  choice.rules.assign(at(system.island_count()), chosen.impedance_kind);
+  choice.reason = reason_of(choice, system);
+  return choice;
+}
+
 }  // namespace
 
 int prediction_limit(const System& system) {
@@ -526,6 +572,9 @@ int prediction_limit(const System& system) {
 MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method,
                            bool anytime) {
   if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
+  if (std::optional<MethodChoice> choice = choose_for_condensed(responses, method)) {
+    return *std::move(choice);
+  }
   Chooser chooser(responses, method, tuned_by_rules(responses, method), anytime);
   if (method.kind == WaveUpdate::automatic) return std::move(chooser).choose();
   return std::move(chooser).compare_rules();

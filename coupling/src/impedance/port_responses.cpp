@@ -14,6 +14,8 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/descriptor/condensed_form.hpp"
+#include "waves/condensed_equation.hpp"
 
 namespace portwave {
 
@@ -38,6 +40,11 @@ PortResponses::PortResponses(const System& system, double step_s)
     }
     users_.push_back(1);
     try {
+      estimates_.emplace_back();
+      if (condensed_form_of(part) != nullptr) {
+        add_condensed(part);
+        continue;
+      }
       if (physics == nullptr) {
         add_probed(part);
         continue;
@@ -49,6 +56,26 @@ PortResponses::PortResponses(const System& system, double step_s)
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
   }
+}
+
+/// 1/(bᵀΣb) of a port with the column b at the boundary, |b| = 1.
+void PortResponses::add_condensed(const Part& part) {
+  const CondensedForm& form = *condensed_form_of(part);
+  const auto step = form.step(step_s_);
+  Eigen::VectorXd estimate = Eigen::VectorXd::Zero(form.ports());
+  for (int port = 0; port < form.ports(); ++port) {
+    double weighted = 0.0, square = 0.0;
+    for (SparseMatrix::InnerIterator it(form.at_boundary(), port); it; ++it) {
+      weighted += it.value() * it.value() * step->diagonal[it.row()];
+      square += it.value() * it.value();
+    }
+    if (weighted > 0.0) estimate[port] = square * square / weighted;
+  }
+  has_condensed_parts_ = true;
+  responses_.emplace_back();
+  usual_.emplace_back();
+  add_terms(estimate);
+  estimates_.back() = std::move(estimate);
 }
 
 Eigen::MatrixXd PortResponses::response_of(const Part& part, const double* x,
@@ -110,6 +137,7 @@ Eigen::VectorXd PortResponses::usual_of(const Part& part, Eigen::Index size) con
 double PortResponses::matched(int part, Eigen::Index port) const {
   constexpr double kWorstCancellation = 1e-3, kLeastOfUsual = 1e-3, kRoundOff = 1e-14;
   const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
+  if (estimates_[i].size() > 0) return estimates_[i][port];
   const double own = responses_[i](port, port), terms = this->terms(part, port);
   const double least = usual_[i].size() == 0 ? 0.0 : kLeastOfUsual * usual_[i][port];
   return own > kRoundOff * terms ? std::max({own, kWorstCancellation * terms, least})
@@ -122,7 +150,12 @@ double PortResponses::terms(int part, Eigen::Index port) const {
 }
 
 const Eigen::MatrixXd& PortResponses::of(int part) const {
-  return responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])];
+  const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
+  if (responses_[i].size() == 0 && estimates_[i].size() > 0) {
+    const Part& own = system_.parts()[static_cast<std::size_t>(part)];
+    responses_[i] = port_response(*own.port_hamiltonian(), step_s_, own.initial_state.data());
+  }
+  return responses_[i];
 }
 
 void PortResponses::component_changed(int part) {
@@ -142,12 +175,14 @@ void PortResponses::component_changed(int part) {
     index = static_cast<int>(responses_.size());
     users_.push_back(1);
     responses_.push_back(std::move(response));
+    estimates_.emplace_back();
     add_terms(terms);
     usual_.push_back(std::move(usual));
     return;
   }
   const auto i = static_cast<std::size_t>(index);
   responses_[i] = std::move(response);
+  estimates_[i].resize(0);
   std::ranges::copy(terms, terms_.begin() + static_cast<std::ptrdiff_t>(first_term_[i]));
   usual_[i] = std::move(usual);
 }

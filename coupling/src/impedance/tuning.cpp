@@ -16,6 +16,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "system/balance_row.hpp"
+#include "waves/condensed_equation.hpp"
 
 namespace portwave {
 namespace {
@@ -319,6 +320,8 @@ int find_ill_conditioned(const PortResponses& responses, std::span<const double>
   const System& system = responses.system();
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Component& part = *system.parts()[at(i)].component;
+    if (condensed_form_of(system.parts()[at(i)]) != nullptr)
+      continue;  // matched or not: by Cholesky
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
     if (part.is_active()) continue;

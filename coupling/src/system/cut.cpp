@@ -194,6 +194,9 @@ Cut cut_part(const Component& part, int parts) {
                     "linear_port_hamiltonian or descriptor_port_hamiltonian",
                     whole.type));
   }
+  if (descriptor->second_order() != nullptr) {
+    return cut_second_order(*descriptor, *descriptor->second_order(), parts);
+  }
   if (const auto form = second_order_form(descriptor->form())) {
     return cut_second_order(*descriptor, *form, parts);
   }

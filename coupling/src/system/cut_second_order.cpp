@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "system/condensed_split.hpp"
 #include "system/cut_pieces.hpp"
 #include "system/semidefinite_split.hpp"
 
@@ -48,6 +49,26 @@ SecondOrderShares shares_of(const SecondOrderForm& form, const Tearing& tearing,
   return shares;
 }
 
+/// Whether pieces meet in so many coordinates that a response for each of them would be more work than
+/// the factors of their insides (decision 84).
+bool is_condensed(const DescriptorPortHamiltonian& part, const SecondOrderForm& form,
+                  const Tearing& tearing) {
+  constexpr Eigen::Index kLarge = 1000;
+  constexpr std::size_t kManyPorts = 16;
+  if (form.M.rows() < kLarge || part.is_active()) return false;
+  if (part.options().storage != StepMapStorage::automatic) return false;
+  std::size_t ports = 0;
+  for (std::size_t v = 0; v < tearing.holders.size(); ++v) {
+    if (tearing.is_shared[v] != 0) ports += tearing.holders[v].size();
+  }
+  return ports >= kManyPorts * at(tearing.pieces);
+}
+
+bool is_symmetric(const SparseMatrix& D) {
+  return SparseMatrix(D - SparseMatrix(D.transpose())).cwiseAbs().sum() <=
+         1e-15 * D.cwiseAbs().sum();
+}
+
 std::vector<int> states_of(const std::vector<int>& vertices, int n) {
   std::vector<int> states = vertices;
   for (const int v : vertices) states.push_back(n + v);
@@ -77,7 +98,17 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
   std::vector<int> part_of = partition_graph(graph, VertexGroups(n).numbers(), parts);
   const int count = without_empty_parts(part_of, parts);
   const Tearing tearing = tear(graph, part_of, count, false);
-  const SecondOrderShares shares = shares_of(form, tearing, part.is_active());
+  SecondOrderShares shares;
+  CondensedShares condensed;
+  std::optional<ProportionalDamping> damping;
+  bool condenses = is_condensed(part, form, tearing);
+  if (condenses) {
+    damping = proportional_damping(form);
+    condenses = damping || is_symmetric(form.D);
+    if (condenses) condensed = condensed_shares(form, damping, tearing);
+  }
+  if (!condenses) shares = shares_of(form, tearing, part.is_active());
+  const std::vector<int>& core = condenses ? condensed.shared : shares.core;
 
   // Rows of B go to the first piece that holds them; a port goes whole to a piece that holds all of
   // its rows, if there is one.
@@ -115,7 +146,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
   for (int v = 0; v < n; ++v) {
     if (tearing.is_shared[at(v)] == 0) continue;
     std::vector<int> holders = tearing.holders[at(v)];
-    if (std::binary_search(shares.core.begin(), shares.core.end(), v)) holders.push_back(interface);
+    if (std::binary_search(core.begin(), core.end(), v)) holders.push_back(interface);
     groups[holders].push_back(v);
   }
   Cut cut;
@@ -137,9 +168,9 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
         draft.add_port(piece, name, Causality::effort_in, dimension);
       }
       for (const int v : vertices) {
-        const auto core = std::lower_bound(shares.core.begin(), shares.core.end(), v);
-        const int row = piece == interface ? static_cast<int>(core - shares.core.begin())
-                                           : tearing.place(piece, v);
+        const auto found = std::lower_bound(core.begin(), core.end(), v);
+        const int row =
+            piece == interface ? static_cast<int>(found - core.begin()) : tearing.place(piece, v);
         joined[at(piece)].emplace_back(row, next[at(piece)]++, 1.0);
       }
     }
@@ -158,10 +189,12 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
       Cut::Place& place = cut.states[at(states[k])];
       if (place.piece < 0) place = {index, static_cast<int>(k)};
     }
-    cut.pieces.push_back({std::move(name),
-                          std::make_shared<DescriptorPortHamiltonian>(
-                              std::move(signature), descriptor_form(piece), options),
-                          states, std::move(of_inputs)});
+    std::shared_ptr<const DescriptorPortHamiltonian> made =
+        condenses
+            ? make_second_order_part(std::move(signature), std::move(piece), options, true, damping)
+            : std::make_shared<const DescriptorPortHamiltonian>(std::move(signature),
+                                                                descriptor_form(piece), options);
+    cut.pieces.push_back({std::move(name), std::move(made), states, std::move(of_inputs)});
   };
   for (int piece = 0; piece < count; ++piece) {
     const std::vector<int>& vertices = tearing.vertices[at(piece)];
@@ -177,21 +210,23 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
                        it.value());
       }
     }
-    add(fmt::format("{}", piece), vertices,
-        {.M = shares.M.pieces[at(piece)],
-         .D = shares.D.pieces[at(piece)] + shares.gyroscopic[at(piece)],
-         .K = shares.K.pieces[at(piece)],
-         .B = from_entries(vertices.size(), of_column.size(), B)},
+    SecondOrderForm share =
+        condenses ? std::move(condensed.pieces[at(piece)])
+                  : SecondOrderForm{.M = shares.M.pieces[at(piece)],
+                                    .D = shares.D.pieces[at(piece)] + shares.gyroscopic[at(piece)],
+                                    .K = shares.K.pieces[at(piece)],
+                                    .B = {}};
+    share.B = from_entries(vertices.size(), of_column.size(), B);
+    add(fmt::format("{}", piece), vertices, std::move(share),
         draft.signature(piece, whole.type, {}), draft.inputs(piece));
   }
-  if (!shares.core.empty()) {
-    const auto size = shares.core.size();
-    add("interface", shares.core,
-        {.M = shares.M.core,
-         .D = shares.D.core,
-         .K = shares.K.core,
-         .B = from_entries(size, at(next[at(interface)]), joined[at(interface)])},
-        between, {});
+  if (!core.empty()) {
+    SecondOrderForm share =
+        condenses
+            ? std::move(condensed.interface)
+            : SecondOrderForm{.M = shares.M.core, .D = shares.D.core, .K = shares.K.core, .B = {}};
+    share.B = from_entries(core.size(), at(next[at(interface)]), joined[at(interface)]);
+    add("interface", core, std::move(share), between, {});
   }
   draft.finish(cut);
   return cut;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <span>
 
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "waves/condensed_equation.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
 
@@ -31,28 +33,56 @@ struct InterfaceSolver::Networks {
 
 struct InterfaceSolver::Island {
   Island(const WaveDiscretisation& waves, const IslandNetworks& networks, int island)
-      : parts(waves, networks.of[static_cast<std::size_t>(island)].parts),
+      : condensed(CondensedEquation::of(waves.system(), networks, island)),
+        parts(waves,
+              condensed != nullptr
+                  ? condensed->other_parts()
+                  : std::span<const int>(networks.of[static_cast<std::size_t>(island)].parts)),
         equation(waves.system(), networks, island) {
     for (const int port : networks.of[static_cast<std::size_t>(island)].ports) {
       offsets.push_back(waves.wave_of_port(port));
     }
+    for (std::size_t port = 0; condensed != nullptr && port < waves.system().scalar_ports().size();
+         ++port) {
+      impedance.push_back(0.0);
+    }
     gap.resize(offsets.size());
     change.resize(offsets.size());
     fits = parts.is_possible() &&
-           equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
+           (condensed != nullptr ||
+            equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries);
   }
 
   bool factorise(const WaveDiscretisation& waves) {
     const auto D = [&](int part) { return parts.of(part); };
-    const auto changes = [&](int part) {
-      return waves.batch(waves.slot(part).batch).affine == nullptr;
-    };
-    ready = is_known ? equation.renew(D) : equation.factorise(waves.interconnection(), D, changes);
-    is_known = true;
+    if (condensed == nullptr) {
+      const auto changes = [&](int part) {
+        return waves.batch(waves.slot(part).batch).affine == nullptr;
+      };
+      ready =
+          is_known ? equation.renew(D) : equation.factorise(waves.interconnection(), D, changes);
+      is_known = true;
+    } else {
+      for (std::size_t port = 0; port < impedance.size(); ++port) {
+        impedance[port] = waves.impedance()[at(waves.wave_of_port(static_cast<int>(port)))];
+      }
+      ready = condensed->factorise(waves.interconnection(), impedance, waves.step_s(), D);
+    }
     is_behind = false;
     return ready;
   }
 
+  /// change = (I − PD)⁻¹ gap
+  void solve() {
+    if (condensed != nullptr) {
+      condensed->solve(gap.data(), change.data());
+    } else {
+      equation.solve(gap.data(), change.data());
+    }
+  }
+
+  std::unique_ptr<CondensedEquation> condensed;  // in place of `equation`, where it can be
+  std::vector<double> impedance;                 // by scalar port, for `condensed`
   PartLinearisation parts;
   InterfaceEquation equation;
   std::vector<int> offsets;  // of its ports
@@ -121,7 +151,17 @@ void InterfaceSolver::take_over_part(int part) {
   Island* const own = islands_[at(waves_.system().island_of_part(part))].get();
   if (own == nullptr) return;
   own->ready = false;
+  if (own->condensed != nullptr) {
+    own->parts.take_affine();
+    return;
+  }
+  const int width = waves_.batch(waves_.slot(part).batch).batch->wave_size();
+  const auto entries = std::span(own->parts.of(part), at(width * width));
+  const std::vector<double> before(entries.begin(), entries.end());
   own->parts.take_affine(part);
+  // What is an entry follows from the parts that there are, not from those that were.
+  const auto is_zero = [](double value) { return value == 0.0; };
+  own->is_known = own->is_known && std::ranges::equal(before, entries, {}, is_zero, is_zero);
 }
 
 void InterfaceSolver::revoke() {
@@ -199,7 +239,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
     return own->ready;
   }
   if (!own->ready) return false;
-  own->equation.solve(own->gap.data(), own->change.data());
+  own->solve();
   return true;
 }
 
@@ -289,7 +329,7 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   if (own.is_behind && damping > 0.0) catch_up(own);
   bool is_averaged = damping < 0.0 || !own.ready;
   if (!is_averaged && damping != 0.0) {
-    own.equation.solve(own.gap.data(), own.change.data());
+    own.solve();
     is_averaged = contradicts(own);
   }
   if (is_averaged) {
@@ -345,6 +385,7 @@ std::size_t InterfaceSolver::bytes() const {
   for (const auto& own : islands_) {
     if (own == nullptr) continue;
     sum += sizeof(Island) + own->parts.bytes() + own->equation.bytes() +
+           (own->condensed != nullptr ? own->condensed->bytes() : 0) +
            own->offsets.capacity() * (sizeof(int) + 2 * sizeof(double));
   }
   return sum;

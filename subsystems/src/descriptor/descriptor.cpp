@@ -99,6 +99,8 @@ AlgebraicPart::AlgebraicPart(const SparseMatrix& E, const SparseMatrix& A) : A_(
   analysis_.index = 3;
 }
 
+AlgebraicPart::AlgebraicPart(int n) : Z_(n, 0), V_(n, 0), hidden_(n, 0), response_(n, 0) {}
+
 std::vector<ViolatedConstraint> AlgebraicPart::violated(const SparseMatrix& h, const Vector& f,
                                                         const Vector& x) const {
   std::vector<ViolatedConstraint> found;

@@ -13,6 +13,9 @@ namespace portwave {
 /// ones; every part must be a DescriptorPortHamiltonian.
 std::unique_ptr<StepBatch> make_descriptor_batch(std::span<const Component* const> parts);
 
+/// A batch of condensed second-order parts of one shape (CondensedForm).
+std::unique_ptr<StepBatch> make_second_order_batch(std::span<const Component* const> parts);
+
 /// The dense maps of a step without direct feedthrough, D = 0, refined in quadruple precision.
 /// `lhs` factorises (2/h)E − (J − R)Q + Σ B_j (β/α)_j C_j, the step with its ports closed, where C_p
 /// is what the ports see of δ.

@@ -8,6 +8,7 @@
 #include "base/workspace.hpp"
 #include "descriptor/descriptor_batch.hpp"
 #include "matrices/matrix_check.hpp"
+#include "portwave/subsystems/descriptor/condensed_form.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
@@ -172,6 +173,27 @@ DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signa
   }
 }
 
+DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signature> signature,
+                                                     std::shared_ptr<const SecondOrderForm> form,
+                                                     Options options,
+                                                     std::shared_ptr<const CondensedForm> condensed)
+    : Subsystem(std::move(signature)),
+      second_order_(std::move(form)),
+      condensed_(std::move(condensed)),
+      form_(descriptor_form(*second_order_)),
+      options_(std::move(options)),
+      structure_(structure_of(form_)),
+      algebraic_(static_cast<int>(form_.E.rows())),
+      kernel_(form_.E.rows(), 0) {
+  if (!options_.default_state.empty() &&
+      std::cmp_not_equal(options_.default_state.size(), this->signature().state_size())) {
+    throw ConfigError("/default_state", "must have one entry per state");
+  }
+  half_ = 0.5 * identity(form_.E.rows());
+  slope_ = 0.5 * form_.Q;
+  storage_ = storage_form(*second_order_);
+}
+
 bool DescriptorPortHamiltonian::uses_sparse_step_maps() const {
   if (options_.storage == StepMapStorage::automatic) {
     return signature().state_size() > kLargestDensePart;
@@ -272,6 +294,7 @@ bool DescriptorPortHamiltonian::hessian(const double* /*x*/, SparseEntries& hess
 
 std::string DescriptorPortHamiltonian::batch_key() const {
   const Signature& s = signature();
+  if (condensed_ != nullptr) return {};
   std::string key = uses_sparse_step_maps() ? "descriptor/sparse/" : "descriptor/dense/";
   key += std::to_string(s.state_size()) + "/" + std::to_string(s.input_size()) + "/";
   for (const Port& port : s.ports) {
@@ -283,6 +306,7 @@ std::string DescriptorPortHamiltonian::batch_key() const {
 
 std::unique_ptr<StepBatch> DescriptorPortHamiltonian::make_batch(
     std::span<const Component* const> parts) const {
+  if (condensed_ != nullptr) return make_second_order_batch(parts);
   return make_descriptor_batch(parts);
 }
 

@@ -1,27 +1,103 @@
 #include "portwave/subsystems/descriptor/second_order.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "matrices/matrix_check.hpp"
-#include "portwave/subsystems/matrices/sparse_entries.hpp"
+#include "portwave/subsystems/descriptor/condensed_form.hpp"
+#include "portwave/subsystems/matrices/condensed_factors.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
 namespace portwave {
 namespace {
 
-void append_identity(int n, double factor, int row, int column, SparseEntries& entries) {
-  for (int i = 0; i < n; ++i) entries.emplace_back(row + i, column + i, factor);
+// Blocks of n×n that are cheaper than matrices: nothing, and a multiple of the identity.
+struct Blank {};
+struct Ones {
+  int size;
+  double factor;
+};
+
+void append_column(const Blank& /*block*/, int /*column*/, int /*first_row*/, int /*own*/,
+                   SparseMatrix& /*M*/) {}
+void append_column(const Ones& block, int column, int first_row, int own, SparseMatrix& M) {
+  M.insertBack(first_row + own, column) = block.factor;
+}
+void append_column(const SparseMatrix& block, int column, int first_row, int own, SparseMatrix& M) {
+  for (SparseMatrix::InnerIterator it(block, own); it; ++it) {
+    M.insertBack(first_row + it.row(), column) = it.value();
+  }
+}
+Eigen::Index entries_of(const Blank& /*block*/) { return 0; }
+Eigen::Index entries_of(const Ones& block) { return block.size; }
+Eigen::Index entries_of(const SparseMatrix& block) { return block.nonZeros(); }
+
+/// [A C; B D] of blocks n×n.
+template <class Upper, class Lower, class Right, class Last>
+SparseMatrix blocks(int n, const Upper& A, const Lower& B, const Right& C, const Last& D) {
+  SparseMatrix M(2 * n, 2 * n);
+  M.reserve(entries_of(A) + entries_of(B) + entries_of(C) + entries_of(D));
+  for (int j = 0; j < n; ++j) {
+    M.startVec(j);
+    append_column(A, j, 0, j, M);
+    append_column(B, j, n, j, M);
+  }
+  for (int j = 0; j < n; ++j) {
+    M.startVec(n + j);
+    append_column(C, n + j, 0, j, M);
+    append_column(D, n + j, n, j, M);
+  }
+  M.finalize();
+  return M;
+}
+
+/// [0; B]
+SparseMatrix below(int n, const SparseMatrix& B) {
+  SparseMatrix M(2 * n, B.cols());
+  M.reserve(B.nonZeros());
+  for (int j = 0; j < B.outerSize(); ++j) {
+    M.startVec(j);
+    append_column(B, j, n, j, M);
+  }
+  M.finalize();
+  return M;
 }
 
 SparseMatrix symmetric_part(const SparseMatrix& M) {
   return 0.5 * (M + SparseMatrix(M.transpose()));
 }
 
+/// True only where no rank has to be judged: every row of M has far more on the diagonal than beside it, or
+/// a Cholesky factorisation of a large M scaled to a unit diagonal has no small pivot.
+bool is_plainly_definite(const SparseMatrix& M) {
+  constexpr double kMargin = 1e-3, kNoSmallPivot = 1e-3;
+  constexpr Eigen::Index kLarge = 2000;  // below, the rank costs nothing
+  if (M.rows() < kLarge) return false;
+  bool is_dominant = true;
+  Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(M.rows());
+  for (int j = 0; j < M.outerSize(); ++j) {
+    double others = 0.0;
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      (it.row() == j ? diagonal[j] : others) += it.row() == j ? it.value() : std::abs(it.value());
+    }
+    if (!(diagonal[j] > 0.0)) return false;
+    is_dominant = is_dominant && others <= (1.0 - kMargin) * diagonal[j];
+  }
+  if (is_dominant) return true;
+  const Eigen::VectorXd scale = diagonal.cwiseSqrt().cwiseInverse();
+  CondensedFactors factors;
+  return factors.factorise(scale.asDiagonal() * M * scale.asDiagonal(), {}) &&
+         factors.smallest_pivot() > kNoSmallPivot;
+}
+
 /// A semidefinite M that is not definite: masses are missing.
 void check_regular(const SparseMatrix& M, int n, const std::vector<std::string>& names,
                    Issues& issues) {
+  if (is_plainly_definite(M)) return;
   const SparseRank rank(M);
   if (rank.is_regular()) return;
   std::vector<int> rows;
@@ -34,6 +110,8 @@ void check_regular(const SparseMatrix& M, int n, const std::vector<std::string>&
                          "descriptor_port_hamiltonian",
                          rank.rank(), n, list_names(rows, n, names))});
 }
+
+constexpr int kLargeForm = 2000;  // coordinates from which factorisations are worth avoiding
 
 }  // namespace
 
@@ -52,38 +130,96 @@ Issues validate(const SecondOrderForm& form, int coordinates, int inputs,
       check_regular(form.M, n, rules.names, issues);
     }
   }
-  if (is_usable("D", form.D, n) && !rules.allow_active) {
+  Issues of_K;
+  if (MatrixCheck shape(of_K, "K", form.K); shape.has_shape(n, n) && shape.is_finite()) {
+    MatrixCheck check(of_K, "K", form.K);
+    if (check.is_symmetric()) check.is_semidefinite(n, rules.names);
+  }
+  const bool is_sound = issues.empty() && of_K.empty();  // M and K are
+  const bool D = is_usable("D", form.D, n);
+  const bool is_large = n >= kLargeForm;
+  if (D && !rules.allow_active && !(is_large && is_sound && proportional_damping(form))) {
     const SparseMatrix symmetric = symmetric_part(form.D);
     MatrixCheck(issues, "(D + D^T)/2", symmetric, "/D")
         .is_semidefinite(n, rules.names, "; a part that may create energy must say allow_active");
   }
-  if (is_usable("K", form.K, n)) {
-    MatrixCheck check(issues, "K", form.K);
-    if (check.is_symmetric()) check.is_semidefinite(n, rules.names);
-  }
+  append(issues, "", std::move(of_K));
   is_usable("B", form.B, inputs);
   return issues;
+}
+
+std::optional<ProportionalDamping> proportional_damping(const SecondOrderForm& form) {
+  constexpr double kRounding = 1e-14;
+  const auto product = [](const SparseMatrix& A, const SparseMatrix& B) {
+    return A.cwiseProduct(B).sum();
+  };
+  const double mm = product(form.M, form.M), mk = product(form.M, form.K),
+               kk = product(form.K, form.K);
+  const double determinant = mm * kk - mk * mk;
+  ProportionalDamping found;
+  SparseMatrix rest = form.D;
+  for (int sweep = 0; sweep < 3; ++sweep) {  // least squares, refined
+    const double dm = product(rest, form.M), dk = product(rest, form.K);
+    const bool are_two = determinant > 1e-12 * mm * kk;
+    found.of_mass += are_two ? (dm * kk - dk * mk) / determinant : dm / mm;
+    if (are_two) found.of_stiffness += (dk * mm - dm * mk) / determinant;
+    rest = form.D - SparseMatrix(found.of_mass * form.M + found.of_stiffness * form.K);
+  }
+  // A factor of the size of rounding is none.
+  const SparseMatrix size = SparseMatrix(form.D.cwiseAbs()) +
+                            SparseMatrix(form.M.cwiseAbs()) * std::abs(found.of_mass) +
+                            SparseMatrix(form.K.cwiseAbs()) * std::abs(found.of_stiffness);
+  const double of_D = std::sqrt(product(form.D, form.D));
+  if (std::abs(found.of_mass) * std::sqrt(mm) <= kRounding * of_D) found.of_mass = 0.0;
+  if (std::abs(found.of_stiffness) * std::sqrt(kk) <= kRounding * of_D) found.of_stiffness = 0.0;
+  if (!(found.of_mass >= 0.0) || !(found.of_stiffness >= 0.0)) return std::nullopt;
+  rest = form.D - SparseMatrix(found.of_mass * form.M + found.of_stiffness * form.K);
+  for (int j = 0; j < rest.outerSize(); ++j) {
+    SparseMatrix::InnerIterator terms(size, j);
+    for (SparseMatrix::InnerIterator it(rest, j); it; ++it) {
+      while (terms && terms.row() < it.row()) ++terms;
+      const double allowed = terms && terms.row() == it.row() ? kRounding * terms.value() : 0.0;
+      if (!(std::abs(it.value()) <= allowed)) return std::nullopt;
+    }
+  }
+  return found;
+}
+
+std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+    Signature signature, SecondOrderForm form, DescriptorPortHamiltonian::Options options,
+    bool may_condense, std::optional<ProportionalDamping> damping) {
+  const int ports = signature.wave_size();
+  for (SparseMatrix* M : {&form.M, &form.D, &form.K, &form.B}) M->makeCompressed();
+  auto own = std::make_shared<const SecondOrderForm>(std::move(form));
+  const bool are_efforts = std::ranges::all_of(
+      signature.ports, [](const Port& port) { return port.causality == Causality::effort_in; });
+  std::shared_ptr<const CondensedForm> condensed;
+  if (may_condense && are_efforts && !options.allow_active &&
+      options.storage == StepMapStorage::automatic) {
+    condensed = CondensedForm::of(own, ports, damping);
+  }
+  return std::shared_ptr<const DescriptorPortHamiltonian>(
+      new DescriptorPortHamiltonian(std::make_shared<const Signature>(std::move(signature)),
+                                    std::move(own), std::move(options), std::move(condensed)));
 }
 
 DescriptorForm descriptor_form(const SecondOrderForm& form) {
   const int n = static_cast<int>(form.M.rows());
   const SparseMatrix symmetric = symmetric_part(form.D);
-  const SparseMatrix skew = 0.5 * (form.D - SparseMatrix(form.D.transpose()));
-  SparseEntries E, J, R, Q, B;
-  append_identity(n, 1.0, 0, 0, E);
-  append_block(form.M, n, n, E);
-  append_identity(n, 1.0, 0, n, J);
-  append_identity(n, -1.0, n, 0, J);
-  append_block(skew, n, n, J, -1.0);
-  append_block(symmetric, n, n, R);
-  append_block(form.K, 0, 0, Q);
-  append_identity(n, 1.0, n, n, Q);
-  append_block(form.B, n, 0, B);
-  return {.E = sparse_matrix(2 * n, 2 * n, E),
-          .J = sparse_matrix(2 * n, 2 * n, J),
-          .R = sparse_matrix(2 * n, 2 * n, R),
-          .Q = sparse_matrix(2 * n, 2 * n, Q),
-          .B = sparse_matrix(2 * n, form.B.cols(), B)};
+  const SparseMatrix skew = -0.5 * (form.D - SparseMatrix(form.D.transpose()));
+  const Ones ones{n, 1.0}, negative{n, -1.0};
+  const Blank none;
+  return {.E = blocks(n, ones, none, none, form.M),
+          .J = blocks(n, none, negative, ones, skew),
+          .R = blocks(n, none, none, none, symmetric),
+          .Q = blocks(n, form.K, none, none, ones),
+          .B = below(n, form.B)};
+}
+
+SparseMatrix storage_form(const SecondOrderForm& form) {
+  SparseMatrix M = blocks(static_cast<int>(form.M.rows()), form.K, Blank{}, Blank{}, form.M);
+  M.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
+  return M;
 }
 
 std::vector<StateVariable> second_order_states(const std::vector<StateVariable>& coordinates) {

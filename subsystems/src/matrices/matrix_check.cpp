@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/matrices/condensed_factors.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
@@ -20,6 +21,7 @@ namespace portwave {
 namespace {
 
 constexpr int kLargestDenseBlock = 400;
+constexpr int kLargeBlock = 2000;  // rows from which supernodes pay
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 // Diagonal entries below this part of those that they meet are taken for round-off.
@@ -142,6 +144,10 @@ bool shifted_is_definite(const Block& block, double shift) {
   SparseEntries entries = block.entries;
   for (int i = 0; i < block.size; ++i) entries.emplace_back(i, i, shift);
   SparseMatrix matrix = sparse_matrix(block.size, block.size, entries);
+  if (block.size >= kLargeBlock) {
+    CondensedFactors factors;
+    return factors.factorise(matrix, {});
+  }
   const Eigen::SimplicialLDLT<SparseMatrix> ldlt(matrix);
   return ldlt.info() == Eigen::Success && ldlt.vectorD().minCoeff() > 0.0;
 }

@@ -56,8 +56,12 @@ class PortResponses {
   double step_s() const { return step_s_; }
   /// Empty, or why a part has no response: tuning and prediction are then impossible.
   const std::string& problem() const { return problem_; }
-  /// Not a number where there is none.
+  /// Not a number where there is none. Of parts that are condensed to many ports it is formed when it is
+  /// asked for: then one thread at a time may ask.
   const Eigen::MatrixXd& of(int part) const;
+  /// Whether some part takes its steps condensed to its ports: its matches are estimates by the response of
+  /// each port while the others rest.
+  bool has_condensed_parts() const { return has_condensed_parts_; }
   /// The value to which a port is matched: its own response M_jj, but at least a thousandth of the terms
   /// of which it is the sum. If a step is long against all motions of a lossless part the terms cancel, and
   /// step maps for an impedance matched to the remainder would be too ill-conditioned to be passive. It is
@@ -79,16 +83,19 @@ class PortResponses {
  private:
   void add_probed(const Part& part);
   void add_terms(const Eigen::VectorXd& terms);
+  void add_condensed(const Part& part);
   Eigen::VectorXd usual_of(const Part& part, Eigen::Index size) const;
   Eigen::MatrixXd response_of(const Part& part, const double* x, Eigen::VectorXd& terms) const;
 
   const System& system_;
   double step_s_;
-  std::vector<int> index_;                  // by part
-  std::vector<int> users_;                  // of each response: parts
-  std::vector<Eigen::MatrixXd> responses_;  // distinct ones
-  std::vector<std::size_t> first_term_;     // of each of them
-  std::vector<double> terms_;               // of their diagonals
+  std::vector<int> index_;                          // by part
+  std::vector<int> users_;                          // of each response: parts
+  mutable std::vector<Eigen::MatrixXd> responses_;  // distinct ones
+  std::vector<Eigen::VectorXd> estimates_;  // of the diagonals of those that are not formed yet
+  bool has_condensed_parts_ = false;
+  std::vector<std::size_t> first_term_;  // of each of them
+  std::vector<double> terms_;            // of their diagonals
   /// Their diagonals at the typical state; none where G is constant.
   std::vector<Eigen::VectorXd> usual_;
   std::vector<int> nonlinear_;  // parts whose response follows their state
@@ -170,7 +177,8 @@ int prediction_limit(const System& system);
 /// Douglas–Rachford (λ = 1), and on acceleration beyond 8 evaluations; if nothing converges within the limit,
 /// θ = ½ with the first rule. Among equals the clearly smaller contraction wins, then the order matched,
 /// leaf, adapted, fne. A rule that makes the step map of a part of an island worse conditioned than 1e4 is
-/// taken there only if nothing else converges.
+/// taken there only if nothing else converges. With condensed parts (make_second_order_part) all islands take
+/// the interface equation with `matched` impedances: nothing is predicted.
 /// `anytime`: steps may end before the islands converge, or before there is time for a solve: islands that take
 /// the interface equation then have a plain update as well, with the impedances that suit it.
 /// If a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares

@@ -50,6 +50,8 @@ SparseMatrix descriptor_rate(const SparseMatrix& J, const SparseMatrix& R, const
 class AlgebraicPart {
  public:
   AlgebraicPart(const SparseMatrix& E, const SparseMatrix& A);
+  /// Of n equations whose E is known to be regular: there are no algebraic ones.
+  explicit AlgebraicPart(int n);
 
   const DescriptorAnalysis& analysis() const { return analysis_; }
   /// Z, V: n × algebraic.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,10 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
+
+class CondensedForm;
+struct ProportionalDamping;
+struct SecondOrderForm;
 
 /// Matrices of d/dt(Ex) = (J − R)Qx + Bu, y = BᵀQx: n×n, and B n×m, m inputs being first the scalar
 /// ports in port order, then the external inputs.
@@ -54,6 +59,10 @@ class DescriptorPortHamiltonian : public Subsystem {
                             Options options = {});
 
   const DescriptorForm& form() const { return form_; }
+  /// The matrices of make_second_order_part that it was made of; null for others.
+  const std::shared_ptr<const SecondOrderForm>& second_order() const { return second_order_; }
+  /// Its condensed step, where it takes that; null for others.
+  const CondensedForm* condensed() const { return condensed_.get(); }
   const Options& options() const { return options_; }
   const DescriptorAnalysis& analysis() const { return algebraic_.analysis(); }
   /// Its algebraic equations.
@@ -91,6 +100,16 @@ class DescriptorPortHamiltonian : public Subsystem {
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
+  friend std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+      Signature signature, SecondOrderForm form, Options options, bool may_condense,
+      std::optional<ProportionalDamping> damping);
+  /// Of matrices that were examined.
+  DescriptorPortHamiltonian(std::shared_ptr<const Signature> signature,
+                            std::shared_ptr<const SecondOrderForm> form, Options options,
+                            std::shared_ptr<const CondensedForm> condensed);
+
+  std::shared_ptr<const SecondOrderForm> second_order_;
+  std::shared_ptr<const CondensedForm> condensed_;
   DescriptorForm form_;
   Options options_;
   Structure structure_;

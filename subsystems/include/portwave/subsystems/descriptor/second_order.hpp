@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +25,31 @@ struct SecondOrderForm {
 Issues validate(const SecondOrderForm& form, int coordinates, int inputs,
                 const StructureRules& rules = {});
 
+/// D = of_mass · M + of_stiffness · K, both factors ≥ 0 (Rayleigh's damping).
+struct ProportionalDamping {
+  double of_mass = 0.0;       ///< [1/s]
+  double of_stiffness = 0.0;  ///< [s]
+};
+/// The factors, where D is such a sum to the rounding of its entries. D is then symmetric and ⪰ 0 as M and
+/// K are.
+std::optional<ProportionalDamping> proportional_damping(const SecondOrderForm& form);
+
 /// The same as first-order equations with x = (q, v), H = ½vᵀMv + ½qᵀKq:
 ///   d/dt [I 0; 0 M] x = [0 I; −I −D] Q x + [0; B] u,   Q = [K 0; 0 I],   y = [0 Bᵀ] Q x.
 /// No square roots and no inverses: whatever M, D and K are, E is regular and Q need not be.
 DescriptorForm descriptor_form(const SecondOrderForm& form);
+
+/// A part of these matrices, which have passed `validate`: they are not examined again, and the implicit
+/// step is that of DescriptorPortHamiltonian. `may_condense`: where its ports are many and its coordinates
+/// far more, the step is one Cholesky factorisation with the coordinates of the ports last (`condensed`).
+/// `damping`: proportional_damping(form), where it is known.
+/// Errors   ConfigError: a default state of another size.
+std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+    Signature signature, SecondOrderForm form, DescriptorPortHamiltonian::Options options = {},
+    bool may_condense = false, std::optional<ProportionalDamping> damping = std::nullopt);
+
+/// EᵀQ of descriptor_form, without zeros: H = ½xᵀ(EᵀQ)x.
+SparseMatrix storage_form(const SecondOrderForm& form);
 
 /// States (q, q') for coordinates of these names and units: "w1" in m gives "w1" and "w1_rate" in
 /// m/s.
