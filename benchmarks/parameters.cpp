@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "friction_ring.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
@@ -22,39 +23,6 @@ namespace {
 using namespace portwave::bench;
 using portwave::Scenario;
 using portwave::Stepper;
-
-constexpr int kCells = 500;
-
-Scenario ring(bool varied) {
-  std::string parts, couplings;
-  for (int i = 0; i < kCells; ++i) {
-    const double share = varied ? 1.0 + 1e-3 * i : 1.0;
-    parts += fmt::format(
-        R"({}{{"name": "mass{}", "type": "mass", "parameters": {{"mass_kg": {}, "ports": 4}},
-             "initial_state": {{"velocity": {}}}}},
-           {{"name": "spring{}", "type": "spring_damper",
-             "parameters": {{"stiffness_N_per_m": {}, "damping_Ns_per_m": 0.2}}}},
-           {{"name": "duffing{}", "type": "duffing_oscillator",
-             "parameters": {{"mass_kg": {}, "stiffness_N_per_m": 30, "cubic_stiffness_N_per_m3": 200,
-               "coupling_stiffness_N_per_m": 50, "coupling_damping_Ns_per_m": 0.1}}}},
-           {{"name": "friction{}", "type": "coulomb_damper",
-             "parameters": {{"friction_N": {}, "creep_speed_m_per_s": 0.05}}}})",
-        i == 0 ? "" : ", ", i, 2.0 * share, i % 7 == 0 ? 1.0 : 0.0, i, 40.0 * share, i, share, i,
-        0.3 * share);
-    couplings += fmt::format(
-        R"({}{{"kind": "connection", "ports": ["mass{}.port_1", "spring{}.right"]}},
-           {{"kind": "connection", "ports": ["mass{}.port_2", "spring{}.left"]}},
-           {{"kind": "connection", "ports": ["mass{}.port_3", "duffing{}.coupling"]}},
-           {{"kind": "connection", "ports": ["mass{}.port_4", "friction{}.end"]}})",
-        i == 0 ? "" : ", ", i, (i + kCells - 1) % kCells, i, i, i, i, i, i);
-  }
-  return portwave::parse_scenario(
-      fmt::format(
-          R"({{"name": "ring", "time": {{"step_s": 0.002, "end_s": 1}}, "method": {{"kind": "auto"}},
-          "subsystems": [{}], "couplings": [{}]}})",
-          parts, couplings),
-      "ring.json", ".");
-}
 
 struct Parameter {
   const char* part;
@@ -68,7 +36,7 @@ constexpr Parameter kParameters[] = {{"mass", "mass_kg", 2.0},
                                      {"friction", "friction_N", 0.3}};
 
 void compare(const Report& report, const std::string& which, bool varied) {
-  Scenario scenario = ring(varied);
+  Scenario scenario = friction_ring(varied);
   portwave::StepperOptions options = scenario.options;
   options.threads = 1;
   Stepper stepper(std::move(scenario.system), options);

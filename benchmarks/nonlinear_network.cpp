@@ -1,0 +1,103 @@
+// A step of 2000 nonlinear parts of four kinds (friction_ring.hpp) beside a sparse Newton written by hand for them,
+// at equal accuracy; and two threads beside one.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "friction_ring.hpp"
+#include "peers/sparse_newton.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave::bench;
+using portwave::Scenario;
+using portwave::Stepper;
+
+constexpr double kTolerance = 1e-7;
+constexpr int kChecked = 100;
+
+Stepper stepper_with(int threads) {
+  Scenario scenario = friction_ring(true);
+  portwave::StepperOptions options = scenario.options;
+  options.threads = threads;
+  return {std::move(scenario.system), options};
+}
+
+std::vector<double> numbers() {
+  std::vector<double> out;
+  for (int i = 0; i < kCells; ++i) {
+    const Cell c = friction_cell(i, true);
+    out.insert(out.end(), {c.mass_kg, c.stiffness_N_per_m, c.damping_Ns_per_m, c.start_m_per_s,
+                           c.oscillator_mass_kg, c.oscillator_stiffness_N_per_m,
+                           c.cubic_stiffness_N_per_m3, c.coupling_stiffness_N_per_m,
+                           c.coupling_damping_Ns_per_m, c.friction_N, c.creep_speed_m_per_s});
+  }
+  return out;
+}
+
+/// Largest difference of the states, of the largest state.
+double difference(const Stepper& stepper, const double* peer) {
+  double worst = 0.0, largest = 0.0;
+  for (int i = 0; i < kCells; ++i) {
+    const auto mass = stepper.state(4 * i), spring = stepper.state(4 * i + 1),
+               duffing = stepper.state(4 * i + 2);
+    const double own[] = {mass[1], spring[0], duffing[0], duffing[1], duffing[2]};
+    for (int k = 0; k < 5; ++k) {
+      const double theirs = peer[5 * i + k];
+      largest = std::max(largest, std::abs(theirs));
+      const double off = std::abs(own[k] - theirs);
+      worst = off <= worst ? worst : std::isfinite(off) ? off : HUGE_VAL;
+    }
+  }
+  return worst / largest;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Report report("nonlinear_network", 3);
+  if (report.only_lists(argc, argv)) return 0;
+  try {
+    Stepper one = stepper_with(1), two = stepper_with(2);
+    SparseNewton newton(numbers().data(), kCells, kRingStep_s);
+    const double start = difference(one, newton.state());
+    if (start != 0.0) throw std::runtime_error("they do not start alike");
+    newton.step();
+    if (difference(one, newton.state()) < 1e-3) {
+      throw std::runtime_error("control: a step makes no difference");
+    }
+    one.step();
+    two.step();
+    for (int n = 1; n < kChecked; ++n) {
+      newton.step();
+      one.step();
+      two.step();
+    }
+    const double off = difference(one, newton.state());
+    fmt::print(stderr, "  difference after {} steps {:.1e}, Newton steps {}\n  {}\n", kChecked, off,
+               newton.iterations(), one.method().reason);
+    if (!(off <= kTolerance)) throw std::runtime_error("the two disagree");
+    const Contest contest = take_turns(
+        {timed([&] { one.step(); }), timed([&] { newton.step(); }), timed([&] { two.step(); })},
+        {.rounds = 31, .turn_s = 20e-3});
+    report.add({.name = "friction ring, one thread, times as fast as a sparse Newton by hand",
+                .goal = 3.0,
+                .note = "2000 parts"},
+               contest, 0, 1);
+    report.add({.name = "friction ring, two threads over one", .goal = 1.7, .note = "2000 parts"},
+               contest, 2, 0);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "nonlinear_network: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
