@@ -26,8 +26,8 @@ KEYS = {  # of each docstring: its parameters, and where the schema describes th
     ("system.py", "System.add"): {
         "name": PART + "name", "initial_state": PART + "initial_state", "inputs": PART + "inputs",
         "substeps": PART + "substeps"},
-    ("system.py", "System.add_block"): {"every": BLOCK + "every"},
-    ("system.py", "System.add_controller"): {"every": BLOCK + "every"},
+    ("controllers.py", "Controllers.add_block"): {"every": BLOCK + "every"},
+    ("controllers.py", "Controllers.add_controller"): {"every": BLOCK + "every"},
     ("stepper.py", "Stepper.record"): {"every": "properties/outputs/properties/every"},
 }
 WIDTH = 100

@@ -224,6 +224,9 @@ TEST(Summary, TellsOfATimeBudgetAndOfPhases) {
   summary.deadline = DeadlineScheduler::Statistics{.steps = 50,
                                                    .misses = 5,
                                                    .preempted_misses = 3,
+                                                   .guard_misses = 1,
+                                                   .trial_misses = 1,
+                                                   .unused_share = 0.25,
                                                    .worst_slack_s = -40e-6,
                                                    .slack_p01_s = -20e-6,
                                                    .slack_p50_s = 10e-6,
@@ -233,15 +236,43 @@ TEST(Summary, TellsOfATimeBudgetAndOfPhases) {
   const Json json = summary_json(summary);
   EXPECT_EQ(json["time_budget"]["misses"], 5);
   EXPECT_EQ(json["time_budget"]["unexplained_misses"], 2);
+  EXPECT_EQ(json["time_budget"]["guard_misses"], 1);
+  EXPECT_EQ(json["time_budget"]["trial_misses"], 1);
+  EXPECT_EQ(json["time_budget"]["unused_share"], 0.25);
+  EXPECT_NEAR(json["time_budget"]["jitter_s"].get<double>(), 50e-6, 1e-12);
   EXPECT_EQ(json["time_budget"]["slack_p50_s"], 10e-6);
   EXPECT_EQ(json["times"]["iterate_s"], 500e-6);
   const std::string text = summary_text(summary);
   for (const char* word :
        {"200 us, pace 2 (a step every 5000 us)", "5 of 50 steps missed it, 2 not explained",
+        "preemption (1 by the guard, 1 by a trial)", "could have used more time left 25 % of it",
         "-20 us (p1) 10 us (p50) 30 us (p99), worst -40 us",
         "begin 1 us, iterate 10 us, commit 2 us per step", "depend on the clock"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   }
+}
+
+// Without an evaluation nobody knows what the waves disagree about: the account has no mismatch.
+TEST(Summary, StepsWithoutTimeForAnEvaluationAreTold) {
+  RunSummary summary = run_pair(Certify::energy, 1);
+  ASSERT_FALSE(summary.is_coupled_poorly());
+  summary.time.deadline_s = 1e-6;
+  summary.iterations.windows = 100;
+  summary.iterations.reasons[static_cast<std::size_t>(StopReason::deadline)] = 6;
+  summary.iterations.histogram.front() = 6;
+  EXPECT_DOUBLE_EQ(summary.blind_share(), 0.06);
+  EXPECT_TRUE(summary.is_coupled_poorly());
+  EXPECT_FALSE(summary.is_all_well());
+  EXPECT_EQ(summary_json(summary)["coupling"]["poor"], true);
+  EXPECT_EQ(summary_json(summary)["coupling"]["blind_share"], 0.06);
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("poor: 6 % of the steps had no time for an evaluation"), std::string::npos)
+      << text;
+  // Control: asked for by K = 0, they are what was wanted.
+  summary.iterations.reasons = {};
+  summary.iterations.reasons[static_cast<std::size_t>(StopReason::budget)] = 6;
+  EXPECT_EQ(summary.blind_share(), 0.0);
+  EXPECT_FALSE(summary.is_coupled_poorly());
 }
 
 TEST(Summary, ClaimsNothingThatWasNotChecked) {
