@@ -8,7 +8,7 @@ namespace portwave::bench {
 /// What one writes by hand for the friction ring: the midpoint rule for the whole system by Newton's method, with
 /// Eigen's SparseLU, whose symbolic factorisation is kept. Cell i has the numbers at `cells` + 11 i, in the order of
 /// Cell (friction_ring.hpp).
-class SparseNewton {
+class [[gnu::visibility("default")]] SparseNewton {
  public:
   SparseNewton(const double* cells, std::size_t count, double step_s);
   ~SparseNewton();

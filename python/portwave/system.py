@@ -313,6 +313,11 @@ class System(Controllers):
         initial_state, inputs : mapping, optional
             As of `add`.
 
+        Returns
+        -------
+        System
+            The system itself.
+
         Raises
         ------
         ConfigError

@@ -146,7 +146,8 @@ void WaveEngine::rehearse() {
   if (!interface || !is_sound) return;
   using Effort = InterfaceSolver::Effort;
   const auto time = [&](int island, Effort effort, DeadlineScheduler::Solve what) {
-    for (int times = 0; times < 2; ++times) {  // the first finds out the pattern of the factors, too
+    for (int times = 0; times < 2;
+         ++times) {  // the first finds out the pattern of the factors, too
       const auto start = Clock::now();
       if (!interface->current().rehearse(island, record.data(), u.data(), exchanged.data(), effort))
         return;
