@@ -316,7 +316,7 @@ std::string ensemble_difference(const Case& of, int threads, bool* lanes) {
     try {
       alone.step(of.steps);
     } catch (const StepError& error) {
-      failed = error.what();
+      failed = fmt::format("replica {}: {}", i, error.what());
     }
     const ReplicaStatus status = ensemble.status(i);
     if (status.error != failed) {
