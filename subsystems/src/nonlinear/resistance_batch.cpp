@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -6,6 +7,7 @@
 #include "core/port_closure.hpp"
 #include "nonlinear/monotone_root.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 
@@ -13,7 +15,7 @@ namespace portwave {
 namespace {
 
 /// Parts without a state, each port of which is one equation αu + βφ(u) = s a.
-class ResistanceBatch final : public LanewiseBatch {
+class ResistanceBatch final : public LanewiseBatch, public LaneExchange {
  public:
   explicit ResistanceBatch(std::span<const Subsystem* const> parts)
       : LanewiseBatch(static_cast<int>(parts.size()), 0, parts[0]->signature().wave_size(), 0),
@@ -25,16 +27,29 @@ class ResistanceBatch final : public LanewiseBatch {
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;
     closures_.clear();
-    std::vector<double> own(at(wave_size()));
-    std::vector<PortClosure> ports;
     for (int l = 0; l < lanes(); ++l) {
-      for (int j = 0; j < wave_size(); ++j) own[at(j)] = impedance[at(l + j * stride())];
-      port_closures(parts_[at(l)]->signature(), step_s, own.data(), ports);
+      const std::vector<PortClosure> ports = closures_of(l, *parts_[at(l)], impedance);
       closures_.insert(closures_.end(), ports.begin(), ports.end());
     }
   }
 
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    const auto* const other = dynamic_cast<const ResistanceBatch*>(&one);
+    if (other == nullptr) return false;
+    const std::vector<PortClosure> ports = closures_of(lane, *other->parts_.front(), impedance);
+    std::ranges::copy(ports, closures_.begin() + lane * wave_size());
+    parts_[at(lane)] = other->parts_.front();
+    return true;
+  }
+
  private:
+  std::vector<PortClosure> closures_of(int lane, const Subsystem& part,
+                                       const double* impedance) const {
+    std::vector<double> own(at(wave_size()));
+    for (int j = 0; j < wave_size(); ++j) own[at(j)] = impedance[at(lane + j * stride())];
+    return port_closures(part.signature(), step_s_, own.data());
+  }
+
   static constexpr double kPerPort_ns = 200.0;
 
   void freeze_lane(int /*lane*/, const Lane& /*frozen*/) const override {}
