@@ -1,7 +1,7 @@
 #pragma once
 
-// A ring of 500 cells, each a mass, a spring with a damper, a Duffing oscillator on the mass and dry friction
-// under it: 2000 parts of four kinds.
+// A ring of cells, each a mass, a spring with a damper, a Duffing oscillator on the mass and dry friction
+// under it; 500 of them are 2000 parts of four kinds.
 
 #include <string>
 
@@ -39,9 +39,9 @@ inline Cell friction_cell(int i, bool varied) {
 inline constexpr double kRingStep_s = 0.002;
 
 /// All cells equal, or all different.
-inline Scenario friction_ring(bool varied) {
+inline Scenario friction_ring(bool varied, int cells = kCells) {
   std::string parts, couplings;
-  for (int i = 0; i < kCells; ++i) {
+  for (int i = 0; i < cells; ++i) {
     const Cell c = friction_cell(i, varied);
     const char* const comma = i == 0 ? "" : ", ";
     parts += fmt::format(
@@ -64,7 +64,7 @@ inline Scenario friction_ring(bool varied) {
            {{"kind": "connection", "ports": ["mass{}.port_2", "spring{}.left"]}},
            {{"kind": "connection", "ports": ["mass{}.port_3", "duffing{}.coupling"]}},
            {{"kind": "connection", "ports": ["mass{}.port_4", "friction{}.end"]}})",
-        comma, i, i, i, (i + 1) % kCells, i, i, i, i);
+        comma, i, i, i, (i + 1) % cells, i, i, i, i);
   }
   return parse_scenario(
       fmt::format(

@@ -10,6 +10,7 @@
 #include "kernels/numbers.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/lane_major.hpp"
@@ -60,6 +61,20 @@ std::unique_ptr<Subsystem> linear_part(int ports, Random& random) {
   LinearPortHamiltonian::Options options;
   options.storage = StepMapStorage::dense;
   return std::make_unique<LinearPortHamiltonian>(signature, s, storage, options);
+}
+
+/// Friction that sticks, slides and does both, at ports of either causality.
+std::unique_ptr<Subsystem> saturating_part(int ports, Random& random) {
+  Signature signature{"saturating", {}, {}, {}};
+  for (int j = 0; j < ports; ++j) {
+    signature.ports.push_back({"p" + std::to_string(j),
+                               j % 2 == 0 ? Causality::flow_in : Causality::effort_in,
+                               Domain::generic, 1});
+  }
+  return std::make_unique<NonlinearResistance>(
+      std::move(signature),
+      SaturatingLaw{
+          .saturation = random(0.0, 4.0), .reach = random(1e-4, 0.5), .slope = random(0.0, 0.2)});
 }
 
 /// Equal parts share their coefficients, different ones do not.
@@ -147,18 +162,22 @@ const testing::DigestSuite kPartBitsDigests("PartBits", [] {
     print("duffing_node" + suffix,
           [stages](Random& r) { return staged_part(duffing_node(duffing_parameters(r)), stages); });
   }
+  for (const int ports : {1, 2}) {
+    print("saturating_" + std::to_string(ports),
+          [ports](Random& r) { return saturating_part(ports, r); });
+  }
   for (const int ports : {1, 2, 3, 4, 5}) {
     print("linear_" + std::to_string(ports), [ports](Random& r) { return linear_part(ports, r); });
   }
 });
 
-TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 132); }
+TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 156); }
 
 #ifdef PORTWAVE_OTHER_PROGRAM
 TEST(PartBits, AreTheSameOnAnotherArchitecture) {
   // Step maps of linear parts are products and factors of Eigen, which fuses multiply and add where
   // the architecture has it.
-  testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "PartBits", 36,
+  testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "PartBits", 60,
                              [](const std::string& name) { return !name.starts_with("linear_"); });
 }
 #endif

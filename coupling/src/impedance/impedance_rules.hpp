@@ -46,6 +46,7 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance);
 
 std::vector<double> leaf_impedances(const PortMatches& matches);
 std::vector<double> adapted_impedances(const PortMatches& matches);
+std::vector<double> across_impedances(const PortMatches& matches);
 TunedImpedance fne_impedances(const PortMatches& matches);
 
 /// By island: how much rounding the step map of its worst passive part multiplies with these

@@ -24,6 +24,7 @@ constexpr int kFewLinear = 3;     // evaluations that the interface equation har
 constexpr int kFewNonlinear = 8;  // beyond, acceleration pays
 constexpr int kManyEvaluations = 20;
 constexpr int kQuasiNewton = 3;  // evaluations more than on the linearised island
+constexpr int kQuasiNewtonAcross = 1;
 constexpr int kSomeMemory = 5;
 constexpr double kContracts = 0.999;  // slower than that is not told from standing still
 /// Step maps that are worse conditioned round off energy where it is seen.
@@ -39,6 +40,11 @@ struct Tuned {
   TunedImpedance impedance;
   std::vector<double> condition = {};  // of the worst step map, by island
 };
+
+/// Which updates can gain by `across`.
+bool has_interface(WaveUpdate kind) {
+  return kind == WaveUpdate::interface || kind == WaveUpdate::automatic;
+}
 
 std::vector<Tuned> tuned_by_rules(const PortResponses& responses, const WaveCoupling& method) {
   if (method.impedance_kind == ImpedanceKind::given) {
@@ -65,12 +71,18 @@ std::vector<Tuned> tuned_by_rules(const PortResponses& responses, const WaveCoup
   }
   std::vector<Tuned> out;
   for (const ImpedanceKind kind :
-       {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted, ImpedanceKind::fne}) {
+       {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted, ImpedanceKind::fne,
+        ImpedanceKind::across}) {
+    if (kind == ImpedanceKind::across && !has_interface(method.kind)) continue;
     Tuned tuned{kind, tune_impedance(responses, kind)};
     const bool is_new = std::ranges::none_of(out, [&](const Tuned& known) {
       return known.impedance.by_port == tuned.impedance.by_port;
     });
     if (is_new && tuned.impedance.problem.empty()) out.push_back(std::move(tuned));
+  }
+  if (method.kind == WaveUpdate::interface && !out.empty() &&
+      out.back().kind == ImpedanceKind::across) {
+    std::ranges::rotate(out, out.end() - 1);  // of equals the first is taken
   }
   if (out.empty()) {  // all are ill-conditioned somewhere
     const PortMatches matches(responses);
@@ -307,7 +319,8 @@ class Chooser {
         predict_rates(responses_, impedance, base.update(),
                       is_interface ? kManyEvaluations : limit_, base.acceleration, wanted);
     for (std::size_t i = 0; is_interface && i < rates.size(); ++i) {
-      if (!islands_[i].linear) rates[i].evaluations += kQuasiNewton;
+      if (islands_[i].linear) continue;
+      rates[i].evaluations += rule == ImpedanceKind::across ? kQuasiNewtonAcross : kQuasiNewton;
     }
     note(base, rule, rates, wanted);
     return rates;
@@ -323,6 +336,7 @@ class Chooser {
   std::vector<Pick> picks_of(const Base& base, const std::vector<char>& wanted) {
     std::vector<Pick> picks(islands_.size());
     for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
+      if (rule > 0 && tuned_[rule].kind == ImpedanceKind::across) continue;
       const std::vector<PredictedRate> rates = predict(base, rule, wanted);
       for (std::size_t i = 0; i < picks.size(); ++i) {
         if (wanted[i] == 0) continue;
@@ -335,7 +349,8 @@ class Chooser {
   }
 
   /// The interface equation for those of `wanted` where it is worth it, each with the first rule
-  /// that leaves its step maps well conditioned, or the one that does so best.
+  /// that leaves its step maps well conditioned, or the one that does so best; with nonlinear parts `across`
+  /// is the first.
   void take_interface(const std::vector<char>& wanted, std::vector<Pick>& picks) {
     constexpr Base kInterface{WaveUpdate::interface, 1.0};
     std::vector<std::size_t> rules(islands_.size());
@@ -343,7 +358,10 @@ class Chooser {
       const auto condition = [&](std::size_t rule) {
         return std::max(tuned_[rule].condition[i], kGoodCondition);
       };
-      for (std::size_t rule = 1; rule < tuned_.size(); ++rule) {
+      if (!islands_[i].linear && tuned_.back().kind == ImpedanceKind::across) {
+        rules[i] = tuned_.size() - 1;
+      }
+      for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
         if (!(condition(rules[i]) <= condition(rule))) rules[i] = rule;
       }
     }

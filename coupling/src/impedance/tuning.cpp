@@ -276,6 +276,31 @@ std::vector<double> leaf_impedances(const PortMatches& matches) {
   return out;
 }
 
+// With γ the impedance that the network presents, nothing that a nonlinear port emits comes back to it at once. Its
+// response g in place of g̃ then changes the solve of the interface equation by (g − g̃)/(g + γ) of what it was, as in
+// Newton's method for the network; with γ = g̃ it is (g − g̃)/(g + g̃), whatever the network.
+std::vector<double> across_impedances(const PortMatches& matches) {
+  const System& system = matches.system();
+  std::vector<double> out(matches.values().begin(), matches.values().end());
+  const auto is_linear = [&](int port) {
+    const Part& part = system.parts()[at(system.scalar_ports()[at(port)].part)];
+    return part.component->capabilities().linear;
+  };
+  for (const Junction& junction : system.junctions()) {
+    if (junction.waves.size() < 2) continue;
+    const auto own = std::ranges::find_if_not(junction.waves, is_linear);
+    if (own == junction.waves.end()) continue;
+    const bool is_known = std::ranges::all_of(junction.waves, [&](int port) {
+      return port == *own || (is_linear(port) && matches.is_own(port));
+    });
+    if (!is_known) continue;
+    const double seen = seen_impedance(junction.dirac, impedances_of(junction, matches.values()),
+                                       static_cast<int>(own - junction.waves.begin()));
+    if (is_impedance(seen)) out[at(*own)] = seen;
+  }
+  return out;
+}
+
 TunedImpedance fne_impedances(const PortMatches& matches) {
   const System& system = matches.system();
   TunedImpedance out{{matches.values().begin(), matches.values().end()}, {}};
@@ -377,6 +402,8 @@ TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind
       return checked(responses, {leaf_impedances(matches), {}});
     case ImpedanceKind::adapted:
       return checked(responses, {adapted_impedances(matches), {}});
+    case ImpedanceKind::across:
+      return checked(responses, {across_impedances(matches), {}});
     case ImpedanceKind::given:
     case ImpedanceKind::automatic:
       break;

@@ -15,8 +15,8 @@
 namespace portwave {
 namespace {
 
-constexpr std::array<std::string_view, 6> kImpedanceNames = {"given", "fne",     "matched",
-                                                             "leaf",  "adapted", "auto"};
+constexpr std::array<std::string_view, 7> kImpedanceNames = {"given",   "fne",    "matched", "leaf",
+                                                             "adapted", "across", "auto"};
 
 constexpr std::array<std::string_view, 2> kStartNames = {"last", "extrapolated"};
 

@@ -172,14 +172,14 @@ bool InterfaceEquation::renew(const PartMatrix& D) {
   return !is_pivoted_ || factors_.factorise(lu_.matrix());
 }
 
-void InterfaceEquation::solve(const double* gap, double* change) {
+void InterfaceEquation::solve(const double* gap, double* change, const ForEach& each) {
   const std::size_t ports = network_.ports.size();
   std::copy_n(gap, ports, right_.data());
   std::fill(right_.begin() + static_cast<std::ptrdiff_t>(ports), right_.end(), 0.0);
   if (is_pivoted_) {
     factors_.solve(right_.data(), right_.data(), scratch_.data());
   } else {
-    lu_.solve(right_.data(), right_.data(), scratch_.data());
+    lu_.solve(right_.data(), right_.data(), scratch_.data(), each);
   }
   std::copy_n(right_.data(), ports, change);
 }

@@ -60,8 +60,8 @@ class InterfaceEquation {
   /// not on those before. Allocates only where exchanges are needed.
   bool renew(const PartMatrix& D);
   std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
-  /// du from the gap P S(u) − u, both by local port. Allocates nothing.
-  void solve(const double* gap, double* change);
+  /// du from the gap P S(u) − u, both by local port. Allocates nothing. The bits do not depend on `each`.
+  void solve(const double* gap, double* change, const ForEach& each = {});
   std::size_t bytes() const;
 
  private:

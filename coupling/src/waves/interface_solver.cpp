@@ -73,11 +73,11 @@ struct InterfaceSolver::Island {
   }
 
   /// change = (I − PD)⁻¹ gap
-  void solve() {
+  void solve(const ForEach& each) {
     if (condensed != nullptr) {
       condensed->solve(gap.data(), change.data());
     } else {
-      equation.solve(gap.data(), change.data());
+      equation.solve(gap.data(), change.data(), each);
     }
   }
 
@@ -239,7 +239,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
     return own->ready;
   }
   if (!own->ready) return false;
-  own->solve();
+  own->solve(*each_);
   return true;
 }
 
@@ -329,7 +329,7 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   if (own.is_behind && damping > 0.0) catch_up(own);
   bool is_averaged = damping < 0.0 || !own.ready;
   if (!is_averaged && damping != 0.0) {
-    own.solve();
+    own.solve(*each_);
     is_averaged = contradicts(own);
   }
   if (is_averaged) {

@@ -58,22 +58,32 @@ void DeadlineScheduler::RunningQuantile::add(double sample) {
   const bool young = count <= 16;
   if (!young && count % 8 != 0) return;
   sorted.assign(samples.begin(), samples.end());
-  value = quantile(sorted, young ? 0.5 : level);
+  if (young) {
+    // First steps are cold: of the middle ones the smaller, the prior guess being a sample as well.
+    sorted.push_back(prior);
+    std::ranges::nth_element(sorted,
+                             sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() - 1) / 2);
+    value = sorted[(sorted.size() - 1) / 2];
+  } else {
+    value = quantile(sorted, level);
+  }
 }
 
 DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, double commit_s)
     : deadline_s_(deadline_s) {
   iteration_.level = 0.75;
   quick_iteration_.level = 0.25;
-  iteration_.value = quick_iteration_.value = iteration_s;
+  iteration_.begin_with(iteration_s);
+  quick_iteration_.begin_with(iteration_s);
   // A commit that takes longer than foreseen is a miss, an iteration is not.
   commit_.level = 0.97;
   usual_commit_.level = 0.5;
   guard_.level = 0.75;
-  commit_.value = usual_commit_.value = commit_s;
+  commit_.begin_with(commit_s);
+  usual_commit_.begin_with(commit_s);
   for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_, &guard_}) {
     q->samples.reserve(RunningQuantile::kWindow);
-    q->sorted.reserve(RunningQuantile::kWindow);
+    q->sorted.reserve(RunningQuantile::kWindow + 1);
   }
   slack_.reserve(kSlackWindow);
 }
@@ -245,8 +255,8 @@ void DeadlineScheduler::learn(int iterations, double inner_s) {
     const bool fits = 1.1 * took < deadline_s_ - commit_reserve();
     patience_ = fits ? kLeastPatience : std::min(2 * patience_, kMostPatience);
     if (fits) {
-      iteration_.forget();
-      quick_iteration_.forget();
+      iteration_.forget(took);
+      quick_iteration_.forget(took);
     }
   }
   starved_ = 0;

@@ -22,7 +22,15 @@ InterfaceSolvers::InterfaceSolvers(const WaveDiscretisation& waves, const WaveCo
 }
 
 std::unique_ptr<InterfaceSolver> InterfaceSolvers::make() const {
-  return std::make_unique<InterfaceSolver>(waves_, target_);
+  auto solver = std::make_unique<InterfaceSolver>(waves_, target_);
+  if (each_ != nullptr) solver->share_with(*each_);
+  return solver;
+}
+
+void InterfaceSolvers::share_with(const ForEach& each) {
+  each_ = &each;
+  current_->share_with(each);
+  for (const auto& [step_s, solver] : others_) solver->share_with(each);
 }
 
 void InterfaceSolvers::use(int island) {

@@ -22,6 +22,9 @@ class InterfaceSolvers {
   /// Errors: ConfigError if an island is to take the interface update and its factors would be too large.
   InterfaceSolvers(const WaveDiscretisation& waves, const WaveCoupling& method);
 
+  /// Who helps with large solves (InterfaceSolver::share_with), at all step sizes.
+  void share_with(const ForEach& each);
+
   /// The solver for the step size in force.
   InterfaceSolver& current() const { return *current_; }
   /// Whether some island takes the interface update in this step.
@@ -52,6 +55,7 @@ class InterfaceSolvers {
 
   const WaveDiscretisation& waves_;
   double target_;
+  const ForEach* each_ = nullptr;  // null: nobody helps
   std::unique_ptr<InterfaceSolver> current_;
   std::map<double, std::unique_ptr<InterfaceSolver>> others_;  // by step size
   IslandWatch watch_;

@@ -36,12 +36,16 @@ class WaveEngine final : public StepEngine,
                          private MacroStep::Failures,
                          private StepTrials {
  public:
-  WaveEngine(const System& system, const StepperOptions& given,
-             std::unique_ptr<Together> processes);
+  /// `anytime`: as in choose_method.
+  WaveEngine(const System& system, const StepperOptions& given, std::unique_ptr<Together> processes,
+             bool anytime);
   ~WaveEngine() override { together().leave(); }
 
   StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
+
+  /// Whether the steps under the deadline, or at the pace, are expected to converge.
+  bool has_time_to_converge() const;
 
   // Several ranks.
   void follow(const Hooks& hooks) override;

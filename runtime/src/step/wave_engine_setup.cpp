@@ -31,11 +31,11 @@ LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling
 }  // namespace
 
 WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
-                       std::unique_ptr<Together> processes)
+                       std::unique_ptr<Together> processes, bool anytime)
     : StepEngine(given.step_s, std::move(processes)),
       run_(system, given),
       options_(run_.options()),
-      levels_(run_.stepped(), options_.step_s, options_.method.waves(), options_.time.active()),
+      levels_(run_.stepped(), options_.step_s, options_.method.waves(), anytime),
       waves_(or_tell_others(
           together(),
           [&] {
@@ -121,6 +121,7 @@ void WaveEngine::make_executor() {
   if (auto& guard = step_.passivity_guard()) {
     guard->share_with(&executor.for_each(), executor.threads());
   }
+  if (auto& interface = step_.interface()) interface->share_with(executor.for_each_within());
   if (!options_.time.active()) return;
   rehearse();
 }
@@ -162,6 +163,17 @@ void WaveEngine::rehearse() {
   }
 }
 
+bool WaveEngine::has_time_to_converge() const {
+  constexpr double kMargin = 1.25;
+  const MethodChoice& choice = tuner().choice();
+  if (!choice.rate.converges || !scheduler_) return false;
+  const double time_s = options_.time.deadline_s > 0.0
+                            ? options_.time.deadline_s
+                            : step_.clock().step_s() / options_.time.pace;
+  return kMargin * scheduler_->step_s(choice.rate.evaluations, step_.interface().has_value()) <=
+         time_s;
+}
+
 /// Sets the members of a step's plan that do not change from one step to the next.
 void WaveEngine::plan_step() {
   StepPlan& plan = step_.plan();
@@ -175,7 +187,17 @@ void WaveEngine::plan_step() {
 
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options,
                                              std::unique_ptr<Together> together) {
-  return std::make_unique<WaveEngine>(system, options, std::move(together));
+  const auto engine_for = [&](std::unique_ptr<Together> processes, bool anytime) {
+    return std::make_unique<WaveEngine>(system, options, std::move(processes), anytime);
+  };
+  if (!options.time.active() || !together->is_alone()) {
+    return engine_for(std::move(together), options.time.active());
+  }
+  // What one would take without a deadline, where there is time for that; else what makes most of it.
+  auto engine = engine_for(std::make_unique<Together>(), false);
+  if (engine->has_time_to_converge()) return engine;
+  engine.reset();
+  return engine_for(std::move(together), true);
 }
 
 }  // namespace portwave

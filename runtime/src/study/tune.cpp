@@ -96,7 +96,7 @@ std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortRespon
                                       const PhaseCallback& listener) {
   const WaveCoupling& method = scenario.options.method.waves();
   constexpr std::array kRules = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
-                                 ImpedanceKind::adapted};
+                                 ImpedanceKind::adapted, ImpedanceKind::across};
   const bool gives_values = method.impedance_kind == ImpedanceKind::given;
   std::vector<RuleRates> rules;
   const auto tell_next = [&] {

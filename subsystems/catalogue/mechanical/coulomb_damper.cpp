@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -18,13 +17,10 @@ PartType dry_friction(const std::string& name, const Port& port, ParameterInfo f
   type.example = {{friction.name, 2.0}, {creep_speed.name, 0.1}, {viscosity.name, 0.3}};
   type.build = [name, port, of_force = friction.name, of_reach = creep_speed.name,
                 of_viscous = viscosity.name](const Parameters& p) -> std::unique_ptr<Component> {
-    const double force = number_of(p, of_force), reach = number_of(p, of_reach);
-    const double viscous = number_of(p, of_viscous);
-    return std::make_unique<NonlinearResistance>(
-        Signature{name, {}, {port}, {}}, [force, reach, viscous](double u) {
-          const double t = std::tanh(u / reach);
-          return PortLawValue{force * t + viscous * u, force / reach * (1.0 - t * t) + viscous};
-        });
+    return std::make_unique<NonlinearResistance>(Signature{name, {}, {port}, {}},
+                                                 SaturatingLaw{.saturation = number_of(p, of_force),
+                                                               .reach = number_of(p, of_reach),
+                                                               .slope = number_of(p, of_viscous)});
   };
   type.parameters = {std::move(friction), std::move(creep_speed), std::move(viscosity)};
   return type;

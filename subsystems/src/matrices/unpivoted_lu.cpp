@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include <Eigen/OrderingMethods>
-
+#include "matrices/elimination_order.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -12,62 +12,10 @@ namespace {
 
 /// A pivot so much smaller than an entry of its row or column calls for an exchange.
 constexpr double kMostGrowth = 1e3;
-
-/// The order of minimal degree: place of each row.
-std::vector<int> minimal_degree(const SparseMatrix& A) {
-  Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> inverse;
-  Eigen::AMDOrdering<int>()(A, inverse);
-  std::vector<int> order(at(static_cast<int>(A.rows())));
-  for (int place = 0; place < static_cast<int>(order.size()); ++place) {
-    order[at(inverse.indices()[place])] = place;
-  }
-  return order;
-}
-
-/// The rows of L of a matrix with the pattern of A + Aᵀ, by its elimination tree: `found(row, column)` for every
-/// entry, row by row, columns in no order. Ends where that returns false.
-template <class Found>
-void eliminate(const SparseMatrix& A, const std::vector<int>& order, const Found& found) {
-  const std::size_t n = order.size();
-  // Neighbours that are eliminated before, by row.
-  std::vector<int> begin(n + 1, 0), before(at(static_cast<int>(A.nonZeros())));
-  const auto for_entries = [&](const auto& act) {
-    for (int j = 0; j < static_cast<int>(n); ++j) {
-      for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-        const int r = order[at(static_cast<int>(it.row()))], c = order[at(j)];
-        if (r != c) act(std::max(r, c), std::min(r, c));
-      }
-    }
-  };
-  for_entries([&](int row, int) { ++begin[at(row) + 1]; });
-  for (std::size_t i = 0; i < n; ++i) begin[i + 1] += begin[i];
-  std::vector<int> next(begin.begin(), begin.end() - 1);
-  for_entries([&](int row, int column) { before[at(next[at(row)]++)] = column; });
-
-  std::vector<int> parent(n, -1), mark(n, -1);
-  for (int k = 0; k < static_cast<int>(n); ++k) {
-    mark[at(k)] = k;
-    for (int place = begin[at(k)]; place < begin[at(k) + 1]; ++place) {
-      for (int i = before[at(place)]; mark[at(i)] != k; i = parent[at(i)]) {
-        if (parent[at(i)] < 0) parent[at(i)] = k;
-        mark[at(i)] = k;
-        if (!found(k, i)) return;
-      }
-    }
-  }
-}
+/// Entries of factors that are worth several threads: solves of some 5 us.
+constexpr std::size_t kWorthSharing = 8192;
 
 }  // namespace
-
-std::size_t expected_lu_entries(const SparseMatrix& A, std::size_t most) {
-  std::size_t lower = 0;
-  const auto count = [&] { return 2 * lower + at(static_cast<int>(A.rows())); };
-  eliminate(A, minimal_degree(A), [&](int, int) {
-    ++lower;
-    return count() <= most;
-  });
-  return count();
-}
 
 void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int> slots) {
   const std::size_t n = at(size);
@@ -77,7 +25,10 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   for (int i = 0; i < size; ++i) entries.emplace_back(i, i, 1.0);
   SparseMatrix pattern(size, size);
   pattern.setFromTriplets(entries.begin(), entries.end());
-  order_ = minimal_degree(pattern);
+  EliminationTree tree;
+  order_ = elimination_order(pattern, tree);
+  row_at_.resize(n);
+  for (int row = 0; row < size; ++row) row_at_[at(order_[at(row)])] = row;
 
   std::vector<Place> lower;
   eliminate(pattern, order_, [&](int row, int column) {
@@ -115,16 +66,20 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
                last = column_.begin() + begin_[at(row) + 1];
     slots[k] = static_cast<int>(std::lower_bound(first, last, column) - column_.begin());
   }
+  subtrees_.clear();
+  if (nonzeros() < kWorthSharing) return;
+  EliminationTree::Cut cut = tree.cut();
+  subtrees_ = std::move(cut.subtrees);
+  first_of_block_ = std::move(cut.first_of_block);
+  above_ = std::move(cut.above);
 }
 
 SparseMatrix UnpivotedLu::matrix() const {
-  std::vector<int> row_at(order_.size());
-  for (int row = 0; row < size(); ++row) row_at[at(order_[at(row)])] = row;
   std::vector<Eigen::Triplet<double>> entries;
   for (int i = 0; i < size(); ++i) {
     for (int p = begin_[at(i)]; p < begin_[at(i) + 1]; ++p) {
       if (value_[at(p)] == 0.0) continue;
-      entries.emplace_back(row_at[at(i)], row_at[at(column_[at(p)])], value_[at(p)]);
+      entries.emplace_back(row_at_[at(i)], row_at_[at(column_[at(p)])], value_[at(p)]);
     }
   }
   SparseMatrix out(size(), size());
@@ -164,29 +119,53 @@ bool UnpivotedLu::factorise() {
   return true;
 }
 
-void UnpivotedLu::solve(const double* b, double* x, double* scratch) const {
+inline void UnpivotedLu::forward(int row, const double* b, double* scratch) const {
+  double sum = b[row_at_[at(row)]];
+  for (int p = begin_[at(row)]; p < diagonal_[at(row)]; ++p) {
+    sum -= factor_[at(p)] * scratch[column_[at(p)]];
+  }
+  scratch[row] = sum;
+}
+
+inline void UnpivotedLu::backward(int row, double* x, double* scratch) const {
+  double sum = scratch[row];
+  for (int p = diagonal_[at(row)] + 1; p < begin_[at(row) + 1]; ++p) {
+    sum -= factor_[at(p)] * scratch[column_[at(p)]];
+  }
+  scratch[row] = sum * inverse_[at(row)];
+  x[row_at_[at(row)]] = scratch[row];
+}
+
+void UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) const {
   const int n = size();
-  const int* const column = column_.data();
-  const double* const factor = factor_.data();
-  for (int row = 0; row < n; ++row) scratch[order_[at(row)]] = b[row];
-  for (int i = 0; i < n; ++i) {
-    double sum = scratch[i];
-    for (int p = begin_[at(i)]; p < diagonal_[at(i)]; ++p) sum -= factor[p] * scratch[column[p]];
-    scratch[i] = sum;
+  if (subtrees_.empty()) {
+    for (int i = 0; i < n; ++i) forward(i, b, scratch);
+    for (int i = n - 1; i >= 0; --i) backward(i, x, scratch);
+    return;
   }
-  for (int i = n - 1; i >= 0; --i) {
-    double sum = scratch[i];
-    for (int p = diagonal_[at(i)] + 1; p < begin_[at(i) + 1]; ++p) {
-      sum -= factor[p] * scratch[column[p]];
-    }
-    scratch[i] = sum * inverse_[at(i)];
-  }
-  for (int row = 0; row < n; ++row) x[row] = scratch[order_[at(row)]];
+  const int blocks = static_cast<int>(first_of_block_.size()) - 1;
+  const auto for_blocks = [&](const auto& act) {
+    each(blocks, [&](int block) {
+      for (int t = first_of_block_[at(block)]; t < first_of_block_[at(block) + 1]; ++t) {
+        act(subtrees_[at(t)].first, subtrees_[at(t)].second);
+      }
+    });
+  };
+  for_blocks([&](int first, int last) {
+    for (int i = first; i < last; ++i) forward(i, b, scratch);
+  });
+  for (const int i : above_) forward(i, b, scratch);
+  for (auto i = above_.rbegin(); i != above_.rend(); ++i) backward(*i, x, scratch);
+  for_blocks([&](int first, int last) {
+    for (int i = last - 1; i >= first; --i) backward(i, x, scratch);
+  });
 }
 
 std::size_t UnpivotedLu::bytes() const {
-  return (begin_.capacity() + diagonal_.capacity() + column_.capacity() + order_.capacity()) *
+  return (begin_.capacity() + diagonal_.capacity() + column_.capacity() + order_.capacity() +
+          row_at_.capacity() + first_of_block_.capacity() + above_.capacity()) *
              sizeof(int) +
+         subtrees_.capacity() * sizeof(Place) +
          (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity()) *
              sizeof(double);
 }

@@ -50,4 +50,18 @@ NonlinearResistance::NonlinearResistance(Signature signature, Law law)
   structure_ = Structure::zero(0, this->signature().wave_size());
 }
 
+NonlinearResistance::NonlinearResistance(Signature signature, const SaturatingLaw& law)
+    : NonlinearResistance(std::move(signature), [law](double u) {
+        const double t = std::tanh(u / law.reach);
+        return PortLawValue{law.saturation * t + law.slope * u,
+                            law.saturation / law.reach * (1.0 - t * t) + law.slope};
+      }) {
+  saturating_ = law;
+}
+
+/// What a port does is a number of the lane's, or a call: batches need only an equal number of ports.
+std::string NonlinearResistance::batch_key() const {
+  return fmt::format("{}/{}", saturating_ ? "saturating" : "law", signature().wave_size());
+}
+
 }  // namespace portwave

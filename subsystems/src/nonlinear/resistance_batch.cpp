@@ -2,10 +2,12 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/port_closure.hpp"
 #include "nonlinear/monotone_root.hpp"
+#include "nonlinear/saturation_batch.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
@@ -88,7 +90,12 @@ class ResistanceBatch final : public LanewiseBatch, public LaneExchange {
 
 std::unique_ptr<StepBatch> NonlinearResistance::make_batch(
     std::span<const Component* const> parts) const {
-  return std::make_unique<ResistanceBatch>(port_hamiltonian_parts(parts));
+  if (!saturating_) return std::make_unique<ResistanceBatch>(port_hamiltonian_parts(parts));
+  std::vector<const NonlinearResistance*> saturating;
+  for (const Component* part : parts) {
+    saturating.push_back(dynamic_cast<const NonlinearResistance*>(part));
+  }
+  return make_saturation_batch(std::move(saturating));
 }
 
 }  // namespace portwave

@@ -367,6 +367,24 @@ TEST(Adapted, LoopsTakeFinitePositiveValues) {
   for (const double value : tuned.by_port) EXPECT_TRUE(value > 0.0 && std::isfinite(value));
 }
 
+TEST(Across, NonlinearPartsTakeWhatTheySeeAndLinearOnesTheirMatch) {
+  const System system = testing::duffing_linear_pair();
+  const PortResponses responses(system, 0.01);
+  const std::vector<double> matched = tune_impedance(responses, ImpedanceKind::matched).by_port;
+  const std::vector<double> across = tune_impedance(responses, ImpedanceKind::across).by_port;
+  const bool is_first_linear = system.parts()[0].component->capabilities().linear;
+  const std::size_t linear = is_first_linear ? 0 : 1;
+  EXPECT_EQ(across[linear], matched[linear]);
+  EXPECT_NEAR(across[1 - linear], matched[linear], 1e-12 * matched[linear]);
+  EXPECT_GT(std::abs(matched[1 - linear] - matched[linear]), 0.1 * matched[linear]) << "a control";
+}
+
+TEST(Across, IsTheMatchWhereTwoNonlinearPartsMeet) {
+  const PortResponses responses(testing::duffing_grid(3, 3), 0.01);
+  EXPECT_EQ(tune_impedance(responses, ImpedanceKind::across).by_port,
+            tune_impedance(responses, ImpedanceKind::matched).by_port);
+}
+
 TEST(Names, OfMethodsAndRules) {
   EXPECT_EQ(to_string(WaveUpdate::douglas_rachford), "douglas-rachford");
   EXPECT_EQ(to_string(WaveUpdate::peaceman_rachford), "peaceman-rachford");
@@ -376,6 +394,7 @@ TEST(Names, OfMethodsAndRules) {
   EXPECT_EQ(to_string(ImpedanceKind::matched), "matched");
   EXPECT_EQ(to_string(ImpedanceKind::leaf), "leaf");
   EXPECT_EQ(to_string(ImpedanceKind::adapted), "adapted");
+  EXPECT_EQ(to_string(ImpedanceKind::across), "across");
   EXPECT_EQ(to_string(ImpedanceKind::automatic), "auto");
 }
 

@@ -71,8 +71,11 @@ TEST(UnpivotedLu, SolvesMonotoneMatricesAsDenseEliminationWithExchangesDoes) {
     const Eigen::VectorXd b = Eigen::VectorXd::Random(n), x = A.partialPivLu().solve(b);
     EXPECT_LE((filled.solve(b) - x).norm(), 1e-11 * x.norm()) << n;
     EXPECT_EQ(Eigen::MatrixXd(filled.lu.matrix()), A);
-    EXPECT_EQ(filled.lu.nonzeros(),
-              expected_lu_entries(A.sparseView(), std::numeric_limits<int>::max()));
+    // A dissection may have some more.
+    const auto expected =
+        static_cast<double>(expected_lu_entries(A.sparseView(), std::numeric_limits<int>::max()));
+    EXPECT_GE(static_cast<double>(filled.lu.nonzeros()), expected);
+    EXPECT_LE(static_cast<double>(filled.lu.nonzeros()), 1.15 * expected);
   }
 }
 
@@ -101,6 +104,52 @@ TEST(UnpivotedLu, MatricesThatNeedExchangesAreRefused) {
   const double nan = std::nan("");
   EXPECT_FALSE(Filled(Eigen::Matrix2d{{1.0, nan}, {0.5, 1.0}}).lu.factorise());
   EXPECT_FALSE(Filled(Eigen::Matrix2d{{1.0, 0.5}, {nan, 1.0}}).lu.factorise());
+}
+
+/// Runs bodies last first, and counts them and what is asked for.
+class Backwards final : public ForEach {
+ public:
+  mutable int calls = 0, bodies = 0;
+
+ private:
+  void run(int count, void (*call)(const void* body, int i), const void* body) const override {
+    ++calls;
+    bodies += count;
+    for (int i = count - 1; i >= 0; --i) call(body, i);
+  }
+};
+
+// A ring of blocks: minimal degree goes round it in one chain, of which nothing could be shared.
+TEST(UnpivotedLu, ALargeSolveIsSharedAndHasTheSameBitsInAnyOrder) {
+  std::mt19937_64 random(kSeed);
+  std::normal_distribution<double> normal;
+  const int blocks = 400, width = 4, n = blocks * width;
+  std::vector<UnpivotedLu::Place> places;
+  for (int k = 0; k < blocks; ++k) {
+    for (int i = 0; i < width; ++i) {
+      for (int j = 0; j < width; ++j) places.emplace_back(k * width + i, k * width + j);
+    }
+    const int next = (k + 1) % blocks * width;
+    places.emplace_back(k * width, next + 1);
+    places.emplace_back(next + 1, k * width);
+  }
+  std::vector<int> slots(places.size());
+  UnpivotedLu lu;
+  lu.analyse(n, places, slots);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    lu.values()[static_cast<std::size_t>(slots[i])] =
+        places[i].first == places[i].second ? 9.0 : normal(random);
+  }
+  ASSERT_TRUE(lu.factorise());
+  const Eigen::VectorXd b = Eigen::VectorXd::Random(n);
+  Eigen::VectorXd x(n), other = b, scratch(n);
+  lu.solve(b.data(), x.data(), scratch.data());
+  EXPECT_LE((lu.matrix() * x - b).norm(), 1e-12 * b.norm());
+  const Backwards backwards;
+  lu.solve(other.data(), other.data(), scratch.data(), backwards);
+  EXPECT_EQ(other, x);
+  EXPECT_EQ(backwards.calls, 2);
+  EXPECT_GE(backwards.bodies, 2 * 8);
 }
 
 TEST(UnpivotedLu, CountingStopsWhereAskedTo) {

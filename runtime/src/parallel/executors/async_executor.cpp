@@ -73,6 +73,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   }
 
   const ForEach& for_each() const override { return each_; }
+  const ForEach& for_each_within() const override { return each_; }
 
   // ---- What the schedule calls. The task is held, and the step cannot change. ----
 
@@ -310,7 +311,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   StepPlan plan_;
   std::span<IslandOutcome> outcomes_;
   Schedule schedule_;
-  SharedLoop loop_;  // between steps
+  SharedLoop loop_;
   TeamForEach each_{*this};
   std::vector<WorkerState> worker_states_;
   alignas(128) std::atomic<std::int64_t> inner_end_ns_{0};

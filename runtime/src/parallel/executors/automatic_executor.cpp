@@ -44,26 +44,29 @@ class AutomaticExecutor final : public Executor {
     return result;
   }
   const ForEach& for_each() const override { return each_; }
+  const ForEach& for_each_within() const override { return within_; }
 
  private:
   /// As the one that is used.
   class UsedForEach final : public ForEach {
    public:
-    explicit UsedForEach(const AutomaticExecutor& own) : own_(own) {}
+    using Of = const ForEach& (Executor::*)() const;
+    UsedForEach(const AutomaticExecutor& own, Of of) : own_(own), of_(of) {}
 
    private:
     void run(int count, void (*call)(const void* body, int i), const void* body) const override {
-      own_.used().for_each()(count, [&](int i) { call(body, i); });
+      (own_.used().*of_)()(count, [&](int i) { call(body, i); });
     }
 
     const AutomaticExecutor& own_;
+    Of of_;
   };
 
   const Executor& used() const { return *executors_[static_cast<std::size_t>(choice_.used())]; }
 
   std::unique_ptr<Executor> executors_[2];  // serial, parallel
   FasterOfTwo choice_;
-  UsedForEach each_{*this};
+  UsedForEach each_{*this, &Executor::for_each}, within_{*this, &Executor::for_each_within};
 };
 
 }  // namespace

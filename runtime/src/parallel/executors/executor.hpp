@@ -57,6 +57,9 @@ class Executor {
   /// A loop over many parts, for use between calls of `execute`: on the threads of `execute`, or on the
   /// calling thread where an executor offers no other.
   virtual const ForEach& for_each() const { return alone_; }
+  /// The same for whoever is at work within `execute`: the threads that find nothing else to do help. May be
+  /// called by several at once.
+  virtual const ForEach& for_each_within() const { return alone_; }
   /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;
   /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two

@@ -5,6 +5,10 @@
 namespace portwave {
 
 void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers) {
+  if (is_open_.test_and_set(std::memory_order_acquire)) {
+    for (int i = 0; i < count; ++i) call(body, i);
+    return;
+  }
   call_ = call;
   body_ = body;
   left_.store(count, std::memory_order_relaxed);
@@ -18,6 +22,7 @@ void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers
   if (ranges_.size() > 1) helpers.summon();
   work(0);
   for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
+  is_open_.clear(std::memory_order_release);
 }
 
 bool SharedLoop::try_work(int worker) noexcept {

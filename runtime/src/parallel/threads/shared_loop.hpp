@@ -24,7 +24,8 @@ class SharedLoop {
   explicit SharedLoop(int threads) : ranges_(static_cast<std::size_t>(threads)) {}
 
   /// Calls call(body, 0) … call(body, count − 1) and returns when all are done. `helpers` are summoned; their
-  /// work is to call `try_work`. Nobody waits for one who has not come.
+  /// work is to call `try_work`. Nobody waits for one who has not come. Whoever comes while another loop is open
+  /// runs all alone.
   void run(int count, Call call, const void* body, WorkerTeam& helpers);
   /// What a helper does: runs what is left. False when there was nothing.
   bool try_work(int worker) noexcept;
@@ -40,6 +41,7 @@ class SharedLoop {
   bool work(std::size_t own);
   static Indices take(Range& range);
 
+  std::atomic_flag is_open_;
   // Of the loop. Written before the ranges are.
   Call call_ = nullptr;
   const void* body_ = nullptr;

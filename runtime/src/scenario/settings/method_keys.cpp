@@ -261,7 +261,10 @@ Json impedance_schema() {
       "wave impedances of the ports: given; or tuned to the parts' one-step responses. fne: the "
       "largest that keep every part firmly nonexpansive; matched: no port reflects into its own "
       "part; leaf: both ports of a connection matched to the side whose ports interact less; "
-      "adapted: from the leaves of a tree to its root; auto: the best of these by predicted rate");
+      "adapted: from the leaves of a tree to its root; across: as matched, nonlinear parts to what "
+      "they see across their junctions; auto: the best of these by predicted rate, for the "
+      "interface "
+      "equation across");
 }
 
 namespace {

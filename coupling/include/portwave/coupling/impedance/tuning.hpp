@@ -123,7 +123,10 @@ struct TunedImpedance {
 ///   adapted  on trees of parts and junctions (edges: scalar ports) each edge takes the impedance of
 ///            the subtree below it, ideal ends absorbed; the root is a node in the middle, a nonlinear
 ///            part if one is near. An edge that closes a loop takes its `leaf` value first. A linear
-///            tree is then solved in as many evaluations as its longest path has nodes, or fewer.
+///            tree is then solved in as many evaluations as its longest path has nodes, or fewer;
+///   across   as `matched`, but a nonlinear part's port takes what it sees across a junction whose other ports
+///            are those of linear parts with matches of their own. The interface equation then hardly depends
+///            on how the nonlinear part responds.
 /// Cost     a few LUs of the size of each part's ports; 0.2 s at most for 1e5 parts of two ports.
 TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind);
 /// Each island by a rule of its own.
@@ -169,7 +172,8 @@ int prediction_limit(const System& system);
 /// WaveUpdate::automatic takes for each island the cheapest by prediction of
 ///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
 ///               most 3 (8 with a nonlinear part: there the prediction is no promise);
-///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
+///   interface   the interface equation, with `matched` impedances (`across` for nonlinear islands, but under
+///               `anytime`), where its solve is not worth more
 ///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB. With
 ///               stages and a nonlinear part, whose batch says what an evaluation costs: where it is
 ///               less work than the plain evaluations, if these are at most 20.

@@ -32,15 +32,16 @@ enum class ImpedanceKind {
   matched,    ///< each port without reflection into its own part, the part's other ports at rest
   leaf,       ///< both ports of a connection matched to the side whose ports interact less
   adapted,    ///< from the leaves of a tree to its root, each subtree seen without reflection
-  automatic,  ///< the one of `fne` to `adapted` with the best predicted rate
+  across,     ///< as `matched`, nonlinear parts to what they see across their junctions
+  automatic,  ///< the one of these that serves best, by predicted rate
 };
 
 std::string_view to_string(ImpedanceKind kind);
 
 /// Those that are computed, in the order of the documentation.
-inline constexpr std::array kTunedImpedances = {ImpedanceKind::fne, ImpedanceKind::matched,
-                                                ImpedanceKind::leaf, ImpedanceKind::adapted,
-                                                ImpedanceKind::automatic};
+inline constexpr std::array kTunedImpedances = {ImpedanceKind::fne,    ImpedanceKind::matched,
+                                                ImpedanceKind::leaf,   ImpedanceKind::adapted,
+                                                ImpedanceKind::across, ImpedanceKind::automatic};
 
 /// The energy tank of the passivity guard, of each island.
 struct TankOptions {

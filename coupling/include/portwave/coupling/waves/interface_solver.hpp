@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 
 namespace portwave {
 
@@ -26,7 +27,7 @@ class StateArchive;
 /// An island may be in use from the first evaluation of every step on, or be engaged within one;
 /// both permanently and deterministically: the solver depends on the waves alone. One thread at a time may
 /// call for one island, different threads for different ones.
-/// Cost: a solve: one multiplication and addition per entry of the factors, on one thread. Renewing
+/// Cost: a solve: one multiplication and addition per entry of the factors. Renewing
 /// D: 2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
 /// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate only when D is
 /// renewed or an island is engaged for the first time.
@@ -37,6 +38,10 @@ class InterfaceSolver {
   ~InterfaceSolver();
   InterfaceSolver(const InterfaceSolver&) = delete;
   InterfaceSolver& operator=(const InterfaceSolver&) = delete;
+
+  /// Large solves are made by `each` from now on, which may be called from several threads at once and stays
+  /// where it is. It makes no difference to their bits.
+  void share_with(const ForEach& each) { each_ = &each; }
 
   /// From the next step on an island takes this update in every step, or no longer. Between steps.
   /// False where its factors would not fit.
@@ -117,6 +122,8 @@ class InterfaceSolver {
 
   const WaveDiscretisation& waves_;
   double target_;
+  ForEach alone_;
+  const ForEach* each_ = &alone_;
   std::unique_ptr<Networks> networks_;
   std::vector<Flags> flags_;
   std::vector<std::unique_ptr<Island>> islands_;  // those that have been in use

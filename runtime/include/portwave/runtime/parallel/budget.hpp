@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -97,6 +98,11 @@ class DeadlineScheduler {
   /// Current estimates [s].
   double iteration_s() const { return iteration_.value; }
   double commit_s() const { return commit_.value; }
+  /// Of a step with so many evaluations and, between them, solves with the existing factors.
+  double step_s(int evaluations, bool solves) const {
+    return evaluations * iteration_s() + commit_s() +
+           (solves ? std::max(evaluations - 1, 0) * solve_s_[0] : 0.0);
+  }
 
   struct Statistics {
     std::int64_t steps = 0;
@@ -122,15 +128,18 @@ class DeadlineScheduler {
     static constexpr int kWindow = 128;
     double level = 0.9;
     double value = 0.0;
+    double prior = 0.0;  ///< a guess, as good as a sample at first
     std::vector<double> samples;
     std::int64_t count = 0;
     std::vector<double> sorted;
 
+    void begin_with(double guess) { value = prior = guess; }
     void add(double sample);
-    /// The next sample is the first.
-    void forget() {
+    /// The next sample is the first, and as good as the one after it.
+    void forget(double guess) {
       samples.clear();
       count = 0;
+      prior = guess;
     }
   };
 

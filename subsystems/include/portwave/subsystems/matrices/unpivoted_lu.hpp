@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/subsystems/base/for_each.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
@@ -14,7 +15,8 @@ namespace portwave {
 std::size_t expected_lu_entries(const SparseMatrix& A, std::size_t most);
 
 /// A sparse LU without row exchanges, for many matrices of one pattern: the order of elimination (approximate
-/// minimal degree) and the places of all entries are found once, and each matrix then costs its arithmetic.
+/// minimal degree, or dissection by it) and the places of all entries are found once, and each matrix then costs
+/// its arithmetic.
 ///
 /// Monotone matrices (xᵀAx ≥ 0 for all x) hardly need exchanges; `factorise` sees where a matrix does.
 class UnpivotedLu {
@@ -39,14 +41,24 @@ class UnpivotedLu {
   /// Allocates nothing. False: a pivot is too small beside its row or column, or a number is not finite; the
   /// factors are then of no use.
   bool factorise();
-  /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles.
-  void solve(const double* b, double* x, double* scratch) const;
+  /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits.
+  void solve(const double* b, double* x, double* scratch, const ForEach& each = {}) const;
 
  private:
+  void forward(int row, const double* b, double* scratch) const;
+  void backward(int row, double* x, double* scratch) const;
+
   // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
   std::vector<int> begin_, diagonal_, column_;
   std::vector<double> value_, factor_, inverse_, work_;
-  std::vector<int> order_;  ///< place in that order, by row of A
+  std::vector<int> order_;   ///< place in that order, by row of A
+  std::vector<int> row_at_;  ///< the row of A at a place
+  // Subtrees of the elimination tree, whose rows do not depend on those of others: rows [first, second) lie side
+  // by side. Those above them depend on all.
+  std::vector<Place> subtrees_;
+  std::vector<int>
+      first_of_block_;  ///< subtrees, dealt out in portions of about the same work; then their number
+  std::vector<int> above_;  ///< rows, increasing
 };
 
 }  // namespace portwave
