@@ -41,7 +41,8 @@ and the bandwidth of messages. Speed-ups are relative to one thread, with weak s
 void add_scaling(Verb& top, ScalingArguments& study) {
   Verb verb = top.add("scaling", "Time per step by ranks: measured, and predicted for more");
   RankScalingOptions& options = study.options;
-  add_networks(verb, study.networks, "rank");
+  add_networks(verb, study.networks,
+               "One: strong scaling; one per rank count, in proportion to them: weak scaling");
   verb.integers("--ranks", "N,N,...",
                 "Processes: those that mpirun started are measured, more are predicted",
                 {1, kMostStudiedRanks},

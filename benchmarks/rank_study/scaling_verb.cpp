@@ -170,11 +170,14 @@ std::string study_table(const RankScalingStudy& study) {
   return text + protocol_table(study) + assumptions(study);
 }
 
+/// Several sizes are of weak scaling.
+bool is_weak(const ScalingArguments& arguments) { return arguments.networks.sizes.size() > 1; }
+
 RankScalingStudy study_of_ranks(const ScalingArguments& arguments,
                                 const RankScalingOptions& options, StatusLine& status) {
   const NetworkArguments& networks = arguments.networks;
   try {
-    if (!networks.is_weak()) {
+    if (!is_weak(arguments)) {
       const Scenario scenario =
           together([&] { return single_network(networks, arguments.out, status); });
       return study_rank_scaling(scenario, options, status.listener());
@@ -195,8 +198,8 @@ RankScalingStudy study_of_ranks(const ScalingArguments& arguments,
 }
 
 Issues defects_of(const ScalingArguments& arguments) {
-  Issues issues = check(arguments.networks, arguments.options.ranks, "rank");
-  if (arguments.networks.is_weak() && arguments.options.threads.size() > 1) {
+  Issues issues = check(arguments.networks, is_weak(arguments), arguments.options.ranks, "rank");
+  if (is_weak(arguments) && arguments.options.threads.size() > 1) {
     issues.push_back({"--threads", "must be one number where sizes grow with the ranks"});
   }
   return issues;

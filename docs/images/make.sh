@@ -74,3 +74,7 @@ build/release/bin/portwave run examples/robot_arm.json --out "$out/results" --re
   --set /outputs/energies=true --quiet
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=4000 \
   --window-size=1100,1500 --screenshot=docs/images/report.png "file://$out/results/report.html"
+
+# A scaling study, on an idle machine.
+build/release/bin/portwave study scaling --generate chain --sizes 2500,5000,10000,20000 --threads 1,2,4,8 \
+  --executors async --set /method/guard=false --plot docs/images/scaling.svg >/dev/null

@@ -255,6 +255,7 @@ def study_scaling(
     folder: str,
     overrides: Sequence[tuple[str, str]],
     threads: Sequence[int],
+    executors: Sequence[str],
     repetitions: int,
     steps: int,
     cores: int,

@@ -478,6 +478,7 @@ def scaling(
     system: Given,
     threads: Sequence[int] = (1, 2, 4),
     *,
+    executors: Sequence[str] = ("auto",),
     repetitions: int = 9,
     steps: int = 0,
     cores: int = 0,
@@ -491,6 +492,8 @@ def scaling(
         A system, a scenario as a dictionary, or the path of a scenario file.
     threads : sequence of int, optional
         Numbers of threads. Default: 1, 2, 4.
+    executors : sequence of str, optional
+        Executors to compare: ``"auto"``, ``"serial"``, ``"async"``, ``"graph"``. Default: ``"auto"``.
     repetitions : int, optional
         Number of measurements per row. Default: 9.
     steps : int, optional
@@ -504,9 +507,10 @@ def scaling(
     Returns
     -------
     Table
-        Columns: ``threads``, ``predicted``, ``step_s`` [s] (median), ``spread``, ``speed_up``,
-        ``efficiency``, ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``, and those
-        of ``portwave study scaling``. Facts: ``cores``, ``repetitions``, ``steps_per_repetition``.
+        Columns: ``threads``, ``executor``, ``predicted``, ``step_s`` [s] (median), ``spread``,
+        ``speed_up``, ``efficiency``, ``parts_steps_per_s`` [1/s], ``energy_per_step_J`` [J],
+        ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``, and those of ``portwave
+        study scaling``. Facts: ``cores``, ``repetitions``, ``steps_per_repetition``.
 
     Raises
     ------
@@ -516,13 +520,14 @@ def scaling(
     out = _portwave.study_scaling(
         *_given(system, overrides),
         _wholes(threads, "`threads`"),
+        list(executors),
         whole(repetitions, "`repetitions`"),
         whole(steps, "`steps`"),
         whole(cores, "`cores`"),
     )
     rows, facts = _read(out)
     rows = [{**row, "predicted": row["source"] == "predicted"} for row in rows]
-    return Table(rows, facts, x="threads", y=["speed_up"], log="")
+    return Table(rows, facts, x="threads", y=["speed_up"], by=["executor"], log="")
 
 
 def tune(

@@ -78,6 +78,15 @@ portwave::ImpedanceKind impedances_named(const std::string& name) {
                               "\"; there are: " + known);
 }
 
+portwave::ExecutorKind executor_named(const std::string& name) {
+  using Kind = portwave::ExecutorKind;
+  for (const Kind kind : {Kind::automatic, Kind::serial, Kind::async, Kind::graph}) {
+    if (to_string(kind) == name) return kind;
+  }
+  throw std::invalid_argument("no executor is named \"" + name +
+                              "\"; there are: auto, serial, async, graph");
+}
+
 /// The study as JSON. Other threads of Python go on meanwhile.
 template <class Study>
 std::string unlocked(const std::string& text, const std::string& folder, const Overrides& set,
@@ -142,10 +151,13 @@ std::string study_iteration(const std::string& text, const std::string& folder,
 }
 
 std::string study_scaling(const std::string& text, const std::string& folder, const Overrides& set,
-                          const std::vector<int>& threads, int repetitions, std::int64_t steps,
-                          int cores) {
+                          const std::vector<int>& threads,
+                          const std::vector<std::string>& executors, int repetitions,
+                          std::int64_t steps, int cores) {
   portwave::ScalingOptions options;
   options.threads = threads;
+  options.executors.clear();
+  for (const std::string& name : executors) options.executors.push_back(executor_named(name));
   options.repetitions = repetitions;
   options.steps = steps;
   options.cores = cores;
@@ -176,6 +188,6 @@ void bind_studies(nb::module_& m) {
   m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "overrides"_a, "iterations"_a,
         "windows"_a, "start_error"_a.none());
   m.def("study_scaling", &study_scaling, "text"_a, "folder"_a, "overrides"_a, "threads"_a,
-        "repetitions"_a, "steps"_a, "cores"_a);
+        "executors"_a, "repetitions"_a, "steps"_a, "cores"_a);
   m.def("tune", &tune, "text"_a, "folder"_a, "overrides"_a, "rule"_a);
 }

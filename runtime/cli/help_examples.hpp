@@ -123,11 +123,12 @@ shown. "uniform" and "per_port" are the scenario's own impedances.)";
 
 inline constexpr std::string_view kScalingExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
-  portwave study scaling --generate chain --sizes 10000 --threads 1,2,4,8 --out results
-  portwave study scaling --generate grid --sizes 4096,8192,16384 --threads 1,2,4
+  portwave study scaling --generate chain --sizes 1000,2000,4000 --threads 1,2,4 \
+    --executors serial,async --out results --plot scaling.pdf
+  portwave study scaling --generate grid --sizes 4096 --weak --threads 1,2,4
 
 Rows marked "predicted" were not run: a simulation schedules the measured costs of the tasks on that
-many cores. Speed-ups are relative to one thread, with weak scaling to the first size. The program
+many cores. Speed-ups are relative to one thread, with --weak to the first size. The program
 rank_study, one of the benchmarks, does the same over several processes.)";
 
 inline constexpr std::string_view kGenerateExamples = R"(Examples:

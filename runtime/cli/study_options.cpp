@@ -189,15 +189,35 @@ void add_study_iteration(Verb& group, StudyIterationArguments& study) {
 
 void add_study_scaling(Verb& group, StudyScalingArguments& study) {
   Verb verb = group.add("scaling", "Time per step by threads: measured, and predicted for more");
-  add_networks(verb, study.networks, "thread");
+  add_networks(verb, study.networks, "Several: one after another, each on all threads");
+  verb.flag(
+      "--weak",
+      "Weak scaling: one size per thread count, in proportion to them, or one size for the first",
+      study.weak);
   verb.integers("--threads", "N,N,...",
                 "Thread counts; those beyond this machine's cores are predicted, not measured",
                 {1, kMaxThreads},
                 [&study](std::vector<int> threads) { study.options.threads = std::move(threads); })
       ->default_str("1,2,4");
-  add_execution(verb, study.options.grain, study.options.executor);
+  add_grain(verb, study.options.grain);
+  verb.choices("--executors,--executor", "E,E,...", executor_words(), "Executors to compare",
+               [&study](const std::vector<std::size_t>& places) {
+                 study.options.executors.clear();
+                 for (const std::size_t i : places)
+                   study.options.executors.push_back(executor_at(i));
+               })
+      ->default_str("auto");
   add_measurements(verb, study.options.repetitions, study.options.steps);
-  add_out(verb, study.out, kScalingFile);
+  add_out(verb, study.out, "scaling.json and scaling.csv");
+  verb.path("--csv", "FILE", "Write the rows as CSV", study.csv);
+  verb.text(
+      "--plot", "FILE", "Draw the figure of a paper: FILE.pdf or FILE.svg",
+      [](const std::string& text) {
+        return text.ends_with(".pdf") || text.ends_with(".svg")
+                   ? std::string()
+                   : in_quotes(text) + " does not end with .pdf or .svg";
+      },
+      [&study](const std::string& text) { study.plot = text; });
   add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kScalingExamples));

@@ -67,7 +67,9 @@ def test_iterations_of_jacobi_grow_before_they_fall():
 
 
 def test_scaling_has_a_row_for_each_number_of_threads():
-    table = pw.study.scaling("examples/msd_chains.json", [1, 2], repetitions=1, steps=2, cores=1)
+    table = pw.study.scaling(
+        "examples/msd_chains.json", [1, 2], executors=["auto"], repetitions=1, steps=2, cores=1
+    )
     assert table["threads"].tolist() == [1, 2]
     assert table["predicted"].tolist() == [False, True]
     assert np.all(table["step_s"] > 0.0)

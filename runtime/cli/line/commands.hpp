@@ -137,7 +137,10 @@ struct StudyIterationArguments {
 struct StudyScalingArguments {
   NetworkArguments networks;
   ScalingOptions options;
+  bool weak = false;
   std::optional<std::filesystem::path> out;
+  std::optional<std::filesystem::path> csv;   ///< the rows also here
+  std::optional<std::filesystem::path> plot;  ///< a figure, .pdf or .svg
   bool report = false;
   bool json = false;
 };

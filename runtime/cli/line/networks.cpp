@@ -66,20 +66,15 @@ void check_proportion(const std::vector<int>& sizes, const std::vector<int>& cou
 
 }  // namespace
 
-void add_networks(Verb& verb, NetworkArguments& networks, const std::string& counted) {
-  verb.app()
-      .add_option("SCENARIO", networks.scenario.file, "Scenario file (JSON): strong scaling")
-      ->type_name("");
+void add_networks(Verb& verb, NetworkArguments& networks, const std::string& sizes) {
+  verb.app().add_option("SCENARIO", networks.scenario.file, "Scenario file (JSON)")->type_name("");
   add_overrides(verb, networks.scenario.overrides);
   add_permissions(verb, networks.scenario);
   verb.choice("--generate", kinds_of_networks(), "A generated network in place of a file",
               [&networks](std::size_t i) { networks.kind = kinds_of_networks()[i]; });
-  verb.integers("--sizes", "N,N,...",
-                fmt::format("Blocks, limbs or nodes of the network. One: strong scaling; one per "
-                            "{} count, in proportion to them: weak scaling",
-                            counted),
+  verb.integers("--sizes", "N,N,...", "Blocks, limbs or nodes of the network. " + sizes,
                 {1, kMostParts},
-                [&networks](std::vector<int> sizes) { networks.sizes = std::move(sizes); });
+                [&networks](std::vector<int> given) { networks.sizes = std::move(given); });
   add_certify(verb, networks.certify);
 }
 
@@ -92,7 +87,7 @@ void add_measurements(Verb& verb, int& repetitions, std::int64_t& steps) {
                {1, kMostSteps}, [&steps](std::int64_t n) { steps = n; });
 }
 
-Issues check(const NetworkArguments& networks, const std::vector<int>& counts,
+Issues check(const NetworkArguments& networks, bool is_weak, const std::vector<int>& counts,
              const std::string& counted) {
   Issues issues;
   const bool has_file = !networks.scenario.file.empty(), has_kind = !networks.kind.empty();
@@ -108,7 +103,9 @@ Issues check(const NetworkArguments& networks, const std::vector<int>& counts,
   if (networks.sizes.empty() && has_kind) {
     issues.push_back({"--sizes", "is required with --generate"});
   }
-  if (networks.is_weak()) check_proportion(networks.sizes, counts, counted, issues);
+  if (is_weak && has_kind && !networks.sizes.empty()) {
+    check_proportion(networks.sizes, counts, counted, issues);
+  }
   if (!has_kind) return issues;
   for (const int size : networks.sizes) {
     for (const Issue& issue : check_network(network_of(networks.kind, size))) {
@@ -123,7 +120,7 @@ Scenario single_network(const NetworkArguments& networks,
   if (!networks.kind.empty()) return generated_network(networks, networks.sizes.front(), status);
   Scenario scenario = load(networks.scenario, status);
   if (out) {
-    for (const char* name : {kScalingFile, kReportPage}) {
+    for (const char* name : {kScalingFile, kScalingTable, kReportPage}) {
       refuse_to_overwrite(scenario.recording.inputs, *out / name);
     }
   }

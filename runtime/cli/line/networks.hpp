@@ -16,30 +16,30 @@
 namespace portwave::cli {
 
 inline constexpr const char* kScalingFile = "scaling.json";
+inline constexpr const char* kScalingTable = "scaling.csv";
 
 struct NetworkArguments {
   ScenarioArguments scenario;
   std::string kind;        ///< of generated networks; "": the scenario file
-  std::vector<int> sizes;  ///< of the generated networks; several: weak scaling
+  std::vector<int> sizes;  ///< of the generated networks
   Certify certify = Certify::energy;
 
   /// The name for messages: the scenario file, or the kind of network.
   const std::string& name() const { return kind.empty() ? scenario.file : kind; }
-  bool is_weak() const { return sizes.size() > 1; }
 };
 
-/// The options that describe the networks, and --certify. `counted`: "thread" or "rank"; with several sizes
-/// there is one for each count of these.
-void add_networks(Verb& verb, NetworkArguments& networks, const std::string& counted);
+/// The options that describe the networks, and --certify. `sizes`: what several sizes mean.
+void add_networks(Verb& verb, NetworkArguments& networks, const std::string& sizes);
 /// --repetitions and --steps.
 void add_measurements(Verb& verb, int& repetitions, std::int64_t& steps);
 
-/// All defects of the options together. Several sizes need as many counts, in proportion to them.
-Issues check(const NetworkArguments& networks, const std::vector<int>& counts,
+/// All defects of the options together. In weak scaling sizes are as many as the counts of threads or ranks
+/// (`counted`), in proportion to them.
+Issues check(const NetworkArguments& networks, bool is_weak, const std::vector<int>& counts,
              const std::string& counted);
 
 /// The only network: the scenario file, or the generated network of one size. Errors: ConfigError,
-/// ScenarioError, also where scaling.json or the page in `out` is one of the scenario's inputs.
+/// ScenarioError, also where a file of the study in `out` is one of the scenario's inputs.
 Scenario single_network(const NetworkArguments& networks,
                         const std::optional<std::filesystem::path>& out, StatusLine& status);
 /// The generated network of that size.

@@ -101,14 +101,27 @@ void add_grain(Verb& verb, Grain& grain) {
       ->default_str("auto");
 }
 
+namespace {
+constexpr ExecutorKind kExecutors[] = {ExecutorKind::automatic, ExecutorKind::serial,
+                                       ExecutorKind::async, ExecutorKind::graph};
+}
+
+const std::vector<std::string>& executor_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> names;
+    for (const ExecutorKind kind : kExecutors) names.emplace_back(to_string(kind));
+    return names;
+  }();
+  return words;
+}
+
+ExecutorKind executor_at(std::size_t place) { return kExecutors[place]; }
+
 void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
   add_grain(verb, grain);
-  static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
-                                            ExecutorKind::async, ExecutorKind::graph};
-  std::vector<std::string> names;
-  for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
-  verb.choice("--executor", names, "Executor of the tasks; graph is a plain flow graph of oneTBB",
-              [&executor](std::size_t i) { executor = kKinds[i]; })
+  verb.choice("--executor", executor_words(),
+              "Executor of the tasks; graph is a plain flow graph of oneTBB",
+              [&executor](std::size_t i) { executor = executor_at(i); })
       ->default_str("auto");
 }
 

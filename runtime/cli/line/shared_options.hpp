@@ -28,6 +28,9 @@ void add_steps(Verb& verb, std::optional<std::int64_t>& steps);
 void add_certify(Verb& verb, Certify& certify);
 /// How finely a step is cut into tasks, and which executor runs them. Results do not depend on either.
 void add_grain(Verb& verb, Grain& grain);
+/// The words for executors, and what they mean, by place.
+const std::vector<std::string>& executor_words();
+ExecutorKind executor_at(std::size_t place);
 void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor);
 /// The page of a study.
 void add_study_report(Verb& verb, const std::optional<std::filesystem::path>& out, bool& report);

@@ -137,7 +137,8 @@ CLI::Option* Verb::texts(const std::string& name, const std::string& value, cons
   return app_
       .add_option_function<std::vector<std::string>>(
           name,
-          [&defects = defects_, name, defect_of = std::move(defect_of),
+          [&defects = defects_, name = name.substr(0, name.find(',')),
+           defect_of = std::move(defect_of),
            take = std::move(take)](const std::vector<std::string>& texts) {
             bool sound = true;
             for (const std::string& text : texts) {

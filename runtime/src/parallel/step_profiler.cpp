@@ -128,6 +128,8 @@ void StepProfiler::end(std::int64_t step, const Times& times, int iterations) {
 Profile StepProfiler::profile(const WaveDiscretisation* waves, const LaneCosts* costs,
                               const Partition* tasks, const Partition* serial) const {
   Profile out = sums_;
+  out.shared_s = loops_.sum_s;
+  out.shared_loops = loops_.count;
   if (others_ > 0) out.other_step_s = other_s_ / static_cast<double>(others_);
   for (const auto& [number, task] : tasks_) {
     out.tasks.push_back(task);

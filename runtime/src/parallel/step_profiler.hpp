@@ -9,6 +9,7 @@
 #include "parallel/step_trace.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/runtime/parallel/profile.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 
 namespace portwave {
 
@@ -19,6 +20,9 @@ class StepProfiler {
   StepProfiler(ProfileOptions options, int workers);
 
   StepTrace* trace() { return trace_.get(); }
+  /// For one thread: where guard and ledger find the loops that they would share with others, so that these are
+  /// timed. Null for more threads, or where tasks are not followed.
+  const ForEach* loops() const { return trace_ && trace_->workers() == 1 ? &loops_ : nullptr; }
 
   /// Called when the inner iteration of a step begins, also of another attempt at it.
   void begin(std::int64_t step);
@@ -32,6 +36,25 @@ class StepProfiler {
                   const Partition* serial) const;
 
  private:
+  /// One after another, and timed within the steps that are sampled.
+  class TimedLoops final : public ForEach {
+   public:
+    explicit TimedLoops(const StepProfiler& own) : own_(own) {}
+    mutable double sum_s = 0.0;
+    mutable std::int64_t count = 0;
+
+   private:
+    void run(int count_of, void (*call)(const void* body, int i), const void* body) const override {
+      const auto start = Clock::now();
+      ForEach::run(count_of, call, body);
+      if (!own_.trace_->is_on()) return;
+      sum_s += seconds(Clock::now() - start);
+      ++count;
+    }
+
+    const StepProfiler& own_;
+  };
+
   bool is_sampled(std::int64_t step) const { return step % every_ == 0; }
   void take_tasks(std::int64_t step, const Times& times);
   void keep(const ProfileEvent& event);
@@ -40,6 +63,7 @@ class StepProfiler {
 
   ProfileOptions options_;
   std::unique_ptr<StepTrace> trace_;
+  TimedLoops loops_{*this};
   std::int64_t every_ = 1;
   Profile sums_;
   std::map<int, ProfileTask> tasks_;

@@ -71,7 +71,7 @@ const std::vector<StudyForm>& forms() {
         {"Error by tolerance", "tolerance", "tolerance", "error", "relative error", true, true}}},
       {"scaling",
        "Time per step by threads",
-       {"source", "size"},
+       {"source", "size", "executor"},
        {{"Speed-up", "threads", "threads", "speed_up", "speed-up", false, false},
         {"Time per step", "threads", "threads", "step_s", "[s]", false, true},
         {"Efficiency", "threads", "threads", "efficiency", "speed-up / threads", false, false}}},

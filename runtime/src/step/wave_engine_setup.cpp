@@ -117,10 +117,14 @@ void WaveEngine::make_executor() {
   together().join(*this, waves_, step_.ledger(), step_.settings(), step_.now(), step_.next());
   Executor& executor = *runner_.executor;
   step_.bind(executor);
-  step_.ledger().share_with(&executor.for_each(), executor.threads());
-  if (auto& guard = step_.passivity_guard()) {
-    guard->share_with(&executor.for_each(), executor.threads());
+  const ForEach* loops = &executor.for_each();
+  int helpers = executor.threads();
+  if (profiler_ && profiler_->loops() != nullptr) {
+    loops = profiler_->loops();
+    helpers = 2;  // as if there were others, so that what they would do is timed
   }
+  step_.ledger().share_with(loops, helpers);
+  if (auto& guard = step_.passivity_guard()) guard->share_with(loops, helpers);
   if (auto& interface = step_.interface()) interface->share_with(executor.for_each_within());
   if (!options_.time.active()) return;
   rehearse();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -10,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "study/energy_meter.hpp"
+#include "study/machine_probe.hpp"
 #include "study/scaling_model.hpp"
 #include "study/scaling_subject.hpp"
 
@@ -18,25 +21,37 @@ namespace {
 
 constexpr int kCurve = 32;
 
+bool is_plain(ExecutorKind executor) {
+  return executor == ExecutorKind::automatic || executor == ExecutorKind::serial;
+}
+
+/// Whose tasks a configuration runs.
+ExecutorKind tasks_of(ExecutorKind executor) {
+  return executor == ExecutorKind::automatic ? ExecutorKind::async : executor;
+}
+
 /// A network and all configurations it is measured in.
 struct Network {
   Network(const Scenario& given, const ScalingOptions& options, const std::vector<int>& threads,
           int cores)
-      : scenario(given),
-        is_plain(options.executor == ExecutorKind::automatic ||
-                 options.executor == ExecutorKind::serial) {
+      : scenario(given), costs(std::make_unique<NetworkCosts>(given, options.grain)) {
     serial = subject_of(given, ExecutorKind::serial, options.grain, 1);
     const auto parts = static_cast<int>(given.system.parts().size());
-    if (parts > 1 && options.executor != ExecutorKind::serial) {
-      // As many tasks as 32 threads would like.
-      const Grain grain = options.grain.kind == Grain::Kind::automatic
-                              ? Grain::of_parts(std::max(parts / (4 * kCurve), 1))
-                              : options.grain;
-      alone = subject_of(given, ExecutorKind::async, grain, 1);
-    }
-    for (const int count : threads) {
-      if (count > cores || (count == 1 && is_plain)) continue;
-      others.push_back(subject_of(given, options.executor, options.grain, count));
+    for (const ExecutorKind executor : options.executors) {
+      const ExecutorKind tasks = tasks_of(executor);
+      if (parts > 1 && tasks != ExecutorKind::serial && !alone.contains(tasks)) {
+        // About as many tasks as the most threads have.
+        const int most = std::max(*std::ranges::max_element(options.threads), 2);
+        const Grain grain = options.grain.kind == Grain::Kind::automatic
+                                ? Grain::of_parts(std::max(parts / (2 * most), 1))
+                                : options.grain;
+        alone.emplace(tasks, subject_of(given, tasks, grain, 1));
+      }
+      for (const int count : threads) {
+        if (count > cores || (count == 1 && is_plain(executor))) continue;
+        others.emplace(std::pair(executor, count),
+                       subject_of(given, executor, options.grain, count));
+      }
     }
   }
 
@@ -45,70 +60,55 @@ struct Network {
     return std::make_unique<Subject>(given, Subject::settings(given, executor, grain, threads));
   }
 
-  void collect(std::vector<Subject*>& subjects) {
+  void collect(std::vector<Subject*>& subjects) const {
     subjects.push_back(serial.get());
-    if (alone) subjects.push_back(alone.get());
-    for (const auto& other : others) subjects.push_back(other.get());
+    for (const auto& [tasks, subject] : alone) subjects.push_back(subject.get());
+    for (const auto& [key, subject] : others) subjects.push_back(subject.get());
   }
 
   void check_results() const {
-    const auto check = [&](const Subject& subject) {
-      if (equal_states(serial->stepper(), subject.stepper())) return;
+    std::vector<Subject*> subjects;
+    collect(subjects);
+    for (const Subject* subject : subjects) {
+      if (equal_states(serial->stepper(), subject->stepper())) continue;
       throw std::runtime_error(
-          fmt::format("the results of {} threads ({}) are not those of one thread: this is a "
-                      "defect of portwave",
-                      subject.threads(), subject.stepper().execution()));
-    };
-    if (alone) check(*alone);
-    for (const auto& other : others) check(*other);
-  }
-
-  ScalingModel model() const {
-    ScalingModel model;
-    model.size = static_cast<std::int64_t>(scenario.system.parts().size());
-    model.serial_step_s = serial->step_s();
-    model.serial_phases = serial->phases();
-    model.iterations = serial->stepper().iterations().per_step();
-    if (!alone || alone->stepper().tasks() == 1) return model;
-    const double tasks = alone->stepper().tasks();
-    const double cut_s = paired(alone->steps_s(), serial->steps_s(),
-                                [](double cut, double whole) { return cut - whole; });
-    model.phase_ns = std::max(1e9 * cut_s / (tasks * (model.iterations + 1.0)), 0.0);
-    // Cut into tasks, the commit is counted from the beginning of the last one: commit = shared /
-    // tasks + tail, where it is shared + tail for one thread without tasks.
-    const double tail_s =
-        paired(alone->commits_s(), serial->commits_s(),
-               [&](double last, double all) { return (tasks * last - all) / (tasks - 1.0); });
-    model.commit_tail_s = std::clamp(tail_s, 0.0, model.serial_phases.commit_s);
-    return model;
-  }
-
-  const Subject* subject_for(int threads) const {
-    for (const auto& other : others) {
-      if (other->threads() == threads) return other.get();
+          fmt::format("results on {} threads ({}) differ from those on one thread",
+                      subject->threads(), subject->stepper().execution()));
     }
+  }
+
+  const Subject* subject_for(ExecutorKind executor, int threads) const {
+    const auto found = others.find({executor, threads});
+    if (found != others.end()) return found->second.get();
     return threads == 1 ? serial.get() : nullptr;
   }
 
   const Scenario& scenario;
-  bool is_plain;
+  std::unique_ptr<NetworkCosts> costs;
   std::unique_ptr<Subject> serial;
-  std::unique_ptr<Subject> alone;  ///< tasks on one thread: what cutting a step costs
-  std::vector<std::unique_ptr<Subject>> others;
+  std::map<ExecutorKind, std::unique_ptr<Subject>>
+      alone;  ///< tasks on one thread: what cutting costs
+  std::map<std::pair<ExecutorKind, int>, std::unique_ptr<Subject>> others;
 };
 
 /// Measures all networks in turn, over and over. Returns the steps of one measurement.
 std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& options,
-                     const PhaseCallback& listener) {
+                     EnergyMeter* meter, const PhaseCallback& listener) {
   tell(listener, {"warming up"});
   std::vector<Subject*> subjects;
   for (Network& network : networks) network.collect(subjects);
+  for (Subject* subject : subjects) subject->warm(kFirstSteps);
+  if (options.steps == 0) {
+    for (Subject* subject : subjects) subject->warm(kSettlingSteps - kFirstSteps);
+  }
   double slowest_s = 1e-9;
   for (const Network& network : networks) {
     slowest_s = std::max(slowest_s, network.serial->warm(kFirstSteps));
   }
   for (Subject* subject : subjects) {
-    if (subject->stepper().step_index() == 0) subject->warm(kFirstSteps);
+    if (subject->stepper().step_index() < subjects.front()->stepper().step_index()) {
+      subject->warm(kFirstSteps);
+    }
   }
   const auto [steps, warming] = measured_steps(options.steps, slowest_s);
   for (int r = 0; r < options.repetitions; ++r) {
@@ -119,25 +119,54 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
                       static_cast<std::int64_t>(subjects.size()) * options.repetitions});
       Subject& subject = *subjects[(i + static_cast<std::size_t>(r)) % subjects.size()];
       subject.warm(warming);
-      subject.measure(steps);
+      subject.measure(steps, meter);
     }
   }
   for (const Network& network : networks) network.check_results();
   return steps;
 }
 
-/// A few steps with tasks followed.
+/// The sums of `after` beyond those of `before`, of the same run.
+Profile since(const Profile& before, Profile after) {
+  after.sampled -= before.sampled;
+  after.step_s -= before.step_s;
+  after.tasks_s -= before.tasks_s;
+  after.shared_s -= before.shared_s;
+  after.shared_loops -= before.shared_loops;
+  for (std::size_t w = 0; w < after.workers.size(); ++w) {
+    ProfileWorker& own = after.workers[w];
+    const ProfileWorker& earlier = before.workers[w];
+    own.iterate_s -= earlier.iterate_s;
+    own.exchange_s -= earlier.exchange_s;
+    own.commit_s -= earlier.commit_s;
+    own.waiting_s -= earlier.waiting_s;
+  }
+  for (ProfileTask& task : after.tasks) {
+    for (const ProfileTask& earlier : before.tasks) {
+      if (earlier.number == task.number) task.events -= earlier.events;
+    }
+  }
+  return after;
+}
+
+Stepper following(const Scenario& scenario, Grain grain, ExecutorKind executor, int threads) {
+  StepperOptions options = scenario.options;
+  options.executor = executor;
+  options.grain = grain;
+  options.threads = threads;
+  options.time = {};
+  options.profile.emplace();
+  return {scenario.system, options};
+}
+
+/// A few steps with tasks followed, after those that settle.
 Profile followed(const Scenario& scenario, const ScalingOptions& options, ExecutorKind executor,
                  int threads, std::int64_t steps) {
-  StepperOptions own = scenario.options;
-  own.executor = executor;
-  own.grain = options.grain;
-  own.threads = threads;
-  own.time = {};
-  own.profile.emplace();
-  Stepper stepper(scenario.system, own);
+  Stepper stepper = following(scenario, options.grain, executor, threads);
+  stepper.step(options.steps == 0 ? kSettlingSteps : kFirstSteps);
+  const Profile before = stepper.profile();
   stepper.step(steps);
-  return stepper.profile();
+  return since(before, stepper.profile());
 }
 
 /// `alone`: of one thread.
@@ -154,11 +183,11 @@ ScalingLoss loss_of(const Profile& profile, const Profile& alone, int threads) {
 }
 
 /// Why rows of more than one thread are not as efficient as one.
-void explain(const Scenario& scenario, const ScalingOptions& options, std::int64_t steps,
-             std::span<ScalingRow> rows, const PhaseCallback& listener) {
+void explain(const Scenario& scenario, const ScalingOptions& options, ExecutorKind executor,
+             std::int64_t steps, std::span<ScalingRow> rows, const PhaseCallback& listener) {
   constexpr std::int64_t kMostFollowed = 300;
   const bool has_tasks = scenario.options.method.couples_by_waves() &&
-                         options.executor != ExecutorKind::serial && !scenario.options.sizes;
+                         tasks_of(executor) == ExecutorKind::async && !scenario.options.sizes;
   if (!has_tasks) return;
   const std::int64_t count = std::min(steps, kMostFollowed);
   std::optional<Profile> alone;
@@ -171,6 +200,93 @@ void explain(const Scenario& scenario, const ScalingOptions& options, std::int64
   }
 }
 
+/// What becomes of a step on one thread, the mean of some steps.
+struct Shares {
+  double step_s = 0.0;
+  double iterate_s = 0.0, commit_s = 0.0, shared_s = 0.0, shared_loops = 0.0, recommits = 0.0;
+};
+
+Shares shares_in(const Profile& profile) {
+  const auto steps = static_cast<double>(profile.sampled);
+  if (!(steps > 0.0) || profile.workers.empty()) return {};
+  const ProfileWorker& worker = profile.workers.front();
+  Shares out{.step_s = profile.step_s / steps,
+             .iterate_s = (worker.iterate_s + worker.exchange_s) / steps,
+             .commit_s = worker.commit_s / steps,
+             .shared_s = profile.shared_s / steps,
+             .shared_loops = static_cast<double>(profile.shared_loops) / steps};
+  for (const ProfileTask& task : profile.tasks) {
+    if (task.number >= 0) continue;
+    // Of the serial executor: an iteration, a commit, and those that the guard asks for again.
+    out.recommits = std::max(out.recommits, static_cast<double>(task.events) / steps - 2.0);
+  }
+  return out;
+}
+
+/// Over the steps that were measured, in as many stretches; of these the one that was disturbed the least.
+Shares shares_of(const Network& network, const ScalingOptions& options, std::int64_t steps) {
+  const Stepper& measured = network.serial->stepper();
+  // Where islands solve their interface equation, one thread does so between the tasks; the serial executor
+  // has that among its tasks.
+  const bool solves = measured.iterations().linearisations > 0;
+  Stepper stepper = following(network.scenario, options.grain,
+                              solves ? ExecutorKind::async : ExecutorKind::serial, 1);
+  stepper.step(std::max<std::int64_t>(measured.step_index() - options.repetitions * steps, 1));
+  Shares least;
+  Profile before = stepper.profile();
+  for (int r = 0; r < options.repetitions; ++r) {
+    stepper.step(steps);
+    Profile after = stepper.profile();
+    const Shares shares = shares_in(since(before, after));
+    if (shares.step_s > 0.0 && (least.step_s == 0.0 || shares.step_s < least.step_s)) {
+      least = shares;
+    }
+    before = std::move(after);
+  }
+  return least;
+}
+
+void take_shares(const Shares& shares, ScalingModel& model) {
+  if (!(shares.step_s > 0.0)) {  // a method without waves: its ledger is one thread's
+    model.iterate_s = model.serial_phases.iterate_s;
+    model.one_thread_s = std::max(model.serial_step_s - model.iterate_s, 0.0);
+    return;
+  }
+  const double scale = model.serial_step_s / shares.step_s;  // clocks are read in between
+  model.iterate_s = scale * shares.iterate_s;
+  model.commit_s = scale * shares.commit_s;
+  model.shared_s = scale * shares.shared_s;
+  model.shared_loops = shares.shared_loops;
+  model.recommits = shares.recommits;
+  model.one_thread_s =
+      std::max(model.serial_step_s - model.iterate_s - model.commit_s - model.shared_s, 0.0);
+}
+
+ScalingModel model_of(const Network& network, ExecutorKind executor, const Shares& shares,
+                      const HandOver& hand_over) {
+  ScalingModel model;
+  model.size = static_cast<std::int64_t>(network.scenario.system.parts().size());
+  model.executor = executor;
+  const Subject& serial = *network.serial;
+  model.serial_step_s = serial.step_s();
+  model.serial_phases = serial.phases();
+  model.iterations = serial.stepper().iterations().per_step();
+  if (const WaveDiscretisation* const waves = network.costs->waves()) {
+    model.chunks = waves->reduction().chunk_count();
+  }
+  model.message_ns = hand_over.message_ns;
+  model.line_ns = hand_over.line_ns;
+  model.start_ns = hand_over.start_ns;
+  take_shares(shares, model);
+  const auto found = network.alone.find(tasks_of(executor));
+  if (found == network.alone.end() || found->second->stepper().tasks() == 1) return model;
+  const double tasks = found->second->stepper().tasks();
+  // Of undisturbed steps: a difference of medians would be mostly noise.
+  const double cut_s = found->second->undisturbed_s() - serial.undisturbed_s();
+  model.phase_ns = std::max(1e9 * cut_s / (tasks * (model.iterations + 1.0)), 0.0);
+  return model;
+}
+
 std::optional<bool> fell_back(const Stepper& stepper, int threads) {
   const std::string& what = stepper.execution();
   if (threads == 1) return false;
@@ -178,10 +294,10 @@ std::optional<bool> fell_back(const Stepper& stepper, int threads) {
   return what.starts_with("serial");
 }
 
-ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, int threads) {
-  const ScalingRow predicted = predictor.predict(threads);
-  ScalingRow row = predicted;
-  const Subject* const subject = network.subject_for(threads);
+ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, ExecutorKind executor,
+                  int threads) {
+  ScalingRow row = predictor.predict(threads);
+  const Subject* const subject = network.subject_for(executor, threads);
   if (subject != nullptr) {
     const Stepper& stepper = subject->stepper();
     const ScalingRow cut = predictor.partition_of(threads);
@@ -190,6 +306,7 @@ ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, int
     row.spread = subject->spread();
     row.fastest_s = subject->fastest_s();
     row.slowest_s = subject->slowest_s();
+    row.energy_per_step_J = subject->energy_J();
     row.phases = subject->phases();
     row.execution = stepper.execution();
     row.fell_back = fell_back(stepper, threads);
@@ -203,6 +320,7 @@ void check(const ScalingOptions& options) {
   Issues issues;
   if (options.repetitions < 1) issues.push_back({"/repetitions", "must be >= 1"});
   if (options.steps < 0) issues.push_back({"/steps", "must be >= 0"});
+  if (options.executors.empty()) issues.push_back({"/executors", "needs at least one executor"});
   for (const int threads : options.threads) {
     if (threads < 1 || threads > kMaxThreads) {
       issues.push_back(
@@ -212,56 +330,101 @@ void check(const ScalingOptions& options) {
   throw_if_any(std::move(issues));
 }
 
-std::vector<ScalingRow> curve_of(const ScalingPredictor& predictor, const ScalingModel& model) {
-  std::vector<ScalingRow> curve;
+void add_curve(const ScalingPredictor& predictor, const ScalingModel& model,
+               std::vector<ScalingRow>& curve) {
   for (int threads = 1; threads <= kCurve; ++threads) {
     ScalingRow row = predictor.predict(threads);
     row.speed_up = model.serial_step_s / row.step_s;
     row.efficiency = row.speed_up / threads;
     curve.push_back(std::move(row));
   }
-  return curve;
 }
 
-ScalingStudy begin_study(const ScalingOptions& options, const std::string& name, bool weak) {
+void add_kernels(const Network& network, ScalingStudy& study) {
+  for (KernelRoof& roof : network.costs->kernels()) study.kernels.push_back(std::move(roof));
+}
+
+/// Where a row has a sister on one thread with its share of the parts.
+void find_weak_efficiencies(std::vector<ScalingRow>& rows) {
+  for (ScalingRow& row : rows) {
+    for (const ScalingRow& first : rows) {
+      const std::int64_t beyond = row.size - first.size * row.threads;
+      const bool is_sister = first.threads == 1 && first.executor == row.executor &&
+                             beyond > -row.threads && beyond < row.threads;
+      if (is_sister) row.weak_efficiency = first.step_s / row.step_s;
+    }
+  }
+}
+
+/// A study that has begun, and what it measures with.
+struct Begun {
+  Begun(const ScalingOptions& options, const std::string& name, bool weak)
+      : meter(options.energy_counters) {
+    study.weak = weak;
+    study.name = name;
+    study.cores = cores_of_process(options.cores);
+    study.repetitions = options.repetitions;
+    study.energy_note = meter.note();
+    study.peak_flop_per_s = measured_peak_flop_per_s();
+    if (cores_of_process(0) > 1) hand_over = measured_hand_over();
+  }
+
+  EnergyMeter* counters() { return meter.is_there() ? &meter : nullptr; }
+
   ScalingStudy study;
-  study.weak = weak;
-  study.name = name;
-  study.cores = cores_of_process(options.cores);
-  study.repetitions = options.repetitions;
-  return study;
+  EnergyMeter meter;
+  HandOver hand_over;
+};
+
+void study_network(const Scenario& scenario, const ScalingOptions& options,
+                   const std::vector<int>& threads, const PhaseCallback& listener, Begun& begun) {
+  ScalingStudy& study = begun.study;
+  tell(listener, {"preparing the configurations"});
+  std::vector<Network> networks;
+  networks.emplace_back(scenario, options, threads, study.cores);
+  const std::int64_t steps = measure(networks, options, begun.counters(), listener);
+  if (study.steps == 0) study.steps = steps;
+  tell(listener, {"predicting other numbers of threads"});
+  const Network& network = networks.front();
+  const Shares shares = shares_of(network, options, steps);
+  for (const ExecutorKind executor : options.executors) {
+    const ScalingModel model = model_of(network, executor, shares, begun.hand_over);
+    const ScalingPredictor predictor(*network.costs, options, model);
+    const std::size_t before = study.rows.size();
+    for (const int count : threads) {
+      study.rows.push_back(row_of(network, predictor, executor, count));
+      ScalingRow& row = study.rows.back();
+      const Subject* const subject = network.subject_for(executor, count);
+      row.speed_up =
+          subject != nullptr ? ratio(*network.serial, *subject) : model.serial_step_s / row.step_s;
+      row.efficiency = row.speed_up / count;
+    }
+    explain(scenario, options, executor, steps, std::span(study.rows).subspan(before), listener);
+    add_curve(predictor, model, study.curve);
+    study.models.push_back(model);
+  }
+  add_kernels(network, study);
 }
 
 }  // namespace
 
+ScalingStudy study_strong_scaling(std::span<const Scenario> scenarios,
+                                  const ScalingOptions& options, const PhaseCallback& listener) {
+  if (scenarios.empty()) throw ConfigError("/sizes", "needs at least one network");
+  check(options);
+  std::set<int> counts(options.threads.begin(), options.threads.end());
+  counts.insert(1);
+  Begun begun(options, scenarios.front().name, /*weak=*/false);
+  for (const Scenario& scenario : scenarios) {
+    study_network(scenario, options, {counts.begin(), counts.end()}, listener, begun);
+  }
+  find_weak_efficiencies(begun.study.rows);
+  return std::move(begun.study);
+}
+
 ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,
                                   const PhaseCallback& listener) {
-  check(options);
-  tell(listener, {"preparing the configurations"});
-  ScalingStudy study = begin_study(options, scenario.name, /*weak=*/false);
-  std::set<int> threads(options.threads.begin(), options.threads.end());
-  threads.insert(1);
-  std::vector<Network> networks;
-  networks.emplace_back(scenario, options, std::vector<int>(threads.begin(), threads.end()),
-                        study.cores);
-  study.steps = measure(networks, options, listener);
-  tell(listener, {"predicting other numbers of threads"});
-
-  const Network& network = networks.front();
-  const ScalingModel model = network.model();
-  const ScalingPredictor predictor(scenario, options, model);
-  for (const int count : threads) {
-    study.rows.push_back(row_of(network, predictor, count));
-    ScalingRow& row = study.rows.back();
-    const Subject* const subject = network.subject_for(count);
-    row.speed_up =
-        subject != nullptr ? ratio(*network.serial, *subject) : model.serial_step_s / row.step_s;
-    row.efficiency = row.speed_up / count;
-  }
-  explain(scenario, options, study.steps, study.rows, listener);
-  study.curve = curve_of(predictor, model);
-  study.models.push_back(model);
-  return study;
+  return study_strong_scaling(std::span(&scenario, 1), options, listener);
 }
 
 ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
@@ -271,7 +434,8 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
   options.threads.clear();
   for (const SizedScenario& sized : scenarios) options.threads.push_back(sized.threads);
   check(options);
-  ScalingStudy study = begin_study(options, scenarios.front().scenario.name, /*weak=*/true);
+  Begun begun(options, scenarios.front().scenario.name, /*weak=*/true);
+  ScalingStudy& study = begun.study;
   std::vector<Network> networks;
   networks.reserve(scenarios.size());
   for (const SizedScenario& sized : scenarios) {
@@ -279,27 +443,36 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
                     static_cast<std::int64_t>(scenarios.size())});
     networks.emplace_back(sized.scenario, options, std::vector<int>{sized.threads}, study.cores);
   }
-  study.steps = measure(networks, options, listener);
+  study.steps = measure(networks, options, begun.counters(), listener);
   tell(listener, {"predicting other numbers of threads"});
 
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    const ScalingModel model = networks[i].model();
-    const ScalingPredictor predictor(scenarios[i].scenario, options, model);
-    study.models.push_back(model);
-    study.rows.push_back(row_of(networks[i], predictor, scenarios[i].threads));
-    ScalingRow& row = study.rows.back();
-    const Subject* const first = networks.front().subject_for(scenarios.front().threads);
-    const Subject* const own = networks[i].subject_for(scenarios[i].threads);
-    row.efficiency = first != nullptr && own != nullptr ? ratio(*first, *own)
-                                                        : study.rows.front().step_s / row.step_s;
-    row.speed_up = row.threads * row.efficiency;
-    if (i + 1 == networks.size()) study.curve = curve_of(predictor, model);
+  std::vector<Shares> shares;
+  for (const Network& network : networks) {
+    shares.push_back(shares_of(network, options, study.steps));
+    add_kernels(network, study);
   }
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    explain(scenarios[i].scenario, options, study.steps, std::span(study.rows).subspan(i, 1),
-            listener);
+  for (const ExecutorKind executor : options.executors) {
+    const std::size_t before = study.rows.size();
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+      const ScalingModel model = model_of(networks[i], executor, shares[i], begun.hand_over);
+      const ScalingPredictor predictor(*networks[i].costs, options, model);
+      study.models.push_back(model);
+      const int threads = scenarios[i].threads;
+      study.rows.push_back(row_of(networks[i], predictor, executor, threads));
+      ScalingRow& row = study.rows.back();
+      const Subject* const first =
+          networks.front().subject_for(executor, scenarios.front().threads);
+      const Subject* const own = networks[i].subject_for(executor, threads);
+      row.efficiency = first != nullptr && own != nullptr ? ratio(*first, *own)
+                                                          : study.rows[before].step_s / row.step_s;
+      row.weak_efficiency = row.efficiency;
+      row.speed_up = row.threads * row.efficiency;
+      if (i + 1 == networks.size()) add_curve(predictor, model, study.curve);
+      explain(scenarios[i].scenario, options, executor, study.steps,
+              std::span(study.rows).subspan(before + i, 1), listener);
+    }
   }
-  return study;
+  return std::move(study);
 }
 
 }  // namespace portwave

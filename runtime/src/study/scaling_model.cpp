@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <limits>
+#include <set>
 
+#include "parallel/clock.hpp"
 #include "parallel/runner.hpp"
 #include "parallel/task_graph.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "step/stepper_options.hpp"
+#include "study/machine_probe.hpp"
 
 namespace portwave {
 namespace {
@@ -18,6 +25,43 @@ void multiply(std::vector<double>& values, double factor) {
 WaveDiscretisation discretise(const Scenario& scenario, const Grain& grain) {
   return {scenario.system, scenario.options.step_s,
           impedance_by_port(scenario.system, scenario.options.method.waves()), grouping_for(grain)};
+}
+
+/// Cache lines of the largest message of each task, at least one: waves of its lanes at the border.
+std::vector<double> message_lines(const WaveDiscretisation& waves, const Partition& partition) {
+  constexpr double kWavesOfLine = 8.0;
+  std::vector<int> task_of_part(waves.slots().size(), 0);
+  for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
+    for (const BatchRange& range : partition.tasks[t].ranges) {
+      const std::vector<int>& parts = waves.batch(range.batch).parts;
+      for (int lane = range.lanes.first; lane < range.lanes.last; ++lane) {
+        task_of_part[at(parts[at(lane)])] = static_cast<int>(t);
+      }
+    }
+  }
+  std::vector<std::map<int, double>> sent(partition.tasks.size());
+  const Interconnection& coupling = waves.interconnection();
+  for (int j = 0; j < coupling.size(); ++j) {
+    for (const int from : coupling.waves(j)) {
+      const int own = task_of_part[at(waves.part_of_wave(from))];
+      std::set<int> others;
+      for (const int to : coupling.waves(j)) {
+        others.insert(task_of_part[at(waves.part_of_wave(to))]);
+      }
+      for (const int other : others) {
+        if (other != own) sent[at(own)][other] += 1.0;
+      }
+    }
+  }
+  std::vector<double> lines;
+  for (const std::map<int, double>& messages : sent) {
+    double largest = 1.0;
+    for (const auto& [to, count] : messages) {
+      largest = std::max(largest, std::ceil((count + 1.0) / kWavesOfLine));
+    }
+    lines.push_back(largest);
+  }
+  return lines;
 }
 
 bool runs_serially(ExecutorKind executor, int threads) {
@@ -54,27 +98,128 @@ StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
   return model;
 }
 
-ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOptions& options,
-                                   const ScalingModel& measured)
-    : stepped_(scenario),
-      options_(options),
-      measured_(measured),
-      budget_(iterations_of(scenario.options.method)),
-      waits_(has_tolerance(scenario.options.method)) {
-  if (scenario.options.method.couples_by_waves()) {
-    waves_.emplace(discretise(stepped_.get(), options.grain));
-    model_waves();
-  } else {
-    model_blocks(scenario.system);
-  }
+NetworkCosts::NetworkCosts(const Scenario& scenario, const Grain& grain) : stepped_(scenario) {
+  if (!scenario.options.method.couples_by_waves()) return;
+  waves_.emplace(discretise(stepped_.get(), grain));
+  costs_ = measured_costs(*waves_, waves_->initial_record().data());
 }
 
-void ScalingPredictor::model_waves() {
-  costs_ = measured_costs(*waves_, waves_->initial_record().data());
-  scale_costs(costs_, whole_island_groups(*waves_, costs_),
-              std::max(static_cast<int>(std::round(measured_.iterations)), 0),
-              measured_.serial_phases.iterate_s,
-              measured_.serial_phases.commit_s - measured_.commit_tail_s);
+NetworkCosts::Share NetworkCosts::measured_share(int threads) const {
+  constexpr int kRounds = 12;
+  constexpr double kMost_s = 0.1;
+  const WaveDiscretisation& waves = *waves_;
+  AlignedVector record = waves.initial_record(), next(record);
+  AlignedVector a(static_cast<std::size_t>(waves.wave_size()), 0.0), b(a);
+  PhaseStatus failure;
+  Share least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  double lanes = 0.0;
+  const auto for_share = [&](const auto& act) {
+    lanes = 0.0;
+    for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
+      const BatchSlot& slot = waves.batch(i);
+      if (!slot.capabilities.repeatable) continue;
+      const int group = slot.batch->lane_group(), all = slot.batch->lanes();
+      const int own = std::min((all / threads + group) / group * group, all);
+      lanes += own;
+      act(i, LaneRange{0, own});
+    }
+  };
+  const auto solve = [&] {
+    for_share([&](int i, LaneRange own) {
+      (void)waves.scatter(i, own, record.data(), a.data(), b.data(), failure);
+    });
+  };
+  // As in a step: solves again and again, then the commit.
+  const auto begin = Clock::now();
+  for (int round = 0; round < kRounds && seconds(Clock::now() - begin) < kMost_s; ++round) {
+    solve();
+    const auto start = Clock::now();
+    solve();
+    const auto middle = Clock::now();
+    for_share([&](int i, LaneRange own) {
+      (void)waves.advance(i, own, record.data(), a.data(), next.data(), b.data(), {}, failure);
+    });
+    if (lanes == 0.0) continue;
+    least.solve = std::min(least.solve, seconds(middle - start) / lanes);
+    least.commit = std::min(least.commit, seconds(Clock::now() - middle) / lanes);
+  }
+  return least;
+}
+
+NetworkCosts::Share NetworkCosts::share(int threads) const {
+  // Less than this and all data are close in any case.
+  constexpr std::size_t kSmall = std::size_t{256} << 10;
+  if (!waves_ || threads == 1 || waves_->record_size() * sizeof(double) < kSmall) return {};
+  // Measured at powers of two, none above the one before: fewer data do not take longer.
+  shares_.try_emplace(1);
+  Share low, high;
+  const double place = std::log2(static_cast<double>(threads));
+  const int first = static_cast<int>(std::floor(place));
+  for (int power = 1; power <= first + 1; ++power) {
+    low = high;
+    const int count = 1 << power;
+    if (!shares_.contains(count)) {
+      const Share whole = measured_share(1), own = measured_share(count);
+      const auto ratio = [](double x, double y) { return y > 0.0 && x < y ? x / y : 1.0; };
+      const Share before = shares_.at(count / 2);
+      shares_[count] = {std::min(ratio(own.solve, whole.solve), before.solve),
+                        std::min(ratio(own.commit, whole.commit), before.commit)};
+    }
+    high = shares_.at(count);
+  }
+  const double way = place - first;
+  return {low.solve + way * (high.solve - low.solve),
+          low.commit + way * (high.commit - low.commit)};
+}
+
+std::vector<KernelRoof> NetworkCosts::kernels() const {
+  std::vector<KernelRoof> out;
+  if (!waves_) return out;
+  for (std::size_t i = 0; i < waves_->batches().size(); ++i) {
+    const BatchSlot& slot = waves_->batches()[i];
+    const int ports = slot.batch->wave_size(), lanes = slot.batch->lanes();
+    if (slot.affine == nullptr || ports == 0) continue;
+    std::vector<double> first(static_cast<std::size_t>(ports * ports)), own(first);
+    slot.affine->affine_matrix(0, first.data());
+    bool is_shared = true;
+    for (int lane = 1; lane < lanes && is_shared; ++lane) {
+      slot.affine->affine_matrix(lane, own.data());
+      is_shared = std::memcmp(own.data(), first.data(), own.size() * sizeof(double)) == 0;
+    }
+    const double p = ports;
+    KernelRoof roof;
+    roof.size = static_cast<std::int64_t>(scenario().system.parts().size());
+    roof.type = waves_->system()
+                    .parts()[static_cast<std::size_t>(slot.parts.front())]
+                    .component->signature()
+                    .type;
+    roof.parts = lanes;
+    roof.ports = ports;
+    roof.flop = 2.0 * p * p + 2.0 * p;
+    roof.bytes = sizeof(double) * (3.0 * p + (is_shared ? 0.0 : p * p + p));
+    roof.solve_s = 1e-9 * costs_.scatter_ns[i];
+    roof.stream_B_per_s = measured_stream_B_per_s(static_cast<std::size_t>(roof.bytes * lanes));
+    out.push_back(std::move(roof));
+  }
+  return out;
+}
+
+bool KernelRoof::is_memory_bound(double peak_flop_per_s) const {
+  return intensity() * stream_B_per_s < peak_flop_per_s;
+}
+
+double KernelRoof::roof(double peak_flop_per_s) const {
+  return std::min(intensity() * stream_B_per_s, peak_flop_per_s);
+}
+
+ScalingPredictor::ScalingPredictor(const NetworkCosts& costs, const ScalingOptions& options,
+                                   const ScalingModel& measured)
+    : network_(costs),
+      options_(options),
+      measured_(measured),
+      budget_(iterations_of(costs.scenario().options.method)),
+      waits_(has_tolerance(costs.scenario().options.method)) {
+  if (costs.waves() == nullptr) model_blocks(costs.scenario().system);
 }
 
 void ScalingPredictor::model_blocks(const System& system) {
@@ -86,17 +231,31 @@ void ScalingPredictor::model_blocks(const System& system) {
     blocks_.iterate_ns.push_back(own);
     states += own;
   }
-  multiply(blocks_.iterate_ns, 1e9 * measured_.serial_phases.iterate_s / std::max(states, 1.0));
+  multiply(blocks_.iterate_ns, 1e9 * measured_.iterate_s / std::max(states, 1.0));
   blocks_.commit_ns.assign(blocks_.iterate_ns.size(), 0.0);
   blocks_.neighbours.resize(blocks_.iterate_ns.size());
 }
 
 StepModel ScalingPredictor::model_for(int threads) const {
-  if (!waves_) return blocks_;
-  const Partition partition = make_partition(*waves_, costs_, options_.grain, threads, budget_);
-  StepModel model = step_model(*waves_, costs_, partition,
-                               static_cast<int>(std::max(std::round(measured_.iterations), 0.0)));
+  if (network_.waves() == nullptr) return blocks_;
+  const WaveDiscretisation& waves = *network_.waves();
+  const int iterations = std::max(static_cast<int>(std::round(measured_.iterations)), 0);
+  LaneCosts costs = network_.lanes();
+  const NetworkCosts::Share share = network_.share(threads);
+  scale_costs(costs, whole_island_groups(waves, costs), iterations,
+              share.solve * measured_.iterate_s, share.commit * measured_.commit_s);
+  // The program cuts by the costs that it measures.
+  const Partition partition =
+      make_partition(waves, network_.lanes(), options_.grain, threads, budget_);
+  StepModel model = step_model(waves, costs, partition, iterations);
   model.phase_ns = measured_.phase_ns;
+  for (const double lines : message_lines(waves, partition)) {
+    // The first line of the message, and the word by which the task is claimed, at which idle threads look; then
+    // the other lines, at once, and as many that are taken back for the answer.
+    const double others =
+        lines > 1.0 ? measured_.message_ns + 2.0 * (lines - 1.0) * measured_.line_ns : 0.0;
+    model.message_ns.push_back(2.0 * measured_.message_ns + others);
+  }
   if (waits_) {
     for (const Partition::Task& task : partition.tasks)
       model.waits_with.push_back(task.island_group);
@@ -107,7 +266,7 @@ StepModel ScalingPredictor::model_for(int threads) const {
 ScalingRow ScalingPredictor::partition_of(int threads) const {
   ScalingRow row;
   row.threads = threads;
-  if (runs_serially(options_.executor, threads)) return row;
+  if (runs_serially(measured_.executor, threads)) return row;
   const StepModel model = model_for(threads);
   row.tasks = static_cast<int>(model.iterate_ns.size());
   row.imbalance = imbalance(model, threads);
@@ -118,20 +277,23 @@ ScalingRow ScalingPredictor::predict(int threads) const {
   ScalingRow row;
   row.size = measured_.size;
   row.threads = threads;
+  row.executor = measured_.executor;
   row.predicted = true;
   row.step_s = row.predicted_step_s = measured_.serial_step_s;
   row.execution = "predicted: serial";
   row.fell_back = threads > 1;
-  if (runs_serially(options_.executor, threads)) return row;
+  if (runs_serially(measured_.executor, threads)) return row;
   const StepModel model = model_for(threads);
-  const StepTimes& serial = measured_.serial_phases;
-  // Between steps and in reading clocks.
-  const double rest_s =
-      std::max(measured_.serial_step_s - serial.begin_s - serial.iterate_s - serial.commit_s, 0.0);
-  const double step_s =
-      serial.begin_s + rest_s + measured_.commit_tail_s + 1e-9 * makespan_ns(model, threads);
   const auto tasks = static_cast<int>(model.iterate_ns.size());
-  if (options_.executor == ExecutorKind::automatic &&
+  // Loops are shared by all threads, also by those that have no task.
+  double step_s = measured_.one_thread_s + 1e-9 * makespan_ns(model, threads) +
+                  measured_.shared_s * network_.share(threads).commit / threads;
+  if (threads > 1) {
+    step_s += 1e-9 * measured_.start_ns * (1.0 + measured_.recommits + measured_.shared_loops);
+    // One thread adds up what the others have summed.
+    step_s += 1e-9 * measured_.line_ns * measured_.chunks * (threads - 1) / threads;
+  }
+  if (measured_.executor == ExecutorKind::automatic &&
       (tasks == 1 || step_s >= measured_.serial_step_s)) {
     return row;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -19,12 +20,42 @@ void scale_costs(LaneCosts& costs, const Partition& whole, int iterations, doubl
 StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
                      const Partition& partition, int iterations);
 
+/// What a network's parts cost, measured alone.
+class NetworkCosts {
+ public:
+  explicit NetworkCosts(const Scenario& scenario, const Grain& grain);
+
+  const Scenario& scenario() const { return stepped_.get(); }
+  /// Null: a method without waves.
+  const WaveDiscretisation* waves() const { return waves_ ? &*waves_ : nullptr; }
+  const LaneCosts& lanes() const { return costs_; }
+
+  /// Time of a part on a core that has one `threads`-th of the parts, over that on one that has all, ≤ 1: its
+  /// caches hold more of them.
+  struct Share {
+    double solve = 1.0, commit = 1.0;
+  };
+  Share share(int threads) const;
+
+  /// Batches of linear parts in the roofline.
+  std::vector<KernelRoof> kernels() const;
+
+ private:
+  /// Seconds of a port solve and of a commit, the mean of the parts.
+  Share measured_share(int threads) const;
+
+  SteppedScenario stepped_;
+  std::optional<WaveDiscretisation> waves_;
+  LaneCosts costs_;
+  mutable std::map<int, Share> shares_;
+};
+
 /// Predicts the step of a network on any number of cores. Without waves: as if all of the method's
 /// work were that of the subsystems, in proportion to their states, which is optimistic.
 class ScalingPredictor {
  public:
-  /// `measured`: of this network. Measures what its parts cost alone.
-  ScalingPredictor(const Scenario& scenario, const ScalingOptions& options,
+  /// `measured`: of this network. All must outlive it.
+  ScalingPredictor(const NetworkCosts& costs, const ScalingOptions& options,
                    const ScalingModel& measured);
 
   /// A row but for speed_up and efficiency, which compare it with others.
@@ -33,16 +64,13 @@ class ScalingPredictor {
   ScalingRow partition_of(int threads) const;
 
  private:
-  void model_waves();
   void model_blocks(const System& system);
   StepModel model_for(int threads) const;
 
-  SteppedScenario stepped_;
-  ScalingOptions options_;
+  const NetworkCosts& network_;
+  const ScalingOptions& options_;
   ScalingModel measured_;
-  std::optional<WaveDiscretisation> waves_;  // empty: a method without
-  LaneCosts costs_;
-  StepModel blocks_;  // then
+  StepModel blocks_;  // without waves
   int budget_;
   bool waits_;
 };

@@ -15,7 +15,10 @@ namespace {
 class Simulation {
  public:
   Simulation(const StepModel& model, int workers)
-      : model_(model), idle_(std::max(workers, 1)), tasks_(model.iterate_ns.size()) {
+      : model_(model),
+        workers_(at(std::max(workers, 1))),
+        idle_(std::max(workers, 1)),
+        tasks_(model.iterate_ns.size()) {
     for (std::size_t t = 0; t < tasks_.size(); ++t) ready_.push({0, static_cast<int>(t)});
     if (model.waits_with.empty()) return;
     const int groups = 1 + *std::max_element(model.waits_with.begin(), model.waits_with.end());
@@ -64,7 +67,18 @@ class Simulation {
     const bool is_commit = phase == model_.iterations;
     const double work = is_commit ? model_.commit_ns[at(task)] : model_.iterate_ns[at(task)];
     const double aside = model_.neighbours[at(task)].empty() ? 0.0 : model_.phase_ns;
-    running_.push({now_ + work + aside, task});
+    running_.push({now_ + work + aside + messages_ns(task), task});
+  }
+
+  /// Reading the messages that come from other cores.
+  double messages_ns(int task) const {
+    if (model_.message_ns.empty()) return 0.0;
+    const auto worker = [&](int t) { return at(t) * workers_ / tasks_.size(); };
+    double sum = 0.0;
+    for (const int n : model_.neighbours[at(task)]) {
+      if (worker(n) != worker(task)) sum += model_.message_ns[at(n)];
+    }
+    return sum;
   }
 
   void finish(int index) {
@@ -108,6 +122,7 @@ class Simulation {
   using Least = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
   const StepModel& model_;
+  std::size_t workers_;
   int idle_;
   std::vector<Task> tasks_;
   std::vector<Group> groups_;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "study/energy_meter.hpp"
 
 namespace portwave {
 
@@ -27,7 +29,7 @@ inline double quantile(std::vector<double> values, double level) {
 }
 
 /// Median of what `of` makes of the values of each repetition: neighbours in time share what the
-/// machine was doing, so that little of it is left in their ratio or difference.
+/// machine was doing, so that little of it is left in their ratio.
 template <class Of>
 double paired(const std::vector<double>& x, const std::vector<double>& y, const Of& of) {
   std::vector<double> values;
@@ -66,8 +68,10 @@ class Subject {
     return seconds_since(start) / static_cast<double>(steps);
   }
 
-  void measure(std::int64_t steps) {
+  /// `meter`: null, or what counts the energy.
+  void measure(std::int64_t steps, EnergyMeter* meter = nullptr) {
     StepTimes sum;
+    if (meter != nullptr) (void)meter->read_J();
     const auto start = Clock::now();
     for (std::int64_t n = 0; n < steps; ++n) {
       const StepTimes times = stepper_.step().times;
@@ -76,23 +80,31 @@ class Subject {
       sum.commit_s += times.commit_s;
     }
     const auto count = static_cast<double>(steps);
-    step_s_.push_back(seconds_since(start) / count);
+    const double taken_s = seconds_since(start);
+    if (meter != nullptr) {
+      if (const auto energy_J = meter->read_J()) energy_J_.push_back(*energy_J / count);
+    }
+    step_s_.push_back(taken_s / count);
     begin_s_.push_back(sum.begin_s / count);
     iterate_s_.push_back(sum.iterate_s / count);
     commit_s_.push_back(sum.commit_s / count);
   }
 
-  /// By repetition.
-  const std::vector<double>& steps_s() const { return step_s_; }
-  const std::vector<double>& commits_s() const { return commit_s_; }
+  const std::vector<double>& steps_s() const { return step_s_; }  ///< by repetition
 
   double step_s() const { return quantile(step_s_, 0.5); }
+  /// Empty unless every repetition had one.
+  std::optional<double> energy_J() const {
+    if (energy_J_.empty() || energy_J_.size() != step_s_.size()) return std::nullopt;
+    return quantile(energy_J_, 0.5);
+  }
   StepTimes phases() const {
     return {quantile(begin_s_, 0.5), quantile(iterate_s_, 0.5), quantile(commit_s_, 0.5)};
   }
   double spread() const {
     return 0.5 * (quantile(step_s_, 0.75) - quantile(step_s_, 0.25)) / step_s();
   }
+  double undisturbed_s() const { return quantile(step_s_, 0.1); }
   double fastest_s() const { return quantile(step_s_, 0.0); }
   double slowest_s() const { return quantile(step_s_, 1.0); }
 
@@ -103,7 +115,7 @@ class Subject {
 
   int threads_;
   Stepper stepper_;
-  std::vector<double> step_s_, begin_s_, iterate_s_, commit_s_;
+  std::vector<double> step_s_, begin_s_, iterate_s_, commit_s_, energy_J_;
 };
 
 /// Time of a over that of b.
@@ -124,6 +136,9 @@ inline bool equal_states(const Stepper& a, const Stepper& b) {
 inline constexpr double kMeasurement_s = 50e-3;
 inline constexpr double kWarming_s = 3e-3;
 inline constexpr std::int64_t kFirstSteps = 8;
+/// Steps before the first measurement whose number of steps is not given: the first of a run are examined more
+/// closely than others.
+inline constexpr std::int64_t kSettlingSteps = 32;
 
 /// How many steps a measurement has, and how many come before it.
 struct MeasuredSteps {
@@ -131,11 +146,11 @@ struct MeasuredSteps {
 };
 /// `given`: 0, or as asked for. `slowest_s`: a step on one thread.
 inline MeasuredSteps measured_steps(std::int64_t given, double slowest_s) {
-  const auto within = [&](double time_s) {
-    return static_cast<std::int64_t>(std::clamp(time_s / slowest_s, 2.0, 1e6));
+  const auto within = [&](double time_s, double least) {
+    return static_cast<std::int64_t>(std::clamp(time_s / slowest_s, least, 1e6));
   };
   if (given > 0) return {given, std::min<std::int64_t>(given, kFirstSteps)};
-  return {within(kMeasurement_s), within(kWarming_s)};
+  return {within(kMeasurement_s, 5.0), within(kWarming_s, 2.0)};
 }
 
 /// Cores that this process may use. `given`: 0, or as asked for.

@@ -193,25 +193,39 @@ Json loss_json(const std::optional<ScalingLoss>& loss) {
           {"steps", loss->steps}};
 }
 
+/// With the phases one by one in CSV, where an object has no place.
+Json phase_json(const ScalingRow& row, double StepTimes::*time) {
+  return row.phases ? number((*row.phases).*time) : Json(nullptr);
+}
+
 const Columns<ScalingRow>& scaling_columns() {
   using Row = ScalingRow;
   static const Columns<Row> columns = {
       {"source", [](const Row& row) -> Json { return row.predicted ? "predicted" : "measured"; }},
       {"size", &Row::size},
       {"threads", &Row::threads},
+      {"executor", [](const Row& row) -> Json { return std::string(to_string(row.executor)); }},
       {"step_s", &Row::step_s},
       {"spread", &Row::spread},
       {"fastest_s", &Row::fastest_s},
       {"slowest_s", &Row::slowest_s},
       {"speed_up", &Row::speed_up},
       {"efficiency", &Row::efficiency},
+      {"weak_efficiency", &Row::weak_efficiency},
+      {"parts_steps_per_s", [](const Row& row) { return number(row.parts_steps_per_s()); }},
+      {"energy_per_step_J", &Row::energy_per_step_J},
       {"predicted_step_s", &Row::predicted_step_s},
-      {"phases", [](const Row& row) { return phases_json(row.phases); }},
+      {"predicted_over_measured",
+       [](const Row& row) { return number(row.predicted_over_measured()); }},
+      {"phases", [](const Row& row) { return phases_json(row.phases); }, false},
+      {"begin_s", [](const Row& row) { return phase_json(row, &StepTimes::begin_s); }},
+      {"iterate_s", [](const Row& row) { return phase_json(row, &StepTimes::iterate_s); }},
+      {"commit_s", [](const Row& row) { return phase_json(row, &StepTimes::commit_s); }},
       {"tasks", &Row::tasks},
       {"imbalance", &Row::imbalance},
-      {"execution", &Row::execution},
       {"fell_back_to_serial", &Row::fell_back},
-      {"loss", [](const Row& row) { return loss_json(row.loss); }}};
+      {"execution", [](const Row& row) -> Json { return row.execution; }, false},
+      {"loss", [](const Row& row) { return loss_json(row.loss); }, false}};
   return columns;
 }
 
@@ -219,12 +233,51 @@ const Columns<ScalingModel>& model_columns() {
   using Row = ScalingModel;
   static const Columns<Row> columns = {
       {"size", &Row::size},
+      {"executor", [](const Row& row) -> Json { return std::string(to_string(row.executor)); }},
       {"serial_step_s", &Row::serial_step_s},
       {"serial_phases", [](const Row& row) { return phases_json(row.serial_phases); }},
       {"iterations", &Row::iterations},
-      {"commit_tail_s", &Row::commit_tail_s},
-      {"phase_ns", &Row::phase_ns}};
+      {"one_thread_s", &Row::one_thread_s},
+      {"shared_s", &Row::shared_s},
+      {"shared_loops", &Row::shared_loops},
+      {"iterate_s", &Row::iterate_s},
+      {"commit_s", &Row::commit_s},
+      {"recommits", &Row::recommits},
+      {"phase_ns", &Row::phase_ns},
+      {"chunks", &Row::chunks},
+      {"message_ns", &Row::message_ns},
+      {"line_ns", &Row::line_ns},
+      {"start_ns", &Row::start_ns}};
   return columns;
+}
+
+std::string executors_text(const ScalingOptions& options) {
+  std::string text;
+  for (const ExecutorKind executor : options.executors) {
+    text += text.empty() ? "" : ",";
+    text += to_string(executor);
+  }
+  return text;
+}
+
+Json kernels_json(const ScalingStudy& study) {
+  Json json = Json::array();
+  for (const KernelRoof& kernel : study.kernels) {
+    const double peak = study.peak_flop_per_s;
+    json.push_back({{"size", kernel.size},
+                    {"type", kernel.type},
+                    {"parts", kernel.parts},
+                    {"ports", kernel.ports},
+                    {"flop", number(kernel.flop)},
+                    {"bytes", number(kernel.bytes)},
+                    {"flop_per_byte", number(kernel.intensity())},
+                    {"solve_s", number(kernel.solve_s)},
+                    {"flop_per_s", number(kernel.flop_per_s())},
+                    {"stream_B_per_s", number(kernel.stream_B_per_s)},
+                    {"roof_flop_per_s", number(kernel.roof(peak))},
+                    {"bound", kernel.is_memory_bound(peak) ? "memory" : "arithmetic"}});
+  }
+  return json;
 }
 
 const Columns<PartMargins>& margin_columns() {
@@ -319,13 +372,16 @@ std::string study_json(const ScalingStudy& study, const ScalingOptions& options)
                   {"version", std::string(version())},
                   {"instruction_set", std::string(to_string(instruction_set()))},
                   {"cores", study.cores},
-                  {"executor", std::string(to_string(options.executor))},
+                  {"executor", executors_text(options)},
                   {"grain", to_string(options.grain)},
                   {"repetitions", study.repetitions},
                   {"steps_per_repetition", study.steps},
                   {"rows", rows_json(study.rows, scaling_columns())},
                   {"predicted_curve", rows_json(study.curve, scaling_columns())},
-                  {"models", rows_json(study.models, model_columns())}});
+                  {"models", rows_json(study.models, model_columns())},
+                  {"energy", study.energy_note},
+                  {"peak_flop_per_s", number(study.peak_flop_per_s)},
+                  {"kernels", kernels_json(study)}});
 }
 
 std::string study_json(const TuningReport& report, const Scenario& scenario) {
@@ -349,6 +405,8 @@ std::string study_csv(const OrderStudy& study) { return rows_csv(study.rows, ord
 std::string study_csv(const ToleranceStudy& study) {
   return rows_csv(study.rows, tolerance_columns());
 }
+
+std::string study_csv(const ScalingStudy& study) { return rows_csv(study.rows, scaling_columns()); }
 
 std::string study_csv(const IterationStudy& study) {
   std::string text = "window," + csv_header(iteration_columns()) + "\n";

@@ -32,7 +32,10 @@ class SerialExecutor final : public Executor {
       return result;
     }
     if (!plan.recommit.empty()) {
-      for (int i = 0; i < graph_.size(); ++i) graph_.task(i).recommit(s, plan.recommit);
+      std::size_t i = 0;
+      for_steps(ProfileEvent::Kind::commit, [&](SoloStep& /*step*/) {
+        graph_.task(static_cast<int>(i++)).recommit(s, plan.recommit);
+      });
       take_failure(graph_, result);
       return result;
     }

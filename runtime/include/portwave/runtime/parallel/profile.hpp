@@ -62,6 +62,10 @@ struct Profile {
   double ledger_s = 0.0;      ///< commits, guard and ledger
   /// From the first task to the last, where tasks are followed; the rest of the step is one thread's.
   double tasks_s = 0.0;
+  /// On one thread, where tasks are followed: loops of guard and ledger that several threads would share,
+  /// and how many there were.
+  double shared_s = 0.0;
+  std::int64_t shared_loops = 0;
   std::int64_t iterations = 0;
   /// Empty where tasks are not followed: executor `graph`, methods without waves.
   std::vector<ProfileWorker> workers = {};

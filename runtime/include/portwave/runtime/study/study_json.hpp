@@ -32,5 +32,6 @@ std::string study_csv(const std::vector<BudgetRow>& rows);
 std::string study_csv(const OrderStudy& study);
 std::string study_csv(const ToleranceStudy& study);
 std::string study_csv(const IterationStudy& study);
+std::string study_csv(const ScalingStudy& study);
 
 }  // namespace portwave
