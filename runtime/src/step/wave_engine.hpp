@@ -45,7 +45,7 @@ class WaveEngine final : public StepEngine,
   StepReport step_towards(double limit_s) override;
 
   /// Whether the steps under the deadline, or at the pace, are expected to converge.
-  bool has_time_to_converge() const;
+  bool has_time_to_converge();
 
   // Several ranks.
   void follow(const Hooks& hooks) override;

@@ -167,13 +167,12 @@ void WaveEngine::rehearse() {
   }
 }
 
-bool WaveEngine::has_time_to_converge() const {
+bool WaveEngine::has_time_to_converge() {
   constexpr double kMargin = 1.25;
   const MethodChoice& choice = tuner().choice();
   if (!choice.rate.converges || !scheduler_) return false;
-  const double time_s = options_.time.deadline_s > 0.0
-                            ? options_.time.deadline_s
-                            : step_.clock().step_s() / options_.time.pace;
+  const double time_s = options_.time.deadline_s > 0.0 ? options_.time.deadline_s
+                                                       : options_.step_s / options_.time.pace;
   return kMargin * scheduler_->step_s(choice.rate.evaluations, step_.interface().has_value()) <=
          time_s;
 }
