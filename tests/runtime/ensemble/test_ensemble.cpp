@@ -114,7 +114,7 @@ std::vector<Case> cases() {
          m.impedance = {10.0};
        })},
       {"guard_of_linear_parts_at_work", varied_chain, waves([](WaveCoupling& m) {
-         m.iterations = 1;
+         m.iterations = 0;
          m.impedance = {50.0};
        })},
       {"no_iteration", pair, waves([](WaveCoupling& m) { m.iterations = 0; })},
