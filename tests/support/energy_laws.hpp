@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::testing {
@@ -37,9 +38,12 @@ class EnergyLaws {
     const WaveCoupling& method = stepper.method().method.waves();
     const std::vector<double> stored = storages(stepper);
     std::vector<double> waves(tank_.size(), 0.0);
-    for (std::size_t j = 0; j < method.initial_waves.size(); ++j) {
-      waves[island_of_port(static_cast<int>(j))] +=
-          0.5 * method.initial_waves[j] * method.initial_waves[j];
+    // Idle ports have no waves, and the method that was chosen has none for them.
+    const std::vector<int> live = live_system(system_).number_of_port;
+    for (std::size_t j = 0; j < live.size() && !method.initial_waves.empty(); ++j) {
+      if (live[j] < 0) continue;
+      const double own = method.initial_waves[static_cast<std::size_t>(live[j])];
+      waves[island_of_port(static_cast<int>(j))] += 0.5 * own * own;
     }
     for (std::size_t i = 0; i < tank_.size(); ++i) {
       const double initial = method.tank.initial_J.value_or(waves[i]);

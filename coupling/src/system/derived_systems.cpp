@@ -12,6 +12,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
@@ -95,6 +96,103 @@ System staged_system(const System& system, int stages) {
   out.cuts_ = system.cuts_;
   out.slice_ = system.slice_;
   return out;
+}
+
+std::vector<bool> idle_ports(const System& system) {
+  std::vector<bool> out(system.scalar_ports().size(), false);
+  for (const Junction& junction : system.junctions()) {
+    if (junction.dirac.size() != 1) continue;
+    const ScalarPort port = system.scalar_ports()[at(junction.waves.front())];
+    if (system.slice() != nullptr && !system.slice()->is_own(port.part)) continue;
+    const Signature& signature = system.parts()[at(port.part)].component->signature();
+    const bool takes_effort = signature.ports[at(port.port)].causality == Causality::effort_in;
+    // The matrix of the other variable is 0, so that this one is.
+    const Eigen::MatrixXd& other = takes_effort ? junction.dirac.F : junction.dirac.E;
+    out[at(junction.waves.front())] = other(0, 0) == 0.0;
+  }
+  int first = 0;
+  for (const Part& part : system.parts()) {
+    for (const Port& port : part.component->signature().ports) {
+      const auto begin = out.begin() + first, end = begin + port.dimension;
+      if (std::find(begin, end, false) != end) std::fill(begin, end, false);
+      first += port.dimension;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+/// By port of a part: whether it is idle.
+std::vector<bool> idle_ports_of(const System& system, const std::vector<bool>& idle, int part) {
+  std::vector<bool> out;
+  int first = system.first_scalar_port(part);
+  for (const Port& port : system.parts()[at(part)].component->signature().ports) {
+    out.push_back(port.dimension > 0 && idle[at(first)]);
+    first += port.dimension;
+  }
+  return out;
+}
+
+/// The component without idle ports; null where it stays as it is.
+std::shared_ptr<const Component> live_component(const Part& part, const std::vector<bool>& idle) {
+  if (part.substeps > 1) return nullptr;
+  return without_idle_ports(part.component, idle);
+}
+
+}  // namespace
+
+std::shared_ptr<const Component> live_component(const System& system, int part) {
+  const Part& own = system.parts()[at(part)];
+  auto live = live_component(own, idle_ports_of(system, idle_ports(system), part));
+  return live != nullptr ? live : own.component;
+}
+
+LiveSystem live_system(const System& system) {
+  System out;
+  std::vector<int> number_of_port;
+  const std::vector<bool> idle = idle_ports(system);
+  // Equal linear parts share a component; others have scratch of their own.
+  std::map<std::pair<const Component*, std::vector<bool>>, std::shared_ptr<const Component>> known;
+  for (int number = 0; number < static_cast<int>(system.parts_.size()); ++number) {
+    const Part& part = system.parts_[at(number)];
+    const std::vector<bool> own = idle_ports_of(system, idle, number);
+    std::shared_ptr<const Component> live;
+    if (std::ranges::find(own, true) != own.end()) {
+      if (part.component->capabilities().linear) {
+        const auto [found, is_new] = known.try_emplace({part.component.get(), own});
+        if (is_new) found->second = live_component(part, own);
+        live = found->second;
+      } else {
+        live = live_component(part, own);
+      }
+    }
+    out.first_scalar_port_.push_back(static_cast<int>(out.scalar_ports_.size()));
+    const std::vector<Port>& ports = part.component->signature().ports;
+    int next = 0;  // port of the component without idle ones
+    for (std::size_t k = 0; k < ports.size(); ++k) {
+      const bool is_there = live == nullptr || !own[k];
+      for (int c = 0; c < ports[k].dimension; ++c) {
+        number_of_port.push_back(is_there ? static_cast<int>(out.scalar_ports_.size()) : -1);
+        if (is_there) out.scalar_ports_.push_back({number, next, c});
+      }
+      if (is_there) ++next;
+    }
+    out.parts_.push_back(part);
+    if (live != nullptr) out.parts_.back().component = std::move(live);
+  }
+  for (const Junction& junction : system.junctions_) {
+    std::vector<int> ports;
+    for (const int port : junction.waves) ports.push_back(number_of_port[at(port)]);
+    if (ports.front() >= 0) out.junctions_.emplace_back(junction.shared, std::move(ports));
+  }
+  out.island_of_part_ = system.island_of_part_;
+  out.island_count_ = system.island_count_;
+  out.settable_inputs_ = system.settable_inputs_;
+  out.parts_by_name_ = system.parts_by_name_;
+  out.cuts_ = system.cuts_;
+  out.slice_ = system.slice_;
+  return {std::move(out), std::move(number_of_port)};
 }
 
 System gathered_system(std::span<const System* const> systems, const double* states) {

@@ -22,8 +22,9 @@ bool is_common_flow(const DiracStructure& dirac) {
 }  // namespace
 
 const CondensedForm* condensed_form_of(const Part& part) {
+  if (part.component->stages() > 1) return nullptr;
   const auto* const descriptor =
-      dynamic_cast<const DescriptorPortHamiltonian*>(part.component.get());
+      dynamic_cast<const DescriptorPortHamiltonian*>(part.port_hamiltonian());
   return descriptor == nullptr ? nullptr : descriptor->condensed();
 }
 

@@ -116,7 +116,8 @@ void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     const auto first = static_cast<std::size_t>(batches_[i].wave);
     const auto count = static_cast<std::size_t>(batches_[i].batch->wave_count());
-    if (!std::equal(&wanted_[first], &wanted_[first] + count, &impedance_[first])) {
+    const double* const own = wanted_.data() + first;  // of parts without ports perhaps the end
+    if (!std::equal(own, own + count, impedance_.data() + first)) {
       affected_.push_back(static_cast<int>(i));
     }
   }

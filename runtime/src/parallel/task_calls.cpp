@@ -21,6 +21,7 @@ const TaskCalls::Bound& TaskCalls::bind(const StepArrays& s, bool alone,
     calls.clear();
     for (const BatchRange& range : ranges) {
       const BatchSlot& batch = waves_.batch(range.batch);
+      if (batch.batch->wave_size() == 0) continue;  // only the commit steps it
       Call& call = calls.emplace_back();
       call.range = range;
       if (batch.calls == nullptr) continue;

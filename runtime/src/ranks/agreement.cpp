@@ -17,6 +17,7 @@
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/version.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "ranks/slice_sums.hpp"
 
 namespace portwave {
@@ -124,7 +125,10 @@ void expect_same_cut(const RankCut& cut, Ranks& ranks) {
 SliceWave wave_of_slice(const WaveDiscretisation& waves, int offset) {
   const int part = waves.part_of_wave(offset);
   const PartSlot& slot = waves.slot(part);
-  return {waves.system().slice()->numbers[at(part)], (offset - slot.wave) / slot.stride};
+  // Of a part of another rank this one does not know which ports are idle.
+  const Component& component = *waves.system().parts()[at(part)].component;
+  return {waves.system().slice()->numbers[at(part)],
+          given_scalar_port(component, (offset - slot.wave) / slot.stride)};
 }
 
 void expect_same_cut_junctions(const WaveDiscretisation& waves, Ranks& ranks) {

@@ -1,5 +1,6 @@
 #include "step/staged_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -13,31 +14,46 @@ namespace portwave {
 
 StagedRun::StagedRun(const System& system, const StepperOptions& options)
     : given_(&system), options_(options), stages_(options.method.waves().stages) {
-  if (stages_ == 1 && !has_substeps(system)) return;
-  staged_ = std::make_unique<System>(staged_system(system, stages_));
+  if (stages_ > 1 || has_substeps(system)) {
+    stepped_ = std::make_unique<System>(staged_system(system, stages_));
+  }
+  if (stages_ == 1) leave_idle_ports();
+  if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
   if (method.initial_waves.size() != system.scalar_ports().size()) return;  // none, or by stage
   method.initial_waves = at_all_stages(method.initial_waves);
-  for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
+  for (int port = 0; stages_ > 1 && port < static_cast<int>(system.scalar_ports().size()); ++port) {
     for (int i = 0; i < stages_; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);
   }
 }
 
+void StagedRun::leave_idle_ports() {
+  const std::vector<bool> idle = idle_ports(stepped());
+  if (std::ranges::find(idle, true) == idle.end()) return;
+  LiveSystem live = live_system(stepped());
+  if (live.system.scalar_ports().size() == idle.size()) return;  // none can be left
+  stepped_ = std::make_unique<System>(std::move(live.system));
+  live_ = std::move(live.number_of_port);
+}
+
 void StagedRun::component_changed(int part) {
-  if (staged_ == nullptr) return;
+  if (is_as_given()) return;
   const Part& own = given_->parts()[at(part)];
   const bool is_staged = stages_ > 1 || own.substeps > 1;
-  left_ = staged_->parts()[at(part)].component;  // batches refer to it until they are made anew
-  exchange_component(*staged_, part,
-                     is_staged ? staged_part(own.component, stages_, own.substeps) : own.component);
+  left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
+  exchange_component(*stepped_, part,
+                     is_staged       ? staged_part(own.component, stages_, own.substeps)
+                     : live_.empty() ? own.component
+                                     : live_component(*given_, part));
 }
 
 void StagedRun::component_restored(int part) {
-  if (staged_ != nullptr) exchange_component(*staged_, part, std::move(left_));
+  if (!is_as_given()) exchange_component(*stepped_, part, std::move(left_));
 }
 
 int StagedRun::port(int scalar_port, int stage) const {
+  if (!live_.empty()) return live_[at(scalar_port)];
   return stages_ == 1 ? scalar_port : staged_port(*given_, stages_, scalar_port, stage);
 }
 
@@ -45,12 +61,12 @@ double StagedRun::weight(int stage) const { return std::sqrt(gauss_stages(stages
 
 std::vector<double> StagedRun::at_all_stages(std::span<const double> by_port) const {
   // Arrays of another length are left to the code that checks them.
-  if (stages_ == 1 || by_port.size() != given_->scalar_ports().size()) {
+  if (is_as_given() || by_port.size() != given_->scalar_ports().size()) {
     return {by_port.begin(), by_port.end()};
   }
   std::vector<double> out(stepped().scalar_ports().size());
-  for (std::size_t j = 0; j < by_port.size(); ++j) {
-    for (int i = 0; i < stages_; ++i) out[at(port(static_cast<int>(j), i))] = by_port[j];
+  for (int j = 0; j < static_cast<int>(by_port.size()); ++j) {
+    for (int i = 0; i < stages_ && !is_idle(j); ++i) out[at(port(j, i))] = by_port[at(j)];
   }
   return out;
 }

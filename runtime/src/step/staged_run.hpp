@@ -9,39 +9,48 @@
 
 namespace portwave {
 
-/// The system and options of wave coupling: as given or, with more than one stage or with substeps, the
-/// staged system with impedances and initial waves for each stage.
+/// The system and options of wave coupling: as given; without its idle ports (live_system), in runs of one
+/// stage; or, with more than one stage or with substeps, the staged system with impedances and initial waves for
+/// each stage.
 class StagedRun {
  public:
   /// `system` must outlive it. Errors: ConfigError of staged_system.
   StagedRun(const System& system, const StepperOptions& options);
 
   const System& given() const { return *given_; }
-  const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
+  const System& stepped() const { return stepped_ != nullptr ? *stepped_ : *given_; }
+  bool is_as_given() const { return stepped_ == nullptr; }
   const StepperOptions& options() const { return options_; }
 
-  /// Gives the staged system away. Precondition: more than one stage, or substeps.
-  System take_stepped() { return std::move(*staged_); }
+  /// Gives the stepped system away. Precondition: it is not as given.
+  System take_stepped() { return std::move(*stepped_); }
 
   /// Called when a part of the given system was exchanged, and when that is taken back.
   void component_changed(int part);
   void component_restored(int part);
 
   int stages() const { return stages_; }
-  /// The stepped system's number of a given scalar port at a stage.
+  /// Whether a given scalar port is idle, and not in the stepped system.
+  bool is_idle(int scalar_port) const {
+    return !live_.empty() && live_[static_cast<std::size_t>(scalar_port)] < 0;
+  }
+  /// The stepped system's number of a given scalar port at a stage. Precondition: it is not idle.
   int port(int scalar_port, int stage) const;
   /// √bᵢ: the factor from a part's variables to those of a stage.
   double weight(int stage) const;
-  /// Repeats values by scalar port of the given system for every stage. Values that are by port of the
-  /// stepped system are returned unchanged.
+  /// Values by scalar port of the given system, for the ports of the stepped one: repeated for every stage, and
+  /// without those of idle ports. Values that are by port of the stepped system are returned unchanged.
   std::vector<double> at_all_stages(std::span<const double> by_port) const;
 
  private:
+  void leave_idle_ports();
+
   const System* given_;
   StepperOptions options_;
   int stages_ = 1;
-  std::unique_ptr<System> staged_;
-  std::shared_ptr<const Component> left_;  // of staged_, before the last exchange: to go back to
+  std::unique_ptr<System> stepped_;        // null: the given one
+  std::vector<int> live_;                  // LiveSystem::number_of_port; empty: all as given
+  std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
 };
 
 }  // namespace portwave

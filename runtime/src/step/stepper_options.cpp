@@ -304,10 +304,15 @@ Issues check(const System& system, const StepperOptions& options) {
   const std::size_t ports = system.scalar_ports().size();
   const WaveCoupling& m = *waves;
   const std::size_t ports_of_stages = ports * static_cast<std::size_t>(std::max(m.stages, 1));
-  const auto is_by_port = [&](const std::vector<double>& values) {
-    return values.size() == ports || values.size() == ports_of_stages;
+  // A method that was chosen for the system without its idle ports has none for them.
+  const auto is_by_live_port = [&](const std::vector<double>& values) {
+    return m.stages == 1 && values.size() < ports &&
+           values.size() == live_system(system).system.scalar_ports().size();
   };
-  const bool has_impedances = is_by_port(m.impedance) || m.impedance.size() == 1;
+  const auto is_by_port = [&](const std::vector<double>& values) {
+    return values.size() == ports || values.size() == ports_of_stages || is_by_live_port(values);
+  };
+  const bool has_impedances = m.impedance.size() == 1 || is_by_port(m.impedance);
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);

@@ -174,6 +174,7 @@ class WaveEngine final : public StepEngine,
   void expect_port_and_stage(int scalar_port, int stage) const;
   double share_of_step(double time_s) const;
   EffortFlow at_stage(int scalar_port, int stage) const;
+  EffortFlow at_idle_port(int scalar_port) const;
   int part_of_port(int scalar_port) const {
     return system().scalar_ports()[static_cast<std::size_t>(scalar_port)].part;
   }
@@ -227,7 +228,8 @@ class WaveEngine final : public StepEngine,
   std::optional<RunCertificate> certificate_;
   StateView states_;
   StartPorts start_ports_;
-  const Hooks* hooks_ = nullptr;  // while this rank follows
+  mutable std::vector<double> idle_inputs_;  // scratch: the inputs at the ports of a part
+  const Hooks* hooks_ = nullptr;             // while this rank follows
 };
 
 }  // namespace portwave

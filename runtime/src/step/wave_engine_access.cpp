@@ -9,11 +9,15 @@
 #include "parallel/expect_number.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "step/wave_engine.hpp"
 #include "step/wave_start.hpp"
 
 namespace portwave {
 namespace {
+
+/// Of ports without waves: those that are read there are those of an impedance of 1.
+constexpr double kIdleImpedance = 1.0;
 
 /// Largest credible number of evaluations of S in a step, unless its budget is larger.
 constexpr int kMostIterations = 10'000'000;
@@ -42,10 +46,40 @@ EffortFlow WaveEngine::effort_flow(int scalar_port) {
   return mean;
 }
 
-/// Effort and flow of a port of the stepped system.
+/// Effort and flow of a port, times the weight of the stage.
 EffortFlow WaveEngine::at_stage(int scalar_port, int stage) const {
+  if (run_.is_idle(scalar_port)) return at_idle_port(scalar_port);
   return WaveTransform(impedance(scalar_port, stage), waves_.step_s())
       .to_effort_flow(waves_at(scalar_port, stage));
+}
+
+/// Of a port that has no waves: its input is 0, and the batch of its part knows what its output comes from.
+EffortFlow WaveEngine::at_idle_port(int scalar_port) const {
+  const int part = part_of_port(scalar_port);
+  const std::vector<Port>& ports = system().parts()[at(part)].component->signature().ports;
+  const int first = system().first_scalar_port(part);
+  std::vector<double>& inputs = idle_inputs_;
+  inputs.clear();
+  bool takes_effort = false;
+  for (const Port& port : ports) {
+    for (int c = 0; c < port.dimension; ++c) {
+      const int number = first + static_cast<int>(inputs.size());
+      const bool is_effort = port.causality == Causality::effort_in;
+      if (number == scalar_port) takes_effort = is_effort;
+      if (run_.is_idle(number)) {
+        inputs.push_back(0.0);
+        continue;
+      }
+      const EffortFlow own = at_stage(number, 0);
+      inputs.push_back(is_effort ? own.effort : own.flow);
+    }
+  }
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
+  const double output = dynamic_cast<const IdleOutputs&>(*batch.batch)
+                            .idle_output(slot.lane, step_.now().record.data() + batch.record,
+                                         scalar_port - first, inputs);
+  return takes_effort ? EffortFlow{0.0, output} : EffortFlow{output, 0.0};
 }
 
 double WaveEngine::storage(int part) {
@@ -67,12 +101,17 @@ WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
   expect_port_and_stage(scalar_port, stage);
   expect_own(part_of_port(scalar_port));
   together().fetch();
+  if (run_.is_idle(scalar_port)) {
+    if (step_.clock().steps() == 0) return {0.0, 0.0};
+    return WaveTransform(kIdleImpedance, waves_.step_s()).to_waves(at_idle_port(scalar_port));
+  }
   const std::size_t offset = offset_of(scalar_port, stage);
   return {step_.now().a[offset], step_.now().b[offset]};
 }
 
 double WaveEngine::impedance(int scalar_port, int stage) const {
   expect_port_and_stage(scalar_port, stage);
+  if (run_.is_idle(scalar_port)) return kIdleImpedance;
   return waves_.impedance()[offset_of(scalar_port, stage)];
 }
 
@@ -221,7 +260,11 @@ void WaveEngine::states_changed(std::span<const double> states) {
     const Subsystem& physics = *waves_.system().parts()[at(part)].port_hamiltonian();
     const double more_J = physics.storage(own) - physics.storage(before.data());
     if (more_J != 0.0) step_.ledger().revalue(part, more_J);
-    batch.batch->set_state(slot.lane, own, step_.now().record.data() + batch.record);
+    double* const record = step_.now().record.data() + batch.record;
+    batch.batch->set_state(slot.lane, own, record);
+    if (const auto* const idle = dynamic_cast<const IdleOutputs*>(batch.batch)) {
+      idle->forget_step(slot.lane, record);
+    }
     own += before.size();
   }
   states_.forget();
@@ -241,10 +284,10 @@ void WaveEngine::set_iterations(int iterations) {
 void WaveEngine::set_impedance(std::span<const double> by_port) {
   activity().expect_whole_step();
   refuse_with_ranks();
-  std::vector<double> of_stages;
-  if (stages() > 1) {
-    of_stages = run_.at_all_stages(by_port);
-    by_port = of_stages;
+  std::vector<double> of_stepped;
+  if (!run_.is_as_given()) {
+    of_stepped = run_.at_all_stages(by_port);
+    by_port = of_stepped;
   }
   scatter_again(by_port);
   levels_.leave(by_port);

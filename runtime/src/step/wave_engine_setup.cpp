@@ -83,7 +83,7 @@ void WaveEngine::begin_watching() {
   for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));
   for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {
     for (int i = 0; i < stages; ++i) {
-      port_waves_.push_back(static_cast<int>(offset_of(port, i)));
+      port_waves_.push_back(run_.is_idle(port) ? -1 : static_cast<int>(offset_of(port, i)));
     }
   }
 }

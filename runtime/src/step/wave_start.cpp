@@ -69,6 +69,7 @@ ExtrapolatedStart::ExtrapolatedStart(const WaveDiscretisation& waves, const Stag
     : waves_(waves), stages_(run.stages()) {
   const int ports = static_cast<int>(run.given().scalar_ports().size());
   for (int port = 0; port < ports; ++port) {
+    if (run.is_idle(port)) continue;
     for (int i = 0; i < stages_; ++i) wave_.push_back(waves.wave_of_port(run.port(port, i)));
   }
   for (int i = 0; i < stages_; ++i) weight_.push_back(run.weight(i));

@@ -34,11 +34,13 @@ class SteppedScenario {
   explicit SteppedScenario(const Scenario& scenario) : given_(scenario) {
     refuse_chosen_steps(scenario);
     if (!scenario.options.method.couples_by_waves()) return;
-    if (scenario.options.method.waves().stages == 1 && !has_substeps(scenario.system)) return;
-    refuse_signals(scenario);
+    const bool is_staged =
+        scenario.options.method.waves().stages != 1 || has_substeps(scenario.system);
+    if (is_staged) refuse_signals(scenario);
     StepperOptions options = scenario.options;
     options.method.waves().stages = chosen_stages(scenario.system, options);
     StagedRun run(scenario.system, options);
+    if (run.is_as_given()) return;
     options = run.options();
     options.method.waves().stages = 1;
     staged_.emplace(Scenario{scenario.name, run.take_stepped(), std::move(options), scenario.steps,

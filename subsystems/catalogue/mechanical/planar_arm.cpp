@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "catalogue/part_types.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
@@ -169,6 +171,60 @@ struct MeanSine {
   }
 };
 
+/// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
+void set_tip(const Arm& arm, const double* x, Structure& s) {
+  const int n = arm.links;
+  std::array<double, kMostLinks> theta = {};
+  double angle = 0.0;
+  for (int k = 0; k < n; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
+  double across = 0.0, along = 0.0;
+  for (int k = n - 1; k >= 0; --k) {
+    across += arm.lengths[k] * std::cos(theta[static_cast<std::size_t>(k)]);
+    along += arm.lengths[k] * std::sin(theta[static_cast<std::size_t>(k)]);
+    s.G.coeffRef(n + k, n) = -across;
+    s.G.coeffRef(n + k, n + 1) = -along;
+  }
+}
+
+Structure arm_structure(const Arm& arm, const Numbers& damping, bool tip) {
+  const int n = arm.links;
+  const int ports = n + (tip ? 2 : 0);
+  Structure s = Structure::zero(2 * n, ports + n);
+  for (int k = 0; k < n; ++k) {
+    s.J.insert(k, n + k) = 1.0;
+    s.J.insert(n + k, k) = -1.0;
+    s.R.insert(n + k, n + k) = damping[static_cast<std::size_t>(k)];
+    s.G.insert(n + k, k) = -1.0;
+    s.G.insert(n + k, ports + k) = 1.0;
+  }
+  if (tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), s);
+  return s;
+}
+
+Signature arm_signature(int links, bool tip) {
+  Signature signature;
+  signature.type = "planar_arm";
+  for (int k = 1; k <= links; ++k) {
+    signature.states.push_back({fmt::format("angle_{}", k), "rad"});
+    signature.ports.push_back(
+        {fmt::format("joint_{}", k), Causality::effort_in, Domain::rotation, 1});
+    signature.inputs.push_back({fmt::format("torque_{}", k), "N m"});
+  }
+  for (int k = 1; k <= links; ++k) {
+    signature.states.push_back({fmt::format("momentum_{}", k), "kg m^2/s"});
+  }
+  if (tip) signature.ports.push_back({"tip", Causality::effort_in, Domain::translation, 2});
+  return signature;
+}
+
+Hamiltonian hamiltonian_of(const Arm& arm) {
+  Hamiltonian H;
+  H.value = [arm](const double* x) { return arm_energy(arm, x); };
+  H.gradient = [arm](const double* x, double* g) { arm_gradient(arm, x, g); };
+  H.hessian = [arm](const double* x, double* hessian) { arm_hessian(arm, x, hessian); };
+  return H;
+}
+
 /// The discrete gradient of H in closed form. With B and B⁺ of the two ends, π = Bω and
 /// S_ab = −Δcos(θ_a − θ_b)/Δ(θ_a − θ_b),
 ///   T⁺ − T = ½(ω + ω⁺)ᵀΔπ − ½ ω⁺ᵀΔB ω,   ΔB_ab = −A_ab S_ab (Δθ_a − Δθ_b),
@@ -179,12 +235,21 @@ struct MeanSine {
 ///
 /// H does not change over whole turns, which are taken away first: increments of the angles would be
 /// lost in them.
-class PlanarArm final : public NonlinearPortHamiltonian {
+class PlanarArm final : public NonlinearPortHamiltonian, public LeavesPorts {
  public:
-  PlanarArm(Arm arm, Signature signature, Structure structure, Hamiltonian H, Options options)
-      : NonlinearPortHamiltonian(std::move(signature), std::move(structure), std::move(H),
-                                 std::move(options)),
-        arm_(std::move(arm)) {}
+  PlanarArm(Arm arm, Numbers damping, bool tip, Options options)
+      : NonlinearPortHamiltonian(arm_signature(arm.links, tip), arm_structure(arm, damping, tip),
+                                 hamiltonian_of(arm), std::move(options)),
+        arm_(std::move(arm)),
+        damping_(std::move(damping)) {}
+
+  /// Without the tip the structure is constant.
+  std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
+    if (constant_structure() || !idle.back()) return nullptr;
+    Options own = options();
+    own.structure_at = {};
+    return std::make_shared<const PlanarArm>(arm_, damping_, false, std::move(own));
+  }
 
   void discrete_gradient(const double* x, const double* x_next, double* g) const override {
     const int n = arm_.links;
@@ -301,53 +366,8 @@ class PlanarArm final : public NonlinearPortHamiltonian {
   };
 
   Arm arm_;
+  Numbers damping_;
 };
-
-/// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
-void set_tip(const Arm& arm, const double* x, Structure& s) {
-  const int n = arm.links;
-  std::array<double, kMostLinks> theta = {};
-  double angle = 0.0;
-  for (int k = 0; k < n; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
-  double across = 0.0, along = 0.0;
-  for (int k = n - 1; k >= 0; --k) {
-    across += arm.lengths[k] * std::cos(theta[static_cast<std::size_t>(k)]);
-    along += arm.lengths[k] * std::sin(theta[static_cast<std::size_t>(k)]);
-    s.G.coeffRef(n + k, n) = -across;
-    s.G.coeffRef(n + k, n + 1) = -along;
-  }
-}
-
-Structure arm_structure(const Arm& arm, const Numbers& damping, bool tip) {
-  const int n = arm.links;
-  const int ports = n + (tip ? 2 : 0);
-  Structure s = Structure::zero(2 * n, ports + n);
-  for (int k = 0; k < n; ++k) {
-    s.J.insert(k, n + k) = 1.0;
-    s.J.insert(n + k, k) = -1.0;
-    s.R.insert(n + k, n + k) = damping[static_cast<std::size_t>(k)];
-    s.G.insert(n + k, k) = -1.0;
-    s.G.insert(n + k, ports + k) = 1.0;
-  }
-  if (tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), s);
-  return s;
-}
-
-Signature arm_signature(int links, bool tip) {
-  Signature signature;
-  signature.type = "planar_arm";
-  for (int k = 1; k <= links; ++k) {
-    signature.states.push_back({fmt::format("angle_{}", k), "rad"});
-    signature.ports.push_back(
-        {fmt::format("joint_{}", k), Causality::effort_in, Domain::rotation, 1});
-    signature.inputs.push_back({fmt::format("torque_{}", k), "N m"});
-  }
-  for (int k = 1; k <= links; ++k) {
-    signature.states.push_back({fmt::format("momentum_{}", k), "kg m^2/s"});
-  }
-  if (tip) signature.ports.push_back({"tip", Causality::effort_in, Domain::translation, 2});
-  return signature;
-}
 
 /// Reads the lists, which must all be as long as that of the lengths, and fills in what is absent.
 struct ArmLists {
@@ -396,10 +416,6 @@ std::unique_ptr<Subsystem> build_planar_arm(const Parameters& parameters) {
   const bool tip = value_of<bool>(parameters, "tip_port");
   const Arm arm = make_arm(lists.lengths, lists.masses, lists.centres, lists.inertias,
                            number_of(parameters, "gravity_m_per_s2"));
-  Hamiltonian H;
-  H.value = [arm](const double* x) { return arm_energy(arm, x); };
-  H.gradient = [arm](const double* x, double* g) { arm_gradient(arm, x, g); };
-  H.hessian = [arm](const double* x, double* hessian) { arm_hessian(arm, x, hessian); };
   NonlinearPortHamiltonian::Options options;
   options.allow_active = allows_active(parameters);
   options.discrete_gradient = DiscreteGradient::mean_value;  // in place of it: that of PlanarArm
@@ -417,9 +433,7 @@ std::unique_ptr<Subsystem> build_planar_arm(const Parameters& parameters) {
   if (tip) {
     options.structure_at = [arm](const double* x, Structure& out) { set_tip(arm, x, out); };
   }
-  return std::make_unique<PlanarArm>(arm, arm_signature(arm.links, tip),
-                                     arm_structure(arm, lists.damping, tip), std::move(H),
-                                     std::move(options));
+  return std::make_unique<PlanarArm>(arm, lists.damping, tip, std::move(options));
 }
 
 ParameterInfo numbers(ParameterInfo info, bool optional) {

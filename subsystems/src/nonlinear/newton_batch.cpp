@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
@@ -21,10 +22,13 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
+        options_(options),
         parts_(parts.begin(), parts.end()),
         solvers_(lanes(), wave_size(), [this, options](int l) {
           return std::make_unique<LaneSolver>(*parts_[at(l)], options);
         }) {}
+
+  NewtonOptions options() const { return options_; }
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -81,6 +85,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
     return {frozen.extra, state_size(), wave_size()};
   }
 
+  NewtonOptions options_;
   std::vector<const Subsystem*> parts_;
   SolverOfEachLane<LaneSolver> solvers_;
 };
@@ -109,6 +114,12 @@ std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> p
                                              NewtonOptions options) {
   throw_if_any(check(parts, options));
   return std::make_unique<NewtonBatch>(parts, options);
+}
+
+std::optional<NewtonOptions> newton_options_of(const StepBatch& batch) {
+  const auto* const own = dynamic_cast<const NewtonBatch*>(&batch);
+  if (own == nullptr) return std::nullopt;
+  return own->options();
 }
 
 std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Component* const> parts) const {

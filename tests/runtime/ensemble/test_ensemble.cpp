@@ -114,8 +114,8 @@ std::vector<Case> cases() {
          m.impedance = {10.0};
        })},
       {"guard_of_linear_parts_at_work", varied_chain, waves([](WaveCoupling& m) {
-         m.iterations = 1;
-         m.impedance = {50.0};
+         m.iterations = 2;
+         m.impedance = {2.0};
        })},
       {"no_iteration", pair, waves([](WaveCoupling& m) { m.iterations = 0; })},
       {"short_budget_without_guard", pair, waves([](WaveCoupling& m) {

@@ -13,6 +13,7 @@
 
 #include "portwave/coupling/energy/step_certifier.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/step/stepper.hpp"
@@ -53,9 +54,11 @@ std::vector<double> uniform(const System& system, double gamma) {
   return std::vector<double>(system.scalar_ports().size(), gamma);
 }
 
-/// States and waves after some macro-steps, by WaveIteration.
-std::vector<double> states_by_iteration(const System& system, const WaveCoupling& method,
+/// States and waves after some macro-steps, by WaveIteration on the system without its idle ports.
+std::vector<double> states_by_iteration(const System& given, const WaveCoupling& method,
                                         double step_s, int steps) {
+  const LiveSystem live = live_system(given);
+  const System& system = live.system;
   WaveDiscretisation waves(system, step_s, uniform(system, method.impedance.front()));
   WaveIteration iteration(waves, inner_update_of(method), WaveIteration::Scatter::inexact);
   AlignedVector record = waves.initial_record(), next(record.size());
@@ -91,7 +94,9 @@ std::vector<double> states_by_stepper(const System& system, const StepperOptions
     const auto x = stepper.state(i);
     out.insert(out.end(), x.begin(), x.end());
   }
+  const std::vector<int> live = live_system(system).number_of_port;
   for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
+    if (live[static_cast<std::size_t>(port)] < 0) continue;
     out.push_back(stepper.waves()->outgoing(port));
   }
   return out;

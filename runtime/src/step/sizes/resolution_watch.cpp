@@ -237,6 +237,7 @@ void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<
                                     std::span<const double> weight) {
   const std::size_t count = at(stages_.count);
   for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (wave[i * count] < 0) continue;
     // Effort and flow, means over the step, as √J: times √(h/γ) and √(hγ), but for a factor.
     double effort = 0.0, flow = 0.0;
     if (count == 1) {

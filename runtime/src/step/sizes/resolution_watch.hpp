@@ -45,7 +45,8 @@ class ResolutionWatch {
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
   void look(std::int64_t step, const double* record, const double* a, const double* next);
-  /// After `look`: the waves of the step. `wave`: where those of the first stage of a port are.
+  /// After `look`: the waves of the step. `wave`: where those of a port are, stage by stage; −1 at ports
+  /// without waves.
   void look_at_ports(const double* a, const double* b, std::span<const int> wave,
                      std::span<const double> weight);
 

@@ -3,14 +3,34 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
-// Systems made from others: with stages in every step, several gathered into one, with another component in
-// place of one.
+// Systems made from others: without idle ports, with stages in every step, several gathered into one, with
+// another component in place of one.
 
 namespace PORTWAVE_EXPORT portwave {
+
+/// Whether joints leave a port idle, by scalar port: e = 0 where its part takes an effort, f = 0 where it takes a
+/// flow. What the part does there needs no waves. Only whole ports count, and in a slice those of its own
+/// parts.
+std::vector<bool> idle_ports(const System& system);
+
+/// A system without the idle ports of parts that can be stepped without them (without_idle_ports), and the
+/// numbers of the others in it.
+struct LiveSystem {
+  System system;
+  std::vector<int> number_of_port;  ///< by scalar port of the given system; −1: not there
+};
+
+/// Parts keep their numbers, names, states and islands, external inputs theirs; ports are renumbered. Parts with
+/// substeps stay as they are. Cost: that of copying the system, and of building the parts concerned again.
+LiveSystem live_system(const System& system);
+
+/// The component that live_system has for a part of `system`.
+std::shared_ptr<const Component> live_component(const System& system, int part);
 
 /// The system with s Gauss stages in every step: each part a staged_part, in its substeps, each junction
 /// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so all code

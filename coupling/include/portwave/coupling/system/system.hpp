@@ -103,6 +103,8 @@ struct ScalarPort {
   int entry;
 };
 
+struct LiveSystem;
+
 /// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
 /// Steppers and references keep its address: do not move it while one is alive.
 class System {
@@ -162,6 +164,7 @@ class System {
  private:
   friend class SystemBuilder;
   friend System staged_system(const System& system, int stages);
+  friend LiveSystem live_system(const System& system);
   friend void exchange_component(System& system, int part,
                                  std::shared_ptr<const Component> component);
   friend System gathered_system(std::span<const System* const> systems, const double* states);

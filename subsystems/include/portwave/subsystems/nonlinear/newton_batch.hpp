@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "portwave/subsystems/base/export.hpp"
@@ -19,5 +20,8 @@ struct NewtonOptions {
 /// Cost     one dense LU of size n per Newton step. Errors: StepFault::not_converged.
 std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,
                                              NewtonOptions options = {});
+
+/// The options of a batch made by make_newton_batch; empty for batches of other solvers.
+std::optional<NewtonOptions> newton_options_of(const StepBatch& batch);
 
 }  // namespace portwave
