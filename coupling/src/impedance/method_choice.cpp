@@ -127,7 +127,7 @@ struct Pick {
 class Chooser {
  public:
   Chooser(const PortResponses& responses, const WaveCoupling& method, std::vector<Tuned> tuned,
-          bool anytime)
+          const Anytime& anytime)
       : anytime_(anytime),
         responses_(responses),
         system_(responses.system()),
@@ -155,7 +155,7 @@ class Chooser {
     if (any(hard)) {
       std::vector<Pick> plain = picks;
       take_interface(hard, picks);
-      if (anytime_) {
+      if (anytime_.is_on) {
         take_plain_too(hard, std::move(plain), picks);
         set(picks);
         return std::move(choice_);
@@ -434,7 +434,14 @@ class Chooser {
   /// those that serve these best.
   void take_plain_too(const std::vector<char>& hard, std::vector<Pick> plain,
                       std::vector<Pick>& picks) {
-    choose_base(hard, plain);
+    const auto given = std::ranges::find(tuned_, anytime_.rule, &Tuned::kind);
+    if (given != tuned_.end()) {
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        if (hard[i] != 0) plain[i].rule = static_cast<std::size_t>(given - tuned_.begin());
+      }
+    } else {
+      choose_base(hard, plain);
+    }
     for (std::size_t i = 0; i < picks.size(); ++i) {
       if (picks[i].interface) {
         picks[i].rule = plain[i].rule;
@@ -505,7 +512,7 @@ class Chooser {
     }
     choice_.rate.factor_entries = entries;
     choice_.cost = evaluations > 0.0 ? total / evaluations : 0.0;
-    if (with_ports > 0 && plain == 0 && !anytime_) {
+    if (with_ports > 0 && plain == 0 && !anytime_.is_on) {
       base_ = {WaveUpdate::interface, 1.0};
       method.interface_islands.clear();
     }
@@ -523,7 +530,7 @@ class Chooser {
 
   static constexpr int kSoonest = 12;  // evaluations before a nonlinear island is rescued
 
-  bool anytime_;
+  Anytime anytime_;
   const PortResponses& responses_;
   const System& system_;
   std::vector<Tuned> tuned_;
@@ -588,7 +595,7 @@ int prediction_limit(const System& system) {
 }
 
 MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method,
-                           bool anytime) {
+                           const Anytime& anytime) {
   if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
   if (std::optional<MethodChoice> choice = choose_for_condensed(responses, method)) {
     return *std::move(choice);

@@ -108,7 +108,6 @@ void DeadlineScheduler::begin(Time now) {
   solved_s_.store(0.0, std::memory_order_relaxed);
   seen_solved_s_.store(0.0, std::memory_order_relaxed);
   for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
-  first_gap_J_.store(0.0, std::memory_order_relaxed);
   choose_kind();
   // A solve is of use only with an evaluation before it and one after it.
   solves_ =
@@ -164,30 +163,29 @@ void DeadlineScheduler::rehearse(Solve what, double time_s) {
   own = std::max(own, time_s);
 }
 
-void DeadlineScheduler::Contraction::add(double sample) {
+void DeadlineScheduler::Left::add(double sample) {
   constexpr double kWeight = 0.25;
-  rate = is_known ? rate + kWeight * (sample - rate) : sample;
+  value = is_known ? value + kWeight * (sample - value) : sample;
   is_known = true;
 }
 
 /// Solving or plain, for a step with time for both.
 void DeadlineScheduler::choose_kind() {
-  is_of_other_kind_ = contraction_[prefers_solves_ ? 1 : 0].is_known && until_other_ == 0;
+  is_of_other_kind_ = left_[prefers_solves_ ? 1 : 0].is_known && until_other_ == 0;
   solves_ = prefers_solves_ != is_of_other_kind_;
 }
 
 /// What the step says about its kind. Where it converged nothing is better.
-void DeadlineScheduler::learn_contraction(const Outcome& step, double inner_s) {
-  constexpr double kLargest = 80.0;  // ln of 1e35: of a square, more is rounding
+void DeadlineScheduler::learn_kind(const Outcome& step) {
+  constexpr double kLeast = -80.0;  // ln of 1e-35: rounding
   until_other_ = step.converged ? other_patience_ : std::max(until_other_ - 1, 0);
-  const double first_J = first_gap_J_.load(std::memory_order_relaxed);
-  if (first_J > 0.0 && step.iterations >= 2 && inner_s > 0.0) {
-    const double fall = step.gap_J > 0.0 ? std::log(first_J / step.gap_J) : kLargest;
-    contraction_[solves_ ? 1 : 0].add(std::clamp(fall, 0.0, kLargest) / inner_s);
+  if (step.iterations > 0) {
+    const double left = step.residual > 0.0 ? std::log(step.residual) : kLeast;
+    left_[solves_ ? 1 : 0].add(std::max(left, kLeast));
   }
   if (!is_of_other_kind_) return;
   const bool is_better =
-      contraction_[prefers_solves_ ? 0 : 1].rate > contraction_[prefers_solves_ ? 1 : 0].rate;
+      left_[prefers_solves_ ? 0 : 1].value < left_[prefers_solves_ ? 1 : 0].value;
   if (is_better) prefers_solves_ = !prefers_solves_;
   other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, kMostPatience);
   until_other_ = other_patience_;
@@ -206,7 +204,8 @@ double DeadlineScheduler::finish(const Outcome& step) {
   const double all = seconds(step.inner_end - begin_);
   // Several threads may solve at once.
   const double inner = std::max(all - solved_s_.load(std::memory_order_relaxed), 0.01 * all);
-  const double commit = std::max(seconds(step.end - step.inner_end) - step.guard_s, 0.0);
+  const double aside = step.guard_s + step.examined_s;
+  const double commit = std::max(seconds(step.end - step.inner_end) - aside, 0.0);
   const double slack = deadline_s_ - seconds(step.end - begin_);
   ++steps_;
   if (steps_ == 1) counted_.worst_slack_s = slack;
@@ -216,7 +215,7 @@ double DeadlineScheduler::finish(const Outcome& step) {
     ++could_use_;
     unused_ += deadline_s_ > 0.0 ? std::clamp(slack / deadline_s_, 0.0, 1.0) : 0.0;
   }
-  if (solved || !solves_) learn_contraction(step, all);
+  if (solved || !solves_) learn_kind(step);
   learn(step.iterations, inner);
   commit_.add(commit);
   usual_commit_.add(commit);
@@ -238,7 +237,7 @@ void DeadlineScheduler::count_miss(const Outcome& step, double inner_s, double c
   const bool was_tried = is_trial_ && step.iterations > 0;
   if ((iterations_stalled && !was_tried) || stalled(commit_s, commit_.value)) {
     ++counted_.preempted_misses;
-  } else if (slack_s + step.guard_s >= 0.0) {
+  } else if (slack_s + step.guard_s + step.examined_s >= 0.0) {
     ++counted_.guard_misses;
   } else if (was_tried) {
     ++counted_.trial_misses;

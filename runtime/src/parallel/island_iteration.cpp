@@ -49,7 +49,6 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
     outcome.rejected_trials = s.next_iterate.rejections(island_);
   }
   outcome.iterations = evaluations;
-  if (evaluations == 1 && rule.deadline != nullptr) rule.deadline->begins_at(gap.energy_J);
   if (stands) {
     outcome.gap = gap;
     compare_with_tolerances(rule, gap, outcome);

@@ -15,7 +15,8 @@ constexpr std::int64_t kShortestByCount = 16;
 
 }  // namespace
 
-Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method, bool anytime) {
+Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method,
+             const Anytime& anytime) {
   const bool asked_for =
       method.kind != WaveUpdate::automatic && method.impedance_kind == ImpedanceKind::given;
   if (asked_for) {

@@ -17,7 +17,8 @@ class StateArchive;
 class Tuner {
  public:
   /// `anytime`: as in choose_method. Errors: ConfigError of choose_method.
-  Tuner(const System& system, double step_s, const WaveCoupling& method, bool anytime = false);
+  Tuner(const System& system, double step_s, const WaveCoupling& method,
+        const Anytime& anytime = {});
   /// For steps of another size: impedances by the rules that `like` has chosen, without trying others. The
   /// predicted rates are those of `like`. Errors: ConfigError if a part has no response.
   Tuner(const System& system, double step_s, const Tuner& like);

@@ -60,7 +60,7 @@ StepReport WaveEngine::step_by(double step_s) {
   iterate(moments);
   guard_step(moments);
   StepReport report = step_.report();
-  commit(report, step_.clock().time_s() + step_s, step_s);
+  commit(report, step_.clock().time_s() + step_s, step_s, moments);
 
   if (is_timed()) note_times(report, moments);
   return report;
@@ -102,7 +102,7 @@ void WaveEngine::guard_step(Moments& moments) {
 }
 
 /// Closes the accounts of the step, whose size is `step_s`, and makes its end, at `end_s`, the current state.
-void WaveEngine::commit(StepReport& report, double end_s, double step_s) {
+void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments& moments) {
   const StepClock& clock = step_.clock();
   report.step_s = step_s;
   if (step_.keeps_ledger()) {
@@ -113,13 +113,20 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s) {
     watch_->look_closely(clock.steps());
   }
   const bool watched = is_watched() && together().is_first();
+  const auto timed = [&](const auto& look) {
+    const auto start = scheduler_ ? Clock::now() : Clock::time_point();
+    look();
+    if (scheduler_) moments.examined_s += seconds(Clock::now() - start);
+  };
   if (watched) {
-    watch_->look(clock.steps(), record(), incident(), next());
+    timed([&] { watch_->look(clock.steps(), record(), incident(), next()); });
   }
   step_.accept(end_s, step_s, sizes_.has_value());
   states_.forget();
   if (watched && together().is_alone()) {
-    watch_->look_at_ports(step_.now().a.data(), step_.now().b.data(), port_waves_, port_weights_);
+    timed([&] {
+      watch_->look_at_ports(step_.now().a.data(), step_.now().b.data(), port_waves_, port_weights_);
+    });
   }
   if (step_.keeps_ledger()) {
     if (options_.certify == Certify::full) {
@@ -166,7 +173,8 @@ void WaveEngine::note_times(StepReport& report, const Moments& moments) {
                                          .inner_end = moments.inner_end,
                                          .end = end,
                                          .guard_s = moments.guard_s,
-                                         .gap_J = report.gap_J,
+                                         .examined_s = moments.examined_s,
+                                         .residual = report.residual,
                                          .converged = report.converged || !step_.has_tolerance(),
                                          .out_of_time = report.reason == StopReason::deadline});
   }
@@ -274,7 +282,7 @@ StepReport WaveEngine::attempt_to_commit(double time_s) {
 }
 
 void WaveEngine::commit(StepReport& report, double end_s) {
-  commit(report, end_s, waves_.step_s());
+  commit(report, end_s, waves_.step_s(), attempted_);
   if (is_timed()) note_times(report, attempted_);
 }
 

@@ -38,7 +38,7 @@ class WaveEngine final : public StepEngine,
  public:
   /// `anytime`: as in choose_method.
   WaveEngine(const System& system, const StepperOptions& given, std::unique_ptr<Together> processes,
-             bool anytime);
+             const Anytime& anytime);
   ~WaveEngine() override { together().leave(); }
 
   StepReport step_by(double step_s) override;
@@ -123,12 +123,13 @@ class WaveEngine final : public StepEngine,
   struct Moments {
     Clock::time_point start{}, ready{}, inner_end{};
     double guard_s = 0.0;
+    double examined_s = 0.0;
   };
 
   // The step (wave_engine.cpp).
   void iterate(Moments& moments);
   void guard_step(Moments& moments);
-  void commit(StepReport& report, double end_s, double step_s);
+  void commit(StepReport& report, double end_s, double step_s, Moments& moments);
   void count_iterations(const StepReport& report);
   void note_times(StepReport& report, const Moments& moments);
   void retune();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "step/deadline_rehearsal.hpp"
 #include "step/event_watch.hpp"
 #include "step/non_finite.hpp"
 #include "step/wave_engine.hpp"
@@ -31,7 +32,7 @@ LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling
 }  // namespace
 
 WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
-                       std::unique_ptr<Together> processes, bool anytime)
+                       std::unique_ptr<Together> processes, const Anytime& anytime)
     : StepEngine(given.step_s, std::move(processes)),
       run_(system, given),
       options_(run_.options()),
@@ -190,17 +191,19 @@ void WaveEngine::plan_step() {
 
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options,
                                              std::unique_ptr<Together> together) {
-  const auto engine_for = [&](std::unique_ptr<Together> processes, bool anytime) {
+  const auto engine_for = [&](std::unique_ptr<Together> processes, const Anytime& anytime) {
     return std::make_unique<WaveEngine>(system, options, std::move(processes), anytime);
   };
-  if (!options.time.active() || !together->is_alone()) {
-    return engine_for(std::move(together), options.time.active());
+  const bool is_open = options.method.kind() == WaveUpdate::automatic;
+  if (!options.time.active() || !is_open || !together->is_alone()) {
+    return engine_for(std::move(together), {.is_on = options.time.active()});
   }
   // What one would take without a deadline, where there is time for that; else what makes most of it.
-  auto engine = engine_for(std::make_unique<Together>(), false);
+  auto engine = engine_for(std::make_unique<Together>(), {});
   if (engine->has_time_to_converge()) return engine;
   engine.reset();
-  return engine_for(std::move(together), true);
+  return engine_for(std::move(together),
+                    {.is_on = true, .rule = rule_for_deadline(system, options)});
 }
 
 }  // namespace portwave

@@ -304,7 +304,7 @@ TEST(MethodChoice, ManyEvaluationsCallForTheInterfaceEquation) {
 TEST(MethodChoice, AnytimeHasPlainWavesBesideTheInterfaceEquation) {
   const System grid = testing::duffing_grid(6, 6);
   const PortResponses responses(grid, 0.3);
-  const MethodChoice choice = choose_method(responses, everything_automatic(), /*anytime=*/true);
+  const MethodChoice choice = choose_method(responses, everything_automatic(), {.is_on = true});
   const WaveCoupling& method = choice.method.waves();
   EXPECT_NE(method.kind, WaveUpdate::interface) << choice.reason;
   EXPECT_EQ(method.interface_islands, std::vector<int>{0});

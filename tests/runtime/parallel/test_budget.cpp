@@ -93,6 +93,36 @@ TEST(DeadlineScheduler, FindsOutThatIterationsFitAfterAll) {
   EXPECT_LE(tried(too_slow, 10'000, 2000.0), 11);
 }
 
+// The first commit finds nothing in the caches, and after 1, 2, 4, … steps the run is examined. Neither is what
+// later commits take: were it kept for them, steps would have no time for iterations.
+TEST(DeadlineScheduler, ColdStartsAndExaminationsAreNotTakenForCommits) {
+  DeadlineScheduler scheduler(400e-6, 20e-6, 30e-6), control(400e-6, 20e-6, 30e-6);
+  finish(scheduler, 3, 60.0, 600.0);
+  finish(control, 3, 60.0, 600.0);
+  EXPECT_LT(scheduler.commit_s(), 31e-6);
+  for (int n = 0; n < 3; ++n) {
+    scheduler.begin(at(0));
+    control.begin(at(0));
+    EXPECT_GE(scheduler.horizon(0, 100, at(0)), 5);
+    scheduler.finish(
+        {.iterations = 3, .inner_end = at(60.0), .end = at(390.0), .examined_s = 300e-6});
+    finish(control, 3, 60.0, 330.0);
+  }
+  control.begin(at(0));
+  EXPECT_LE(control.horizon(0, 100, at(0)), 1) << "where commits do take that long";
+}
+
+TEST(DeadlineScheduler, AMissForTheSakeOfAnExaminationIsToldApart) {
+  DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+  live(scheduler, 200, 10, 2.0, 30.0);
+  scheduler.begin(at(0));
+  scheduler.finish(
+      {.iterations = 10, .inner_end = at(20.0), .end = at(350.0), .examined_s = 300e-6});
+  EXPECT_EQ(scheduler.statistics().misses, 1);
+  EXPECT_EQ(scheduler.statistics().guard_misses, 1);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 0);
+}
+
 TEST(DeadlineScheduler, OneStalledStepDoesNotSpoilTheEstimates) {
   DeadlineScheduler scheduler(1e-3, 1e-6, 10e-6);
   live(scheduler, 200, 10, 2.0, 30.0);
@@ -185,9 +215,9 @@ TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
   EXPECT_GT(control.iteration_s(), 1e-3);
 }
 
-/// Steps of 700 µs and a commit; the gap falls by the factor `fall` where they solve, else by that of `plain`.
+/// Steps of 700 µs and a commit; what is left where they solve, and where they are plain.
 struct Kinds {
-  double fall, plain;
+  double solving, plain;
   bool converges = false;
 };
 int steps_with_solves(const Kinds& kinds, int steps) {
@@ -199,25 +229,24 @@ int steps_with_solves(const Kinds& kinds, int steps) {
     scheduler.begin(at(0));
     const bool solves = scheduler.affords(at(0)) != Solve::none;
     EXPECT_EQ(solves, scheduler.solves());
-    scheduler.begins_at(1.0);
     if (solves) scheduler.took(Solve::with_factors, 200e-6);
     solved += solves ? 1 : 0;
     scheduler.finish({.iterations = 4,
                       .inner_end = at(700),
                       .end = at(800),
-                      .gap_J = solves ? kinds.fall : kinds.plain,
+                      .residual = solves ? kinds.solving : kinds.plain,
                       .converged = kinds.converges && solves});
   }
   return solved;
 }
 
-// Steps that cannot converge in time still solve where that closes more of the gap, and only there.
-TEST(DeadlineScheduler, StepsAreOfTheKindThatClosesMoreOfTheGap) {
-  EXPECT_GE(steps_with_solves({.fall = 1e-4, .plain = 0.3}, 1000), 990);
-  const int tried = steps_with_solves({.fall = 0.9, .plain = 0.3}, 1000);
+// Steps that cannot converge in time still solve where that leaves less of the gap, and only there.
+TEST(DeadlineScheduler, StepsAreOfTheKindThatLeavesLess) {
+  EXPECT_GE(steps_with_solves({.solving = 1e-4, .plain = 0.3}, 1000), 990);
+  const int tried = steps_with_solves({.solving = 0.9, .plain = 0.3}, 1000);
   EXPECT_LE(tried, 20);
   EXPECT_GE(tried, 10) << "they may have become better";
-  EXPECT_EQ(steps_with_solves({.fall = 1e-12, .plain = 0.3, .converges = true}, 1000), 1000);
+  EXPECT_EQ(steps_with_solves({.solving = 1e-12, .plain = 0.3, .converges = true}, 1000), 1000);
 }
 
 // What the guard does in every step while waves hardly agree is no reason not to make them agree.

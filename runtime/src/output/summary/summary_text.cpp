@@ -455,7 +455,9 @@ std::string time_budget_text(const RunSummary& summary) {
   text += fmt::format("               {} of {} steps missed it, {} not explained by preemption",
                       d.misses, d.steps, d.misses - d.preempted_misses);
   std::vector<std::string> causes;
-  if (d.guard_misses > 0) causes.push_back(fmt::format("{} by the guard", d.guard_misses));
+  if (d.guard_misses > 0) {
+    causes.push_back(fmt::format("{} by the guard or an examination of the run", d.guard_misses));
+  }
   if (d.trial_misses > 0) causes.push_back(fmt::format("{} by a trial", d.trial_misses));
   text += causes.empty() ? "\n" : fmt::format(" ({})\n", fmt::join(causes, ", "));
   if (d.unused_share > 0.0) {

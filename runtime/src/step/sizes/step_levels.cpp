@@ -20,7 +20,7 @@ constexpr std::size_t kMostLevels = 24;
 }  // namespace
 
 StepLevels::StepLevels(const System& stepped, double step_s, const WaveCoupling& method,
-                       bool anytime)
+                       const Anytime& anytime)
     : system_(stepped) {
   levels_.push_back({step_s, Tuner(stepped, step_s, method, anytime), {}, 0});
   current_ = levels_.begin();

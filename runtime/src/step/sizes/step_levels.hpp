@@ -17,7 +17,8 @@ namespace portwave {
 class StepLevels {
  public:
   /// The first level is current. `anytime`: as in choose_method. Errors: ConfigError of Tuner.
-  StepLevels(const System& stepped, double step_s, const WaveCoupling& method, bool anytime);
+  StepLevels(const System& stepped, double step_s, const WaveCoupling& method,
+             const Anytime& anytime);
 
   double step_s() const { return current_->step_s; }
   Tuner& tuner() { return current_->tuner; }

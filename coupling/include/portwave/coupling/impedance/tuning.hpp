@@ -166,6 +166,13 @@ inline PredictedRate predict_rate(const PortResponses& responses, std::span<cons
 /// `choose_method`.
 int prediction_limit(const System& system);
 
+/// Whether steps may end before they converge.
+struct Anytime {
+  bool is_on = false;
+  ImpedanceKind rule =
+      ImpedanceKind::automatic;  ///< of the plain update then; automatic: by prediction
+};
+
 /// Resolves the automatic choices of `method`; other choices stay as they are, except that `impedance` is
 /// by port afterwards.
 ///
@@ -184,7 +191,8 @@ int prediction_limit(const System& system);
 /// taken there only if nothing else converges. With condensed parts (make_second_order_part) all islands take
 /// the interface equation with `matched` impedances: nothing is predicted.
 /// `anytime`: steps may end before the islands converge, or before there is time for a solve: islands that take
-/// the interface equation then have a plain update as well, with the impedances that suit it.
+/// the interface equation then have a plain update as well, with the impedances that suit it, or those of a
+/// rule that is given.
 /// If a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
 /// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports.
 /// Errors: ConfigError ("/method/impedance") when a rule that was asked for by name has no
@@ -192,6 +200,6 @@ int prediction_limit(const System& system);
 /// (PortResponses::problem).
 /// Cost: all candidates of 1e5 parts of two ports: 1 s.
 MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method,
-                           bool anytime = false);
+                           const Anytime& anytime = {});
 
 }  // namespace portwave

@@ -46,11 +46,11 @@ std::string_view to_string(StopReason reason);
 /// times in: the class itself never reads a clock.
 ///
 /// Where islands can solve their interface equation a step either does, as often as there is time, or makes
-/// plain iterations alone: whichever closes more of the gap between the waves in a second, as earlier steps have
-/// shown. The other is tried now and then, ever more rarely while it stays the worse one.
+/// plain iterations alone: whichever leaves the smaller residual, as earlier steps have shown. The other is tried
+/// now and then, ever more rarely while it stays the worse one.
 ///
-/// One thread at a time may call it, except that `horizon`, `affords`, `took` and `begins_at` may be called by
-/// several at once.
+/// One thread at a time may call it, except that `horizon`, `affords` and `took` may be called by several at
+/// once.
 class DeadlineScheduler {
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,8 +67,6 @@ class DeadlineScheduler {
   void begin(Time now);
   /// Whether this step solves interface equations, as far as `affords` says.
   bool solves() const { return solves_; }
-  /// The gap at the first evaluation of an island in this step [J].
-  void begins_at(double gap_J) const { first_gap_J_.fetch_add(gap_J, std::memory_order_relaxed); }
 
   /// Total number of iterations that may be done before time must be checked again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
@@ -88,7 +86,9 @@ class DeadlineScheduler {
     int iterations = 0;
     Time inner_end{}, end{};  ///< of the iterations, and of the commit
     double guard_s = 0.0;     ///< time within the commit in which the guard acted [s]
-    double gap_J = 0.0;       ///< the gap that is left, of all islands together [J]
+    double examined_s =
+        0.0;  ///< and in which the run was examined, as it is after 1, 2, 4, … steps [s]
+    double residual = 0.0;  ///< the largest of an island, at the last evaluation that stands
     bool converged = true;
     bool out_of_time = false;  ///< more time would have meant more iterations
   };
@@ -110,8 +110,8 @@ class DeadlineScheduler {
     /// Those among them in which some stretch between two clock readings took so much longer than usual that
     /// only losing the processor explains it.
     std::int64_t preempted_misses = 0;
-    std::int64_t guard_misses =
-        0;  ///< of the others: in time but for the time in which the guard acted
+    /// Of the others: in time but for the time in which the guard acted, or the run was examined.
+    std::int64_t guard_misses = 0;
     std::int64_t trial_misses =
         0;  ///< of the others: an iteration was tried that did not seem to fit
     /// Mean share of the time that was left in steps that could have used it.
@@ -143,16 +143,16 @@ class DeadlineScheduler {
     }
   };
 
-  /// How fast steps of a kind close the gap: ln of its square's fall, per second.
-  struct Contraction {
-    double rate = 0.0;
+  /// The residual that steps of a kind leave: a running mean of its logarithm.
+  struct Left {
+    double value = 0.0;
     bool is_known = false;
     void add(double sample);
   };
   static constexpr int kLeastPatience = 8, kMostPatience = 8192;
 
   void learn(int iterations, double inner_s);
-  void learn_contraction(const Outcome& step, double inner_s);
+  void learn_kind(const Outcome& step);
   void choose_kind();
   void count_miss(const Outcome& step, double inner_s, double commit_s, double slack_s);
   double left_for_iterations(Time now) const;
@@ -172,9 +172,8 @@ class DeadlineScheduler {
   double solve_s_[2] = {};
   mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
   mutable std::atomic<double> seen_solved_s_{0.0};  // at the last clock reading
-  mutable std::atomic<double> first_gap_J_{0.0};
   // Kinds of steps: plain, solving.
-  Contraction contraction_[2];
+  Left left_[2];
   bool prefers_solves_ = true, solves_ = true;
   bool is_of_other_kind_ = false;  // the step is a trial of the other kind
   int until_other_ = kLeastPatience,
