@@ -99,6 +99,13 @@ double DeadlineScheduler::commit_reserve() const {
   return deadline_s_ - guarded >= 2.2 * iteration_.value ? guarded : commit;
 }
 
+/// For a solve, and the evaluation after it, it is the usual commit: waves that do not agree make the guard act, which
+/// takes longer than a slow commit does.
+double DeadlineScheduler::left_for_solves(Time now) const {
+  const double usual = kCommitMargin * usual_commit_.value + kReserve_s;
+  return deadline_s_ - seconds(now - begin_) - std::min(usual, commit_reserve());
+}
+
 void DeadlineScheduler::begin(Time now) {
   begin_ = now;
   last_check_.store(now, std::memory_order_relaxed);
@@ -110,8 +117,7 @@ void DeadlineScheduler::begin(Time now) {
   for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
   choose_kind();
   // A solve is of use only with an evaluation before it and one after it.
-  solves_ =
-      solves_ && left_for_iterations(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s_[0];
+  solves_ = solves_ && left_for_solves(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s_[0];
 }
 
 double DeadlineScheduler::left_for_iterations(Time now) const {
@@ -120,13 +126,14 @@ double DeadlineScheduler::left_for_iterations(Time now) const {
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   const double solved = solved_s_.load(std::memory_order_relaxed);
-  const double chunk_took = seconds(now - last_check_.exchange(now, std::memory_order_relaxed)) -
-                            (solved - seen_solved_s_.exchange(solved, std::memory_order_relaxed));
+  const double since = solved - seen_solved_s_.exchange(solved, std::memory_order_relaxed);
+  const double chunk_took =
+      seconds(now - last_check_.exchange(now, std::memory_order_relaxed)) - since;
   const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
   if (stalled(chunk_took, chunk_done * iteration_.value)) {
     lost_time_.store(true, std::memory_order_relaxed);
   }
-  const double left = left_for_iterations(now);
+  const double left = since > 0.0 ? left_for_solves(now) : left_for_iterations(now);
   const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
   if (!(fit >= 1.0)) {
     // The first is worth more than certainty: it is made where it fits before the usual commit and the thread is
@@ -143,7 +150,7 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
 
 DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   if (!solves_) return Solve::none;
-  const double left = left_for_iterations(now) - 1.1 * iteration_.value;
+  const double left = left_for_solves(now) - 1.1 * iteration_.value;
   const double with_factors = kSolveMargin * solve_s_[0];
   if (left >= with_factors + kSolveMargin * solve_s_[1]) return Solve::new_factors;
   return left >= with_factors ? Solve::with_factors : Solve::none;

@@ -156,6 +156,7 @@ class DeadlineScheduler {
   void choose_kind();
   void count_miss(const Outcome& step, double inner_s, double commit_s, double slack_s);
   double left_for_iterations(Time now) const;
+  double left_for_solves(Time now) const;
   double commit_reserve() const;
 
   double deadline_s_;
