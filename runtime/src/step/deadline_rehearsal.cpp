@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kLongestDeadline_s = 20e-3;
 constexpr double kTrial_s = 50e-3;  // of the steps of one rule
-constexpr double kFewest = 8.0, kMost = 64.0;
+constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 64.0;
 constexpr std::size_t kMostPorts = 20'000;
 /// Differences that may be chance.
 constexpr double kClearly = 0.7;
@@ -71,7 +71,8 @@ ImpedanceKind rule_for_deadline(const System& system, const StepperOptions& opti
   const double deadline_s = time.deadline_s > 0.0 ? time.deadline_s : options.step_s / time.pace;
   const bool can_be_compared = can_be_tried(system) && !options.sizes;
   if (!can_be_compared || !(deadline_s <= kLongestDeadline_s)) return ImpedanceKind::automatic;
-  const int steps = static_cast<int>(std::clamp(kTrial_s / deadline_s, kFewest, kMost));
+  const int steps =
+      static_cast<int>(std::clamp(kTrial_s / deadline_s, kFewestTrialSteps, kMostTrialSteps));
   StepperOptions trial = options;
   trial.profile = std::nullopt;
   trial.time = {};

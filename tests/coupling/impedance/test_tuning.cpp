@@ -380,7 +380,8 @@ TEST(Across, NonlinearPartsTakeWhatTheySeeAndLinearOnesTheirMatch) {
 }
 
 TEST(Across, IsTheMatchWhereTwoNonlinearPartsMeet) {
-  const PortResponses responses(testing::duffing_grid(3, 3), 0.01);
+  const System grid = testing::duffing_grid(3, 3);
+  const PortResponses responses(grid, 0.01);
   EXPECT_EQ(tune_impedance(responses, ImpedanceKind::across).by_port,
             tune_impedance(responses, ImpedanceKind::matched).by_port);
 }
