@@ -60,7 +60,7 @@ struct Saturating {
     const V steep = G * per_reach;
     // The tangents at 0 and far away are above f: their roots are below its own.
     const V at_rest = right / (k + steep), far = (right - G) / k;
-    V u = where_at_most(at_rest, far, far, at_rest);
+    V u = where_at_most(at_rest, far, far, at_rest), moved = zero;
     for (int step = 0; step < kMostSteps; ++step) {
       const Bent<W> bent = bent_of<W>(u * per_reach);
       tanh = bent.value;
@@ -72,10 +72,11 @@ struct Saturating {
       const V wanted = where_at_most(abs(defect), noise, zero, step_up);
       const V taken = where_at_most(least, wanted, wanted, zero);
       const V next = u + taken;
-      if (all_at_most(next, u)) return u;
-      u = where_at_most(u, next, next, u);
+      moved = where_at_most(next, u, zero, taken);
+      if (all_at_most(moved, zero)) return u;
+      u = next;
     }
-    return V::all(__builtin_nan(""));
+    return where_at_most(moved, zero, u, V::all(__builtin_nan("")));
   }
 
   template <bool kAccounts>

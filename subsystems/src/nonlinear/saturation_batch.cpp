@@ -41,6 +41,7 @@ class SaturationBatch final : public StepBatch, public BoundCalls, public LaneEx
   }
 
   std::size_t record_size() const override { return 0; }
+  std::vector<RecordRegion> record_regions() const override { return {RecordRegion{}}; }
   void set_state(int /*lane*/, const double* /*x*/, double* /*record*/) const override {}
   void get_state(int /*lane*/, const double* /*record*/, double* /*x*/) const override {}
   void freeze(LaneRange /*lanes*/, double* /*record*/, const double* /*input*/) const override {}

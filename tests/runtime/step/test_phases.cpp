@@ -62,7 +62,7 @@ TEST(Phases, OfTuning) {
   Told told;
   tune(pair_scenario(), ImpedanceKind::automatic, told.listener());
   const Lines first = {"linearising the subsystems", "choosing the method", "judging the ports"};
-  EXPECT_EQ(told.lines, first + counted("predicting the rates of rule", 5));
+  EXPECT_EQ(told.lines, first + counted("predicting the rates of rule", 6));
 }
 
 TEST(Phases, OfTheStudiesCountWhatIsLeft) {
@@ -76,8 +76,8 @@ TEST(Phases, OfTheStudiesCountWhatIsLeft) {
   Told rate;
   study_rate(pair, {.steps = 1}, rate.listener());
   EXPECT_EQ(rate.lines, Lines{"linearising the subsystems"} +
-                            counted("predicting the rates of rule", 5) +
-                            counted("observing iteration", 10));
+                            counted("predicting the rates of rule", 6) +
+                            counted("observing iteration", 12));
 
   Told iteration;
   study_iteration(example("two_masses"), {.iterations = 2}, iteration.listener());

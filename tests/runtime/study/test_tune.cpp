@@ -40,7 +40,7 @@ TEST(Tune, ListsEveryRuleAndChoosesNoneWorse) {
   const TuningReport report = tune(pair_scenario());
   std::vector<std::string> names;
   for (const RuleRates& each : report.rules) names.push_back(each.rule);
-  EXPECT_EQ(names, (std::vector<std::string>{"uniform", "fne", "matched", "leaf", "adapted"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"uniform", "fne", "matched", "leaf", "adapted", "across"}));
   EXPECT_TRUE(report.choice.rate.converges);
   for (const RuleRates& each : report.rules) {
     if (!each.problem.empty()) continue;
@@ -68,7 +68,7 @@ TEST(Tune, HasNoValuesWhereTheScenarioGivesNone) {
 TEST(RateStudy, PredictsWhatNearlyLinearPartsDo) {
   Scenario scenario = pair_scenario();
   const std::vector<RateRow> rows = study_rate(scenario, {.steps = 10});
-  ASSERT_EQ(rows.size(), 10U);
+  ASSERT_EQ(rows.size(), 12U);
   for (const RateRow& row : rows) {
     ASSERT_EQ(row.problem, "") << row.impedance;
     EXPECT_EQ(row.observed.steps, 10) << row.impedance;

@@ -49,7 +49,7 @@ TEST(CliTune, WritesTheReportAsJson) {
   EXPECT_EQ(read_text(folder / "out/tune.json"), result.out);
   const Json report = Json::parse(result.out);
   EXPECT_EQ(report["ports"].size(), 2u);
-  EXPECT_EQ(report["rules"].size(), 5u);
+  EXPECT_EQ(report["rules"].size(), 6u);
   EXPECT_EQ(report["rules"][0]["impedance"], "uniform");
   EXPECT_TRUE(report["choice"]["rate"]["converges"].get<bool>()) << result.out;
   EXPECT_EQ(portwave_cli({"tune", kPair, "--json"}).out, result.out);
@@ -94,7 +94,7 @@ TEST(CliRate, ComparesPromiseAndDeed) {
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_EQ(read_text(folder / "out/rate.json"), result.out);
   const Json rows = Json::parse(result.out);
-  ASSERT_EQ(rows.size(), 10u);
+  ASSERT_EQ(rows.size(), 12u);
   for (const Json& row : rows) {
     EXPECT_TRUE(row["predicted"]["contraction"].is_number()) << row;
     EXPECT_EQ(row["observed"]["steps"], 3) << row;
