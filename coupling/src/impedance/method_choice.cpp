@@ -95,14 +95,15 @@ class Chooser {
     std::vector<char> all(islands_.size(), 1);
     std::vector<Pick> picks = picks_of(kFast, all);
     std::vector<char> hard = mask([&](std::size_t i) { return !is_easy(i, picks[i]); });
-    if (any(hard)) {
+    if (anytime_.is_on) {
       std::vector<Pick> plain = picks;
+      if (any(hard) && anytime_.solves) take_interface(hard, picks);
+      take_plain_too(hard, std::move(plain), picks);
+      set(picks);
+      return std::move(choice_);
+    }
+    if (any(hard)) {
       take_interface(hard, picks);
-      if (anytime_.is_on) {
-        take_plain_too(hard, std::move(plain), picks);
-        set(picks);
-        return std::move(choice_);
-      }
       hard = mask([&](std::size_t i) { return hard[i] != 0 && !picks[i].interface; });
     }
     if (any(hard)) choose_base(hard, picks);
@@ -379,10 +380,8 @@ class Chooser {
                       std::vector<Pick>& picks) {
     const auto given = std::ranges::find(tuned_, anytime_.rule, &Tuned::kind);
     if (given != tuned_.end()) {
-      for (std::size_t i = 0; i < plain.size(); ++i) {
-        if (hard[i] != 0) plain[i].rule = static_cast<std::size_t>(given - tuned_.begin());
-      }
-    } else {
+      for (Pick& pick : plain) pick.rule = static_cast<std::size_t>(given - tuned_.begin());
+    } else if (any(hard)) {
       choose_base(hard, plain);
     }
     for (std::size_t i = 0; i < picks.size(); ++i) {
@@ -465,7 +464,8 @@ class Chooser {
     const bool has_tolerance = method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
     const bool linear = std::ranges::all_of(islands_, &Island::linear);
     const int late = linear ? slowest + 4 : std::max(2 * slowest + 4, kSoonest);
-    method.rescue_after = has_tolerance && plain > 0 ? late : 0;
+    const bool may_solve = !anytime_.is_on || anytime_.solves;
+    method.rescue_after = has_tolerance && plain > 0 && may_solve ? late : 0;
     method.impedance = assembled(rules);
     method.impedance_kind = most_used(rules, std::vector<char>(picks.size(), 1));
     choice_.reason = reason_of(choice_, system_);

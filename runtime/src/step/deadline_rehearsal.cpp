@@ -19,10 +19,10 @@ namespace {
 
 constexpr double kLongestDeadline_s = 20e-3;
 constexpr double kTrial_s = 50e-3;  // of the steps of one rule
-constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 64.0;
+constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 128.0;
 constexpr std::size_t kMostPorts = 20'000;
 /// Differences that may be chance.
-constexpr double kClearly = 0.7;
+constexpr double kClearly = 0.9;
 
 bool can_be_tried(const System& system) {
   return system.scalar_ports().size() <= kMostPorts &&
@@ -66,31 +66,37 @@ double distance(const System& system, const std::vector<std::vector<double>>& a,
 
 }  // namespace
 
-ImpedanceKind rule_for_deadline(const System& system, const StepperOptions& options) {
+Anytime way_for_deadline(const System& system, const StepperOptions& options,
+                         const Anytime& usual) {
   const TimeBudget& time = options.time;
   const double deadline_s = time.deadline_s > 0.0 ? time.deadline_s : options.step_s / time.pace;
   const bool can_be_compared = can_be_tried(system) && !options.sizes;
-  if (!can_be_compared || !(deadline_s <= kLongestDeadline_s)) return ImpedanceKind::automatic;
+  if (!can_be_compared || !(deadline_s <= kLongestDeadline_s)) return usual;
   const int steps =
       static_cast<int>(std::clamp(kTrial_s / deadline_s, kFewestTrialSteps, kMostTrialSteps));
   StepperOptions trial = options;
   trial.profile = std::nullopt;
   trial.time = {};
-  ImpedanceKind best = ImpedanceKind::automatic;
+  Anytime best = usual;
+  std::vector<Anytime> ways = {usual, {.is_on = !usual.is_on}};
+  for (const bool solves : {true, false}) {
+    for (const ImpedanceKind rule :
+         {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted}) {
+      ways.push_back({.is_on = true, .rule = rule, .solves = solves});
+    }
+  }
   try {
     const auto converged = states_after(system, trial, {}, steps);
     trial.time.deadline_s = deadline_s;
     double least = std::numeric_limits<double>::infinity();
-    for (const ImpedanceKind rule : {ImpedanceKind::automatic, ImpedanceKind::matched,
-                                     ImpedanceKind::leaf, ImpedanceKind::adapted}) {
-      const double error = distance(
-          system, states_after(system, trial, {.is_on = true, .rule = rule}, steps), converged);
+    for (const Anytime& way : ways) {
+      const double error = distance(system, states_after(system, trial, way, steps), converged);
       if (!(error < kClearly * kClearly * least)) continue;
       least = error;
-      best = rule;
+      best = way;
     }
   } catch (const std::exception&) {  // the run itself will say what is wrong
-    return ImpedanceKind::automatic;
+    return usual;
   }
   return best;
 }

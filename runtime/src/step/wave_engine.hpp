@@ -44,8 +44,8 @@ class WaveEngine final : public StepEngine,
   StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
 
-  /// Whether the steps under the deadline, or at the pace, are expected to converge.
-  bool has_time_to_converge();
+  /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.
+  bool has_time_to_converge(double margin);
 
   // Several ranks.
   void follow(const Hooks& hooks) override;

@@ -168,13 +168,12 @@ void WaveEngine::rehearse() {
   }
 }
 
-bool WaveEngine::has_time_to_converge() {
-  constexpr double kMargin = 1.25;
+bool WaveEngine::has_time_to_converge(double margin) {
   const MethodChoice& choice = tuner().choice();
   if (!choice.rate.converges || !scheduler_) return false;
   const double time_s = options_.time.deadline_s > 0.0 ? options_.time.deadline_s
                                                        : options_.step_s / options_.time.pace;
-  return kMargin * scheduler_->step_s(choice.rate.evaluations, step_.interface().has_value()) <=
+  return margin * scheduler_->step_s(choice.rate.evaluations, step_.interface().has_value()) <=
          time_s;
 }
 
@@ -200,10 +199,11 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
   }
   // What one would take without a deadline, where there is time for that; else what makes most of it.
   auto engine = engine_for(std::make_unique<Together>(), {});
-  if (engine->has_time_to_converge()) return engine;
+  constexpr double kAmple = 2.0, kTight = 1.25;
+  if (engine->has_time_to_converge(kAmple)) return engine;
+  const Anytime usual{.is_on = !engine->has_time_to_converge(kTight)};
   engine.reset();
-  return engine_for(std::move(together),
-                    {.is_on = true, .rule = rule_for_deadline(system, options)});
+  return engine_for(std::move(together), way_for_deadline(system, options, usual));
 }
 
 }  // namespace portwave

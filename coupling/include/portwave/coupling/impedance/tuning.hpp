@@ -169,8 +169,9 @@ int prediction_limit(const System& system);
 /// Whether steps may end before they converge.
 struct Anytime {
   bool is_on = false;
-  ImpedanceKind rule =
-      ImpedanceKind::automatic;  ///< of the plain update then; automatic: by prediction
+  /// Then: of Peaceman–Rachford on all islands; automatic: update and rules by prediction.
+  ImpedanceKind rule = ImpedanceKind::automatic;
+  bool solves = true;  ///< whether islands may solve their interface equations
 };
 
 /// Resolves the automatic choices of `method`; other choices stay as they are, except that `impedance` is
