@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/parallel/budget.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/systems.hpp"
@@ -279,6 +283,45 @@ TEST(DeadlineScheduler, CountsTheTimeThatStepsCouldHaveUsed) {
         {.iterations = 1, .inner_end = at(600), .end = at(700), .out_of_time = n % 2 == 0});
   }
   EXPECT_NEAR(scheduler.statistics().unused_share, 0.3, 1e-9);
+}
+
+// A nanosecond is no time for an evaluation, whatever the clock says: what is left to choose are impedances.
+TEST(TimeBudget, WithoutTimeAutoTakesTheImpedancesOfTheBestExplicitSteps) {
+  constexpr int kSteps = 100;
+  const System system =
+      parse_scenario(generate_scenario(network::Chain{.blocks = 64}), "chain.json", ".").system;
+  const auto states = [&](const StepperOptions& options) {
+    Stepper stepper(system, options);
+    stepper.step(kSteps);
+    std::vector<double> out;
+    for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
+      const auto own = stepper.state(part);
+      out.insert(out.end(), own.begin(), own.end());
+    }
+    return out;
+  };
+  StepperOptions options{.method = WaveCoupling::automatic(1e-10)};
+  options.step_s = 1e-3;
+  const std::vector<double> converged = states(options);
+  const auto error = [&](const StepperOptions& given) {
+    const std::vector<double> own = states(given);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < own.size(); ++i) sum += std::pow(own[i] - converged[i], 2);
+    return std::sqrt(sum);
+  };
+  double best = HUGE_VAL, worst = 0.0;
+  for (const ImpedanceKind rule :
+       {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted}) {
+    StepperOptions fixed = options;
+    fixed.method.waves().kind = WaveUpdate::peaceman_rachford;
+    fixed.method.waves().impedance_kind = rule;
+    fixed.method.waves().iterations = 0;
+    best = std::min(best, error(fixed));
+    worst = std::max(worst, error(fixed));
+  }
+  options.time.deadline_s = 1e-9;
+  EXPECT_LE(error(options), 1.2 * best);
+  EXPECT_GT(worst, 1.5 * best) << "control: the rules are told apart";
 }
 
 // A nanosecond is no time: whatever the clock says, no iteration fits.
