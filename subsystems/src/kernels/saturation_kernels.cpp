@@ -121,17 +121,10 @@ int for_saturating(const void* task) {
   return bad;
 }
 
-void tanh_of_eight(const double* x, double* out) {
-  constexpr int W = kLaneGroup;
-  using V = Vec<W>;
-  const V zero = V::all(0.0), at = V::load(x), size = bent_of<W>(abs(at)).value;
-  where_at_most(zero, at, size, negate(size)).store(out);
-}
-
 }  // namespace
 
 const saturation::Kernels kSaturation = {for_saturating<kLaneGroup, false>,
                                          for_saturating<1, false>, for_saturating<kLaneGroup, true>,
-                                         for_saturating<1, true>, tanh_of_eight};
+                                         for_saturating<1, true>};
 
 }  // namespace portwave::PORTWAVE_ISA

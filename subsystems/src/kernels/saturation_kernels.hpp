@@ -40,8 +40,6 @@ struct Kernels {
   int (*scatter_alone)(const void* task);  ///< lane groups of one lane
   int (*advance)(const void* task);        ///< the same, with what is dissipated
   int (*advance_alone)(const void* task);
-  /// tanh(x) of eight numbers.
-  void (*tanh)(const double* x, double* out);
 };
 
 const Kernels& kernels();
