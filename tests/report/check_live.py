@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import socket
@@ -183,17 +184,17 @@ def check_panel():
     begin = time.monotonic()
     process = subprocess.Popen([portwave, "run", "examples/published_douglas_rachford.json", "--steps", "200", "--pace", "1",
                                 "--live"], cwd=sources, stdout=slave, stderr=slave)
-    os.close(slave)
+    # The slave stays open here until all is read: the system may drop what the last one to close it wrote just before.
     text = b""
     while True:
-        try:
-            piece = os.read(master, 1 << 16)
-        except OSError:  # it has ended
-            break
-        if not piece:
-            break
-        text += piece
-    process.wait()
+        ended = process.poll() is not None
+        if not select.select([master], [], [], 0.2)[0]:
+            if ended:
+                break
+            continue
+        text += os.read(master, 1 << 16)
+    os.close(slave)
+    os.close(master)
     took_s = time.monotonic() - begin
     text = text.decode()
     painted = text.count("published_douglas_rachford [")
@@ -203,7 +204,8 @@ def check_panel():
     ups = [int(n) for n in re.findall(r"\x1b\[(\d+)A\x1b\[J", text)]
     expect("goes up as far as it went down", (ups, painted), len(ups) == painted and set(ups) <= {5, 6, 7})
     last = text.rindex("\x1b[J")
-    expect("the panel is gone at the end", "", "published_douglas_rachford: 200 steps" in text[last:] and "[###" not in text[last:])
+    expect("the run ends well", process.returncode, process.returncode == 0)
+    expect("the panel is gone at the end", text[last:], "published_douglas_rachford: 200 steps" in text[last:] and "[###" not in text[last:])
 
 
 with tempfile.TemporaryDirectory() as scratch:
