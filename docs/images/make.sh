@@ -32,6 +32,19 @@ for stages in 1 2 3; do
 done
 gnuplot -e "folder='$out'" docs/images/order.gp >docs/images/order.svg
 
+# A capacitor on a diode, by three integrators and by short steps.
+discharge() {
+  local name=$1
+  shift
+  build/release/bin/portwave run docs/images/stiffness.json --out "$out/$name" "$@" >/dev/null 2>&1 || true
+}
+discharge conserving --set '/method/integrator="gauss"'
+discharge one --set '/method/integrator="damped"'
+discharge two --set '/method/integrator="damped"' --set /method/stages=2
+discharge exact --set '/method/integrator="damped"' --set /time/step_s=1e-6
+gnuplot -e "conserving='$out/conserving/trajectory.csv'; one='$out/one/trajectory.csv'; two='$out/two/trajectory.csv'; exact='$out/exact/trajectory.csv'" \
+  docs/images/stiffness.gp >docs/images/stiffness.svg
+
 # The flagship examples.
 for name in crane robot_arm power_line quarter_car full_car; do
   build/release/bin/portwave run "examples/$name.json" --out "$out/$name" --quiet

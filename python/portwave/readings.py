@@ -194,8 +194,9 @@ class Readings:
     def energy(self) -> Dict[str, float]:
         """Energy ledger of the run [J].
 
-        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding; ``tank_J``
-        is what the passivity guard holds in reserve.
+        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding;
+        ``numerical_dissipation_J`` is the share of ``dissipated_J`` that damped steps took, and
+        ``tank_J`` what the passivity guard holds in reserve.
         """
         return self._core.energy
 

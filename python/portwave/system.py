@@ -217,6 +217,7 @@ class System(Controllers):
         initial_state: Optional[Mapping[str, float]] = None,
         inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
         substeps: Optional[int] = None,
+        integrator: Optional[str] = None,
         **parameters: Any,
     ) -> "System":
         """Add a part.
@@ -235,6 +236,8 @@ class System(Controllers):
             ``"settable"``, or a signal as in scenario files. Others stay at 0.
         substeps : int, optional
             Steps that the part takes within each step. Default: 1.
+        integrator : {"gauss", "damped", "auto"}, optional
+            Whether stiff motion of the part dies. Default: as the method says.
         **parameters
             Its parameters by name, in the units that their names state, where a type is given.
 
@@ -271,6 +274,8 @@ class System(Controllers):
             part["inputs"] = {key: _signal(value) for key, value in inputs.items()}
         if substeps is not None:
             part["substeps"] = whole(substeps, "`substeps`")
+        if integrator is not None:
+            part["integrator"] = integrator
         self._document.setdefault("subsystems", []).append(part)
         return self
 

@@ -144,6 +144,7 @@ class PyEnsemble {
     out["final_J"] = own.final_J;
     out["supplied_J"] = own.supplied_J;
     out["dissipated_J"] = own.dissipated_J;
+    out["numerical_dissipation_J"] = own.numerical_dissipation_J;
     out["mismatch_J"] = own.mismatch_J;
     out["tank_J"] = own.tank_J;
     return out;

@@ -4,7 +4,7 @@
 
 #include <portwave/coupling/method/method_table.hpp>
 #include <portwave/subsystems/base/printable.hpp>
-#include <portwave/subsystems/core/gauss_stages.hpp>
+#include <portwave/subsystems/core/stage_rule.hpp>
 
 #include "help_examples.hpp"
 #include "line/shared_options.hpp"

@@ -70,14 +70,18 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       kernels_(&ledger_kernels()),
       memory_({{kColumns, at(waves.entry_count())}}),
       parts_(waves.reduction()),
+      damps_(std::ranges::any_of(
+          waves.system().parts(),
+          [](const Part& part) { return part.component->stage_rule().is_damped(); })),
+      numerical_J_(damps_ ? at(parts_.island_count()) : 0),
       adds_up_(!replicas_ && parts_.island_count() > 1),
       accepted_(at(parts_.island_count())),
       by_chunk_(at(parts_.chunk_count())),
       is_known_(accepted_.size(), 0),
       kept_(replicas_ ? accepted_.size() : 0) {
   for (std::span<double>& c : columns_) c = memory_.take(at(waves.entry_count()));
-  terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
-            columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
+  terms_ = {columns_[kChange],   columns_[kSupply],    columns_[kDissipated], columns_[kMismatch],
+            columns_[kResidual], columns_[kTolerance], columns_[kNumerical]};
   accounts_ = std::make_unique<IslandAccounts>(waves, options.tank, options.guarded, !adds_up_,
                                                options.slices, column(kTolerance),
                                                [this] { need_states(); });
@@ -123,6 +127,7 @@ void EnergyLedger::begin(const double* record, const double* b) {
   tallied_ = {};
   totals_ = {};
   run_ = RunSums();
+  numerical_in_all_J_.assign(numerical_J_.size(), CompensatedSum());
   totals_.initial_J = accounts_->sum_of_starts();
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
@@ -178,7 +183,8 @@ void EnergyLedger::need_states() const {
 }
 
 EnergyColumns EnergyLedger::columns() {
-  return {column(kChange), column(kSupply), column(kDissipated)};
+  return {column(kChange), column(kSupply), column(kDissipated),
+          damps_ ? column(kNumerical) : nullptr};
 }
 
 // Lanes are examined.
@@ -192,7 +198,7 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
                   slot.batch->stride(),
                   a + slot.wave,
                   b + slot.wave,
-                  {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
+                  columns().from(entry),
                   column(kStorageBefore) + entry,
                   column(kStorage) + entry,
                   column(kResidual) + entry,
@@ -275,7 +281,12 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
 // The step is summed up.
 
 bool EnergyLedger::tally(const CommittedStep& step) {
-  if (!is_taken_) sum_islands();
+  if (!is_taken_) {
+    sum_islands();
+    for (int island = 0; damps_ && island < accounts_->count(); ++island) {
+      numerical_J_[at(island)] = parts_.sum(island, column(kNumerical));
+    }
+  }
   std::ranges::fill(is_summed_, 0);
   is_beyond_ = accounts_->is_any_beyond();
   if (is_beyond_ && step.record != nullptr) {
@@ -332,14 +343,20 @@ void EnergyLedger::find_totals(int chunk, LedgerTotals& out) const {
 void EnergyLedger::form(int chunk, double* values) const {
   LedgerTotals own = by_chunk_[at(chunk)];
   if (!is_summed(chunk)) find_totals(chunk, own);
-  std::ranges::copy(std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance,
-                               own.largest_residual, own.largest_excess},
-                    values);
+  values =
+      std::ranges::copy(
+          std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance}, values)
+          .out;
+  if (damps_) *values++ = parts_.sum_of_chunk(chunk, column(kNumerical));
+  *values++ = own.largest_residual;
+  *values = own.largest_excess;
 }
 
 void EnergyLedger::take(int island, const double* values) {
+  const double* const maxima = values + sums();
   accounts_->set_sums(
-      island, {values[0], values[1], values[2], values[3], values[4], values[5], values[6]});
+      island, {values[0], values[1], values[2], values[3], values[4], maxima[0], maxima[1]});
+  if (damps_) numerical_J_[at(island)] = values[5];
   is_taken_ = true;
   has_entries_ = false;
 }
@@ -447,6 +464,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
   for (const ToleratedDeficit& own : tolerated) ledger.tolerated_J += own.energy_J;
+  if (damps_) take_numerical(ledger);
   if (adds_up_) add_up(ledger);
   if (!replicas_) {
     ledger.changed_J += revalued_J_;
@@ -480,6 +498,14 @@ void EnergyLedger::add_up(StepLedger& ledger) {
     totals_.given_up_J += accounts_->given_up(island);
   }
   update_energy_ratio();
+}
+
+void EnergyLedger::take_numerical(StepLedger& ledger) {
+  for (int island = 0; island < accounts_->count(); ++island) {
+    if (!accounts_->is_open(island)) continue;
+    numerical_in_all_J_[at(island)].add(numerical_J_[at(island)]);
+    if (!replicas_) ledger.numerical_dissipation_J += numerical_J_[at(island)];
+  }
 }
 
 void EnergyLedger::take_metered() {

@@ -19,18 +19,24 @@ PartEnergies EnergyLedger::part_energies(int part) const {
   return {.changed_J = column(kChange)[entry],
           .supplied_J = column(kSupply)[entry],
           .through_ports_J = -column(kMismatch)[entry],
-          .dissipated_J = column(kDissipated)[entry]};
+          .dissipated_J = column(kDissipated)[entry],
+          .numerical_dissipation_J = column(kNumerical)[entry]};
 }
 
 EnergyTotals EnergyLedger::totals() const {
   EnergyTotals out = adds_up_ ? totals_ : accounts_->totals(0);
   out.metered_J = metered_J_.value();
+  for (const CompensatedSum& own : numerical_in_all_J_) {
+    out.numerical_dissipation_J += own.value();
+  }
   return out;
 }
 
 EnergyTotals EnergyLedger::totals(int island) const {
   if (!accounts_->is_open(island)) return kept_[at(island)]->totals;
-  return accounts_->totals(island);
+  EnergyTotals out = accounts_->totals(island);
+  if (damps_) out.numerical_dissipation_J = numerical_in_all_J_[at(island)].value();
+  return out;
 }
 
 const LawFinding& EnergyLedger::finding(int island) const { return accounts_->finding(island); }
@@ -114,6 +120,7 @@ void EnergyLedger::archive(StateArchive& archive) {
   accounts_->archive(archive);
   archive.values(tallied_, stored_, metered_J_, totals_, run_, per_initial_energy_, steps_,
                  found_at_, max_residual_, revalued_J_);
+  archive.array(std::span(numerical_in_all_J_));
 }
 
 }  // namespace portwave

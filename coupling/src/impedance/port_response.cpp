@@ -13,7 +13,7 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 
@@ -240,9 +240,6 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
   return response;
 }
 
-namespace {
-
-/// ∂z/∂x at x; by differences where the part does not give it.
 SparseMatrix hessian_at(const Subsystem& part, const double* x) {
   const Eigen::Index n = part.signature().state_size();
   SparseEntries entries;
@@ -264,8 +261,10 @@ SparseMatrix hessian_at(const Subsystem& part, const double* x) {
   return M.sparseView();
 }
 
+namespace {
+
 /// √bᵢ aᵢⱼ/√bⱼ
-Matrix scaled_coefficients(const GaussStages& rule) {
+Matrix scaled_coefficients(const StageRule& rule) {
   Matrix coupling(rule.count, rule.count);
   for (int i = 0; i < rule.count; ++i) {
     for (int j = 0; j < rule.count; ++j) {
@@ -324,9 +323,9 @@ Matrix sparse_stages(const Matrix& coupling, const SparseMatrix* E, const Sparse
 
 // With scaled stages δᵢ = √bᵢ h ẋᵢ and zᵢ = M Σⱼ (√bᵢ aᵢⱼ/√bⱼ) δⱼ, the response to inputs u is
 //   E δᵢ = h[(J − R)zᵢ + (G − P)uᵢ],   yᵢ = (G + P)ᵀzᵢ + (S + N)uᵢ.
-Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
+Eigen::MatrixXd staged_port_response(const Subsystem& part, const StageRule& rule, double step_s,
                                      const double* x, Eigen::VectorXd& terms) {
-  const GaussStages& rule = gauss_stages(stages);
+  const int stages = rule.count;
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
   const Structure s = structure_at_rest(part, x);
   const SparseMatrix M = hessian_at(part, x);
@@ -364,9 +363,9 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
 
 // One substep after another, δ = T_x x + T_u u of each: with V its share of the step's inputs,
 //   yᵢ = (G + P)ᵀzᵢ + (S + N)(V û)ᵢ,   ŷ = Σ Vᵀy/m.
-Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int substeps,
+Eigen::MatrixXd substepped_port_response(const Subsystem& part, const StageRule& rule, int substeps,
                                          double step_s, const double* x, Eigen::VectorXd& terms) {
-  const GaussStages& rule = gauss_stages(stages);
+  const int stages = rule.count;
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
   const Structure s = structure_at_rest(part, x);
   const Matrix M = Matrix(hessian_at(part, x));

@@ -81,12 +81,14 @@ void PortResponses::add_condensed(const Part& part) {
 Eigen::MatrixXd PortResponses::response_of(const Part& part, const double* x,
                                            Eigen::VectorXd& terms) const {
   const Subsystem& physics = *part.port_hamiltonian();
-  const int stages = part.component->stages(), substeps = part.component->substeps();
+  const StageRule& rule = part.component->stage_rule();
+  const int substeps = part.component->substeps();
   if (substeps > 1) {
-    return substepped_port_response(physics, stages, substeps, step_s_, x, terms);
+    return substepped_port_response(physics, rule, substeps, step_s_, x, terms);
   }
-  return stages == 1 ? port_response(physics, step_s_, x, terms)
-                     : staged_port_response(physics, stages, step_s_, x, terms);
+  return rule.count == 1 && !rule.is_damped()
+             ? port_response(physics, step_s_, x, terms)
+             : staged_port_response(physics, rule, step_s_, x, terms);
 }
 
 void PortResponses::add_probed(const Part& part) {

@@ -10,6 +10,9 @@
 
 namespace portwave {
 
+/// ∂z/∂x at x; by differences where the part does not give it.
+SparseMatrix hessian_at(const Subsystem& part, const double* x);
+
 /// One entry per scalar port.
 std::vector<Causality> scalar_causalities(const Signature& signature);
 
@@ -17,10 +20,10 @@ std::vector<Causality> scalar_causalities(const Signature& signature);
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x,
                               Eigen::VectorXd& terms);
 /// The same of a part with stages, in the variables of staged_part.
-Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
+Eigen::MatrixXd staged_port_response(const Subsystem& part, const StageRule& rule, double step_s,
                                      const double* x, Eigen::VectorXd& terms);
 /// And of one with substeps. Precondition: no descriptor part.
-Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int substeps,
+Eigen::MatrixXd substepped_port_response(const Subsystem& part, const StageRule& rule, int substeps,
                                          double step_s, const double* x, Eigen::VectorXd& terms);
 
 /// What a port's inputs and outputs are scaled by in units of the waves: √γ, or 1/√γ where it takes a flow.

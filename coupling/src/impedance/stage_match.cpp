@@ -6,7 +6,7 @@
 #include <Eigen/Dense>
 
 #include "impedance/impedance_rules.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -64,7 +64,7 @@ bool improve_scales(const Matrix& B, Vector& x) {
 
 /// √bᵢ aᵢⱼ/√bⱼ: the response of a lossless element, but for a factor.
 Matrix element_response(int stages) {
-  const GaussStages& rule = gauss_stages(stages);
+  const StageRule& rule = gauss_stages(stages);
   Matrix out(stages, stages);
   for (int i = 0; i < stages; ++i) {
     for (int j = 0; j < stages; ++j) {

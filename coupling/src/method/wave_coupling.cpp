@@ -10,7 +10,7 @@
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 namespace {
@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 7> kImpedanceNames = {"given",   "fne",  
                                                              "adapted", "across", "auto"};
 
 constexpr std::array<std::string_view, 2> kStartNames = {"last", "extrapolated"};
+
+constexpr std::array<std::string_view, 3> kStageKindNames = {"gauss", "damped", "auto"};
 
 constexpr std::array<std::string_view, 2> kExchangeNames = {"synchronous", "asynchronous"};
 
@@ -133,12 +135,18 @@ std::span<const OptionInfo> wave_options() {
                  .value = option_at<&WaveCoupling::iterations>(),
                  .range = NumberRange::non_negative(),
                  .summary = "budget of a step, in evaluations of the parts"},
-      OptionInfo{.key = "stages",
-                 .value = option_at<&WaveCoupling::stages>(),
-                 .range = {.minimum = 1.0, .maximum = kMostStages},
-                 .word = "auto",
-                 .summary = "Gauss stages of a step, whose order is twice that",
-                 .note = "; not for opaque parts. auto: by the tolerance of adaptive steps"},
+      OptionInfo{
+          .key = "stages",
+          .value = option_at<&WaveCoupling::stages>(),
+          .range = {.minimum = 1.0, .maximum = kMostStages},
+          .word = "auto",
+          .summary =
+              "stages of a step, whose order is twice that, or one less where they are damped",
+          .note = "; not for opaque parts. auto: by the tolerance of adaptive steps"},
+      OptionInfo{.key = "integrator",
+                 .value = option_choice<&WaveCoupling::integrator>(kStageKindNames),
+                 .summary = "stages that keep energy, or that let stiff motion die",
+                 .note = ". auto: the latter for parts whose decay the step is far from resolving"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&WaveCoupling::tolerance>(),
                  .range = NumberRange::non_negative(),

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "network/waveform_impl.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 

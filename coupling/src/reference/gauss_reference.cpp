@@ -14,7 +14,7 @@
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "reference/scaled_sparse_lu.hpp"
 

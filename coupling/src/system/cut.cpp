@@ -215,6 +215,7 @@ void add_pieces(SystemBuilder& builder, const std::string& name, const Component
   for (const CutPiece& piece : cut.pieces) {
     SystemBuilder::PartOptions own;
     own.substeps = options.substeps;
+    own.integrator = options.integrator;
     for (const int state : piece.states) own.initial_state.push_back(initial[at(state)]);
     for (const int input : piece.inputs) {
       const auto given = options.inputs.find(whole.signature().inputs[at(input)].name);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <typeinfo>
 #include <utility>
 
@@ -42,22 +43,40 @@ int staged_port(const System& system, int stages, int scalar_port, int stage) {
   return stages * first + stage * ports + (scalar_port - first);
 }
 
-System staged_system(const System& system, int stages) {
+Issues check_damping(const System& system, const StagePlan& plan) {
+  Issues issues;
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    if (!plan.damps(i)) continue;
+    const Part& part = system.parts()[at(i)];
+    const std::string defect = damping_defect(*part.component, plan.stages);
+    if (defect.empty()) continue;
+    issues.push_back({fmt::format("/subsystems/{}/integrator", i),
+                      fmt::format("subsystem {} ({}) cannot be damped: it {}", in_quotes(part.name),
+                                  printable(part.component->signature().type), defect)});
+  }
+  return issues;
+}
+
+System staged_system(const System& system, const StagePlan& plan) {
+  const int stages = plan.stages;
   if (stages < 1 || stages > kMostStages) {
     throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
   }
   if (stages > 1) throw_if_any(check_stages(system));
-  const GaussStages& rule = gauss_stages(stages);
+  throw_if_any(check_damping(system, plan));
+  const StageRule& rule = plan.rule();
   System out;
   out.settable_inputs_ = system.settable_inputs_;
-  std::map<std::pair<const Component*, int>, std::shared_ptr<const Component>> staged;
+  std::map<std::tuple<const Component*, int, bool>, std::shared_ptr<const Component>> staged;
   for (const Part& part : system.parts_) {
-    std::shared_ptr<const Component>& component = staged[{part.component.get(), part.substeps}];
-    const bool is_staged = stages > 1 || part.substeps > 1;
-    if (component == nullptr) {
-      component = is_staged ? staged_part(part.component, stages, part.substeps) : part.component;
-    }
     const int number = static_cast<int>(out.parts_.size());
+    std::shared_ptr<const Component>& component =
+        staged[{part.component.get(), part.substeps, plan.damps(number)}];
+    const bool is_kept = plan.keeps(number, part.substeps);
+    if (component == nullptr) {
+      component = is_kept ? part.component
+                          : staged_part(part.component, plan.rule_of(number), part.substeps);
+    }
     Part own{part.name, component, part.initial_state, {}, {}, part.is_termination, {}};
     for (int node = 0; node < part.substeps * stages; ++node) {
       const int k = node / stages, i = node % stages;
@@ -65,7 +84,7 @@ System staged_system(const System& system, int stages) {
         const bool driven = part.input_is_driven[j];
         own.inputs.push_back(driven ? part.inputs[j] : Signal());
         own.input_is_driven.push_back(driven);
-        if (!is_staged) continue;
+        if (is_kept && plan.nodes == StageNodes::gauss) continue;
         own.input_nodes.push_back({(k + rule.c[at(i)]) / part.substeps - 0.5,
                                    std::sqrt(rule.b[at(i)] / part.substeps),
                                    static_cast<double>(k) / part.substeps - 0.5,

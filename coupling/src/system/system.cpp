@@ -263,6 +263,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from,
     part.name = std::move(pending.name);
     part.component = std::move(pending.component);
     part.substeps = pending.options.substeps;
+    part.integrator = pending.options.integrator;
     part.initial_state = pending.options.initial_state.empty()
                              ? part.component->default_state()
                              : std::move(pending.options.initial_state);

@@ -22,7 +22,7 @@ bool is_common_flow(const DiracStructure& dirac) {
 }  // namespace
 
 const CondensedForm* condensed_form_of(const Part& part) {
-  if (part.component->stages() > 1) return nullptr;
+  if (part.component->stages() > 1 || part.component->stage_rule().is_damped()) return nullptr;
   const auto* const descriptor =
       dynamic_cast<const DescriptorPortHamiltonian*>(part.port_hamiltonian());
   return descriptor == nullptr ? nullptr : descriptor->condensed();

@@ -245,6 +245,7 @@ typedef struct portwave_energy {
   double initial_J, final_J, supplied_J, dissipated_J, mismatch_J;
   double tank_J;   /* what the passivity guard holds in reserve */
   int certificate; /* 0: holds, 1: conditional, 2: violated */
+  double numerical_dissipation_J; /* of dissipated_J: what damped steps took */
 } portwave_energy;
 /* Writes the ledger to *energy. */
 PORTWAVE_API portwave_status portwave_get_energy(const portwave_simulation* simulation,

@@ -7,24 +7,28 @@
 
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
 
 StagedRun::StagedRun(const System& system, const StepperOptions& options)
-    : given_(&system), options_(options), stages_(options.method.waves().stages) {
-  if (stages_ > 1 || has_substeps(system)) {
-    stepped_ = std::make_unique<System>(staged_system(system, stages_));
+    : given_(&system),
+      options_(options),
+      choice_(choose_integrators(system, options.method.waves(), options.step_s,
+                                 options.sizes.has_value())) {
+  const int stages = choice_.plan.stages;
+  if (stages > 1 || has_substeps(system) || choice_.plan.nodes == StageNodes::radau) {
+    stepped_ = std::make_unique<System>(staged_system(system, choice_.plan));
   }
-  if (stages_ == 1) leave_idle_ports();
+  if (stages == 1) leave_idle_ports();
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
   if (method.initial_waves.size() != system.scalar_ports().size()) return;  // none, or by stage
   method.initial_waves = at_all_stages(method.initial_waves);
-  for (int port = 0; stages_ > 1 && port < static_cast<int>(system.scalar_ports().size()); ++port) {
-    for (int i = 0; i < stages_; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);
+  for (int port = 0; stages > 1 && port < static_cast<int>(system.scalar_ports().size()); ++port) {
+    for (int i = 0; i < stages; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);
   }
 }
 
@@ -40,10 +44,10 @@ void StagedRun::leave_idle_ports() {
 void StagedRun::component_changed(int part) {
   if (is_as_given()) return;
   const Part& own = given_->parts()[at(part)];
-  const bool is_staged = stages_ > 1 || own.substeps > 1;
+  const bool is_kept = choice_.plan.keeps(part, own.substeps);
   left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
   exchange_component(*stepped_, part,
-                     is_staged       ? staged_part(own.component, stages_, own.substeps)
+                     !is_kept ? staged_part(own.component, choice_.plan.rule_of(part), own.substeps)
                      : live_.empty() ? own.component
                                      : live_component(*given_, part));
 }
@@ -54,10 +58,10 @@ void StagedRun::component_restored(int part) {
 
 int StagedRun::port(int scalar_port, int stage) const {
   if (!live_.empty()) return live_[at(scalar_port)];
-  return stages_ == 1 ? scalar_port : staged_port(*given_, stages_, scalar_port, stage);
+  return stages() == 1 ? scalar_port : staged_port(*given_, stages(), scalar_port, stage);
 }
 
-double StagedRun::weight(int stage) const { return std::sqrt(gauss_stages(stages_).b[at(stage)]); }
+double StagedRun::weight(int stage) const { return std::sqrt(rule().b[at(stage)]); }
 
 std::vector<double> StagedRun::at_all_stages(std::span<const double> by_port) const {
   // Arrays of another length are left to the code that checks them.
@@ -66,7 +70,7 @@ std::vector<double> StagedRun::at_all_stages(std::span<const double> by_port) co
   }
   std::vector<double> out(stepped().scalar_ports().size());
   for (int j = 0; j < static_cast<int>(by_port.size()); ++j) {
-    for (int i = 0; i < stages_ && !is_idle(j); ++i) out[at(port(j, i))] = by_port[at(j)];
+    for (int i = 0; i < stages() && !is_idle(j); ++i) out[at(port(j, i))] = by_port[at(j)];
   }
   return out;
 }

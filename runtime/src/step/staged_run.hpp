@@ -5,17 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
 
 /// The system and options of wave coupling: as given; without its idle ports (live_system), in runs of one
-/// stage; or, with more than one stage or with substeps, the staged system with impedances and initial waves for
-/// each stage.
+/// stage; or, with more than one stage, damped parts or substeps, the staged system with impedances and initial
+/// waves for each stage.
 class StagedRun {
  public:
   /// `system` must outlive it. Errors: ConfigError of staged_system.
   StagedRun(const System& system, const StepperOptions& options);
+
+  /// The nodes and weights of all parts, without damping.
+  const StageRule& rule() const { return choice_.plan.rule(); }
+  /// Which parts are damped, and why.
+  const IntegratorChoice& integrators() const { return choice_; }
 
   const System& given() const { return *given_; }
   const System& stepped() const { return stepped_ != nullptr ? *stepped_ : *given_; }
@@ -29,7 +35,7 @@ class StagedRun {
   void component_changed(int part);
   void component_restored(int part);
 
-  int stages() const { return stages_; }
+  int stages() const { return choice_.plan.stages; }
   /// Whether a given scalar port is idle, and not in the stepped system.
   bool is_idle(int scalar_port) const {
     return !live_.empty() && live_[static_cast<std::size_t>(scalar_port)] < 0;
@@ -47,7 +53,7 @@ class StagedRun {
 
   const System* given_;
   StepperOptions options_;
-  int stages_ = 1;
+  IntegratorChoice choice_;
   std::unique_ptr<System> stepped_;        // null: the given one
   std::vector<int> live_;                  // LiveSystem::number_of_port; empty: all as given
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "parallel/fast_parts.hpp"
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -117,6 +118,27 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
                           to_string(options.method.kind()));
     issues.push_back({fmt::format("/subsystems/{}/substeps", i),
                       fmt::format("must be 1 for subsystem {}: {}", in_quotes(part.name), why)});
+  }
+}
+
+void check_integrators(const System& system, const StepperOptions& options, Issues& issues) {
+  const WaveCoupling& waves = options.method.waves();
+  WaveCoupling asked = waves;  // by name, not by `automatic`
+  if (asked.integrator == StageKind::automatic) asked.integrator = StageKind::gauss;
+  asked.stages = std::max(asked.stages, 1);
+  const IntegratorChoice choice =
+      choose_integrators(system, asked, options.step_s, options.sizes.has_value());
+  append(issues, "", check_damping(system, choice.plan));
+  for (std::size_t i = 0; system.slice() != nullptr && i < system.parts().size(); ++i) {
+    if (!system.parts()[i].integrator) continue;
+    issues.push_back({fmt::format("/subsystems/{}/integrator", i),
+                      "in slices all parts have the integrator of the method"});
+  }
+  const bool is_damped = choice.damped_parts > 0;
+  if (is_damped && options.sizes) {
+    issues.push_back({"/method/integrator",
+                      "\"damped\" is for steps of one size: steps that choose their size keep to "
+                      "their tolerance by \"gauss\""});
   }
 }
 
@@ -251,6 +273,7 @@ Issues check_enumerations(const StepperOptions& options) {
     expect(is_up_to(waves->kind, WaveUpdate::automatic), "/method/kind");
     expect(is_up_to(waves->impedance_kind, ImpedanceKind::automatic), "/method/impedance");
     expect(is_up_to(waves->start, InnerStart::extrapolated), "/method/start");
+    expect(is_up_to(waves->integrator, StageKind::automatic), "/method/integrator");
     expect(is_up_to(waves->exchange.kind, ExchangeKind::asynchronous), "/method/exchange/kind");
   }
   if (const auto* const dynamic = options.method.as<DynamicIteration>(); dynamic != nullptr) {
@@ -319,6 +342,7 @@ Issues check(const System& system, const StepperOptions& options) {
   if (options.sizes) refuse_opaque_parts(system, issues);
   expect(m.stages != 0 || options.sizes, "/method/stages", kNoTolerance);
   if (m.stages > 1) append(issues, "", check_stages(system));
+  if (issues.empty()) check_integrators(system, options, issues);
   expect(m.initial_waves.empty() || is_by_port(m.initial_waves), "/method/initial_waves",
          "must be empty or have one value per scalar port");
   expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "step/wave_start.hpp"
 
 namespace portwave {
@@ -231,7 +231,7 @@ FailedSolve WaveEngine::failed_solve(const PhaseStatus& status) const {
     }
     const Component& component = *waves_.system().parts()[at(status.part)].component;
     if (component.stages() > 1 && component.substeps() == 1) {  // inputs are scaled by √bᵢ
-      const GaussStages& rule = gauss_stages(component.stages());
+      const StageRule& rule = component.stage_rule();
       const std::size_t each = out.inputs.size() / at(rule.count);
       for (std::size_t i = 0; i < out.inputs.size(); ++i) {
         out.inputs[i] /= std::sqrt(rule.b[i / each]);

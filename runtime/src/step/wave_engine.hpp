@@ -101,6 +101,7 @@ class WaveEngine final : public StepEngine,
 
   // As a WaveView.
   int stages() const override { return run_.stages(); }
+  const IntegratorChoice& integrators() const override { return run_.integrators(); }
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;
   void set_impedance(std::span<const double> by_port) override;

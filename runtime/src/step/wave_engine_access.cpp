@@ -149,7 +149,7 @@ void WaveEngine::state_at(int part, double time_s, std::span<double> state) {
 
 EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
   together().fetch();
-  const GaussStages& stages = gauss_stages(run_.stages());
+  const StageRule& stages = run_.rule();
   EffortFlow sum{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
     // Value in the stepped system, √bᵢ times that in the given one.

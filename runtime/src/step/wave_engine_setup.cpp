@@ -68,11 +68,11 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
   make_executor();
   plan_step();
   if (together().has_whole() && options_.certify != Certify::none) {
-    watch_.emplace(waves_, run_.stages(), record(), static_cast<int>(system.scalar_ports().size()));
+    watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }
   if (options_.sizes) {
-    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes,
+    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.rule(), *options_.sizes,
                    given.step_s, record(), watches_of(system, given));
   }
 }

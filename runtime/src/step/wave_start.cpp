@@ -10,8 +10,8 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/port.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 
@@ -66,7 +66,7 @@ double half_square(const WaveDiscretisation& waves, std::span<const double> wave
 }
 
 ExtrapolatedStart::ExtrapolatedStart(const WaveDiscretisation& waves, const StagedRun& run)
-    : waves_(waves), stages_(run.stages()) {
+    : waves_(waves), stages_(run.stages()), rule_(run.rule()) {
   const int ports = static_cast<int>(run.given().scalar_ports().size());
   for (int port = 0; port < ports; ++port) {
     if (run.is_idle(port)) continue;
@@ -111,7 +111,7 @@ bool ExtrapolatedStart::form(double* b) const {
     }
     return true;
   }
-  const GaussStages& rule = gauss_stages(stages_);
+  const StageRule& rule = rule_;
   std::array<std::array<double, kMostStages>, kMostStages> share{};  // of stage j at stage i
   for (int i = 0; i < stages_; ++i) {
     for (int j = 0; j < stages_; ++j) {

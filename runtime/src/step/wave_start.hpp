@@ -52,6 +52,7 @@ class ExtrapolatedStart {
 
   const WaveDiscretisation& waves_;
   int stages_;
+  const StageRule& rule_;
   std::vector<int> wave_;       // by scalar port and stage
   std::vector<double> weight_;  // √bᵢ
   struct Step {

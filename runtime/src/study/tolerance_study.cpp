@@ -11,7 +11,7 @@
 
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 namespace {

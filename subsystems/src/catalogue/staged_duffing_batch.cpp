@@ -33,7 +33,7 @@ Square inverse_of(const Square& matrix) {
   return lu.inverse();
 }
 
-Square butcher_matrix(const GaussStages& stages) {
+Square butcher_matrix(const StageRule& stages) {
   Square A(stages.count, stages.count);
   for (int i = 0; i < stages.count; ++i) {
     for (int j = 0; j < stages.count; ++j) {
@@ -43,7 +43,7 @@ Square butcher_matrix(const GaussStages& stages) {
   return A;
 }
 
-staged_duffing::Rule make_rule(const GaussStages& stages) {
+staged_duffing::Rule make_rule(const StageRule& stages) {
   staged_duffing::Rule rule = {};
   const int s = stages.count;
   const Square inverse = inverse_of(butcher_matrix(stages));

@@ -5,7 +5,7 @@
 
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
@@ -95,7 +95,7 @@ struct Run {
 struct Motion {
   const Subsystem& part;
   const Component& stepped;
-  const GaussStages& stages;
+  const StageRule& stages;
 };
 
 /// `steps` steps of h from x, driven by e ± γf = w_j(t) and u_x(t), sines of the given rate taken at
@@ -222,19 +222,24 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
   constexpr int kSteps = 4;
   Tally tally("orders_of_stages");
   if (!part.is_smooth() || !staging_defect(part).empty()) return std::move(tally).report();
-  for (int stages = 2; stages <= kMostStages; ++stages) {
+  std::vector<StageRule> rules = {gauss_stages(2), gauss_stages(3)};
+  for (int stages = 1; stages <= kMostStages; ++stages) {
+    rules.push_back(damped(stage_rule(stages, StageNodes::radau)));
+  }
+  for (const StageRule& rule : rules) {
+    const int expected = 2 * rule.count - (rule.is_damped() ? 1 : 0);
     const std::shared_ptr<const Component> staged =
-        staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), stages);
+        staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), rule);
     Sampler sampler(part, options);
     for (int trial = 0; trial < options.trials; ++trial) {
       const std::string where =
-          fmt::format("{} stages, trial={}, seed={}", stages, trial, options.seed);
+          fmt::format("{}{} stages, trial={}, seed={}", rule.is_damped() ? "damped, " : "",
+                      rule.count, trial, options.seed);
       const Start start = start_of(part, sampler);
       if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
-      const double h = 0.4 / start.rate;
+      const double h = (rule.count == 1 ? 0.05 : 0.4) / start.rate;
       std::array<VectorXd, 4> x;
-      if (!run_all({part, *staged, gauss_stages(stages)}, options, start, h, kSteps, where, tally,
-                   x)) {
+      if (!run_all({part, *staged, rule}, options, start, h, kSteps, where, tally, x)) {
         return std::move(tally).report();
       }
       // Orders are seen between where steps are short enough and where round-off begins.
@@ -244,9 +249,9 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
       if (steps[1] <= floor) continue;
       double order = std::log2(steps[0] / steps[1]);
       if (steps[2] > floor) order = std::max(order, std::log2(steps[1] / steps[2]));
-      tally.see(2.0 * stages - order, kMargin, [&] {
+      tally.see(expected - order, kMargin, [&] {
         return fmt::format("observed order {:.3f}, expected {}, h={:g} and halves, {}", order,
-                           2 * stages, h, where);
+                           expected, h, where);
       });
     }
   }

@@ -177,7 +177,8 @@ class FrozenMap {
     Outcome out{{}, VectorXd::Zero(a.size()), VectorXd::Zero(x_.size()), {}};
     StepEnergy& e = out.energy;
     out.status = batch_->advance({0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
-                                 {&e.change_J, &e.external_supply_J, &e.dissipated_J});
+                                 {&e.change_J, &e.external_supply_J, &e.dissipated_J,
+                                  &e.numerical_dissipation_J});
     batch_->get_state(0, next_.data(), out.x_next.data());
     return out;
   }

@@ -13,7 +13,7 @@
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 namespace {
@@ -65,7 +65,7 @@ std::span<const Signal::Knot> knots_within(const std::vector<Signal::Knot>& knot
 template <class Input>
 double projected(const Input& input, std::span<const double> cuts, double begin_s, double length_s,
                  int stages, double tau) {
-  const GaussStages& gauss = gauss_stages(stages);
+  const StageRule& gauss = gauss_stages(stages);
   std::array<double, kMostStages> moment = {};
   double from = 0.0;
   const auto add_up_to = [&](double to) {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "portwave/subsystems/core/component.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {

@@ -29,15 +29,22 @@ void EnergyColumns::set(int lane, const StepEnergy& energy) const {
   change_J[lane] = energy.change_J;
   external_supply_J[lane] = energy.external_supply_J;
   dissipated_J[lane] = energy.dissipated_J;
+  if (numerical_dissipation_J != nullptr) {
+    numerical_dissipation_J[lane] = energy.numerical_dissipation_J;
+  }
 }
 
 StepEnergy EnergyColumns::at(int lane) const {
-  return {change_J[lane], external_supply_J[lane], dissipated_J[lane]};
+  const double* const numerical = numerical_dissipation_J;
+  return {change_J[lane], external_supply_J[lane], dissipated_J[lane],
+          numerical != nullptr ? numerical[lane] : 0.0};
 }
 
 EnergyColumns EnergyColumns::from(int lane) const {
   if (!wanted()) return {};
-  return {change_J + lane, external_supply_J + lane, dissipated_J + lane};
+  double* const numerical = numerical_dissipation_J;
+  return {change_J + lane, external_supply_J + lane, dissipated_J + lane,
+          numerical != nullptr ? numerical + lane : nullptr};
 }
 
 double StepBatch::scatter_cost_ns() const { return 1.0 + 0.3 * wave_size() * wave_size(); }

@@ -53,26 +53,59 @@ struct EnergyCoefficients {
   const double* factor() const { return output() + s.output_count * S; }
 };
 
-/// One row of z by its map.
+/// Row m of a map of (x, a, ū).
 template <int W, bool kShared>
-void map_row(const LinearTask& t, const LinearGroup& group, const GroupArrays& at, int m,
-             double* work) {
+Vec<W> mapped_row(const LinearTask& t, const double* map, const GroupArrays& at, int m) {
   const LinearShape& s = *t.shape;
   const int columns = s.n + s.p + s.q;
   Vec<W> sum = Vec<W>::all(0.0);
   for (int j = 0; j < s.n; ++j) {
-    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + j), Vec<W>::load(at.x + j * W),
-              sum);
+    sum = fma(coefficient<W, kShared>(map, m * columns + j), Vec<W>::load(at.x + j * W), sum);
   }
   for (int j = 0; j < s.p; ++j) {
-    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + s.n + j),
+    sum = fma(coefficient<W, kShared>(map, m * columns + s.n + j),
               Vec<W>::load(at.a + j * t.stride), sum);
   }
   for (int j = 0; at.driven && j < s.q; ++j) {
-    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + s.n + s.p + j),
+    sum = fma(coefficient<W, kShared>(map, m * columns + s.n + s.p + j),
               Vec<W>::load(at.input + j * W), sum);
   }
-  sum.store(work + s.mapped[m] * W);
+  return sum;
+}
+
+/// One row of z by its map.
+template <int W, bool kShared>
+void map_row(const LinearTask& t, const LinearGroup& group, const GroupArrays& at, int m,
+             double* work) {
+  mapped_row<W, kShared>(t, group.mapped, at, m).store(work + t.shape->mapped[m] * W);
+}
+
+/// H(w) of damped stages. Room of z·W in `work`.
+template <int W, bool kShared>
+Vec<W> numerical_dissipation(const LinearTask& t, const LinearGroup& group, const GroupArrays& at,
+                             double* work) {
+  const LinearShape& s = *t.shape;
+  const EnergyCoefficients<W, kShared> value{s, group.energy};
+  const double* storage = value.storage();
+  Vec<W> sum = Vec<W>::all(0.0);
+  int row = 0;
+  do {
+    for (int i = 0; i < s.n; ++i) {
+      const Vec<W> w = s.damped_count > 0
+                           ? mapped_row<W, kShared>(t, group.damped, at, row + i)
+                           : Vec<W>::all(s.damping) *
+                                 (Vec<W>::load(at.next + i * W) - Vec<W>::load(at.x + i * W));
+      w.store(work + i * W);
+      sum = fma(coefficient<W, kShared>(value.diagonal(), i) * w, w, sum);
+    }
+    for (int e = 0; e < s.storage_count; ++e) {
+      const Vec<W> product =
+          coefficient<W, kShared>(storage, e) * Vec<W>::load(work + s.storage[e].row);
+      sum = fma(product, Vec<W>::load(work + s.storage[e].column), sum);
+    }
+    row += s.n;
+  } while (row < s.damped_count);
+  return sum;
 }
 
 /// z = [∇̄H; u], as far as it is needed, into `work`; what its diagonal makes is there already.
@@ -164,6 +197,13 @@ template <int W, bool kShared>
   const bool needs_gradient = s.dissipation_count > 0 || at.driven;
   const Vec<W> change = stored_change<W, kShared>(s, group, at, needs_gradient ? work : nullptr);
   if (needs_gradient) find_powers<W, kShared>(t, group, at, work, dissipated, supply);
+  if (s.damping > 0.0) {
+    const Vec<W> numerical = numerical_dissipation<W, kShared>(t, group, at, work);
+    dissipated = dissipated + numerical;
+    if (t.energy.numerical_dissipation_J != nullptr) {
+      numerical.store(t.energy.numerical_dissipation_J + g * W);
+    }
+  }
   change.store(t.energy.change_J + g * W);
   dissipated.store(t.energy.dissipated_J + g * W);
   supply.store(t.energy.external_supply_J + g * W);

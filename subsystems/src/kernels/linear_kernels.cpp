@@ -382,7 +382,7 @@ template <int P, int N>
   double* b0 = t.next + g * p;
   freeze_lane(n, p, M, at.next, b0);
   if (t.energy.wanted()) {
-    if (s.dissipation_count > 0 || driven) {
+    if (s.dissipation_count > 0 || driven || s.damping > 0.0) {
       account_lane(t, g, driven);
     } else {
       t.energy.change_J[g] = stored_change<1, false, N>(s, group, at, nullptr).part;

@@ -60,6 +60,10 @@ struct LinearShape {
   /// 1 where ∂H/∂xᵢ = Q_ii xᵢ is wanted: those rows are in none of the gradient's entries.
   const unsigned char* diagonal_gradient = nullptr;
   const double* input_sign = nullptr;  ///< p: +1 effort-in, −1 flow-in
+  /// √(2δθ) of damped stages, 0 for others: w is that times Σᵢ √bᵢ P̂(cᵢ)δᵢ, and their numerical dissipation
+  /// H(w), or the sum of those of substeps. With one stage δ is x⁺ − x; else w has rows of its own.
+  double damping = 0.0;
+  int damped_count = 0;  ///< those rows: n for every substep, or 0
 };
 
 /// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
@@ -77,6 +81,7 @@ struct LinearGroup {
   const double* energy = nullptr;
   const double* mapped = nullptr;
   const double* increments = nullptr;  ///< rows of √bᵢ h ẋᵢ (z × (n + p + q)), where they are kept
+  const double* damped = nullptr;  ///< rows of w (damped_count × (n + p + q))
   bool shared = false;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "portwave/subsystems/base/instruction_set.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {

@@ -37,12 +37,12 @@ using Vector = Eigen::VectorXd;
 
 /// The step maps of one lane, as the kernels read them (see LinearGroup).
 struct FlatMaps {
-  std::vector<double> scatter, step, input, energy, mapped, increments;
+  std::vector<double> scatter, step, input, energy, mapped, increments, damped;
   void clear() {
     for (std::vector<double>* block : blocks()) block->clear();
   }
-  std::array<std::vector<double>*, 6> blocks() {
-    return {&scatter, &step, &input, &energy, &mapped, &increments};
+  std::array<std::vector<double>*, 7> blocks() {
+    return {&scatter, &step, &input, &energy, &mapped, &increments, &damped};
   }
 };
 
@@ -68,7 +68,7 @@ class DenseLinearBatch final : public StepBatch,
                   parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
         kernels_(linear_kernels()),
         signature_(&parts[0]->signature()),
-        stages_(gauss_stages(parts[0]->stages())),
+        stages_(parts[0]->stage_rule()),
         substeps_(parts[0]->substeps()),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
     for (const Component* part : parts) {
@@ -78,6 +78,8 @@ class DenseLinearBatch final : public StepBatch,
     shape_.p = wave_size();
     shape_.q = input_size();
     shape_.z = substeps_ * stages_.count * shape_.n;
+    shape_.damping = std::sqrt(2.0 * stages_.damping);
+    shape_.damped_count = stages_.is_damped() && has_stages() ? substeps_ * shape_.n : 0;
     for (const Port& port : signature_->ports) {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
@@ -91,13 +93,13 @@ class DenseLinearBatch final : public StepBatch,
 
   const AffineMap* affine_map() const override { return this; }
   const StepRoundings* roundings() const override { return this; }
-  const StageMotion* stage_motion() const override { return is_staged() ? this : nullptr; }
+  const StageMotion* stage_motion() const override { return has_stages() ? this : nullptr; }
   const BoundCalls* bound_calls() const override { return this; }
   const PortSolves* port_solves() const override { return this; }
 
   void expect(const BatchUse& use) override {
     may_be_driven_ = use.inputs;
-    keeps_increments_ = use.stage_increments && is_staged();
+    keeps_increments_ = use.stage_increments && has_stages();
   }
   void prepare(double step_s, const double* impedance) override {
     const DistinctParts distinct(parts_, impedance, shape_.p, stride());
@@ -258,7 +260,8 @@ class DenseLinearBatch final : public StepBatch,
   LinearRounding rounding() const {
     return {shape_, energies_, rows_, width_, stride(), is_staged(), states(), group_size()};
   }
-  bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
+  bool has_stages() const { return stages_.count * substeps_ > 1; }
+  bool is_staged() const { return has_stages() || stages_.is_damped(); }
   const LinearStages& stages_of(const LinearPortHamiltonian& part) {
     return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;
   }
@@ -447,7 +450,7 @@ class DenseLinearBatch final : public StepBatch,
   LinearGroup group_of(int g) const {
     return {coefficients_[0].group(g), coefficients_[1].group(g), coefficients_[2].group(g),
             coefficients_[3].group(g), coefficients_[4].group(g), coefficients_[5].group(g),
-            coefficients_[0].shared(g)};
+            coefficients_[6].group(g), coefficients_[0].shared(g)};
   }
 
   /// The maps of another part in a lane, in the layout that is there. False where it does not fit that: the
@@ -485,6 +488,7 @@ class DenseLinearBatch final : public StepBatch,
     }
     for (const int row : energies_.mapped()) append(closed.z.row(row), flat.mapped);
     append(closed.increments, flat.increments);
+    append(closed.damped, flat.damped);
     step = std::move(closed.step);
   }
 
@@ -503,7 +507,7 @@ class DenseLinearBatch final : public StepBatch,
 
   const LinearKernels& kernels_;
   const Signature* signature_;  ///< of all of them, in shape
-  const GaussStages& stages_;
+  StageRule stages_;
   int substeps_;
   int width_;
   double step_s_ = 0.0;
@@ -525,7 +529,7 @@ class DenseLinearBatch final : public StepBatch,
   StepRows rows_;
   std::vector<LinearGroup> groups_;
   std::vector<double> bounds_;
-  LaneCoefficients coefficients_[6];
+  LaneCoefficients coefficients_[7];
 };
 
 }  // namespace

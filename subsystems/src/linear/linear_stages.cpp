@@ -22,14 +22,17 @@ struct StagedForm {
   Structure structure;  ///< all stages
   SparseMatrix Q_delta, Q_x;
   Eigen::VectorXd weight;  ///< √bᵢ
+  Eigen::VectorXd damped;  ///< by stage, √(2δθ)·√bᵢ P̂(cᵢ)
 
-  StagedForm(const LinearPortHamiltonian& part, const GaussStages& stages)
+  StagedForm(const LinearPortHamiltonian& part, const StageRule& stages)
       : layout{stages.count, part.signature().state_size(), part.signature().wave_size(),
                part.signature().input_size()},
         structure(Structure::zero(layout.states(), layout.ports() + layout.inputs())),
         Q_delta(layout.states(), layout.states()),
         Q_x(layout.states(), layout.n),
-        weight(stages.count) {
+        weight(stages.count),
+        damped(std::sqrt(2.0 * stages.damping) *
+               Eigen::Map<const Eigen::VectorXd>(stages.top.data(), stages.count)) {
     SparseEntries of_delta, of_x;
     for (int i = 0; i < stages.count; ++i) {
       const auto row = static_cast<std::size_t>(i);
@@ -77,12 +80,14 @@ Wide widened(const SparseMatrix& A) { return Matrix(A).cast<Quadruple>(); }
 /// in more digits. They are scaled to roots of energies.
 struct OpenStages {
   Wide delta, moved, z, y;
+  Wide damped;  ///< w, of one substep after the other
 
-  OpenStages(Wide delta_map, Wide moved_map, Wide z_map, Wide y_map)
+  OpenStages(Wide delta_map, Wide moved_map, Wide z_map, Wide y_map, Wide damped_map)
       : delta(std::move(delta_map)),
         moved(std::move(moved_map)),
         z(std::move(z_map)),
-        y(std::move(y_map)) {}
+        y(std::move(y_map)),
+        damped(std::move(damped_map)) {}
   OpenStages(const StagedForm& form, const SparseMatrix& Q, double step_s) {
     const StageLayout& l = form.layout;
     const Eigen::Index n = l.n, p = l.ports(), q = l.inputs();
@@ -102,6 +107,14 @@ struct OpenStages {
     for (Eigen::Index i = 0; i < delta.rows(); ++i) {
       for (Eigen::Index k = 0; k < delta.cols(); ++k) {
         moved(i % n, k) += Quadruple(form.weight[i / n]) * delta(i, k);
+      }
+    }
+    if (form.damped.squaredNorm() > 0.0) {
+      damped = Wide::Zero(n, delta.cols());
+      for (Eigen::Index i = 0; i < delta.rows(); ++i) {
+        for (Eigen::Index k = 0; k < delta.cols(); ++k) {
+          damped(i % n, k) += Quadruple(form.damped[i / n]) * delta(i, k);
+        }
       }
     }
     z = product(form.Q_delta, delta);
@@ -156,7 +169,7 @@ struct OpenStages {
 };
 
 /// The step's ports at a stage of substep k, share ⊗ I.
-Wide shares(const StageLayout& l, const GaussStages& stages, int k) {
+Wide shares(const StageLayout& l, const StageRule& stages, int k) {
   Wide out = Wide::Zero(l.ports(), l.ports());
   for (int i = 0; i < l.stages; ++i) {
     for (int of = 0; of < l.stages; ++of) {
@@ -169,12 +182,12 @@ Wide shares(const StageLayout& l, const GaussStages& stages, int k) {
 
 /// The maps of m substeps one after another, from those of one. States and increments stay those of
 /// the part, δ is that of the step's stages.
-OpenStages repeated(const OpenStages& one, const StageLayout& l, const GaussStages& stages) {
+OpenStages repeated(const OpenStages& one, const StageLayout& l, const StageRule& stages) {
   const Eigen::Index n = l.n, p = l.ports(), q = l.stages * l.q, own = l.stages * n;
   const Eigen::Index columns = n + p + l.inputs();
   const double root = std::sqrt(static_cast<double>(l.substeps));
   OpenStages out{Wide::Zero(own, columns), Wide::Zero(n, columns), Wide::Zero(l.states(), columns),
-                 Wide::Zero(p, columns)};
+                 Wide::Zero(p, columns), Wide::Zero(one.damped.rows() * l.substeps, columns)};
   Wide start = Wide::Zero(n, columns);
   for (Eigen::Index i = 0; i < n; ++i) start(i, i) = 1;
   for (int k = 0; k < l.substeps; ++k) {
@@ -205,6 +218,7 @@ OpenStages repeated(const OpenStages& one, const StageLayout& l, const GaussStag
     for (Eigen::Index i = 0; i < own; ++i) {
       for (Eigen::Index c = 0; c < columns; ++c) out.z(k * own + i, c) = z(i, c) / Quadruple(root);
     }
+    if (one.damped.rows() > 0) out.damped.middleRows(k * n, n) = applied(one.damped);
     add_shared(applied(one.delta), l.n, 1.0, out.delta);
     add_shared(applied(one.y), l.p, 1.0 / l.substeps, out.y);
     out.moved += applied(one.moved);
@@ -215,7 +229,7 @@ OpenStages repeated(const OpenStages& one, const StageLayout& l, const GaussStag
 }
 
 /// Of all substeps: states and inputs of their stages, ports of the step's.
-Structure structure_of(const StageLayout& l, const GaussStages& stages, const Structure& part) {
+Structure structure_of(const StageLayout& l, const StageRule& stages, const Structure& part) {
   Structure all = Structure::zero(l.states(), l.ports() + l.inputs());
   const double root = std::sqrt(static_cast<double>(l.substeps));
   for (int node = 0; node < l.substeps * l.stages; ++node) {
@@ -315,7 +329,9 @@ LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
                    .C_u = waves.C_u,
                    .sigma = waves.sigma},
           .z = closed(open.z),
-          .increments = with_increments ? closed(open.delta) : Matrix()};
+          .increments = with_increments ? closed(open.delta) : Matrix(),
+          .damped =
+              l.stages * l.substeps > 1 && open.damped.rows() > 0 ? closed(open.damped) : Matrix()};
 }
 
 /// Structures are read by position.
@@ -338,7 +354,7 @@ struct LinearStages::Impl {
       : layout(form.layout), structure(compressed(form.structure)), open(form, Q, step_s) {}
 
   /// `form` is that of one substep.
-  Impl(const StagedForm& form, const LinearPortHamiltonian& part, const GaussStages& stages,
+  Impl(const StagedForm& form, const LinearPortHamiltonian& part, const StageRule& stages,
        int substeps, double step_s)
       : Impl(form, part.Q(), step_s / substeps) {
     if (substeps == 1) return;
@@ -348,8 +364,8 @@ struct LinearStages::Impl {
   }
 };
 
-LinearStages::LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages,
-                           int substeps, double step_s)
+LinearStages::LinearStages(const LinearPortHamiltonian& part, const StageRule& stages, int substeps,
+                           double step_s)
     : impl_(std::make_unique<Impl>(StagedForm(part, stages), part, stages, substeps, step_s)) {}
 LinearStages::~LinearStages() = default;
 LinearStages::LinearStages(LinearStages&&) noexcept = default;

@@ -8,7 +8,7 @@
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
 #include "linear/step_maps.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -28,7 +28,7 @@ namespace portwave {
 /// Errors: none; where the step is singular, maps are not finite.
 class LinearStages {
  public:
-  LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages, int substeps,
+  LinearStages(const LinearPortHamiltonian& part, const StageRule& stages, int substeps,
                double step_s);
   ~LinearStages();
   LinearStages(LinearStages&&) noexcept;
@@ -43,6 +43,9 @@ class LinearStages {
     Eigen::MatrixXd z;  ///< N×(n + s(p + m·q)), of (x, a, ū)
     /// δ of the step's stages, s·n rows of the same; empty unless asked for.
     Eigen::MatrixXd increments;
+    /// w of damped stages (LinearShape::damping), n rows of the same for every substep; empty for
+    /// others, and with one stage and one substep.
+    Eigen::MatrixXd damped;
   };
   /// One closure per port and stage.
   Maps closed(const std::vector<PortClosure>& closures, bool with_increments) const;

@@ -62,9 +62,11 @@ double scaled_size(const VectorXd& F, const VectorXd& w) {
   return largest;
 }
 
-ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
+ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
+                       const NumericalDissipation* damped)
     : part_(part),
       hidden_(hidden),
+      damped_(damped),
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
@@ -424,10 +426,10 @@ void ClosedPart::outputs(double* y, double* magnitudes) {
 /// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does,
 /// unless the two energies say otherwise by more than their own rounding (a gradient that H does
 /// not have).
-double ClosedPart::stored_change(const double* x_next) {
+double ClosedPart::stored_change(const double* x_next, double numerical_J) {
   constexpr double kRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
   const double before = part_.storage(x_.data()), after = part_.storage(x_next);
-  double change = 0.0, terms = std::abs(before) + std::abs(after);
+  double change = -numerical_J, terms = std::abs(before) + std::abs(after) + numerical_J;
   if (hidden_ != nullptr) terms += hidden_->of_energy(x_.data(), g_.data());
   const auto add = [&](int i, double moved, double size) {
     change += g_[i] * moved;
@@ -456,9 +458,13 @@ StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   add_product<false>(structure_.S, 1.0, u_, y_);
   add_product<false>(structure_.N, 1.0, u_, y_);
   StepEnergy energy;
-  energy.change_J = stored_change(x_next);
+  if (damped_ != nullptr) {
+    energy.numerical_dissipation_J = damped_->numerical_dissipation(x_.data(), dx.data());
+  }
+  energy.change_J = stored_change(x_next, energy.numerical_dissipation_J);
   for (int j = p_; j < m_; ++j) energy.external_supply_J += h_ * u_[j] * y_[j];
   energy.dissipated_J =
+      energy.numerical_dissipation_J +
       h_ * (bilinear_form(structure_.R, g_, g_) + 2.0 * bilinear_form(structure_.P, g_, u_) +
             bilinear_form(structure_.S, u_, u_));
   for (int j = 0; j < p_ && has_laws_; ++j) {

@@ -34,6 +34,14 @@ class HiddenTerms {
   virtual int still() const = 0;
 };
 
+/// A discrete gradient that is damped (StageRule): ∇̄HᵀΔx = H(x⁺) − H(x) + what it dissipates.
+class NumericalDissipation {
+ public:
+  virtual ~NumericalDissipation() = default;
+  /// [J], ≥ 0, of a step from x by Δx (n doubles each).
+  virtual double numerical_dissipation(const double* x, const double* dx) const = 0;
+};
+
 /// The implicit step of one part as a system of equations in Δx = x⁺ − x, its ports closed by the
 /// wave relation αu + βy = s a:
 ///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
@@ -43,8 +51,9 @@ class HiddenTerms {
 /// place of the first Δx. After `prepare` nothing here allocates, as far as the part does not.
 class ClosedPart {
  public:
-  /// `hidden` may be null.
-  explicit ClosedPart(const Subsystem& part, const HiddenTerms* hidden = nullptr);
+  /// `hidden` and `damped` may be null.
+  explicit ClosedPart(const Subsystem& part, const HiddenTerms* hidden = nullptr,
+                      const NumericalDissipation* damped = nullptr);
 
   int size() const { return n_; }
   bool is_descriptor() const { return E_ != nullptr; }
@@ -96,13 +105,14 @@ class ClosedPart {
   double close(const double* a, const Eigen::VectorXd& dx);
   void set_magnitude(const double* a, const Eigen::VectorXd& dx);
   double admit_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
-  double stored_change(const double* x_next);
+  double stored_change(const double* x_next, double numerical_J);
   void add_structure_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
   void add_stage_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
   void move_end(int j, double value, const double* a, Eigen::VectorXd& v);
 
   const Subsystem& part_;
   const HiddenTerms* hidden_;
+  const NumericalDissipation* damped_;
   int n_;  ///< states
   int p_;  ///< scalar ports
   int m_;  ///< scalar ports and external inputs

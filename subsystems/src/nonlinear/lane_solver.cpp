@@ -50,8 +50,9 @@ double tolerance_of(double distance, const LastSolve& last) {
 
 }  // namespace
 
-LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden)
-    : part_(part, hidden),
+LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden,
+                       const NumericalDissipation* damped)
+    : part_(part, hidden, damped),
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
       still_(hidden != nullptr ? hidden->still() : 0),

@@ -42,8 +42,9 @@ struct LastSolve {
 /// Newton's method on the implicit step of one part.
 class LaneSolver {
  public:
-  /// `hidden` may be null.
-  LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden = nullptr);
+  /// `hidden` and `damped` may be null.
+  LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden = nullptr,
+             const NumericalDissipation* damped = nullptr);
 
   ClosedPart& part() { return part_; }
   void prepare(double step_s, const double* impedance) { part_.prepare(step_s, impedance); }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "nonlinear/damped_physics.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -15,20 +16,34 @@
 namespace portwave {
 namespace {
 
+/// The solver of a part, with damped stages if damping > 0.
+struct PartSolver {
+  PartSolver(const Subsystem& part, double damping, NewtonOptions options)
+      : damped(damping > 0.0 ? std::make_unique<DampedPhysics>(part, damping) : nullptr),
+        newton(damped != nullptr ? *damped : part, options, nullptr, damped.get()) {}
+
+  void prepare(double step_s, const double* impedance) { newton.prepare(step_s, impedance); }
+
+  std::unique_ptr<DampedPhysics> damped;
+  LaneSolver newton;
+};
+
 class NewtonBatch final : public LanewiseBatch, public LaneExchange {
  public:
-  NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)
+  NewtonBatch(std::span<const Subsystem* const> parts, double damping, NewtonOptions options)
       : LanewiseBatch(
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
         options_(options),
         parts_(parts.begin(), parts.end()),
-        solvers_(lanes(), wave_size(), [this, options](int l) {
-          return std::make_unique<LaneSolver>(*parts_[at(l)], options);
+        damping_(damping),
+        solvers_(lanes(), wave_size(), [this, options, damping](int l) {
+          return std::make_unique<PartSolver>(*parts_[at(l)], damping, options);
         }) {}
 
   NewtonOptions options() const { return options_; }
+  bool is_damped() const { return damping_ > 0.0; }
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -41,7 +56,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
   }
   bool exchange(int lane, StepBatch& one, const double* impedance) override {
     auto* const other = dynamic_cast<NewtonBatch*>(&one);
-    if (other == nullptr) return false;
+    if (other == nullptr || other->damping_ != damping_) return false;
     solvers_.take(lane, other->solvers_, impedance, stride());
     parts_[at(lane)] = other->parts_.front();
     return true;
@@ -50,21 +65,24 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
  private:
   void freeze_lane(int /*lane*/, const Lane& frozen) const override { last_solve(frozen).forget(); }
   StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
-    return solvers_.with(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](PartSolver& own) {
+      LaneSolver& solver = own.newton;
       solver.part().freeze(frozen.x, frozen.input);
       return solver.solve(a, b);
     });
   }
   StepFault inexact_scatter_lane(int l, const Lane& frozen, const double* a,
                                  double* b) const override {
-    return solvers_.with(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](PartSolver& own) {
+      LaneSolver& solver = own.newton;
       solver.part().freeze(frozen.x, frozen.input);
       return solver.inexact_scatter(a, b, last_solve(frozen));
     });
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
                          StepEnergy& energy) const override {
-    return solvers_.with(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](PartSolver& own) {
+      LaneSolver& solver = own.newton;
       solver.part().freeze(frozen.x, frozen.input);
       const StepFault fault = solver.solve(a, b);
       if (fault == StepFault::none) energy = solver.part().commit(solver.increment(), x_next);
@@ -74,7 +92,8 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
 
   double residual_of_lane(int l, const Lane& frozen, const double* a) const override {
     std::vector<double> b(static_cast<std::size_t>(wave_size()));
-    return solvers_.with(l, [&](LaneSolver& solver) {
+    return solvers_.with(l, [&](PartSolver& own) {
+      LaneSolver& solver = own.newton;
       solver.part().freeze(frozen.x, frozen.input);
       const bool fails = solver.solve(a, b.data()) == StepFault::not_converged;
       return fails ? solver.residual() : std::numeric_limits<double>::quiet_NaN();
@@ -87,7 +106,8 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
 
   NewtonOptions options_;
   std::vector<const Subsystem*> parts_;
-  SolverOfEachLane<LaneSolver> solvers_;
+  double damping_;
+  SolverOfEachLane<PartSolver> solvers_;
 };
 
 Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {
@@ -113,12 +133,18 @@ Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {
 std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,
                                              NewtonOptions options) {
   throw_if_any(check(parts, options));
-  return std::make_unique<NewtonBatch>(parts, options);
+  return std::make_unique<NewtonBatch>(parts, 0.0, options);
+}
+
+std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
+                                                    double damping, NewtonOptions options) {
+  throw_if_any(check(parts, options));
+  return std::make_unique<NewtonBatch>(parts, damping, options);
 }
 
 std::optional<NewtonOptions> newton_options_of(const StepBatch& batch) {
   const auto* const own = dynamic_cast<const NewtonBatch*>(&batch);
-  if (own == nullptr) return std::nullopt;
+  if (own == nullptr || own->is_damped()) return std::nullopt;
   return own->options();
 }
 

@@ -90,7 +90,7 @@ OutgoingWaves waves_by_solves(const StageEquations& of, const ClosedStages& step
 }
 
 /// By long double: Ω is used, A is what is known.
-Matrix inverse_of(const GaussStages& stages) {
+Matrix inverse_of(const StageRule& stages) {
   PlainLu<long double>::Dense A(stages.count, stages.count);
   for (int i = 0; i < stages.count; ++i) {
     for (int j = 0; j < stages.count; ++j) {
@@ -104,7 +104,7 @@ Matrix inverse_of(const GaussStages& stages) {
 
 }  // namespace
 
-StageEquations::StageEquations(const Subsystem& of_part, const GaussStages& stages)
+StageEquations::StageEquations(const Subsystem& of_part, const StageRule& stages)
     : part(&of_part),
       layout{stages.count, of_part.signature().state_size(), of_part.signature().wave_size(),
              of_part.signature().input_size()},
@@ -113,7 +113,8 @@ StageEquations::StageEquations(const Subsystem& of_part, const GaussStages& stag
       kernel(nullptr),
       omega(inverse_of(stages)),
       to_end(stages.count),
-      to_last(stages.count) {
+      to_last(stages.count),
+      damped(stages.count) {
   const Structure& st = of_part.structure();
   if (E != nullptr) {
     const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(&of_part);
@@ -128,6 +129,8 @@ StageEquations::StageEquations(const Subsystem& of_part, const GaussStages& stag
   const Eigen::Map<const Vector> root(weight.data(), stages.count);
   omega = root.asDiagonal() * omega * root.cwiseInverse().asDiagonal();
   to_end = omega.transpose() * root;
+  damped = std::sqrt(2.0 * stages.damping) *
+           (omega.transpose() * Eigen::Map<const Vector>(stages.top.data(), stages.count));
   for (int j = 0; j < stages.count; ++j) to_last[j] = stages.lagrange(j, 1.0) / root[j];
 }
 

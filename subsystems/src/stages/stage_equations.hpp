@@ -7,7 +7,7 @@
 #include "core/affine_batch.hpp"
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/matrices/sparse_rank.hpp"
 
@@ -18,11 +18,12 @@ namespace portwave {
 ///   E Xᵢ = E x + h Σⱼ aᵢⱼ Kⱼ,   Kᵢ = (J − R)QXᵢ + (G − P)uᵢ,   E x⁺ = E x + h Σᵢ bᵢKᵢ.
 /// With Ω = A⁻¹, Dᵢ = √bᵢ(Xᵢ − x) and inputs times √bᵢ that is
 ///   Σⱼ ω̃ᵢⱼ E Dⱼ/h = (J − R)zᵢ + (G − P)uᵢ,   zᵢ = Q(√bᵢ x + Dᵢ),   E x⁺ = E x + Σⱼ d̃ⱼ E Dⱼ,
-/// ω̃ᵢⱼ = √bᵢ ωᵢⱼ/√bⱼ, d̃ = Ω̃ᵀ(√b₁, …). Since Ω̃ + Ω̃ᵀ = d̃d̃ᵀ, H⁺ − H = Σᵢⱼ zᵢᵀ ω̃ᵢⱼ E Dⱼ exactly. What E
+/// ω̃ᵢⱼ = √bᵢ ωᵢⱼ/√bⱼ, d̃ = Ω̃ᵀ(√b₁, …). Since Ω̃ + Ω̃ᵀ = d̃d̃ᵀ, H⁺ − H = Σᵢⱼ zᵢᵀ ω̃ᵢⱼ E Dⱼ exactly; damped
+/// stages have the A of their StageRule, and then Ω̃ + Ω̃ᵀ = d̃d̃ᵀ + t̃t̃ᵀ with t̃ = √(2δθ) Ω̃ᵀ(√b₁P̂(c₁), …). What E
 /// does not see of x plays no part; of x⁺ it is that of the polynomial through the stages at the end
 /// of the step, Σⱼ lⱼ(1)Xⱼ.
 struct StageEquations {
-  StageEquations(const Subsystem& part, const GaussStages& stages);
+  StageEquations(const Subsystem& part, const StageRule& stages);
 
   const Subsystem* part;
   StageLayout layout;
@@ -33,7 +34,8 @@ struct StageEquations {
   std::vector<double> weight;  ///< √bᵢ
   Eigen::VectorXd to_end;      ///< d̃
   Eigen::VectorXd to_last;     ///< lⱼ(1)/√bⱼ
-  SparseMatrix rate;           ///< (J − R)Q
+  Eigen::VectorXd damped;  ///< t̃, so that ½|Σⱼ t̃ⱼDⱼ|² in the metric EᵀQ is dissipated numerically
+  SparseMatrix rate;  ///< (J − R)Q
 
   /// (Ω̃ ⊗ E)·factor.
   SparseMatrix inertia(double factor) const;

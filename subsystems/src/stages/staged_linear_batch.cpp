@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/workspace.hpp"
 #include "core/affine_batch.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
@@ -31,6 +32,8 @@ class StageEnergy {
   StageEnergy(const StageEquations& of, double step_s)
       : layout_(of.layout),
         weight_(of.weight),
+        damped_(of.damped),
+        is_damped_(of.damped.squaredNorm() > 0.0),
         storage_(of.E == nullptr ? *of.Q
                                  : clean_product(SparseMatrix(of.E->transpose()), *of.Q, 1e-15)) {
     const Structure& st = of.part->structure();
@@ -50,6 +53,8 @@ class StageEnergy {
                      double* z) const {
     StepEnergy energy;
     energy.change_J = storage_.change(x, x_next);
+    if (is_damped_) energy.numerical_dissipation_J = numerical_dissipation(D);
+    energy.dissipated_J = energy.numerical_dissipation_J;
     if (dissipation_.empty() && input == nullptr) return energy;
     const int n = layout_.n, p = layout_.p, q = layout_.q;
     for (int i = 0; i < layout_.stages; ++i) {
@@ -75,8 +80,22 @@ class StageEnergy {
   }
 
  private:
+  double numerical_dissipation(const double* D) const {
+    const int n = layout_.n;
+    detail::Workspace room(at(2 * n));
+    double* const origin = room.data();
+    double* const w = origin + n;
+    std::fill(origin, origin + 2 * n, 0.0);
+    for (int j = 0; j < layout_.stages; ++j) {
+      for (int k = 0; k < n; ++k) w[k] += damped_[j] * D[j * n + k];
+    }
+    return storage_.change(origin, w);
+  }
+
   StageLayout layout_;
   std::vector<double> weight_;
+  Eigen::VectorXd damped_;
+  bool is_damped_;
   StorageForm storage_;                 // ½xᵀEᵀQx
   std::vector<FormEntry> gradient_;     // Q
   std::vector<FormEntry> dissipation_;  // h [R P; Pᵀ S]
@@ -93,7 +112,7 @@ void add_to(const SparseMatrix& M, const double* x, double* out) {
 
 class StagedLinearBatch final : public AffineBatch, public StepRoundings, public StageMotion {
  public:
-  StagedLinearBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
+  StagedLinearBatch(std::span<const Subsystem* const> parts, const StageRule& stages)
       : StagedLinearBatch(parts, stages,
                           {stages.count, parts[0]->signature().state_size(),
                            parts[0]->signature().wave_size(), parts[0]->signature().input_size()}) {
@@ -142,15 +161,19 @@ class StagedLinearBatch final : public AffineBatch, public StepRoundings, public
   /// From what the commit has left, D = √bᵢ(X(cᵢ) − x).
   void stage_increments(LaneRange range, const double* record, const double* /*a*/,
                         const double* /*next*/, double* out) const override {
-    const GaussStages& rule = gauss_stages(layout_.stages);
+    const StageRule& rule = rule_;
     for (int l = range.first; l < range.last; ++l) {
       const double* const D = extra_of(l, record) + layout_.ports();
       for (int i = 0; i < layout_.stages; ++i) {
         for (int k = 0; k < layout_.n; ++k) {
           double sum = 0.0;
           for (int j = 0; j < layout_.stages; ++j) {
+            // Damped ones are no collocation on Gauss's nodes.
             const double scale = std::sqrt(rule.b[at(i)] / rule.b[at(j)]);
-            sum += scale * rule.inverse(i, j) * D[j * layout_.n + k];
+            const double share = rule.nodes == StageNodes::gauss && !rule.is_damped()
+                                     ? scale * rule.inverse(i, j)
+                                     : equations_[at(l)]->omega(i, j);
+            sum += share * D[j * layout_.n + k];
           }
           out[(i * layout_.n + k) * stride() + l] = sum;
         }
@@ -172,12 +195,13 @@ class StagedLinearBatch final : public AffineBatch, public StepRoundings, public
     std::vector<PortClosure> closures;
   };
 
-  StagedLinearBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
+  StagedLinearBatch(std::span<const Subsystem* const> parts, const StageRule& stages,
                     const StageLayout& layout)
       : AffineBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
                     /*extra: b⁰, D and work=*/layout.ports() + layout.states() +
                         std::max(layout.states(), layout.n + layout.p + layout.q)),
         parts_(parts.begin(), parts.end()),
+        rule_(stages),
         layout_(layout),
         is_dense_(has_dense_stages(*parts[0])) {
     std::map<const Subsystem*, std::shared_ptr<const StageEquations>> known;
@@ -255,6 +279,7 @@ class StagedLinearBatch final : public AffineBatch, public StepRoundings, public
   }
 
   std::vector<const Subsystem*> parts_;
+  StageRule rule_;
   StageLayout layout_;
   bool is_dense_;
   std::vector<std::shared_ptr<const StageEquations>> equations_;  // by lane
@@ -359,7 +384,7 @@ std::optional<double> StagedLinearBatch::step_rounding(int l, const double* reco
 }  // namespace
 
 std::unique_ptr<StepBatch> make_staged_linear_batch(std::span<const Component* const> parts,
-                                                    const GaussStages& stages) {
+                                                    const StageRule& stages) {
   const std::vector<const Subsystem*> physics = port_hamiltonian_parts(parts);
   return std::make_unique<StagedLinearBatch>(physics, stages);
 }

@@ -21,8 +21,8 @@ namespace {
 
 /// The solver of one stage for all stages of a part.
 struct StagedSolver {
-  StagedSolver(const Subsystem& part, const GaussStages& stages, NewtonOptions options)
-      : physics(part, stages), newton(physics, options, &physics) {}
+  StagedSolver(const Subsystem& part, const StageRule& stages, NewtonOptions options)
+      : physics(part, stages), newton(physics, options, &physics, &physics) {}
   StagedSolver(const StagedSolver&) = delete;
   StagedSolver& operator=(const StagedSolver&) = delete;
 
@@ -38,7 +38,7 @@ class StagedNewtonBatch final : public LanewiseBatch,
                                 public StageMotion,
                                 public LaneExchange {
  public:
-  StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
+  StagedNewtonBatch(std::span<const Subsystem* const> parts, const StageRule& stages)
       : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
 
   double scatter_cost_ns() const override {
@@ -97,7 +97,7 @@ class StagedNewtonBatch final : public LanewiseBatch,
  private:
   static constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
 
-  StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
+  StagedNewtonBatch(std::span<const Subsystem* const> parts, const StageRule& stages,
                     const StageLayout& layout)
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
                       2 * (layout.n + layout.states()) +
@@ -105,7 +105,7 @@ class StagedNewtonBatch final : public LanewiseBatch,
         layout_(layout),
         parts_(parts.begin(), parts.end()),
         solvers_(lanes(), wave_size(),
-                 [this, &stages, options = newton_options_of(*parts[0])](int l) {
+                 [this, stages, options = newton_options_of(*parts[0])](int l) {
                    return std::make_unique<StagedSolver>(*parts_[at(l)], stages, options);
                  }) {}
 
@@ -176,7 +176,7 @@ NewtonOptions newton_options_of(const Subsystem& part) {
 }
 
 std::unique_ptr<StepBatch> make_staged_newton_batch(std::span<const Subsystem* const> parts,
-                                                    const GaussStages& stages) {
+                                                    const StageRule& stages) {
   return std::make_unique<StagedNewtonBatch>(parts, stages);
 }
 

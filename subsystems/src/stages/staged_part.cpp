@@ -8,6 +8,7 @@
 
 #include "core/stage_layout.hpp"
 #include "linear/linear_batches.hpp"
+#include "nonlinear/damped_physics.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
@@ -44,10 +45,10 @@ constexpr const char* kPrescribed =
 
 class StagedPart final : public Component {
  public:
-  StagedPart(std::shared_ptr<const Component> part, int stages, int substeps)
-      : Component(staged_signature(part->signature(), stages, substeps)),
+  StagedPart(std::shared_ptr<const Component> part, const StageRule& rule, int substeps)
+      : Component(staged_signature(part->signature(), rule.count, substeps)),
         part_(std::move(part)),
-        stages_(gauss_stages(stages)),
+        stages_(rule),
         substeps_(substeps) {}
 
   const Subsystem& physics() const { return *part_->port_hamiltonian(); }
@@ -60,7 +61,7 @@ class StagedPart final : public Component {
     return out;
   }
   const Subsystem* port_hamiltonian() const override { return part_->port_hamiltonian(); }
-  int stages() const override { return stages_.count; }
+  const StageRule& stage_rule() const override { return stages_; }
   int substeps() const override { return substeps_; }
   bool is_active() const override { return part_->is_active(); }
   std::vector<double> default_state() const override { return part_->default_state(); }
@@ -71,14 +72,17 @@ class StagedPart final : public Component {
 
   std::string batch_key() const override {
     std::string own = part_->batch_key();
+    if (own.empty()) return own;
     const Component& part = *part_;
-    if (!own.empty())
-      own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
+    own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
+    if (stages_ != gauss_stages(stages_.count)) {
+      own += fmt::format("~{}/{:a}", static_cast<int>(stages_.nodes), stages_.damping);
+    }
     return own;
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     // Parts of one key are of one class.
-    if (stages_.count > 1 && substeps_ == 1) {
+    if (stages_.count > 1 && substeps_ == 1 && stages_ == gauss_stages(stages_.count)) {
       std::vector<const Component*> own;
       own.reserve(parts.size());
       for (const Component* part : parts) {
@@ -95,29 +99,30 @@ class StagedPart final : public Component {
         break;
     }
     const std::vector<const Subsystem*> own = port_hamiltonian_parts(parts);
-    return substeps_ > 1 ? make_substepped_newton_batch(own, stages_, substeps_)
-                         : make_staged_newton_batch(own, stages_);
+    if (substeps_ > 1) return make_substepped_newton_batch(own, stages_, substeps_);
+    if (stages_.count > 1) return make_staged_newton_batch(own, stages_);
+    return make_damped_newton_batch(own, stages_.damping, newton_options_of(*own[0]));
   }
 
  private:
   std::shared_ptr<const Component> part_;
-  const GaussStages& stages_;
+  StageRule stages_;
   int substeps_;
 };
 
-}  // namespace
-
-std::string staging_defect(const Component& part) {
+std::string defect_of_stages(const Component& part, int stages) {
   const Subsystem* const physics = part.port_hamiltonian();
   if (physics == nullptr) return "is opaque: it shows no equations that stages could be made of";
-  if (part.stages() != 1) return "has stages already";
+  if (part.stages() != 1 || part.substeps() != 1 || part.stage_rule().is_damped()) {
+    return "has stages already";
+  }
   if (const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(physics)) {
-    return own->prescribes() ? kPrescribed : std::string();
+    return own->prescribes() && stages > 1 ? kPrescribed : std::string();
   }
   if (physics->linear_form().E != nullptr) {
     return "is a descriptor part of a kind that is not known here";
   }
-  if (!physics->is_smooth()) {
+  if (!physics->is_smooth() && stages > 1) {
     return "has a stiffness that jumps, and more stages would not keep its energy: take one";
   }
   const int states = part.signature().state_size();
@@ -127,6 +132,14 @@ std::string staging_defect(const Component& part) {
         states, kMostStagedStates);
   }
   return {};
+}
+
+}  // namespace
+
+std::string staging_defect(const Component& part) { return defect_of_stages(part, kMostStages); }
+
+std::string damping_defect(const Component& part, int stages) {
+  return defect_of_stages(part, stages);
 }
 
 std::string substepping_defect(const Component& part) {
@@ -145,23 +158,29 @@ std::string substepping_defect(const Component& part) {
   return {};
 }
 
-std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
-                                             int substeps) {
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part,
+                                             const StageRule& rule, int substeps) {
   Issues issues;
-  if (stages < 1 || stages > kMostStages) {
-    issues.push_back({"/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages)});
-  }
   if (substeps < 1 || substeps > kMostPartSubsteps) {
     issues.push_back(
         {"/substeps", fmt::format("must be 1 to {}, got {}", kMostPartSubsteps, substeps)});
   }
-  const std::string defect = substeps > 1 ? substepping_defect(*part) : staging_defect(*part);
+  std::string defect = defect_of_stages(*part, rule.count);
+  if (defect.empty() && substeps > 1) defect = substepping_defect(*part);
   if (!defect.empty()) {
     issues.push_back(
         {"", fmt::format("a part of type {} {}", in_quotes(part->signature().type), defect)});
   }
   throw_if_any(std::move(issues));
-  return std::make_shared<const StagedPart>(std::move(part), stages, substeps);
+  return std::make_shared<const StagedPart>(std::move(part), rule, substeps);
+}
+
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
+                                             int substeps) {
+  if (stages < 1 || stages > kMostStages) {
+    throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
+  }
+  return staged_part(std::move(part), gauss_stages(stages), substeps);
 }
 
 }  // namespace portwave

@@ -7,7 +7,6 @@
 
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
-#include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
@@ -25,7 +24,7 @@ int quadrature_points(const Subsystem& part, int stages) {
   return own->options().polynomial_degree > 0 ? points : std::max(kLeastQuadraturePoints, points);
 }
 
-Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
+Signature lifted_signature(const Subsystem& part, const StageRule& stages) {
   Signature out = staged_signature(part.signature(), stages.count);
   for (int i = 1; i <= stages.count; ++i) {
     for (const StateVariable& state : part.signature().states) {
@@ -54,7 +53,7 @@ Structure lifted_structure(const StageLayout& layout, const Structure& own) {
 
 }  // namespace
 
-StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
+StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     : Subsystem(lifted_signature(part, stages)),
       part_(part),
       stages_(stages),
@@ -62,6 +61,8 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
               part.signature().input_size()},
       structure_(lifted_structure(layout_, part.structure())),
       own_typical_(part.typical_state()),
+      stiffness_(part),
+      top_(2 * layout_.n),
       stage_structure_(part.structure()),
       of_delta_(layout_.states(), layout_.states()),
       hessian_terms_(static_cast<std::size_t>(layout_.states() * layout_.n), 0.0) {
@@ -201,26 +202,41 @@ void StagedPhysics::discrete_gradient(const double* start, const double* next, d
       for (int k = 0; k < n; ++k) g[(i + 1) * n + k] += weight * slope[k];
     }
   }
+  if (!stages_.is_damped()) return;
+  numerical_dissipation(start, next);  // finds K Σ in top_
+  for (int i = 0; i < layout_.stages; ++i) {
+    const double weight = stages_.damping * stages_.top[static_cast<std::size_t>(i)];
+    for (int k = 0; k < n; ++k) g[(i + 1) * n + k] += weight * top_[n + k];
+  }
 }
 
 void StagedPhysics::hessian_at(const double* x,
                                std::vector<Eigen::Triplet<double>>& hessian) const {
-  if (part_.hessian(x, hessian)) return;
-  const int n = layout_.n;
-  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
-  double* const at = scratch.data();
-  double* const ahead = at + n;
-  double* const back = ahead + n;
-  std::copy(x, x + n, at);
-  for (int j = 0; j < n; ++j) {
-    const double reach = difference_step(own_typical_[static_cast<std::size_t>(j)], x[j]);
-    at[j] = x[j] + reach;
-    part_.gradient(at, ahead);
-    at[j] = x[j] - reach;
-    part_.gradient(at, back);
-    at[j] = x[j];
-    for (int i = 0; i < n; ++i) {
-      hessian.emplace_back(i, j, (ahead[i] - back[i]) / (2.0 * reach));
+  hessian_of(part_, own_typical_, x, hessian);
+}
+
+double StagedPhysics::numerical_dissipation(const double* start, const double* increment) const {
+  if (!stages_.is_damped()) return 0.0;
+  const Eigen::Index n = layout_.n;
+  top_.setZero();
+  for (int j = 0; j < layout_.stages; ++j) {
+    const Eigen::Map<const Eigen::VectorXd> delta(increment + (j + 1) * n, n);
+    top_.head(n) += stages_.top[static_cast<std::size_t>(j)] * delta;
+  }
+  top_.tail(n).noalias() = stiffness_.at(start) * top_.head(n);
+  return stages_.damping * top_.head(n).dot(top_.tail(n));
+}
+
+/// Of g by δ; those of g by x are left out, since K is that at the start.
+void StagedPhysics::add_damping_slopes(const double* x) const {
+  if (!stages_.is_damped()) return;
+  const Eigen::Index n = layout_.n;
+  const Eigen::MatrixXd& K = stiffness_.at(x);
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (int j = 0; j < layout_.stages; ++j) {
+      const double gain = stages_.damping * stages_.top[static_cast<std::size_t>(i)] *
+                          stages_.top[static_cast<std::size_t>(j)];
+      of_delta_.block(i * n, j * n, n, n) += gain * K;
     }
   }
 }
@@ -252,6 +268,7 @@ void StagedPhysics::discrete_gradient_jacobian(
       }
     }
   }
+  add_damping_slopes(start);
   for (int column = 0; column < layout_.states(); ++column) {
     for (int row = 0; row < layout_.states(); ++row) {
       const double value = of_delta_(row, column);
@@ -283,6 +300,10 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
       }
     }
   }
+  if (!stages_.is_damped()) return;
+  of_delta_.setZero();
+  add_damping_slopes(state);
+  of_delta += of_delta_;
 }
 
 /// x stands in every X(τ), in x and again in what is added to it.

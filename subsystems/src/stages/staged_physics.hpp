@@ -5,7 +5,8 @@
 
 #include "core/stage_layout.hpp"
 #include "nonlinear/closed_part.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "nonlinear/damped_physics.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
@@ -14,12 +15,12 @@ namespace portwave {
 /// that serves: its states are (x, δ) with δᵢ = √bᵢ h ẋᵢ, of which x does not move and δ starts at
 /// 0; its discrete gradient has gᵢ = √bᵢ ∇̄ᵢH beside δᵢ and 0 beside x, so that
 ///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
-/// The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature. One thread at a time: it keeps
+/// Damped stages (StageRule) see gᵢ + δθ √bᵢP̂(cᵢ) K Σⱼ √bⱼP̂(cⱼ)δⱼ. The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature. One thread at a time: it keeps
 /// scratch.
-class StagedPhysics final : public Subsystem, public HiddenTerms {
+class StagedPhysics final : public Subsystem, public HiddenTerms, public NumericalDissipation {
  public:
   /// `part` must outlive it.
-  StagedPhysics(const Subsystem& part, const GaussStages& stages);
+  StagedPhysics(const Subsystem& part, const StageRule& stages);
 
   const StageLayout& layout() const { return layout_; }
   /// x⁺ of (x, δ⁺).
@@ -42,6 +43,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
+  double numerical_dissipation(const double* start, const double* increment) const override;
   int stage_count() const override { return layout_.stages; }
   double stage_reach(int i, int j) const override {
     return at_stages_[static_cast<std::size_t>(i)].reach[static_cast<std::size_t>(j)];
@@ -74,9 +76,10 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void find_places();
   void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
+  void add_damping_slopes(const double* x) const;
 
   const Subsystem& part_;
-  const GaussStages& stages_;
+  StageRule stages_;
   StageLayout layout_;
   Structure structure_;
   Structure stage_pattern_;  ///< of one stage, compressed
@@ -86,6 +89,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   std::vector<Places> places_;   ///< by stage
 
   // Scratch.
+  mutable PositiveStiffness stiffness_;
+  mutable Eigen::VectorXd top_;  ///< Σⱼ √bⱼP̂(cⱼ)δⱼ, and K times that
   mutable Structure stage_structure_;
   mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ

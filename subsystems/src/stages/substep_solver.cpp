@@ -18,13 +18,13 @@ constexpr double kAim = 0.1 * StepBatch::kInexactScatterError;
 
 }  // namespace
 
-SubstepSolver::SubstepSolver(const Subsystem& part, const GaussStages& stages, int substeps,
+SubstepSolver::SubstepSolver(const Subsystem& part, const StageRule& stages, int substeps,
                              NewtonOptions options)
     : layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
               part.signature().input_size(), substeps},
       part_(part),
       physics_(part, stages),
-      inner_(physics_, options, &physics_),
+      inner_(physics_, options, &physics_, &physics_),
       max_steps_(options.max_steps),
       lifted_((stages.count + 1) * layout_.n),
       has_constant_structure_(part.constant_structure()),
@@ -282,6 +282,7 @@ StepEnergy SubstepSolver::commit(double* x_next) {
     sum.change_J += own.change_J;
     sum.external_supply_J += own.external_supply_J;
     sum.dissipated_J += own.dissipated_J;
+    sum.numerical_dissipation_J += own.numerical_dissipation_J;
     // What the state at the end of the substep was rounded by is in H too.
     part_.gradient(starts_.col(k + 1).data(), next_.data());
     for (int i = 0; i < n; ++i) {

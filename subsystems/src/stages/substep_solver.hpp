@@ -8,7 +8,7 @@
 #include "core/port_closure.hpp"
 #include "core/stage_layout.hpp"
 #include "nonlinear/lane_solver.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "stages/staged_physics.hpp"
 
@@ -23,7 +23,7 @@ namespace portwave {
 /// Cost     m LUs of size (s + 1)n per Newton step.
 class SubstepSolver {
  public:
-  SubstepSolver(const Subsystem& part, const GaussStages& stages, int substeps,
+  SubstepSolver(const Subsystem& part, const StageRule& stages, int substeps,
                 NewtonOptions options);
 
   const StageLayout& layout() const { return layout_; }

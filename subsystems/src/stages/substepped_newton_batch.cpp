@@ -20,14 +20,14 @@ class SubsteppedNewtonBatch final : public LanewiseBatch,
                                     public StepRoundings,
                                     public LaneExchange {
  public:
-  SubsteppedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
+  SubsteppedNewtonBatch(std::span<const Subsystem* const> parts, const StageRule& stages,
                         const StageLayout& layout)
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
                       SubstepSolver::kept_size(layout)),
         layout_(layout),
         parts_(parts.begin(), parts.end()),
         solvers_(lanes(), wave_size(),
-                 [this, &stages, substeps = layout.substeps,
+                 [this, stages, substeps = layout.substeps,
                   options = newton_options_of(*parts[0])](int l) {
                    return std::make_unique<SubstepSolver>(*parts_[at(l)], stages, substeps,
                                                           options);
@@ -105,7 +105,7 @@ class SubsteppedNewtonBatch final : public LanewiseBatch,
 }  // namespace
 
 std::unique_ptr<StepBatch> make_substepped_newton_batch(std::span<const Subsystem* const> parts,
-                                                        const GaussStages& stages, int substeps) {
+                                                        const StageRule& stages, int substeps) {
   const Signature& signature = parts[0]->signature();
   const StageLayout layout{stages.count, signature.state_size(), signature.wave_size(),
                            signature.input_size(), substeps};

@@ -11,7 +11,7 @@
 #include "impedance/impedance_rules.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "support/coupled_systems.hpp"
 
 namespace portwave::test_stage_match {
@@ -22,7 +22,7 @@ using Vector = Eigen::VectorXd;
 
 /// √bᵢ aᵢⱼ/√bⱼ: a lossless element that stores what flows.
 Matrix element(int stages) {
-  const GaussStages& rule = gauss_stages(stages);
+  const StageRule& rule = gauss_stages(stages);
   Matrix out(stages, stages);
   for (std::size_t i = 0; i < static_cast<std::size_t>(stages); ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(stages); ++j) {

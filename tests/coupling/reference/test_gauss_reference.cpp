@@ -13,7 +13,7 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "support/linear_networks.hpp"
 #include "support/nonlinear_parts.hpp"
 #include "support/systems.hpp"
@@ -95,9 +95,9 @@ TEST(GaussReference, OfOneStageIsTheMeanValueDiscreteGradient) {
 }
 
 // The table of the engine against the conditions that define it: Σⱼ aᵢⱼcⱼᵐ⁻¹ = cᵢᵐ/m, Σ bᵢcᵢᵐ⁻¹ = 1/m up to 2s, and bᵢaᵢⱼ + bⱼaⱼᵢ = bᵢbⱼ.
-TEST(GaussStages, FulfilTheConditionsOfCollocation) {
+TEST(StageRule, FulfilTheConditionsOfCollocation) {
   for (int stages = 1; stages <= kMostStages; ++stages) {
-    const GaussStages& rule = gauss_stages(stages);
+    const StageRule& rule = gauss_stages(stages);
     const auto s = static_cast<std::size_t>(stages);
     for (int m = 1; m <= 2 * stages; ++m) {
       double sum = 0.0;

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/error.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/signal.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave::test_signal {
 namespace {
@@ -175,7 +175,7 @@ double moment(const Signal& signal, const std::vector<double>& breaks, double be
 }
 
 double moment_of_stages(const Signal& signal, double begin, double length, int stages, int k) {
-  const GaussStages& rule = gauss_stages(stages);
+  const StageRule& rule = gauss_stages(stages);
   double sum = 0.0;
   for (int i = 0; i < stages; ++i) {
     const double c = rule.c[static_cast<std::size_t>(i)];

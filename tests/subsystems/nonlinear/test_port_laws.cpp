@@ -190,7 +190,7 @@ double charge_by_stages(int stages, double gamma, double end_s, int steps) {
   AlignedVector record(batch->record_size()), next(batch->record_size());
   double Q = 0.3;
   batch->set_state(0, &Q, record.data());
-  const GaussStages& rule = gauss_stages(stages);
+  const StageRule& rule = gauss_stages(stages);
   std::vector<double> a(static_cast<std::size_t>(stages)), b(a.size());
   for (int n = 0; n < steps; ++n) {
     for (int i = 0; i < stages; ++i) {

@@ -16,7 +16,7 @@
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
@@ -64,7 +64,7 @@ Moved moved(StepBatch& batch, unsigned seed, double step_s) {
 
 /// x⁺ − x = Σ √bᵢ δᵢ
 void expect_to_add_up(const Moved& of, int stages) {
-  const GaussStages& rule = gauss_stages(stages);
+  const StageRule& rule = gauss_stages(stages);
   for (std::size_t i = 0; i < of.start.size(); ++i) {
     double sum = 0.0;
     for (int k = 0; k < stages; ++k) {
@@ -146,7 +146,7 @@ TEST(StageIncrements, OfOneStageAreTheStep) {
 
 TEST(StageIncrements, TheInverseOfTheButcherMatrix) {
   for (const int stages : {1, 2, 3}) {
-    const GaussStages& rule = gauss_stages(stages);
+    const StageRule& rule = gauss_stages(stages);
     for (int i = 0; i < stages; ++i) {
       for (int j = 0; j < stages; ++j) {
         double sum = 0.0;

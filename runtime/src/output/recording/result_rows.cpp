@@ -21,7 +21,12 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 TableColumn time_column() { return {"time_s", "s"}; }
 
-std::vector<TableColumn> energy_columns(bool has_deadline) {
+/// Whether some steps are damped: then files say what that takes.
+bool is_damped(const Stepper& stepper) {
+  return stepper.waves() != nullptr && stepper.waves()->integrators().damped_parts > 0;
+}
+
+std::vector<TableColumn> energy_columns(bool has_damping, bool has_deadline) {
   const auto joules = [](const char* name) { return TableColumn{name, "J", Kind::known_number}; };
   std::vector<TableColumn> columns = {{"step", "", Kind::integer},
                                       time_column(),
@@ -37,6 +42,7 @@ std::vector<TableColumn> energy_columns(bool has_deadline) {
                                       {"guard_tolerated_J", "J"},
                                       {"residual", ""},
                                       {"step_s", "s"}};
+  if (has_damping) columns.push_back(joules("numerical_dissipation_J"));
   if (has_deadline) columns.push_back({"slack_s", "s"});
   return columns;
 }
@@ -54,12 +60,15 @@ std::vector<TableColumn> event_columns(std::span<const Watch> watches) {
           {"direction", "", Kind::text, std::move(directions)}};
 }
 
-std::vector<TableColumn> part_columns(const System& system) {
+std::vector<TableColumn> part_columns(const System& system, bool has_damping) {
   std::vector<TableColumn> columns = {time_column()};
   for (const Part& part : system.parts()) {
-    for (const char* what : {"stored_J", "supplied_J", "through_ports_J", "dissipated_J"}) {
+    const auto add = [&](const char* what) {
       columns.push_back({fmt::format("{}.{}", part.name, what), "J"});
-    }
+    };
+    for (const char* what : {"stored_J", "supplied_J", "through_ports_J", "dissipated_J"})
+      add(what);
+    if (has_damping) add("numerical_dissipation_J");
   }
   return columns;
 }
@@ -97,6 +106,7 @@ void ResultRows::Sums::add(const StepReport& report) {
   const StepLedger& step = report.energy;
   supplied_J += step.supplied_J;
   dissipated_J += step.dissipated_J;
+  numerical_dissipation_J += step.numerical_dissipation_J;
   mismatch_J += step.mismatch_J;
   alpha = std::min(alpha, step.alpha);
   withheld_J += step.withheld_J;
@@ -133,14 +143,16 @@ std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
   if (options_.energies && !stepper.keeps_ledger()) {
     throw std::invalid_argument("energies of parts are not known without a ledger");
   }
-  std::vector<ResultLayout> tables = {{"trajectory", trajectory_columns(options_)},
-                                      {"energy", energy_columns(stepper.deadline().has_value()), 1},
-                                      {"events", {}},
-                                      {"energy_parts", {}},
-                                      {"energy_junctions", {}}};
+  const bool has_damping = is_damped(stepper);
+  std::vector<ResultLayout> tables = {
+      {"trajectory", trajectory_columns(options_)},
+      {"energy", energy_columns(has_damping, stepper.deadline().has_value()), 1},
+      {"events", {}},
+      {"energy_parts", {}},
+      {"energy_junctions", {}}};
   if (!stepper.watches().empty()) tables[events].columns = event_columns(stepper.watches());
   if (options_.energies) {
-    tables[energy_parts].columns = part_columns(stepper.system());
+    tables[energy_parts].columns = part_columns(stepper.system(), has_damping);
     tables[energy_junctions].columns = junction_columns(stepper.system());
   }
   return tables;
@@ -149,6 +161,7 @@ std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
 void ResultRows::begin(const Stepper& stepper) {
   has_events_ = !stepper.watches().empty();
   has_deadline_ = stepper.deadline().has_value();
+  has_damping_ = is_damped(stepper);
   if (options_.energies) {
     parts_.assign(stepper.system().parts().size(), {});
     ports_.assign(stepper.system().scalar_ports().size(), 0.0);
@@ -161,24 +174,25 @@ void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tan
   const auto known = [is_known = stepper.keeps_ledger()](double value) {
     return is_known ? value : kUnknown;
   };
-  const double numbers[] = {static_cast<double>(energy),
-                            static_cast<double>(stepper.step_index()),
-                            stepper.time_s(),
-                            known(stored_J),
-                            known(sums_.supplied_J),
-                            known(sums_.dissipated_J),
-                            known(sums_.mismatch_J),
-                            known(tank_J),
-                            known(sums_.max_passivity_residual_J),
-                            static_cast<double>(sums_.iterations),
-                            sums_.alpha,
-                            sums_.withheld_J,
-                            sums_.tolerated_J,
-                            sums_.residual,
-                            sums_.step_s,
-                            sums_.slack_s};
-  static_assert(std::size(numbers) == 1 + kEnergyColumns + 1);
-  const auto row = std::span(numbers).first(1 + kEnergyColumns + (has_deadline_ ? 1 : 0));
+  double numbers[1 + kEnergyColumns + 2] = {static_cast<double>(energy),
+                                            static_cast<double>(stepper.step_index()),
+                                            stepper.time_s(),
+                                            known(stored_J),
+                                            known(sums_.supplied_J),
+                                            known(sums_.dissipated_J),
+                                            known(sums_.mismatch_J),
+                                            known(tank_J),
+                                            known(sums_.max_passivity_residual_J),
+                                            static_cast<double>(sums_.iterations),
+                                            sums_.alpha,
+                                            sums_.withheld_J,
+                                            sums_.tolerated_J,
+                                            sums_.residual,
+                                            sums_.step_s};
+  std::size_t size = 1 + kEnergyColumns;
+  if (has_damping_) numbers[size++] = known(sums_.numerical_dissipation_J);
+  if (has_deadline_) numbers[size++] = sums_.slack_s;
+  const auto row = std::span(numbers).first(size);
   std::ranges::copy(row, writer.row(row.size()).begin());
   sums_ = {};
 }
@@ -199,6 +213,7 @@ void ResultRows::add_energies(const Stepper& stepper) {
     parts_[i].supplied_J += step.supplied_J;
     parts_[i].through_ports_J += step.through_ports_J;
     parts_[i].dissipated_J += step.dissipated_J;
+    parts_[i].numerical_dissipation_J += step.numerical_dissipation_J;
   }
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i] += waves.energy_through(static_cast<int>(i));
@@ -206,7 +221,8 @@ void ResultRows::add_energies(const Stepper& stepper) {
 }
 
 void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
-  double* number = writer.row(2 + kPartColumns * parts_.size()).data();
+  const std::size_t columns = kPartColumns + (has_damping_ ? 1 : 0);
+  double* number = writer.row(2 + columns * parts_.size()).data();
   *number++ = static_cast<double>(energy_parts);
   *number++ = stepper.time_s();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -214,6 +230,7 @@ void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
     *number++ = parts_[i].supplied_J;
     *number++ = parts_[i].through_ports_J;
     *number++ = parts_[i].dissipated_J;
+    if (has_damping_) *number++ = parts_[i].numerical_dissipation_J;
     parts_[i] = {};
   }
   const std::span<const Junction> junctions = stepper.system().junctions();

@@ -45,6 +45,7 @@ class ResultRows {
   struct Sums {
     double supplied_J = 0.0;
     double dissipated_J = 0.0;
+    double numerical_dissipation_J = 0.0;
     double mismatch_J = 0.0;
     double alpha = 1.0;
     double withheld_J = 0.0;
@@ -72,6 +73,7 @@ class ResultRows {
   Sums sums_;
   bool has_events_ = false;
   bool has_deadline_ = false;
+  bool has_damping_ = false;
   // With energies: sums since the last row, part by part, and by scalar port.
   std::vector<PartEnergies> parts_;
   std::vector<double> ports_;

@@ -154,6 +154,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
     summary.tuning = waves->tuning();
     summary.stages = waves->stages();
+    summary.damped_parts = waves->integrators().damped_parts;
+    summary.integrator = waves->integrators().text(stepper.system());
     summary.follows_state = waves->follows_state();
     if (waves->guard() != nullptr) summary.guard = *waves->guard();
     if (const int island = summary.guard.worst_island; island >= 0) {

@@ -126,6 +126,7 @@ std::string method_text(const RunSummary& summary) {
   if (method.energy_tolerance_J > 0.0) {
     text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
   }
+  if (!summary.integrator.empty()) text += "\n               " + summary.integrator;
   if (is_automatic(summary.method)) text += "\n               " + summary.choice.reason;
   return text;
 }
@@ -214,6 +215,10 @@ std::string energy_text(const RunSummary& summary) {
   text += fmt::format("               supplied {:.6g} J, dissipated {:.6g} J, {} {:.6g} J",
                       energy.supplied_J, energy.dissipated_J,
                       has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
+  if (summary.damped_parts > 0) {
+    text += fmt::format("\n               damped steps took {:.6g} J of what was dissipated",
+                        energy.numerical_dissipation_J);
+  }
   if (std::isfinite(energy.max_energy_ratio)) {
     text += fmt::format(
         "\n               energy{}, less what was supplied, at most {:.6g} times the start",
@@ -418,7 +423,9 @@ std::string resolution_text(const RunSummary& summary) {
     text += "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
   } else {
     text += fmt::format(
-        "Take shorter steps, or let them choose their size:{}"
+        "If it should decay, damp it (--set\n               /method/integrator=\"damped\"); else "
+        "take "
+        "shorter steps, or let them choose their size:{}"
         "--set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
         "{:.6g}}}'",
         next_line, summary.time_s);

@@ -11,7 +11,7 @@
 
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "scenario/parts/sources.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/parts/values.hpp"
@@ -173,6 +173,7 @@ struct PartKeys {
   std::string name;
   std::optional<bool> allow_active;  ///< nothing where it could not be read
   int substeps = 1;
+  std::optional<StageKind> integrator;
   std::optional<Node> type, parameters, initial_state, inputs, cut;
 };
 
@@ -207,6 +208,11 @@ const KeyTable<PartKeys>& part_keys() {
                    to(&PartKeys::allow_active, form::boolean()), false),
       optional_key("substeps", "steps that the part takes within each step",
                    to(&PartKeys::substeps, form::integer(1, kMostPartSubsteps)), 1),
+      optional_key(
+          "integrator", "stages of the part; absent: as the method says",
+          to(&PartKeys::integrator, form::choice<StageKind>({{"gauss", StageKind::gauss},
+                                                              {"damped", StageKind::damped},
+                                                              {"auto", StageKind::automatic}}))),
       optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
                    later(&PartKeys::cut, cut_keys().schema())),
       optional_key("count", "", elsewhere<PartKeys>(count_schema())),
@@ -387,6 +393,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   if (keys.initial_state) read_initial_state(*keys.initial_state, draft);
   if (keys.inputs) read_inputs(*keys.inputs, draft, folder, driven);
   draft.options.substeps = keys.substeps;
+  draft.options.integrator = keys.integrator;
   if (!keys.cut) return draft;
   if (const auto substeps = ObjectReader(node).find("substeps")) {
     substeps->fail(

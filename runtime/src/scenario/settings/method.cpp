@@ -9,7 +9,7 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/settings.hpp"
 

@@ -43,17 +43,17 @@ double longest_step(const System& given, const StepSizes& sizes, double largest_
 }  // namespace
 
 AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves,
-                             const System& given, int stages, const StepSizes& sizes,
+                             const System& given, const StageRule& rule, const StepSizes& sizes,
                              double largest_s, const double* record, std::span<const Watch> watches)
     : trials_(trials),
       names_of_(waves.system()),
       smallest_s_(sizes.smallest_s),
-      share_(kShareOfStep[std::min(stages, 3) - 1]),
+      share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
-      order_(2 * stages),
+      order_(2 * rule.count),
       control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
-               StepErrorEstimate::power(stages)),
-      estimate_(waves, stages, record),
+               StepErrorEstimate::power(rule.count)),
+      estimate_(waves, rule, record),
       crossings_(waves, estimate_, watches,
                  sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
                                                : StepSizes::kEventShare * largest_s,

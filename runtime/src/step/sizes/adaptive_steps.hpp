@@ -46,8 +46,8 @@ class AdaptiveSteps {
  public:
   /// `waves` is the discretisation of `trials`, `record` its initial state.
   AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves, const System& given,
-                int stages, const StepSizes& sizes, double largest_s, const double* record,
-                std::span<const Watch> watches);
+                const StageRule& rule, const StepSizes& sizes, double largest_s,
+                const double* record, std::span<const Watch> watches);
 
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);

@@ -60,11 +60,11 @@ bool ResolutionWatch::Sequence::take(double value) {
   return alternations >= kAlternations;
 }
 
-ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record,
-                                 int ports)
+ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, const StageRule& rule,
+                                 const double* record, int ports)
     : waves_(waves),
-      stages_(gauss_stages(stages)),
-      estimate_(waves, stages, record, StepErrorEstimate::OtherParts::left_out),
+      stages_(rule),
+      estimate_(waves, rule, record, StepErrorEstimate::OtherParts::left_out),
       ports_(at(ports)),
       jumps_(estimate_.kinds()),
       alternates_(estimate_.kinds()) {
@@ -73,7 +73,7 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, co
     first_state_.push_back(states);
     const auto n = at(waves.batch(waves.slot(i).batch).batch->state_size());
     if (estimate_.is_judged(i) && n > 0) {
-      const auto [offset, stride] = estimate_.place_of(i, stages - 1);
+      const auto [offset, stride] = estimate_.place_of(i, rule.count - 1);
       rates_.push_back({offset, states, stride, static_cast<int>(n), i});
     }
     states += n;

@@ -27,7 +27,8 @@ class StateArchive;
 class ResolutionWatch {
  public:
   /// `record`: the initial states.
-  ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record, int ports);
+  ResolutionWatch(const WaveDiscretisation& waves, const StageRule& rule, const double* record,
+                  int ports);
 
   /// Whether it will examine step `step`, beside those requested by `note_energy`.
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
@@ -85,7 +86,7 @@ class ResolutionWatch {
   double h_lambda(int part, const double* next);
 
   const WaveDiscretisation& waves_;
-  const GaussStages& stages_;
+  const StageRule& stages_;  // without damping
   StepErrorEstimate estimate_;
   std::vector<std::size_t> first_state_;  // by part, in states_
   std::vector<Sequence> states_;          // by part

@@ -75,9 +75,10 @@ constexpr double kPerState = 32.0 * kEpsilon;
 
 }  // namespace
 
-StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages,
+StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule,
                                      const double* record, OtherParts others)
-    : waves_(waves), stages_(gauss_stages(stages)) {
+    : waves_(waves), stages_(rule) {
+  const int stages = rule.count;
   constexpr std::size_t kLine = kAlignment / sizeof(double);
   std::size_t size = 0, states = 0;
   for (const BatchSlot& slot : waves.batches()) {
@@ -108,6 +109,11 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
         kinds.try_emplace({waves.system().island_of_part(i), kind_name(*part.component)},
                           static_cast<int>(kinds.size()));
     kind_of_part_.push_back(it->second);
+  }
+  is_nonlinear_.resize(at(waves.system().island_count()), 0);
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+    if (waves.system().parts()[at(i)].component->capabilities().linear) continue;
+    is_nonlinear_[at(waves.system().island_of_part(i))] = 1;
   }
   kinds_.resize(kinds.size());
   for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
@@ -217,8 +223,12 @@ std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) con
 }
 
 bool StepErrorEstimate::is_judged(int part) const {
-  return batch_tells_[at(waves_.slot(part).batch)] != 0 &&
-         waves_.system().parts()[at(part)].port_hamiltonian() != nullptr;
+  const Part& own = waves_.system().parts()[at(part)];
+  if (batch_tells_[at(waves_.slot(part).batch)] == 0 || own.port_hamiltonian() == nullptr)
+    return false;
+  const StageRule& rule = own.component->stage_rule();
+  return !rule.is_damped() ||
+         (rule.count > 1 && is_nonlinear_[at(waves_.system().island_of_part(part))] != 0);
 }
 
 double StepErrorEstimate::energy_of(int part, const double* next, const double* e) {
@@ -466,13 +476,14 @@ double StepErrorEstimate::error_between(const double* next, const double* a) {
   return share(next, a, /*measure=*/false);
 }
 
-/// ∫ of the polynomial through 2s nodes that is 1 at one of them, by s Gauss points.
+/// ∫ of the polynomial through 2s nodes that is 1 at one of them, by s points of Gauss.
 double StepErrorEstimate::integral_of_lagrange(const std::array<double, 2 * kMostStages>& nodes,
                                                int node, double from, double to) const {
+  const StageRule& gauss = gauss_stages(stages_.count);
   double sum = 0.0;
   for (int k = 0; k < stages_.count; ++k) {
-    const double tau = from + (to - from) * stages_.c[at(k)];
-    double product = stages_.b[at(k)] * (to - from);
+    const double tau = from + (to - from) * gauss.c[at(k)];
+    double product = gauss.b[at(k)] * (to - from);
     for (int j = 0; j < 2 * stages_.count; ++j) {
       if (j != node) product *= (tau - nodes[at(j)]) / (nodes[at(node)] - nodes[at(j)]);
     }

@@ -9,7 +9,7 @@
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 
@@ -46,7 +46,7 @@ class StepErrorEstimate {
 
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
   /// `stages`: of the parts of its system.
-  StepErrorEstimate(const WaveDiscretisation& waves, int stages, const double* record,
+  StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule, const double* record,
                     OtherParts others = OtherParts::none);
 
   /// The power of the step size in the estimate.
@@ -87,6 +87,7 @@ class StepErrorEstimate {
   int kind_of(int part) const { return kind_of_part_[static_cast<std::size_t>(part)]; }
   /// The largest energy of motion, so far, that parts of this kind are compared with [J].
   double scale_J(int kind) const { return kinds_[static_cast<std::size_t>(kind)].scale_J; }
+  /// Damped parts are left out, unless they have several stages beside nonlinear parts: these may overshoot.
   bool is_judged(int part) const;
   /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
   double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
@@ -146,7 +147,8 @@ class StepErrorEstimate {
   double share(const double* next, const double* a, bool measure);
 
   const WaveDiscretisation& waves_;
-  const GaussStages& stages_;
+  std::vector<char> is_nonlinear_;         // by island: some part is
+  const StageRule& stages_;                // without damping
   std::vector<char> batch_tells_;          // the increments of the stages of a step
   std::vector<std::size_t> batch_offset_;  // in a Step's increments
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_

@@ -136,6 +136,7 @@ class OptionVisit {
     if (!resolved_.couples_by_waves()) return;
     const WaveCoupling& waves = resolved_.waves();
     number("the number of stages", waves.stages);
+    number("the integrator", static_cast<int>(waves.integrator));
     number("the relaxation", waves.relaxation);
     number("the tolerance", waves.tolerance);
     number("the energy tolerance", waves.energy_tolerance_J);
@@ -257,6 +258,7 @@ std::uint64_t shape_of(const Part& part) {
   }
   digest.add(static_cast<int>(signature.inputs.size()));
   digest.add(part.substeps);
+  digest.add(part.integrator ? static_cast<int>(*part.integrator) : -1);
   return digest.value();
 }
 

@@ -6,7 +6,7 @@
 // Guide    docs/tutorial/your-own-part.md
 
 #include "portwave/subsystems/core/component.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor.hpp"

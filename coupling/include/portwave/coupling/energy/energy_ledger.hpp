@@ -117,9 +117,11 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void need_entries() const;
   bool has_entries() const { return has_entries_; }
   // As IslandSums.
-  int sums() const override { return 5; }
+  int sums() const override { return damps_ ? 6 : 5; }
   int maxima() const override { return 2; }
-  std::span<const std::span<double>> terms() override { return terms_; }
+  std::span<const std::span<double>> terms() override {
+    return std::span(terms_).first(damps_ ? 7 : 6);
+  }
   void form(int chunk, double* values) const override;
   void take(int island, const double* values) override;
 
@@ -202,6 +204,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
     kResidual,
     kTolerance,
     kMismatch,
+    kNumerical,  // of kDissipated; zeros where no stage is damped
     kColumns
   };
   class Start;
@@ -227,6 +230,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void sum_island(int island);
   bool refine(const CommittedStep& step);
   void take_metered();
+  void take_numerical(StepLedger& ledger);
   bool judge_passivity(const CommittedStep& step);
   bool judge_passivity(int island, const CommittedStep& step);
   void add_up(StepLedger& ledger);
@@ -237,10 +241,12 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
-  std::array<std::span<double>, 6> terms_;
+  std::array<std::span<double>, 7> terms_;
   const PartOrderReduction& parts_;
   std::vector<int> metered_;  // parts
   std::unique_ptr<IslandAccounts> accounts_;
+  bool damps_;                       // some stages are damped
+  std::vector<double> numerical_J_;  // by island, of the step; empty if none are
   bool adds_up_;  // several islands: `tallied_`, `stored_`, `run_` and `totals_` are sums over them
   std::vector<double>
       accepted_;        // by island: parts with at most this defect, in tolerances, are skipped
@@ -265,7 +271,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
     CompensatedSum supplied, dissipated, mismatch;
   };
   RunSums run_;
-  double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
+  std::vector<CompensatedSum> numerical_in_all_J_;  // by island
+  double per_initial_energy_ = 0.0;                 ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;
   std::int64_t found_at_ = -1;
   double max_residual_ = -std::numeric_limits<double>::infinity();

@@ -14,6 +14,7 @@ struct StepLedger {
   double changed_J = 0.0;     ///< H(xⁿ⁺¹) − H(xⁿ), formed from increments
   double supplied_J = 0.0;    ///< through the external inputs
   double dissipated_J = 0.0;  ///< inside the parts
+  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages
   double mismatch_J =
       0.0;  ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
   double tank_J = 0.0;                    ///< Σ over islands of T, after the step
@@ -34,6 +35,7 @@ struct PartEnergies {
   double supplied_J = 0.0;       ///< through its external inputs
   double through_ports_J = 0.0;  ///< ½(|a|² − |b|²): into it through its ports
   double dissipated_J = 0.0;
+  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages
 };
 
 /// Excess of an island's stored energy over the initial and supplied energy, by more than rounding.
@@ -101,6 +103,7 @@ struct EnergyTotals {
   double max_J = 0.0;  ///< largest stored energy over n = 0, 1, …
   double supplied_J = 0.0;
   double dissipated_J = 0.0;
+  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages (StageRule)
   double mismatch_J = 0.0;
   double initial_tank_J = 0.0;
   double tank_J = 0.0;

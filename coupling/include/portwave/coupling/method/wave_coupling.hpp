@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
 
@@ -95,6 +96,8 @@ struct WaveCoupling {
   /// part, for each part stage by stage, and may be given so. Not for opaque parts, nor where an external
   /// input acts on a hidden constraint (index 2).
   int stages = 1;
+  /// The stages of parts that do not say it themselves.
+  StageKind integrator = StageKind::automatic;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
   /// rule says. `automatic` chooses its own.
   double relaxation = 1.0;

@@ -7,6 +7,7 @@
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 // Systems made from others: without idle ports, with stages in every step, several gathered into one, with
 // another component in place of one.
@@ -32,20 +33,41 @@ LiveSystem live_system(const System& system);
 /// The component that live_system has for a part of `system`.
 std::shared_ptr<const Component> live_component(const System& system, int part);
 
-/// The system with s Gauss stages in every step: each part a staged_part, in its substeps, each junction
-/// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so all code
-/// that couples and judges steps by waves does so at any order. Parts keep their numbers, names, states
+/// The stages of a run: their number and nodes, and the parts whose stages are damped.
+struct StagePlan {
+  int stages = 1;
+  StageNodes nodes = StageNodes::gauss;
+  std::vector<char> is_damped = {};  ///< by part; empty: none is
+
+  const StageRule& rule() const { return stage_rule(stages, nodes); }
+  bool damps(int part) const {
+    return !is_damped.empty() && is_damped[static_cast<std::size_t>(part)] != 0;
+  }
+  StageRule rule_of(int part) const { return damps(part) ? damped(rule()) : rule(); }
+  /// Whether a part is stepped as it is.
+  bool keeps(int part, int substeps) const { return stages == 1 && substeps == 1 && !damps(part); }
+};
+
+/// The system with s stages in every step: each part a staged_part, in its substeps, each junction
+/// once per stage. A step of one stage of it is a step of s stages of `system`, of order 2s, or 2s − 1 where
+/// parts are damped; so all code that couples and judges steps by waves does so at any order. Parts keep their numbers, names, states
 /// and islands. External inputs are those of the part at the stages, √bᵢ u(t + cᵢh), or at those of its
-/// substeps (InputNode). With one stage, parts without substeps are unchanged.
+/// substeps (InputNode). With one stage, parts without substeps and damping are unchanged but for the places
+/// of their inputs: on the nodes of Radau, the end of the step.
 /// Errors: ConfigError: stages outside 1 to kMostStages; else naming every part that cannot have
-/// stages.
-System staged_system(const System& system, int stages);
+/// such stages.
+System staged_system(const System& system, const StagePlan& plan);
+inline System staged_system(const System& system, int stages) {
+  return staged_system(system, StagePlan{.stages = stages});
+}
 
 /// Whether any part takes more than one step within a step.
 bool has_substeps(const System& system);
 
-/// Why parts of it cannot have stages, pointing at "/subsystems/i"; empty where all can.
+/// Why parts of it cannot have more than one stage, pointing at "/subsystems/i"; empty where all can.
 Issues check_stages(const System& system);
+/// Why those that a plan damps cannot be damped.
+Issues check_damping(const System& system, const StagePlan& plan);
 
 /// The scalar port of a staged system that is `scalar_port` of `system` at a stage, from 0.
 int staged_port(const System& system, int stages, int scalar_port, int stage);

@@ -67,11 +67,12 @@ struct Part {
   std::string name;
   std::shared_ptr<const Component> component;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
-  std::vector<Signal> inputs;               ///< one per external input
-  std::vector<bool> input_is_driven;        ///< false: that input stays 0
-  bool is_termination = false;              ///< made by joint::Resistive, named "<part>.<port>"
-  std::vector<InputNode> input_nodes = {};  ///< one per external input; empty: the middle for all
-  int substeps = 1;                         ///< its own steps within each step (staged_part)
+  std::vector<Signal> inputs;                 ///< one per external input
+  std::vector<bool> input_is_driven;          ///< false: that input stays 0
+  bool is_termination = false;                ///< made by joint::Resistive, named "<part>.<port>"
+  std::vector<InputNode> input_nodes = {};    ///< one per external input; empty: the middle for all
+  int substeps = 1;                           ///< its own steps within each step (staged_part)
+  std::optional<StageKind> integrator = {};  ///< empty: that of the run
 
   /// ū of an input in the step of `step_s` around `mid_s`; settable inputs are taken from
   /// `set_values` (see Signal::at).
@@ -104,6 +105,7 @@ struct ScalarPort {
 };
 
 struct LiveSystem;
+struct StagePlan;
 
 /// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
 /// Steppers and references keep its address: do not move it while one is alive.
@@ -163,7 +165,7 @@ class System {
 
  private:
   friend class SystemBuilder;
-  friend System staged_system(const System& system, int stages);
+  friend System staged_system(const System& system, const StagePlan& plan);
   friend LiveSystem live_system(const System& system);
   friend void exchange_component(System& system, int part,
                                  std::shared_ptr<const Component> component);
@@ -195,6 +197,8 @@ class SystemBuilder {
     /// 1 to kMostPartSubsteps: steps that the part takes within each step, for one that is faster than
     /// those it is coupled with. Wave coupling only.
     int substeps = 1;
+    /// Whether its steps are damped; empty: as the method of the run says. Wave coupling only.
+    std::optional<StageKind> integrator = {};
   };
 
   /// Adds a part. A null component stands for one that could not be built (its defects are reported

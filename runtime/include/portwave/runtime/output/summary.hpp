@@ -37,12 +37,14 @@ struct RunSummary {
   std::string ended_by;            ///< name of the watch that ended the run; empty: none did
   bool completed = true;           ///< false: interrupted, or failed, after `steps` steps
   std::vector<std::string>
-      notes;              ///< sentences, such as on tables of inputs that the run did not reach
-  std::string failure;    ///< what StepError said; empty: the run did not fail
-  CouplingMethod method;  ///< as asked for
-  int stages = 1;         ///< of a step, with wave coupling
-  MethodChoice choice;    ///< the method used, and why; without waves in words
-  std::string remarks;    ///< as Stepper::remarks
+      notes;               ///< sentences, such as on tables of inputs that the run did not reach
+  std::string failure;     ///< what StepError said; empty: the run did not fail
+  CouplingMethod method;   ///< as asked for
+  int stages = 1;          ///< of a step, with wave coupling
+  int damped_parts = 0;    ///< with wave coupling
+  std::string integrator;  ///< which parts are damped, and why; empty: none
+  MethodChoice choice;     ///< the method used, and why; without waves in words
+  std::string remarks;     ///< as Stepper::remarks
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
   TuningStatistics tuning;     ///< zeros without waves
   GuardStatistics guard;       ///< zeros without a guard

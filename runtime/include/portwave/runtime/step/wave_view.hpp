@@ -4,6 +4,7 @@
 #include <span>
 
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
@@ -20,8 +21,10 @@ struct TuningStatistics {
 /// `Stepper::waves()` returns it. Ports are scalar ports of the system.
 class WaveView {
  public:
-  /// Gauss stages of a step; a port has a wave and an impedance at each of them.
+  /// Stages of a step; a port has a wave and an impedance at each of them.
   virtual int stages() const = 0;
+  /// Which parts are damped, and why.
+  virtual const IntegratorChoice& integrators() const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
   virtual WavePair waves_at(int scalar_port, int stage) const = 0;
   /// With more than one stage, the waves of the first.

@@ -11,6 +11,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
@@ -94,7 +95,9 @@ class Component {
   virtual const Subsystem* port_hamiltonian() const { return nullptr; }
   /// Stages of its step. Above 1 its ports and external inputs are those of port_hamiltonian() this many
   /// times (see staged_part); the states are the same.
-  virtual int stages() const { return 1; }
+  int stages() const { return stage_rule().count; }
+  /// How they follow from one another.
+  virtual const StageRule& stage_rule() const { return gauss_stages(1); }
   /// Substeps of its step, each of that many stages. Above 1 its external inputs are those of
   /// port_hamiltonian() once for every stage of every substep; its ports are those of its stages.
   virtual int substeps() const { return 1; }

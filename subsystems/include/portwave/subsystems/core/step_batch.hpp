@@ -58,7 +58,10 @@ struct StepEnergy {
   /// origin).
   double change_J = 0.0;
   double external_supply_J = 0.0;  ///< h Σ u·y over the external inputs
-  double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
+  /// h [z; u]ᵀ[R P; Pᵀ S][z; u], and what damped stages take
+  double dissipated_J = 0.0;
+  /// Of that, what damped stages take (StageRule): an error of the step, not physics.
+  double numerical_dissipation_J = 0.0;
 };
 
 /// Where a batch writes the energies of a step: one array per quantity, one entry per lane and
@@ -67,6 +70,8 @@ struct EnergyColumns {
   double* change_J = nullptr;
   double* external_supply_J = nullptr;
   double* dissipated_J = nullptr;
+  /// Null: nobody asks, since no stage is damped. Else batches without damped stages leave it as it is.
+  double* numerical_dissipation_J = nullptr;
 
   bool wanted() const { return change_J != nullptr; }
   void set(int lane, const StepEnergy& energy) const;

@@ -5,20 +5,22 @@
 
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/component.hpp"
-#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A part whose step has s Gauss stages, as a component with s times its ports: order 2s. It is
-/// passive for every h > 0 as far as its integrals are exact (below). The kind of discrete gradient of a
-/// NonlinearPortHamiltonian has no effect.
+/// A part whose step has s stages by the given rule, as a component with s times its ports: order 2s, or
+/// 2s − 1 where it is damped. It is passive for every h > 0 as far as its integrals are exact (below). The kind
+/// of discrete gradient of a NonlinearPortHamiltonian has no effect with more than one stage.
 ///
-/// With X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
+/// Without damping: with X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
 ///   ẋᵢ = (J − R)∇̄ᵢH + (G − P)uᵢ,   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ,   x⁺ = x + h Σᵢ bᵢẋᵢ,
 /// a state-dependent structure being that at X(cᵢ). Then
 ///   H⁺ − H = h Σᵢ bᵢuᵢᵀyᵢ − h Σᵢ bᵢ[∇̄ᵢH; uᵢ]ᵀ[R P; Pᵀ S][∇̄ᵢH; uᵢ],
 /// exactly where the integrals are: for quadratic H, and for polynomials up to the degree of the
-/// quadrature (Hamiltonian of the part). The error appears in the ledger as the part's residual.
+/// quadrature (Hamiltonian of the part). The error appears in the ledger as the part's residual. With damping
+/// zᵢ of StageRule takes the place of ∇̄ᵢH, and what it dissipates is in the ledger too
+/// (StepEnergy::numerical_dissipation_J). With one damped stage ∇̄H is the part's own discrete gradient.
 ///
 /// A descriptor part, d/dt(Ex) = …, has E X(cᵢ) = E x + h Σⱼ aᵢⱼ Kⱼ and E x⁺ = E x + h Σᵢ bᵢKᵢ with Kᵢ
 /// the right-hand side at stage i. Ex is of order 2s. The components of x⁺ that E does not see are those of
@@ -34,8 +36,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// polynomials, yᵢ = 1/(m bᵢ) Σₖ Σⱼ bⱼ lᵢ((k + cⱼ)/m) yₖⱼ, so that h Σ bᵢuᵢᵀyᵢ is the work of the
 /// substeps. External inputs are taken at the stages of the substeps: "input@substep.stage", √(bⱼ/m)
 /// times what they are. The order is 2s in h; of the part's own motion in h/m.
-/// Errors   ConfigError: stages outside 1 to kMostStages, substeps outside 1 to kMostPartSubsteps; or a
-///          part that cannot have stages: it is
+/// Errors   ConfigError: substeps outside 1 to kMostPartSubsteps; or a part that cannot have such stages: it is
 ///          opaque, has stages already, a hidden constraint on which an external input acts (then
 ///          the order is 2 with two stages and 4 with three), or more than kMostStagedStates states
 ///          that are solved densely. Substeps are also refused to descriptor parts and to linear
@@ -47,6 +48,9 @@ namespace PORTWAVE_EXPORT portwave {
 ///          per Newton step. m substeps of a linear part cost as much to evaluate as one,
 ///          while its maps have at most a million numbers; of others m LUs of size s·n per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports and substeps our own.
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part,
+                                             const StageRule& rule, int substeps = 1);
+/// With Gauss's stages. Errors: as above, and stages outside 1 to kMostStages.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
                                              int substeps = 1);
 
@@ -54,8 +58,10 @@ std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> pa
 /// better cut.
 inline constexpr int kMostStagedStates = 400;
 
-/// Why a part cannot have stages; empty where it can.
+/// Why a part cannot have more than one stage; empty where it can.
 std::string staging_defect(const Component& part);
+/// Why its stages cannot be damped, if there are so many; empty where they can.
+std::string damping_defect(const Component& part, int stages);
 /// Why it cannot have more than one substep.
 std::string substepping_defect(const Component& part);
 

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/method/wave_coupling.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// A decay of a part, as far as it can be seen from the part and the joints at its ports.
+struct PartDecay {
+  double h_lambda = 0.0;  ///< the rate of the decay [1/s] times the step
+  int port = -1;  ///< scalar port of the system that leads to what resists; −1: it is in the part
+};
+
+/// The fastest decay of each part's energy at the initial states, linearised: of a state by the part's own
+/// resistance, Rᵢᵢ ∂²H/∂xᵢ², or by what one of its ports sees across its joint, (G + P)ᵀ∇²H(G − P)·Re Y, other
+/// parts answering with their direct resistances and their storage at some frequencies beyond 1/h. What stores
+/// does not resist, however stiff it is, nor do sources. A resistance that weakens far from rest, as dry friction
+/// does, counts as it is there; one that grows, as a diode's conductance, as it is at the start. Exact for one
+/// storage beside one resistance, else a guess of the right size. 0 for parts without states, for descriptor
+/// parts and opaque ones, and at joints that bind efforts with flows.
+/// Cost     per part, one Hessian and its products with the columns of the ports.
+std::vector<PartDecay> fastest_decays(const System& system, double step_s);
+
+/// By island: whether energy may swing to and fro there. It cannot where all that stores gives efforts, or all gives
+/// flows, and neither a part nor a joint turns the one into the other: resistor–capacitor networks, for example.
+std::vector<char> islands_that_may_oscillate(const System& system);
+
+/// The stages of a run, and why.
+struct IntegratorChoice {
+  StagePlan plan = {};
+  int damped_parts = 0;
+  int fastest = -1;  ///< of the parts that `automatic` damps, the one that decays fastest
+  PartDecay decay = {};
+  /// "damped in 2 of 3 parts; …"; empty where none is damped.
+  std::string text(const System& system) const;
+};
+
+/// A part is damped if it says so, or if it is silent and the method says so; `automatic` damps it if that is
+/// possible, its fastest decay exceeds kResolvedDecay (there Gauss's stages turn more than half of what is
+/// left of it over, or keep it, in every step), and nothing in its island may oscillate: what does would lose energy
+/// with every step. In a slice, where the parts of others are not known, and for
+/// steps that choose their size (`is_adaptive`) `automatic` damps nothing. Where anything is damped the nodes are
+/// those of Radau, so that joints hold at the ends of steps.
+IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
+                                    bool is_adaptive);
+
+inline constexpr double kResolvedDecay = 16.0;
+
+}  // namespace portwave

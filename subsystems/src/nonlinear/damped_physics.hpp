@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "nonlinear/closed_part.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
+
+namespace portwave {
+
+/// The K of damped stages (StageRule) of a part: ∇²H at x, or of that what is positive in units of the typical
+/// state. Zero where the Hessian is not finite. One thread at a time: the last one is kept.
+class PositiveStiffness {
+ public:
+  /// `part` must outlive it.
+  explicit PositiveStiffness(const Subsystem& part);
+
+  /// n×n, symmetric, positive semidefinite; valid until the next call.
+  const Eigen::MatrixXd& at(const double* x);
+
+ private:
+  void find(const double* x);
+
+  const Subsystem& part_;
+  std::vector<double> typical_;
+  std::vector<double> x_;  ///< that of stiffness_; empty: none
+  Eigen::MatrixXd stiffness_;
+  std::vector<Eigen::Triplet<double>> entries_;
+};
+
+/// ∇²H at x as (row, column, value) triplets, appended: from the part or by differences of its gradient.
+void hessian_of(const Subsystem& part, const std::vector<double>& typical, const double* x,
+                std::vector<Eigen::Triplet<double>>& hessian);
+
+/// A part whose discrete gradient is that of its damped step of one stage, z = ∇̄H + ½θ K Δx, and everything
+/// else its own: what solves its step serves. One thread at a time.
+class DampedPhysics final : public Subsystem, public NumericalDissipation {
+ public:
+  /// `part` must outlive it.
+  DampedPhysics(const Subsystem& part, double damping)
+      : Subsystem(part.signature()), part_(part), damping_(damping), stiffness_(part) {}
+
+  std::vector<double> typical_state() const override { return part_.typical_state(); }
+  std::vector<double> default_state() const override { return part_.default_state(); }
+  bool is_active() const override { return part_.is_active(); }
+  double storage(const double* x) const override { return part_.storage(x); }
+  double storage_terms() const override { return part_.storage_terms(); }
+  void gradient(const double* x, double* g) const override { part_.gradient(x, g); }
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override;
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_gradient_terms(const double* x, const double* x_next, const double* g,
+                          double* terms) const override;
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override {
+    return part_.hessian(x, hessian);
+  }
+  bool constant_structure() const override { return part_.constant_structure(); }
+  bool structure_depends_on(int state) const override { return part_.structure_depends_on(state); }
+  const Structure& structure() const override { return part_.structure(); }
+  void structure_at(const double* x, Structure& out) const override { part_.structure_at(x, out); }
+  void structure_over(const double* x, const double* dx, double step_s,
+                      Structure& out) const override {
+    part_.structure_over(x, dx, step_s, out);
+  }
+  void stop_at_bounds(double* x_next) const override { part_.stop_at_bounds(x_next); }
+  bool has_port_laws() const override { return part_.has_port_laws(); }
+  PortLawValue port_law(int scalar_port, double u) const override {
+    return part_.port_law(scalar_port, u);
+  }
+  double numerical_dissipation(const double* x, const double* dx) const override;
+
+ private:
+  const Subsystem& part_;
+  double damping_;
+  mutable PositiveStiffness stiffness_;
+};
+
+/// A batch like that of make_newton_batch for one damped stage (DampedPhysics), with `damping` of their
+/// StageRule > 0.
+std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
+                                                    double damping, NewtonOptions options);
+
+}  // namespace portwave
