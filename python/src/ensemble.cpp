@@ -145,6 +145,7 @@ class PyEnsemble {
     out["supplied_J"] = own.supplied_J;
     out["dissipated_J"] = own.dissipated_J;
     out["mismatch_J"] = own.mismatch_J;
+    out["impact_J"] = own.impact_J;
     out["tank_J"] = own.tank_J;
     return out;
   }

@@ -214,6 +214,7 @@ std::string energy_text(const RunSummary& summary) {
   text += fmt::format("               supplied {:.6g} J, dissipated {:.6g} J, {} {:.6g} J",
                       energy.supplied_J, energy.dissipated_J,
                       has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
+  if (summary.impulses.count > 0) text += fmt::format(", impulses {:.6g} J", energy.impact_J);
   if (std::isfinite(energy.max_energy_ratio)) {
     text += fmt::format(
         "\n               energy{}, less what was supplied, at most {:.6g} times the start",
@@ -500,6 +501,31 @@ std::string starts_at_odds_text(const RunSummary& summary) {
       odds.count, odds.first_s, odds.first);
 }
 
+/// "1, took 24 J", and a line for each of the first few.
+std::string impulses_text(const RunSummary& summary) {
+  constexpr std::size_t kShown = 3;
+  const Impulses& all = summary.impulses;
+  const auto energies = [](const ImpulseEnergies& own) {
+    std::string text = fmt::format("took {:.6g} J", own.impact_J);
+    if (std::abs(own.supplied_J) > 1e-9 * own.impact_J) {
+      text += fmt::format(", and sources supplied {:.6g} J", own.supplied_J);
+    }
+    return text;
+  };
+  std::string text = fmt::format("{}, in all they {}", all.count, energies(all.in_all));
+  for (std::size_t i = 0; i < std::min(all.first.size(), kShown); ++i) {
+    const Impulse& own = all.first[i];
+    text += fmt::format("\n               an impulse at {:g} s ({}) {}: {}", own.time_s, own.cause,
+                        energies(own.energies), own.jumps);
+    text += fmt::format("\n               at {}", own.joint);
+  }
+  if (all.count > static_cast<std::int64_t>(kShown)) {
+    text +=
+        fmt::format("\n               and {} more", all.count - static_cast<std::int64_t>(kShown));
+  }
+  return text;
+}
+
 /// The line of the step sizes, or nothing.
 std::string step_sizes_text(const RunSummary& summary) {
   if (!summary.sizes) return {};
@@ -580,6 +606,7 @@ std::string summary_text(const RunSummary& summary) {
     }
   }
   if (summary.starts_at_odds.count > 0) text += line("at odds", starts_at_odds_text(summary));
+  if (summary.impulses.count > 0) text += line("impulses", impulses_text(summary));
   text += step_sizes_text(summary) + events_text(summary);
   for (const std::string& note : summary.notes) text += line("note", note);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
