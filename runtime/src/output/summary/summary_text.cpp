@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "output/summary/starts_text.hpp"
 #include "output/summary/summary_facts.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -489,41 +490,6 @@ std::string steps_text(const RunSummary& summary) {
                                 ? fmt::format("{:.4g} s", s.largest_s)
                                 : fmt::format("{:.4g} to {:.4g} s", s.smallest_s, s.largest_s);
   return fmt::format("{} steps of {}", summary.steps, sizes);
-}
-
-/// Steps that were made although states were at odds.
-std::string starts_at_odds_text(const RunSummary& summary) {
-  const StartsAtOdds& odds = summary.starts_at_odds;
-  return fmt::format(
-      "starts at odds: {}, first at {:g} s: {}\n"
-      "               an impulse acts there, and these steps oscillate about its "
-      "result",
-      odds.count, odds.first_s, odds.first);
-}
-
-/// "1, took 24 J", and a line for each of the first few.
-std::string impulses_text(const RunSummary& summary) {
-  constexpr std::size_t kShown = 3;
-  const Impulses& all = summary.impulses;
-  const auto energies = [](const ImpulseEnergies& own) {
-    std::string text = fmt::format("took {:.6g} J", own.impact_J);
-    if (std::abs(own.supplied_J) > 1e-9 * own.impact_J) {
-      text += fmt::format(", and sources supplied {:.6g} J", own.supplied_J);
-    }
-    return text;
-  };
-  std::string text = fmt::format("{}, in all they {}", all.count, energies(all.in_all));
-  for (std::size_t i = 0; i < std::min(all.first.size(), kShown); ++i) {
-    const Impulse& own = all.first[i];
-    text += fmt::format("\n               an impulse at {:g} s ({}) {}: {}", own.time_s, own.cause,
-                        energies(own.energies), own.jumps);
-    text += fmt::format("\n               at {}", own.joint);
-  }
-  if (all.count > static_cast<std::int64_t>(kShown)) {
-    text +=
-        fmt::format("\n               and {} more", all.count - static_cast<std::int64_t>(kShown));
-  }
-  return text;
 }
 
 /// The line of the step sizes, or nothing.
