@@ -194,9 +194,9 @@ class Readings:
     def energy(self) -> Dict[str, float]:
         """Energy ledger of the run [J].
 
-        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J`` up to rounding;
-        ``numerical_dissipation_J`` is the share of ``dissipated_J`` that damped steps took, and
-        ``tank_J`` what the passivity guard holds in reserve.
+        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J - impact_J`` up to rounding;
+        ``numerical_dissipation_J`` is the share of ``dissipated_J`` that damped steps took,
+        ``tank_J`` what the passivity guard holds in reserve, and ``impact_J`` what impulses took.
         """
         return self._core.energy
 
@@ -219,10 +219,22 @@ class Readings:
     def starts_at_odds(self) -> Optional[Dict[str, Any]]:
         """Steps that started from states which violate a rigid joint; None: no step did.
 
-        Such steps are made with ``"start": "as_given"`` only. ``"count"`` is their number,
-        ``"first_s"`` the time of the first one [s], and ``"first"`` describes its states.
+        Such steps are made with ``"start": "as_given"``, or where ports have no physical domain.
+        ``"count"`` is their number, ``"first_s"`` the time of the first one [s], and ``"first"``
+        describes its states.
         """
         return self._core.starts_at_odds
+
+    @property
+    def impulses(self) -> Optional[Dict[str, Any]]:
+        """Impulses that acted on states which violated a rigid joint; None: there were none.
+
+        With ``"start": "consistent"`` states jump to where the joints hold. ``"count"`` is the
+        number of impulses, ``"impact_J"`` what they took and ``"supplied_J"`` what sources
+        supplied [J]. ``"first"`` lists the first few: ``"time_s"`` [s], ``"cause"``, ``"joint"``,
+        ``"jumps"`` (the states), ``"impact_J"`` and ``"supplied_J"`` [J].
+        """
+        return self._core.impulses
 
     @property
     def resolution(self) -> Optional[Dict[str, Any]]:

@@ -38,6 +38,8 @@ class Result:
         Worst motion that the steps do not resolve, as `Stepper.resolution`.
     starts_at_odds : dict or None
         Steps from states that violate a rigid joint, as `Stepper.starts_at_odds`.
+    impulses : dict or None
+        Impulses that acted on states which violated a rigid joint, as `Stepper.impulses`.
 
     Notes
     -----
@@ -65,6 +67,7 @@ class Result:
         coupling: Dict[str, Any],
         resolution: Optional[Dict[str, Any]],
         starts_at_odds: Optional[Dict[str, Any]],
+        impulses: Optional[Dict[str, Any]],
     ) -> None:
         self.t = t
         self.y = y
@@ -81,6 +84,7 @@ class Result:
         self.coupling = coupling
         self.resolution = resolution
         self.starts_at_odds = starts_at_odds
+        self.impulses = impulses
 
     @property
     def time_s(self) -> Floats:

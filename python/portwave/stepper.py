@@ -219,6 +219,7 @@ class Stepper(Readings):
             coupling=self.coupling,
             resolution=self.resolution,
             starts_at_odds=self.starts_at_odds,
+            impulses=self.impulses,
         )
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:

@@ -146,6 +146,7 @@ class PyEnsemble {
     out["dissipated_J"] = own.dissipated_J;
     out["numerical_dissipation_J"] = own.numerical_dissipation_J;
     out["mismatch_J"] = own.mismatch_J;
+    out["impact_J"] = own.impact_J;
     out["tank_J"] = own.tank_J;
     return out;
   }

@@ -356,6 +356,7 @@ class PyStepper {
     out["dissipated_J"] = own.dissipated_J;
     out["numerical_dissipation_J"] = own.numerical_dissipation_J;
     out["mismatch_J"] = own.mismatch_J;
+    out["impact_J"] = own.impact_J;
     out["tank_J"] = own.tank_J;
     return out;
   }
@@ -413,6 +414,28 @@ class PyStepper {
     out["count"] = odds.count;
     out["first_s"] = odds.first_s;
     out["first"] = odds.first;
+    return out;
+  }
+  nb::object impulses() const {
+    user_.expect_readable();
+    const portwave::Impulses& all = stepper_->impulses();
+    if (all.count == 0) return nb::none();
+    nb::list first;
+    for (const portwave::Impulse& own : all.first) {
+      nb::dict one;
+      one["time_s"] = own.time_s;
+      one["cause"] = own.cause;
+      one["joint"] = own.joint;
+      one["jumps"] = own.jumps;
+      one["impact_J"] = own.energies.impact_J;
+      one["supplied_J"] = own.energies.supplied_J;
+      first.append(one);
+    }
+    nb::dict out;
+    out["count"] = all.count;
+    out["impact_J"] = all.in_all.impact_J;
+    out["supplied_J"] = all.in_all.supplied_J;
+    out["first"] = first;
     return out;
   }
   std::string method() const { return stepper_->method().reason; }
@@ -490,6 +513,7 @@ void bind_stepper(nb::module_& m) {
       .def_prop_ro("coupling", &PyStepper::coupling)
       .def_prop_ro("deadline", &PyStepper::deadline)
       .def_prop_ro("starts_at_odds", &PyStepper::starts_at_odds)
+      .def_prop_ro("impulses", &PyStepper::impulses)
       .def_prop_ro("resolution", &PyStepper::resolution)
       .def_prop_ro("shortcomings", &PyStepper::shortcomings)
       .def_prop_ro("method", &PyStepper::method)

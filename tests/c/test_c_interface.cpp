@@ -87,6 +87,14 @@ TEST_F(Servo, StepsAndIsRead) {
   EXPECT_NEAR(energy.final_J - energy.initial_J,
               energy.supplied_J - energy.dissipated_J - energy.mismatch_J,
               1e-9 * energy.supplied_J);
+  EXPECT_EQ(energy.impact_J, 0.0);
+  // A program that was compiled before there was this member.
+  portwave_energy older{};
+  older.size = offsetof(portwave_energy, impact_J);
+  older.impact_J = 7.0;
+  EXPECT_EQ(portwave_get_energy(servo_, &older), PORTWAVE_OK);
+  EXPECT_EQ(older.supplied_J, energy.supplied_J);
+  EXPECT_EQ(older.impact_J, 7.0);
   portwave_report report{};
   report.size = sizeof report;
   EXPECT_EQ(portwave_get_report(servo_, &report), PORTWAVE_OK);

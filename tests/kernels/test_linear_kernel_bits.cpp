@@ -89,8 +89,8 @@ class Batch {
         coefficients_[at(g, block)] =
             numbers.draw(sizes[static_cast<std::size_t>(block)] * lanes, -0.3, 0.3);
       }
-      groups_.push_back(
-          {block(g, 0), block(g, 1), block(g, 2), block(g, 3), block(g, 4), block(g, 5), c.shared});
+      groups_.push_back({block(g, 0), block(g, 1), block(g, 2), block(g, 3), block(g, 4),
+                         block(g, 5), nullptr, c.shared});
     }
     a_ = numbers.draw(p * stride(), -1, 1);
     record_ = numbers.draw(kGroups * (p + n + kInputs) * c.width, -1, 1);

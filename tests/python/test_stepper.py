@@ -50,6 +50,37 @@ def test_a_motor_reaches_its_speed():
     assert "portwave.Stepper at 1 s" in repr(stepper)
 
 
+SHAFTS = {
+    "name": "shafts",
+    "time": {"step_s": 0.01, "steps": 20},
+    "subsystems": [
+        {"name": "a", "type": "inertia", "parameters": {"inertia_kgm2": 1}, "initial_state": {"speed": 10}},
+        {"name": "b", "type": "inertia", "parameters": {"inertia_kgm2": 3}, "initial_state": {"speed": 2}},
+    ],
+    "couplings": [{"kind": "common_flow", "ports": ["a.shaft", "b.shaft"]}],
+    "method": {"kind": "auto"},
+}
+
+
+def test_states_at_odds_jump_and_the_impact_is_told():
+    stepper = pw.Stepper(SHAFTS)
+    assert stepper["a.speed"] == pytest.approx(4.0, rel=1e-14)
+    assert stepper.impulses["count"] == 1
+    first = stepper.impulses["first"][0]
+    assert first["time_s"] == 0.0 and first["impact_J"] == pytest.approx(24.0)
+    assert "a.speed 10 -> 4 rad/s" in first["jumps"]
+    result = stepper.record(observe=["a.speed", "b.speed"])
+    assert result.success and result.impulses == stepper.impulses
+    energy = stepper.energy
+    assert energy["initial_J"] == pytest.approx(56.0)
+    assert energy["impact_J"] == pytest.approx(24.0)
+    assert energy["final_J"] == pytest.approx(32.0)
+    given = pw.Stepper({**SHAFTS, "time": {**SHAFTS["time"], "start": "as_given"}})
+    assert given.impulses is None and given.energy["impact_J"] == 0.0
+    with pytest.raises(pw.ConfigError, match="at odds"):
+        pw.Stepper({**SHAFTS, "time": {**SHAFTS["time"], "start": "refuse"}})
+
+
 def test_states_and_names_agree():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 5.0

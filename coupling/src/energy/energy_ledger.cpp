@@ -126,6 +126,8 @@ void EnergyLedger::begin(const double* record, const double* b) {
   begin_accounts(record, b);
   tallied_ = {};
   totals_ = {};
+  jumped_ = {};
+  impulses_.clear();
   run_ = RunSums();
   numerical_in_all_J_.assign(numerical_J_.size(), CompensatedSum());
   totals_.initial_J = accounts_->sum_of_starts();
@@ -469,9 +471,15 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   if (!replicas_) {
     ledger.changed_J += revalued_J_;
     ledger.supplied_J += revalued_J_;
+    if (jumped_.impact_J != 0.0 || jumped_.changed_J != 0.0 || jumped_.supplied_J != 0.0) {
+      ledger.changed_J += jumped_.changed_J;
+      ledger.supplied_J += jumped_.supplied_J;
+      ledger.impact_J = jumped_.impact_J;
+    }
     max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   }
   revalued_J_ = 0.0;
+  jumped_ = {};
   if (is_part_news || is_news) found_at_ = steps_;
   ++steps_;
   return ledger;
@@ -574,6 +582,28 @@ void EnergyLedger::revalue(int part, double more_J) {
   stored_.add(more_J);
   run_.supplied.add(more_J);
   totals_.supplied_J = run_.supplied.value();
+  totals_.final_J = stored_.value();
+  totals_.max_J = std::max(totals_.max_J, totals_.final_J);
+}
+
+void EnergyLedger::impulse(std::span<const ImpulseAtPart> parts, bool is_start) {
+  std::erase_if(impulses_, [this](const KnownImpulse& own) { return own.step < steps_ - 1; });
+  for (const ImpulseAtPart& own : parts) {
+    const PartSlot& slot = waves_.slot(static_cast<int>(own.part));
+    impulses_.push_back({is_start ? -1 : steps_, own});
+    if (!is_start) jumped_.add(own.energies);
+    column(kStorageBefore)[slot.entry] += own.energies.changed_J;
+    accounts_->add_impulse(waves_.system().island_of_part(static_cast<int>(own.part)),
+                           own.energies);
+    if (!adds_up_) continue;
+    stored_.add(own.energies.changed_J);
+    run_.supplied.add(own.energies.supplied_J);
+    run_.impact.add(own.energies.impact_J);
+  }
+  accounts_->end_impulse();
+  if (!adds_up_) return;
+  totals_.supplied_J = run_.supplied.value();
+  totals_.impact_J = run_.impact.value();
   totals_.final_J = stored_.value();
   totals_.max_J = std::max(totals_.max_J, totals_.final_J);
 }

@@ -166,6 +166,8 @@ struct IslandAccount {
     kMaxStored,
     kMaxRatio,
     kSent,
+    kImpact,
+    kImpactLost,
     kColumns
   };
 

@@ -397,6 +397,26 @@ void IslandAccounts::revalue(int island, double more_J) {
   at(kSize, island) += std::abs(more_J);
 }
 
+void IslandAccounts::add_impulse(int island, const ImpulseEnergies& energies) {
+  const AccountColumns<false> columns{columns_.data(), islands_};
+  const auto add = [&](Column c, double more_J) {
+    CompensatedSum sum = columns.sum(c, island);
+    sum.add(more_J);
+    columns.set(c, island, sum);
+  };
+  add(kStored, energies.changed_J);
+  add(kSupplied, energies.supplied_J);
+  add(kImpact, energies.impact_J);
+  add(kGained, -energies.impact_J);
+  at(kMoved, island) += std::abs(energies.supplied_J);
+}
+
+void IslandAccounts::end_impulse() {
+  for (int island = 0; island < islands_; ++island) {
+    at(kMaxStored, island) = std::max(at(kMaxStored, island), stored(island));
+  }
+}
+
 EnergyTotals IslandAccounts::totals(int island) const {
   return {.initial_J = at(kStart, island),
           .final_J = stored(island),
@@ -410,6 +430,7 @@ EnergyTotals IslandAccounts::totals(int island) const {
           .tolerated_J = at(kTolerated, island),
           .metered_J = 0.0,
           .rounding_J = rounding(island),
+          .impact_J = sum_at(kImpact, island),
           .max_energy_ratio = at(kMaxRatio, island)};
 }
 

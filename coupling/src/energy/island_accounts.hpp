@@ -90,6 +90,10 @@ class IslandAccounts {
              std::span<const ToleratedDeficit> tolerated);
   /// A part was exchanged, and the island stores `more_J` more: energy that was put in.
   void revalue(int island, double more_J);
+  /// An impulse at one of its parts: what it takes is lost like what is dissipated. The tank stays.
+  void add_impulse(int island, const ImpulseEnergies& energies);
+  /// All parts of an impulse are added.
+  void end_impulse();
 
   /// Allowance for r of a part beyond its tolerance, found by examining states [J].
   double state_rounding(int part, const CommittedStep& step) const;

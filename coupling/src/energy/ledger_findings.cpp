@@ -14,13 +14,24 @@ double EnergyLedger::storage(int part) const {
 }
 
 PartEnergies EnergyLedger::part_energies(int part) const {
-  if (steps_ == 0) return {};
-  const int entry = waves_.slot(part).entry;
-  return {.changed_J = column(kChange)[entry],
-          .supplied_J = column(kSupply)[entry],
-          .through_ports_J = -column(kMismatch)[entry],
-          .dissipated_J = column(kDissipated)[entry],
-          .numerical_dissipation_J = column(kNumerical)[entry]};
+  PartEnergies out;
+  if (steps_ > 0) {
+    const int entry = waves_.slot(part).entry;
+    out = {.changed_J = column(kChange)[entry],
+           .supplied_J = column(kSupply)[entry],
+           .through_ports_J = -column(kMismatch)[entry],
+           .dissipated_J = column(kDissipated)[entry],
+           .numerical_dissipation_J = column(kNumerical)[entry]};
+  }
+  for (const KnownImpulse& own : impulses_) {
+    if (own.at_part.part != part || own.step != steps_ - 1) continue;
+    const ImpulseEnergies& energies = own.at_part.energies;
+    out.changed_J += energies.changed_J;
+    out.supplied_J += energies.supplied_J;
+    out.through_ports_J += energies.changed_J + energies.impact_J - energies.supplied_J;
+    out.impact_J += energies.impact_J;
+  }
+  return out;
 }
 
 EnergyTotals EnergyLedger::totals() const {
@@ -119,7 +130,8 @@ void EnergyLedger::archive(StateArchive& archive) {
   archive.array(accepted_);
   accounts_->archive(archive);
   archive.values(tallied_, stored_, metered_J_, totals_, run_, per_initial_energy_, steps_,
-                 found_at_, max_residual_, revalued_J_);
+                 found_at_, max_residual_, revalued_J_, jumped_);
+  archive.vector(impulses_);
   archive.array(std::span(numerical_in_all_J_));
 }
 

@@ -54,7 +54,10 @@ class PartThere {
     rate_ = rate_of_x_ * x_;
   }
 
+  /// Without what lies in the kernel of E, which the structure does not see.
   const Vector& x() const { return x_; }
+  /// Whether `x` is all of the state.
+  bool is_as_given() const { return descriptor_ == nullptr || descriptor_->kernel().cols() == 0; }
   const Vector& z() const { return z_; }
   const Subsystem& physics() const { return *physics_; }
   int ports() const { return ports_; }

@@ -93,7 +93,15 @@ struct StateConstraints::Impl {
     }
   }
 
+  /// What an impulse does: its sizes, by number of the impulse, and the states before it.
+  struct Impact {
+    std::vector<int> impulses;
+    Vector sizes;
+    std::map<int, Vector> x, z;  // before, by part
+  };
   Odds impact(std::vector<int> violated, const StateInstant& at_it) const;
+  void find_energies(Odds& odds, Parts& parts, const Impact& impact, const StateInstant& at_it,
+                     int group) const;
 };
 
 StateConstraints::StateConstraints(const System& system, const StateOf& state) {
@@ -231,12 +239,11 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
     }
   }
   Odds out;
-  std::map<int, Vector> x_before, z_before;
-  double storage_before = 0.0, size_before = 0.0;
+  Impact done{impulses, Vector::Zero(static_cast<int>(impulses.size())), {}, {}};
+  double size_before = 0.0;
   for (const auto& [part, own] : parts) {
-    x_before[part] = own.x();
-    z_before[part] = own.z();
-    storage_before += own.storage();
+    done.x[part] = own.x();
+    done.z[part] = own.z();
     size_before += own.size_J();
   }
   // Newton's method for the sizes of the impulses; of linear parts its second step refines.
@@ -282,28 +289,113 @@ StateConstraints::Odds StateConstraints::Impl::impact(std::vector<int> violated,
     const SparseMatrix right = (-r).eval().sparseView(0.0, 0.0);
     const Vector size = Vector(solve_in_range(S, right).col(0));
     if (!size.allFinite()) break;
+    done.sizes += size;
     for (const auto& [part, own] : jumps) {
       Vector x = parts.at(part).x();
       for (const Column& column : own) x += size[column.number] * column.dx;
       parts.at(part).move_to(x);
     }
   }
-  double storage_after = 0.0, size_after = 0.0;
+  double size_after = 0.0;
   for (const auto& [part, own] : parts) {
-    storage_after += own.storage();
     size_after += own.size_J();
-    const Vector& before = x_before[part];
-    out.impulse_J += own.energy_of(own.z() - z_before[part], own.x() - before);
+    const Vector& before = done.x[part];
     for (int i = 0; i < static_cast<int>(before.size()); ++i) {
       const double size = std::max(std::abs(before[i]), std::abs(own.x()[i]));
       if (std::abs(own.x()[i] - before[i]) <= 1e-9 * size) continue;
       out.jumps.push_back({part, i, before[i], own.x()[i]});
     }
   }
-  out.change_J = storage_after - storage_before;
   out.energy_J = std::max(size_before, size_after);
+  find_energies(out, parts, done, at_it, group);
   out.violated = std::move(violated);
   return out;
+}
+
+/// The energies of the impulse, part by part. With D(x, x⁺) = H(x) − H(x⁺) − ∇H(x⁺)ᵀ(x − x⁺), which for convex
+/// H is not negative, a part loses D, and receives ∇H(x⁺)ᵀΔx through its ports. Joints are lossless and hold
+/// afterwards: the sum of that over all parts is what sources supply.
+void StateConstraints::Impl::find_energies(Odds& odds, Parts& parts, const Impact& impact,
+                                           const StateInstant& at_it, int group) const {
+  constexpr double kNoise = 1e-13;
+  double received_J = 0.0;  // through ports, by parts with states
+  for (const auto& [part, own] : parts) {
+    const Vector& x = impact.x.at(part);
+    const Vector dx = own.x() - x;
+    if (dx.isZero(0.0)) continue;
+    const Vector& z = impact.z.at(part);
+    PartImpulse jump{.part = part, .state = {}};
+    const std::span<const double> given = at_it.state(part);
+    jump.state.assign(given.begin(), given.end());
+    const bool is_as_given = own.is_as_given();  // else the kernel of E is left out of x
+    for (Eigen::Index i = 0; i < dx.size(); ++i) {
+      double& state = jump.state[at(static_cast<int>(i))];
+      state = is_as_given ? own.x()[i] : state + dx[i];
+    }
+    if (own.physics().is_linear()) {
+      jump.impact_J = own.energy_of(own.z() - z, dx);
+      jump.change_J = own.energy_of(own.z() + z, dx);
+    } else {
+      const double through_J = 2.0 * own.energy_of(own.z(), dx);
+      const double before_J = own.physics().storage(x.data()), after_J = own.storage();
+      jump.change_J = after_J - before_J;
+      jump.impact_J = through_J - jump.change_J;
+      const double noise_J =
+          kNoise * (std::abs(before_J) + std::abs(after_J) + std::abs(through_J));
+      if (std::abs(jump.impact_J) <= noise_J) jump.impact_J = std::max(jump.impact_J, 0.0);
+    }
+    received_J += jump.change_J + jump.impact_J;
+    odds.change_J += jump.change_J;
+    odds.impulse_J += jump.impact_J;
+    odds.parts.push_back(std::move(jump));
+  }
+  odds.is_passive = odds.impulse_J >= -kNoise * odds.energy_J;
+  // What each source supplies; rounding goes to the largest of them, or where there is none to the loss.
+  const auto has_states = [&](int part) { return parts.at(part).x().size() > 0; };
+  std::map<int, double> by_source;
+  for (const Source& own : sources) {
+    if (group_of_constraint[at(own.constraint)] == group) by_source.try_emplace(own.part, 0.0);
+  }
+  for (int b = 0; b < static_cast<int>(impact.impulses.size()); ++b) {
+    for (const PortTerm& term : found.impulses[at(impact.impulses[at(b)])].ports) {
+      const int part = part_of(term.port);
+      const auto source = by_source.find(part);
+      if (source == by_source.end() || has_states(part)) continue;
+      const int port = term.port - system->first_scalar_port(part);
+      source->second -=
+          term.weight * impact.sizes[b] * parts.at(part).output(port, at_it, part).value;
+    }
+  }
+  double left_J = received_J;
+  for (const auto& [part, own] : by_source) left_J -= own;
+  // Of a source within a part that has states nothing is known yet: the rest is what it supplies.
+  const auto takes = std::ranges::max_element(by_source, {}, [&](const auto& own) {
+    return std::pair(has_states(own.first), std::abs(own.second));
+  });
+  if (takes != by_source.end()) {
+    takes->second += left_J;
+  } else if (!odds.parts.empty()) {
+    PartImpulse& largest = *std::ranges::max_element(odds.parts, {}, &PartImpulse::impact_J);
+    largest.impact_J -= left_J;
+  }
+  for (const auto& [part, supplied_J] : by_source) {
+    if (supplied_J == 0.0) continue;
+    const auto own = std::ranges::find(odds.parts, part, &PartImpulse::part);
+    if (own != odds.parts.end()) {
+      own->supplied_J = supplied_J;
+    } else {
+      odds.parts.push_back({.part = part, .state = {}, .supplied_J = supplied_J});
+    }
+  }
+}
+
+bool StateConstraints::is_without_domain(const Odds& odds) const {
+  const auto is_generic = [this](const Jump& jump) {
+    const auto& ports = impl_->system->parts()[at(jump.part)].component->signature().ports;
+    return std::ranges::all_of(ports,
+                               [](const Port& port) { return port.domain == Domain::generic; });
+  };
+  return odds.is_consistent && !odds.jumps.empty() && std::ranges::all_of(odds.jumps, is_generic);
 }
 
 std::string StateConstraints::joints(int constraint) const {
@@ -428,8 +520,9 @@ std::string StateConstraints::jumps(const Odds& odds) const {
     const Jump& own = odds.jumps[i];
     const Part& part = impl_->system->parts()[at(own.part)];
     const StateVariable& state = part.component->signature().states[at(own.state)];
+    const double after = std::abs(own.after) <= kRounding * std::abs(own.before) ? 0.0 : own.after;
     text += fmt::format("{}{}.{} {:.6g} -> {}", i == 0 ? "" : ", ", printable(part.name),
-                        printable(state.name), own.before, with_unit(own.after, state.unit));
+                        printable(state.name), own.before, with_unit(after, state.unit));
   }
   return odds.jumps.size() > kShown ? text + fmt::format(", ... ({} in all)", odds.jumps.size())
                                     : text;

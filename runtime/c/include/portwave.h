@@ -239,12 +239,14 @@ PORTWAVE_API size_t portwave_state_count(const portwave_simulation* simulation);
 PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                              size_t count);
 
-/* Energy ledger of the run [J]: final - initial = supplied - dissipated - mismatch, up to rounding. */
+/* Energy ledger of the run [J]: final - initial = supplied - dissipated - mismatch - impact, up to
+ * rounding. */
 typedef struct portwave_energy {
   size_t size;
   double initial_J, final_J, supplied_J, dissipated_J, mismatch_J;
   double tank_J;   /* what the passivity guard holds in reserve */
   int certificate; /* 0: holds, 1: conditional, 2: violated */
+  double impact_J; /* taken by impulses, at states that violated rigid joints */
   double numerical_dissipation_J; /* of dissipated_J: what damped steps took */
 } portwave_energy;
 /* Writes the ledger to *energy. */

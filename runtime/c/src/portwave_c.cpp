@@ -41,6 +41,7 @@ portwave_energy energy_of(const EnergyTotals& totals, const Certificate& certifi
   out.dissipated_J = totals.dissipated_J;
   out.mismatch_J = totals.mismatch_J;
   out.tank_J = totals.tank_J;
+  out.impact_J = totals.impact_J;
   out.certificate = static_cast<int>(certificate.status);
   out.numerical_dissipation_J = totals.numerical_dissipation_J;
   return out;

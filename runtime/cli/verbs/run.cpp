@@ -525,8 +525,7 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   // Some defects show only when the step maps are made, such as a singular implicit step.
-  const StartsAtOdds odds =
-      make_stepper(scenario, scenario.options, arguments.scenario.file, status).starts_at_odds();
+  const Stepper stepper = make_stepper(scenario, scenario.options, arguments.scenario.file, status);
   status.finish();
   const auto counted = [](std::size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -540,8 +539,14 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
                      counted(scenario.system.junctions().size(), "junction"), steps);
   describe_descriptors(scenario.system, err);
   tell_notes(scenario, err);
-  if (odds.count > 0)
-    err << fmt::format("note: /time/start: the start is at odds: {}\n", odds.first);
+  if (stepper.starts_at_odds().count > 0) {
+    err << fmt::format("note: /time/start: the start is at odds: {}\n",
+                       stepper.starts_at_odds().first);
+  }
+  for (const Impulse& own : stepper.impulses().first) {
+    err << fmt::format("note: an impulse acts at the start, and takes {:.6g} J: {} at {}\n",
+                       own.energies.impact_J, own.jumps, own.joint);
+  }
   return kOk;
 }
 

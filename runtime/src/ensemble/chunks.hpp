@@ -13,6 +13,7 @@
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "step/macro_step.hpp"
@@ -92,6 +93,7 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   bool is_checked() const;
   void check_states(const double* states);
   void check_joints(const double* states);
+  void let_jump(const StateConstraints::Odds& odds);
   bool attempt();
   void rest();
   void note_guard();

@@ -88,10 +88,11 @@ void LaneChunk::check_states(const double* states) {
     take_out(replica,
              fmt::format("part {} cannot start from this state: {}", in_quotes(own.name), defect));
   }
-  if (run_.options().start == Start::consistent) check_joints(first_states);
+  if (run_.options().start != Start::as_given) check_joints(first_states);
 }
 
-/// Takes out replicas whose states violate a rigid joint. In lanes, the inputs of such joints do not change.
+/// Where states violate a rigid joint the impulse acts, or the replica is taken out. In lanes, the inputs of such
+/// joints do not change.
 void LaneChunk::check_joints(const double* states) {
   std::vector<std::span<const double>> by_part;
   for (const Part& part : system_.parts()) {
@@ -103,19 +104,35 @@ void LaneChunk::check_joints(const double* states) {
                               .input =
                                   [this](int part, int input) {
                                     return system_.parts()[at(part)].inputs[at(input)].at(
-                                        0.0, step_.settings());
+                                        step_.clock().time_s(), step_.settings());
                                   }};
   const StateConstraints constraints(system_, start.state);
   for (const StateConstraints::Odds& odds : constraints.odds(start, kOddsShare)) {
     const int part = constraints.part(odds.violated.front());
     const int replica = replica_of(part);
-    if (statuses_[at(replica)].failed) continue;
+    if (statuses_[at(replica)].failed || constraints.is_without_domain(odds)) continue;
+    if (run_.options().start == Start::consistent && odds.is_consistent && odds.is_passive) {
+      let_jump(odds);
+      continue;
+    }
     statuses_[at(replica)].part = system_.parts()[at(part)].name;
     statuses_[at(replica)].fault = StepFault::at_odds;
     take_out(replica,
              fmt::format("states are at odds at {}: {}", constraints.joints(odds.violated.front()),
                          constraints.values(odds.violated.front(), start)));
   }
+}
+
+void LaneChunk::let_jump(const StateConstraints::Odds& odds) {
+  std::vector<ImpulseAtPart> energies;
+  for (const StateConstraints::PartImpulse& own : odds.parts) {
+    energies.push_back({own.part, {own.change_J, own.supplied_J, own.impact_J}});
+    if (own.state.empty()) continue;
+    const PartSlot& slot = waves_.slot(own.part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    batch.batch->set_state(slot.lane, own.state.data(), step_.now().record.data() + batch.record);
+  }
+  step_.ledger().impulse(energies, /*is_start=*/true);
 }
 
 void LaneChunk::step(const double* settings) {

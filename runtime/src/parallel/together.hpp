@@ -140,6 +140,8 @@ class Together {
   }
   /// The state of the first process was restored: the others take it over.
   virtual void send_state() {}
+  /// An impulse acts on the state of the first process: the others carry it out, too (FollowingEngine::take_jump).
+  virtual void send_jump([[maybe_unused]] std::span<const std::byte> bytes) {}
 
  protected:
   struct Others {};
@@ -162,6 +164,7 @@ class FollowingEngine {
   /// Carries out an order. The first process reports failures.
   virtual void carry_out(Together::Order::Kind kind, double value) = 0;
   virtual void archive(StateArchive& archive) = 0;
+  virtual void take_jump(std::span<const std::byte> bytes) = 0;
   virtual double read(const QuantityTerm& term) = 0;
 
  protected:

@@ -19,6 +19,7 @@ struct RankOrder {
     fetch_energies,
     settings_changed,
     take_state,
+    take_jump,
     prepare_terms,
     read_terms,
     tell,
@@ -26,7 +27,7 @@ struct RankOrder {
     end
   };
   Kind kind = end;
-  /// For `step` the size, for `step_towards` the limit, for `take_state` and `tell` the number of bytes, for
+  /// For `step` the size, for `step_towards` the limit, for `take_state`, `take_jump` and `tell` the number of bytes, for
   /// `prepare_terms` the number of terms, for `read_terms` the set.
   double value = 0.0;
 };

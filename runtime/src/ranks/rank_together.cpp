@@ -190,6 +190,11 @@ void RankTogether::carry_out(const RankOrder& order) {
       return lanes_->fetch_energies();
     case RankOrder::take_state:
       return receive_state(count);
+    case RankOrder::take_jump: {
+      std::vector<std::byte> jump(count);
+      ranks_->broadcast(jump);
+      return engine_->take_jump(jump);
+    }
     case RankOrder::prepare_terms: {
       std::vector<QuantityTerm> list(count);
       ranks_->broadcast(std::as_writable_bytes(std::span(list)));
@@ -236,6 +241,13 @@ void RankTogether::send_state() {
   writer.finish();
   orders_->send({RankOrder::take_state, static_cast<double>(bytes.size())});
   ranks_->broadcast(bytes);
+}
+
+void RankTogether::send_jump(std::span<const std::byte> bytes) {
+  if (!orders_->is_leading()) return;
+  orders_->send({RankOrder::take_jump, static_cast<double>(bytes.size())});
+  std::vector<std::byte> message(bytes.begin(), bytes.end());
+  ranks_->broadcast(message);
 }
 
 void RankTogether::receive_state(std::size_t bytes) {

@@ -64,6 +64,7 @@ class RankTogether final : public Together {
   std::string kept_name(const System& system, int number) const override {
     return sums_ ? sums_->kept_name(number) : system.name_of_part(number);
   }
+  void send_jump(std::span<const std::byte> bytes) override;
   void send_state() override;
 
   // For the programs of the ranks (RankedStepper), after an engine has joined.

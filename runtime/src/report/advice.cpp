@@ -125,6 +125,21 @@ std::optional<Advice> starts_at_odds(const Json& summary) {
           number_or(at(odds, "first_s"), 0.0), text_or(at(odds, "first"), "?"))};
 }
 
+std::optional<Advice> impulses(const Json& summary) {
+  const Json& all = at(summary, "impulses");
+  const double number = count(at(all, "count"));
+  if (number == 0.0 || !at(all, "first").is_array() || at(all, "first").empty()) return {};
+  const Json& first = at(all, "first").front();
+  return Advice{
+      Level::good, number == 1.0 ? "An impulse acted" : "Impulses acted",
+      fmt::format("{:.0f} in all took {:.6g} J. The first, at {:.6g} s ({}): {}. States did "
+                  "not fit a rigid joint there ({}), and jumped to where it holds. If the "
+                  "parts yield, put a small compliance or resistance between them.",
+                  number, count(at(all, "impact_J")), number_or(at(first, "time_s"), 0.0),
+                  text_or(at(first, "cause"), "?"), text_or(at(first, "jumps"), "?"),
+                  text_or(at(first, "joint"), "?"))};
+}
+
 std::optional<Advice> budget_too_small(const Json& summary) {
   if (!has_tolerance(summary) || has_deadline(summary) || missed_share(summary) <= 0.02) return {};
   const double budget = count(at(summary, "method_options", "iterations"));
@@ -305,6 +320,7 @@ constexpr Rule kRules[] = {
     {"steps_rejected", steps_rejected},
     {"far_impedances", far_impedances},
     {"waits_for_files", waits_for_files},
+    {"impulses", impulses},
     {"unjudged", unjudged},
 };
 

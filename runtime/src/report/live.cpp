@@ -24,11 +24,22 @@ namespace {
 constexpr double kNotKnownYet = std::numeric_limits<double>::quiet_NaN();
 
 const std::vector<std::string>& ledger_columns() {
-  static const std::vector<std::string> kNames = {
-      "step",         "time_s",      "stored_J",         "supplied_J",
-      "dissipated_J", "mismatch_J",  "tank_J",           "max_passivity_residual_J",
-      "iterations",   "guard_alpha", "guard_withheld_J", "guard_tolerated_J",
-      "residual",     "step_s",      "slack_s"};
+  static const std::vector<std::string> kNames = {"step",
+                                                  "time_s",
+                                                  "stored_J",
+                                                  "supplied_J",
+                                                  "dissipated_J",
+                                                  "mismatch_J",
+                                                  "impact_J",
+                                                  "tank_J",
+                                                  "max_passivity_residual_J",
+                                                  "iterations",
+                                                  "guard_alpha",
+                                                  "guard_withheld_J",
+                                                  "guard_tolerated_J",
+                                                  "residual",
+                                                  "step_s",
+                                                  "slack_s"};
   return kNames;
 }
 
@@ -126,6 +137,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
                             0.0,
                             0.0,
                             0.0,
+                            0.0,
                             energy(facts.totals.initial_tank_J),
                             0.0,
                             0.0,
@@ -143,6 +155,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
                             energy(facts.totals.supplied_J - before.totals.supplied_J),
                             energy(facts.totals.dissipated_J - before.totals.dissipated_J),
                             energy(facts.totals.mismatch_J - before.totals.mismatch_J),
+                            energy(facts.totals.impact_J - before.totals.impact_J),
                             energy(facts.tank_J),
                             energy(facts.passivity_residual_J),
                             static_cast<double>(facts.iterations - before.iterations),

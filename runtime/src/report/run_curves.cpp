@@ -152,6 +152,7 @@ LedgerCurves::LedgerCurves(std::span<const std::string> columns) : points_(lines
                                          "supplied_J",
                                          "dissipated_J",
                                          "mismatch_J",
+                                         "impact_J",
                                          "tank_J",
                                          "",  // gap
                                          "max_passivity_residual_J",
@@ -183,12 +184,15 @@ void LedgerCurves::add(std::span<const double> row) {
       supplied_.add(numbers_[supplied]);
       dissipated_.add(numbers_[dissipated]);
       mismatch_.add(numbers_[mismatch]);
+      if (std::isfinite(numbers_[impact])) impact_.add(numbers_[impact]);
     }
     numbers_[supplied] = supplied_.value();
     numbers_[dissipated] = dissipated_.value();
     numbers_[mismatch] = mismatch_.value();
-    numbers_[gap] =
-        numbers_[stored] - *start_J_ - supplied_.value() + dissipated_.value() + mismatch_.value();
+    // Without an impulse there is no curve; results of older versions have no such column.
+    numbers_[impact] = impact_.value() != 0.0 ? impact_.value() : kNotKnown;
+    numbers_[gap] = numbers_[stored] - *start_J_ - supplied_.value() + dissipated_.value() +
+                    mismatch_.value() + impact_.value();
     largest_gap_J_ = std::max(largest_gap_J_, std::abs(numbers_[gap]));
   }
   if (is_first) {  // what a step does is not known at the start
@@ -230,6 +234,7 @@ Section LedgerCurves::energy() const {
                                   {supplied, "supplied since the start"},
                                   {dissipated, "dissipated since the start"},
                                   {mismatch, "taken by the unconverged coupling"},
+                                  {impact, "taken by impulses"},
                                   {tank, "tank of the guard"}}));
   section.charts.push_back(chart(drawn, "What the ledger leaves open", "[J]",
                                  {{gap, "stored − start − supplied + dissipated + taken"},

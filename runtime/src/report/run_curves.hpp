@@ -69,6 +69,7 @@ class LedgerCurves {
     supplied,
     dissipated,
     mismatch,
+    impact,
     tank,
     gap,
     passivity,
@@ -90,7 +91,7 @@ class LedgerCurves {
   int columns_[lines];
   Decimation points_;
   std::optional<double> start_J_;
-  CompensatedSum supplied_, dissipated_, mismatch_;
+  CompensatedSum supplied_, dissipated_, mismatch_, impact_;
   double largest_gap_J_ = 0.0;
   bool has_energy_ = false;
   std::vector<double> numbers_;

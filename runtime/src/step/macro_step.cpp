@@ -282,6 +282,12 @@ void MacroStep::restart_waves() {
   stale_ = true;
 }
 
+void MacroStep::states_jumped() {
+  if (extrapolated_) extrapolated_->forget();
+  revocable_ = goes_on_ = false;
+  stale_ = true;
+}
+
 void MacroStep::bind(Executor& executor) {
   executor_ = &executor;
   arrays_[0] = arrays_between(now_, next_);

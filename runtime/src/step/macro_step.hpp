@@ -78,6 +78,8 @@ class MacroStep {
   /// Called when the states were overwritten between two steps: waves begin anew, as in `begin`; the time and
   /// the accounts go on.
   void restart_waves();
+  /// Called when an impulse has changed states between two steps: waves, time and accounts go on.
+  void states_jumped();
   /// Report of the committed step.
   StepReport report() const;
 

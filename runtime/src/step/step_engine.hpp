@@ -10,6 +10,7 @@
 
 #include "parallel/threads/activity.hpp"
 #include "parallel/together.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/step/stepper.hpp"
@@ -83,6 +84,12 @@ class StepEngine {
   /// Sets the states of all parts, in order; waves begin anew, time and accounts go on. Precondition: states that
   /// the parts can be in. Errors: std::logic_error.
   virtual void states_changed(std::span<const double> states) = 0;
+
+  /// An impulse acts between two steps: sets states of parts, and accounts for the energies. Waves carry on.
+  /// `is_start`: the run begins with it. Precondition: `can_jump`.
+  virtual void jump([[maybe_unused]] std::span<const StateConstraints::PartImpulse> parts,
+                    [[maybe_unused]] bool is_start) {}
+  virtual bool can_jump() const { return false; }
 
   virtual bool keeps_ledger() const = 0;
   virtual EnergyTotals energy() const = 0;

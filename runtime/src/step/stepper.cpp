@@ -123,6 +123,7 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
         options.signals, period_s, multiple_before(options.start_s, period_s), reader_of(*engine_));
     sample_if_possible();
   }
+  start_check_ = checked_start(*engine_, options);
   if (std::vector<Watch> watches = watches_of(system, options); !watches.empty()) {
     const SignalRun* const signals = signals_.get();
     events_ = std::make_unique<EventWatch>(
@@ -132,7 +133,6 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
         },
         system);
   }
-  start_check_ = checked_start(*engine_, options);
   engine_->together().agree("the parameters of parts", [&] { return digest_of_start(*engine_); });
   engine_->together().lead();
 }
@@ -440,6 +440,11 @@ std::string Stepper::remarks() const { return engine_->remarks(); }
 const StartsAtOdds& Stepper::starts_at_odds() const {
   static const StartsAtOdds none;
   return start_check_ == nullptr ? none : start_check_->notes();
+}
+
+const Impulses& Stepper::impulses() const {
+  static const Impulses none;
+  return start_check_ == nullptr ? none : start_check_->impulses();
 }
 
 bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }

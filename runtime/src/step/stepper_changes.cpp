@@ -203,9 +203,9 @@ void Stepper::put_component(int part, const std::shared_ptr<const Component>& co
     throw;
   }
   if (!have_other_feedthrough(*present, *component)) return;
-  const StartsAtOdds notes = starts_at_odds();
+  const std::unique_ptr<StartCheck> before = std::move(start_check_);
   start_check_ = StartCheck::made(*engine_, options_);
-  if (start_check_ != nullptr) start_check_->take_notes(notes);
+  if (start_check_ != nullptr && before != nullptr) start_check_->take_notes(*before);
 }
 
 /// `before`: the component that the part had.

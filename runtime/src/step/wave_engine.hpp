@@ -77,6 +77,9 @@ class WaveEngine final : public StepEngine,
   void component_changed(int part, double more_J) override;
   void component_restored(int part) override;
   void states_changed(std::span<const double> states) override;
+  void jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start) override;
+  bool can_jump() const override { return together().has_whole(); }
+  void take_jump(std::span<const std::byte> bytes) override;
 
   // Accounts.
   bool keeps_ledger() const override { return step_.keeps_ledger(); }
@@ -167,6 +170,7 @@ class WaveEngine final : public StepEngine,
   bool has_impedance(std::span<const double> by_port) const;
   void scatter_again(std::span<const double> by_port);
   void impedances_changed();
+  void carry_out_jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start);
   void take_over_maps();
   void rebind();
   bool exchange_part(int part);

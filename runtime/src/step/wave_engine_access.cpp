@@ -19,6 +19,16 @@ namespace {
 /// Of ports without waves: those that are read there are those of an impedance of 1.
 constexpr double kIdleImpedance = 1.0;
 
+void archive_jumps(StateArchive& archive, std::vector<StateConstraints::PartImpulse>& parts) {
+  std::uint64_t count = parts.size();
+  archive.count(count, 1);
+  parts.resize(static_cast<std::size_t>(count));
+  for (StateConstraints::PartImpulse& own : parts) {
+    archive.values(own.part, own.change_J, own.supplied_J, own.impact_J);
+    archive.vector(own.state);
+  }
+}
+
 /// Largest credible number of evaluations of S in a step, unless its budget is larger.
 constexpr int kMostIterations = 10'000'000;
 
@@ -271,6 +281,52 @@ void WaveEngine::states_changed(std::span<const double> states) {
   step_.restart_waves();
   if (watch_) watch_->forget();
   settings_changed();
+}
+
+void WaveEngine::jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start) {
+  if (!together().is_alone()) {
+    std::vector<std::byte> bytes;
+    StateArchive writer = StateArchive::writer(bytes);
+    std::vector<StateConstraints::PartImpulse> own(parts.begin(), parts.end());
+    archive_jumps(writer, own);
+    writer.finish();
+    together().send_jump(bytes);
+  }
+  carry_out_jump(parts, is_start);
+}
+
+/// Another rank: never at the start, which every rank finds by itself.
+void WaveEngine::take_jump(std::span<const std::byte> bytes) {
+  StateArchive reader = StateArchive::reader(bytes);
+  std::vector<StateConstraints::PartImpulse> parts;
+  archive_jumps(reader, parts);
+  reader.finish();
+  carry_out_jump(parts, /*is_start=*/false);
+}
+
+void WaveEngine::carry_out_jump(std::span<const StateConstraints::PartImpulse> parts,
+                                bool is_start) {
+  std::vector<ImpulseAtPart> energies;
+  for (const StateConstraints::PartImpulse& own : parts) {
+    energies.push_back({own.part, {own.change_J, own.supplied_J, own.impact_J}});
+    if (own.state.empty()) continue;
+    const PartSlot& slot = waves_.slot(own.part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    double* const record = step_.now().record.data() + batch.record;
+    batch.batch->set_state(slot.lane, own.state.data(), record);
+    if (const auto* const idle = dynamic_cast<const IdleOutputs*>(batch.batch)) {
+      idle->forget_step(slot.lane, record);
+    }
+  }
+  step_.ledger().impulse(energies, is_start);
+  states_.forget();
+  step_.states_jumped();
+  if (sizes_) sizes_->states_jumped();
+  if (watch_) {
+    watch_->forget();
+    watch_->look_closely(step_.clock().steps());
+  }
+  start_ports_.forget();
 }
 
 void WaveEngine::set_iterations(int iterations) {

@@ -61,6 +61,7 @@ Grain grain_for(const Scenario& scenario, int ranks) {
 
 StepperOptions options_of(const Scenario& scenario, int delay, int iterations, int ranks) {
   StepperOptions options = scenario.options;
+  options.start = start_beside_a_reference(options);
   WaveCoupling& waves = options.method.waves();
   waves.iterations = iterations;
   waves.tolerance = waves.energy_tolerance_J = 0.0;

@@ -114,6 +114,7 @@ class WaveRun final : public OrderRun {
   WaveRun(const OrderSetting& setting, double step_s, const CouplingMethod& method)
       : system_(setting.system),
         stepper_(setting.scenario.system, {.step_s = step_s,
+                                           .start = Start::refuse,
                                            .method = method,
                                            .certify = Certify::none,
                                            .threads = setting.threads}) {}

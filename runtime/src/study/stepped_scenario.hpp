@@ -17,6 +17,11 @@ inline void refuse_chosen_steps(const Scenario& scenario) {
                     "--set '/time={\"step_s\": 0.01, \"end_s\": 10}'");
 }
 
+/// For runs that are compared with a solution that knows no impulses: states at odds are refused.
+inline Start start_beside_a_reference(const StepperOptions& options) {
+  return options.start == Start::consistent ? Start::refuse : options.start;
+}
+
 /// Errors: ConfigError where signals drive inputs. What a study compares with takes them as functions
 /// of time.
 inline void refuse_signals(const Scenario& scenario) {

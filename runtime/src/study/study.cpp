@@ -191,6 +191,7 @@ bool is_as_asked_for(const CouplingMethod& method, const CouplingMethod& own) {
 void run_budget(const Scenario& scenario, const Samples& reference, const CouplingMethod& method,
                 int threads, BudgetRow& row) {
   StepperOptions options = scenario.options;
+  options.start = start_beside_a_reference(options);
   options.method = method;
   set_iterations(options.method, row.iterations);
   spend_the_budget(options.method);

@@ -14,7 +14,6 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave::test_state_constraints {
 namespace {
@@ -268,6 +267,27 @@ TEST(StateConstraints, AreThoseOfDenseLinearAlgebra) {
     EXPECT_LE(then.violation(then.x).norm(), 1e-7 * (1.0 + then.x.norm())) << "seed " << seed;
     EXPECT_LE((then.x - dense.projected()).norm(), 1e-6 * (1.0 + dense.projected().norm()))
         << "seed " << seed;
+    // Part by part: the states, and energies that add up to those of dense algebra.
+    double change_J = 0.0, impact_J = 0.0, supplied_J = 0.0;
+    States by_part = states;
+    for (const auto& odds : all) {
+      EXPECT_TRUE(odds.is_passive) << "seed " << seed;
+      for (const StateConstraints::PartImpulse& own : odds.parts) {
+        EXPECT_GE(own.impact_J, -1e-12 * odds.energy_J) << "seed " << seed;
+        change_J += own.change_J;
+        impact_J += own.impact_J;
+        supplied_J += own.supplied_J;
+        if (!own.state.empty()) by_part[static_cast<std::size_t>(own.part)] = own.state;
+      }
+    }
+    const Dense exact(system, by_part);
+    EXPECT_LE((exact.x - then.x).norm(), 1e-8 * (1.0 + then.x.norm())) << "seed " << seed;
+    const VectorXd dx = exact.x - dense.x;
+    const double size_J = 1.0 + dense.x.dot(dense.Q * dense.x) + exact.x.dot(dense.Q * exact.x);
+    EXPECT_NEAR(impact_J, 0.5 * dx.dot(dense.Q * dx), 1e-10 * size_J) << "seed " << seed;
+    EXPECT_NEAR(change_J, 0.5 * dx.dot(dense.Q * (exact.x + dense.x)), 1e-10 * size_J)
+        << "seed " << seed;
+    EXPECT_NEAR(change_J, supplied_J - impact_J, 1e-14 * size_J) << "seed " << seed;
     // What is left is rounding, which where a state has come to 0 is all there is.
     for (const auto& left : constraints.odds(at_start(system, moved), kOddsShare)) {
       EXPECT_LE(left.impulse_J, 1e-20 * (1.0 + dense.x.dot(dense.Q * dense.x))) << "seed " << seed;
@@ -512,30 +532,6 @@ TEST(StateConstraints, AChainOfManyIsOneImpact) {
   }
 }
 
-TEST(StateConstraints, ANonlinearStorageIsProjectedToItsOwnLaw) {
-  // Two capacitors whose voltage is q + q³, in parallel: the charge is kept.
-  const auto capacitor = [] {
-    Signature signature{
-        "cubic", {{"q", "C"}}, {{"t", Causality::flow_in, Domain::electrical, 1}}, {}};
-    Structure s = Structure::zero(1, 1);
-    s.G.insert(0, 0) = 1.0;
-    Hamiltonian h;
-    h.value = [](const double* x) { return 0.5 * x[0] * x[0] + 0.25 * std::pow(x[0], 4); };
-    h.gradient = [](const double* x, double* g) { g[0] = x[0] + std::pow(x[0], 3); };
-    h.hessian = [](const double* x, double* H) { H[0] = 1.0 + 3.0 * x[0] * x[0]; };
-    return std::make_shared<NonlinearPortHamiltonian>(
-        std::move(signature), std::move(s), std::move(h), NonlinearPortHamiltonian::Options{});
-  };
-  SystemBuilder builder;
-  builder.add("a", capacitor(), begins({2.0})).add("b", capacitor(), begins({0.5}));
-  builder.connect("a.t", "b.t");
-  const auto all = odds_at_start(builder.build());
-  ASSERT_EQ(all.size(), 1u);
-  ASSERT_EQ(all[0].jumps.size(), 2u);
-  EXPECT_NEAR(all[0].jumps[0].after, 1.25, 1e-12);
-  EXPECT_NEAR(all[0].jumps[1].after, 1.25, 1e-12);
-}
-
 TEST(StateConstraints, AConstraintWithinADescriptorPartMeetsItsInput) {
   // m v' = λ + …, 0 = s − v: a mass whose speed is prescribed, of index 2.
   const auto made = [](double speed) {
@@ -565,6 +561,10 @@ TEST(StateConstraints, AConstraintWithinADescriptorPartMeetsItsInput) {
   ASSERT_EQ(all.size(), 1u);
   ASSERT_FALSE(all[0].jumps.empty());
   EXPECT_NEAR(all[0].jumps[0].after, 6.0, 1e-12);
+  ASSERT_EQ(all[0].parts.size(), 1u);
+  EXPECT_NEAR(all[0].parts[0].state[0], 6.0, 1e-12);
+  EXPECT_NEAR(all[0].parts[0].supplied_J, 18.0, 1e-12) << "3 m/s times 6 kg m/s";
+  EXPECT_NEAR(all[0].parts[0].impact_J, 9.0, 1e-12);
 }
 
 TEST(StateConstraints, ANetworkWithoutRigidJointsTiesNothing) {

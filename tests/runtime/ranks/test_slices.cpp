@@ -387,6 +387,34 @@ TEST(Slices, AreRefusedWhereBothSidesOfACutDiffer) {
   }
 }
 
+/// No rank knows all of an impulse.
+TEST(Slices, RefuseStatesAtOdds) {
+  const auto step = [&](double speed) {
+    SlicedNetwork network = chain(64 * 2);
+    const auto first = static_cast<int>(network.parts.size());
+    for (const auto& [name, own] : {std::pair("left", 1.0), std::pair("right", speed)}) {
+      network.parts.push_back(
+          {name, make_part("inertia", {{"inertia_kgm2", 1.0}}), {.initial_state = {0.0, own}}});
+    }
+    network.joints.push_back({joint::CommonFlow{}, {{first, "shaft"}, {first + 1, "shaft"}}});
+    return told(2, [&](const std::shared_ptr<Ranks>& own) {
+      const Cuts cuts{0, 64, first + 2};
+      const auto r = static_cast<std::size_t>(own->rank());
+      const System slice = network.slice(cuts[r], cuts[r + 1]).build(*own);
+      StepperOptions options = options_of(0.8);
+      options.start = Start::consistent;
+      options.ranks = own;
+      Stepper stepper(slice, options);
+      if (r > 0) return RankedStepper(stepper).follow();
+      stepper.step();
+    });
+  };
+  for (const std::string& text : step(1.0)) EXPECT_EQ(text, "");
+  const std::vector<std::string> texts = step(2.0);
+  expect_says(texts.at(1), "no impulse acts");
+  EXPECT_NE(texts.at(0), "");
+}
+
 TEST(Slices, SayWhatTheyCannotDo) {
   const SlicedNetwork network = chain(64 * 2);
   const auto options_refused = [&](const std::function<void(StepperOptions&)>& change) {

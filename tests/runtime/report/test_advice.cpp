@@ -85,6 +85,13 @@ const std::vector<Poor>& poor_runs() {
       {"far_impedances", "not judged",
        [](Json& s) { s["certificate"]["uncomputable_islands"] = 1; }},
       {"waits_for_files", "wait for the files", [](Json& s) { s["recording_wait_s"] = 0.5; }},
+      {"impulses", "An impulse acted",
+       [](Json& s) {
+         s["impulses"] = {
+             {"count", 1},
+             {"impact_J", 24.0},
+             {"first", Json::array({{{"time_s", 0.0}, {"jumps", "a.speed 10 -> 4"}}})}};
+       }},
       {"unjudged", "Not all parts", [](Json& s) { s["certificate"]["unjudged_parts"] = {"fmu"}; }},
   };
   return kRuns;

@@ -1,4 +1,5 @@
-// States that violate rigid joints: refused at the start and where an input jumps, or told.
+// States that violate rigid joints, refused at the start and where an input jumps, or told. What impulses make of
+// them: test_impulses.cpp.
 
 #include <cmath>
 #include <functional>
@@ -21,7 +22,7 @@ std::shared_ptr<const Component> part(const std::string& type, Parameters parame
   return make_part(type, std::move(parameters));
 }
 
-StepperOptions options_of(double step_s, Start start = Start::consistent) {
+StepperOptions options_of(double step_s, Start start = Start::refuse) {
   StepperOptions options;
   options.step_s = step_s;
   options.start = start;

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = TableColumn::Kind;
 
-constexpr std::size_t kPartColumns = 4, kEnergyColumns = 14;
+constexpr std::size_t kPartColumns = 5, kEnergyColumns = 15;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 TableColumn time_column() { return {"time_s", "s"}; }
@@ -34,6 +34,7 @@ std::vector<TableColumn> energy_columns(bool has_damping, bool has_deadline) {
                                       joules("supplied_J"),
                                       joules("dissipated_J"),
                                       joules("mismatch_J"),
+                                      joules("impact_J"),
                                       joules("tank_J"),
                                       joules("max_passivity_residual_J"),
                                       {"iterations", "", Kind::integer},
@@ -66,8 +67,10 @@ std::vector<TableColumn> part_columns(const System& system, bool has_damping) {
     const auto add = [&](const char* what) {
       columns.push_back({fmt::format("{}.{}", part.name, what), "J"});
     };
-    for (const char* what : {"stored_J", "supplied_J", "through_ports_J", "dissipated_J"})
+    for (const char* what :
+         {"stored_J", "supplied_J", "through_ports_J", "dissipated_J", "impact_J"}) {
       add(what);
+    }
     if (has_damping) add("numerical_dissipation_J");
   }
   return columns;
@@ -108,6 +111,7 @@ void ResultRows::Sums::add(const StepReport& report) {
   dissipated_J += step.dissipated_J;
   numerical_dissipation_J += step.numerical_dissipation_J;
   mismatch_J += step.mismatch_J;
+  impact_J += step.impact_J;
   alpha = std::min(alpha, step.alpha);
   withheld_J += step.withheld_J;
   tolerated_J += step.tolerated_J;
@@ -181,6 +185,7 @@ void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tan
                                             known(sums_.supplied_J),
                                             known(sums_.dissipated_J),
                                             known(sums_.mismatch_J),
+                                            known(sums_.impact_J),
                                             known(tank_J),
                                             known(sums_.max_passivity_residual_J),
                                             static_cast<double>(sums_.iterations),
@@ -214,7 +219,9 @@ void ResultRows::add_energies(const Stepper& stepper) {
     parts_[i].through_ports_J += step.through_ports_J;
     parts_[i].dissipated_J += step.dissipated_J;
     parts_[i].numerical_dissipation_J += step.numerical_dissipation_J;
+    parts_[i].impact_J += step.impact_J;
   }
+  if (stepper.step_index() == 0) return;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i] += waves.energy_through(static_cast<int>(i));
   }
@@ -230,6 +237,7 @@ void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
     *number++ = parts_[i].supplied_J;
     *number++ = parts_[i].through_ports_J;
     *number++ = parts_[i].dissipated_J;
+    *number++ = parts_[i].impact_J;
     if (has_damping_) *number++ = parts_[i].numerical_dissipation_J;
     parts_[i] = {};
   }
@@ -250,8 +258,15 @@ void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
 
 void ResultRows::take_initial(const Stepper& stepper, RowWriter& writer) {
   quantities_.take_initial(stepper, writer);
-  take_energy(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J, writer);
-  if (options_.energies) take_energies(stepper, writer);
+  const ImpulseEnergies& jumped = stepper.impulses().at_start;
+  sums_.supplied_J = jumped.supplied_J;
+  sums_.impact_J = jumped.impact_J;
+  take_energy(stepper, stepper.energy().initial_J + jumped.changed_J,
+              stepper.energy().initial_tank_J, writer);
+  if (options_.energies) {
+    add_energies(stepper);
+    take_energies(stepper, writer);
+  }
 }
 
 void ResultRows::take(const Stepper& stepper, const StepReport& report, RowWriter& writer) {

@@ -47,6 +47,7 @@ class ResultRows {
     double dissipated_J = 0.0;
     double numerical_dissipation_J = 0.0;
     double mismatch_J = 0.0;
+    double impact_J = 0.0;
     double alpha = 1.0;
     double withheld_J = 0.0;
     double tolerated_J = 0.0;

@@ -67,8 +67,9 @@ double moved_J(const RunSummary& summary, bool is_slice) {
   const double stored_J =
       is_slice ? std::max(std::abs(energy.initial_J), std::abs(energy.max_J)) : 0.0;
   return std::max({std::abs(energy.supplied_J), std::abs(energy.dissipated_J),
-                   summary.coupling.moved_J, std::abs(energy.final_J - energy.initial_J),
-                   energy.max_J - energy.initial_J, stored_J});
+                   std::abs(energy.impact_J), summary.coupling.moved_J,
+                   std::abs(energy.final_J - energy.initial_J), energy.max_J - energy.initial_J,
+                   stored_J});
 }
 
 }  // namespace
@@ -141,6 +142,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
   summary.start_s = options.start_s;
   summary.starts_at_odds = stepper.starts_at_odds();
+  summary.impulses = stepper.impulses();
   summary.time_s = stepper.time_s();
   for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
     const Watch& watch = stepper.watches()[i];

@@ -177,6 +177,7 @@ Json energy_json(const RunSummary& summary) {
                {"dissipated_J", number(energy.dissipated_J)},
                {"numerical_dissipation_J", number(energy.numerical_dissipation_J)},
                {"mismatch_J", number(energy.mismatch_J)},
+               {"impact_J", number(energy.impact_J)},
                {"initial_tank_J", number(energy.initial_tank_J)},
                {"tank_J", number(energy.tank_J)},
                {"given_up_J", number(energy.given_up_J)},
@@ -346,6 +347,25 @@ Json starts_at_odds_json(const RunSummary& summary) {
   return {{"count", odds.count}, {"first_s", number(odds.first_s)}, {"first", odds.first}};
 }
 
+/// Null where there was none.
+Json impulses_json(const RunSummary& summary) {
+  const Impulses& all = summary.impulses;
+  if (all.count == 0) return nullptr;
+  Json first = Json::array();
+  for (const Impulse& own : all.first) {
+    first.push_back({{"time_s", number(own.time_s)},
+                     {"cause", own.cause},
+                     {"joint", own.joint},
+                     {"jumps", own.jumps},
+                     {"impact_J", number(own.energies.impact_J)},
+                     {"supplied_J", number(own.energies.supplied_J)}});
+  }
+  return {{"count", all.count},
+          {"impact_J", number(all.in_all.impact_J)},
+          {"supplied_J", number(all.in_all.supplied_J)},
+          {"first", std::move(first)}};
+}
+
 Json events_json(const RunSummary& summary) {
   Json events = Json::array();
   for (const RunSummary::Events& each : summary.events) {
@@ -372,6 +392,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"time_s", number(summary.time_s)},
       {"step_sizes", step_sizes_json(summary)},
       {"starts_at_odds", starts_at_odds_json(summary)},
+      {"impulses", impulses_json(summary)},
       {"stages", summary.stages},
       {"damped_parts", summary.damped_parts},
       {"integrator", summary.integrator.empty() ? Json(nullptr) : Json(summary.integrator)},

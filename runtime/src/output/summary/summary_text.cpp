@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "output/summary/starts_text.hpp"
 #include "output/summary/summary_facts.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -215,6 +216,7 @@ std::string energy_text(const RunSummary& summary) {
   text += fmt::format("               supplied {:.6g} J, dissipated {:.6g} J, {} {:.6g} J",
                       energy.supplied_J, energy.dissipated_J,
                       has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
+  if (summary.impulses.count > 0) text += fmt::format(", impulses {:.6g} J", energy.impact_J);
   if (summary.damped_parts > 0) {
     text += fmt::format("\n               damped steps took {:.6g} J of what was dissipated",
                         energy.numerical_dissipation_J);
@@ -497,16 +499,6 @@ std::string steps_text(const RunSummary& summary) {
   return fmt::format("{} steps of {}", summary.steps, sizes);
 }
 
-/// Steps that were made although states were at odds.
-std::string starts_at_odds_text(const RunSummary& summary) {
-  const StartsAtOdds& odds = summary.starts_at_odds;
-  return fmt::format(
-      "starts at odds: {}, first at {:g} s: {}\n"
-      "               an impulse acts there, and these steps oscillate about its "
-      "result",
-      odds.count, odds.first_s, odds.first);
-}
-
 /// The line of the step sizes, or nothing.
 std::string step_sizes_text(const RunSummary& summary) {
   if (!summary.sizes) return {};
@@ -587,6 +579,7 @@ std::string summary_text(const RunSummary& summary) {
     }
   }
   if (summary.starts_at_odds.count > 0) text += line("at odds", starts_at_odds_text(summary));
+  if (summary.impulses.count > 0) text += line("impulses", impulses_text(summary));
   text += step_sizes_text(summary) + events_text(summary);
   for (const std::string& note : summary.notes) text += line("note", note);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));

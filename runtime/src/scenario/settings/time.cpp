@@ -119,9 +119,10 @@ const KeyTable<TimeKeys>& time_keys() {
                        later(&TimeKeys::steps, integer(1, scenario_limits::kSteps))),
           optional_key("start",
                        "states that violate a rigid joint, at the start or where an input jumps: "
-                       "refused, or stepped as they are",
+                       "they jump by the impulse of physics, are stepped as they are, or refused",
                        to(&TimeKeys::start, form::choice<Start>({{"consistent", Start::consistent},
-                                                                 {"as_given", Start::as_given}})),
+                                                                 {"as_given", Start::as_given},
+                                                                 {"refuse", Start::refuse}})),
                        "consistent"),
       },
       pairs_of_keys());

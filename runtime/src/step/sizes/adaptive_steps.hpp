@@ -54,6 +54,11 @@ class AdaptiveSteps {
 
   /// An input has jumped: earlier steps say nothing about the next one.
   void restart();
+  /// As `restart`, after an impulse has changed states.
+  void states_jumped() {
+    restart();
+    crossings_.accept(trials_.time_s(), trials_.record());
+  }
 
   /// The required accuracy of an attempt's inner iteration: a gap [J] or, before any motion to compare with,
   /// a residual at the level of round-off.

@@ -11,6 +11,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
@@ -24,11 +25,41 @@ constexpr double kNoise = 1e-18;
 constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
 /// The last digits of a step's ends, in steps: a jump there belongs to the step that begins.
 constexpr double kSameInstant = 1e-9;
+/// The same for the time of a jump in a step of fixed size, which is known to this share of it.
+constexpr double kSameInstantOfJump = 1e-7;
 
 constexpr const char* kRemedies =
     "Give consistent states; or put a small compliance or resistance between the parts; or "
     "\"start\": \"as_given\" in \"time\" steps them as they are, and they oscillate about the "
     "result of an impulse";
+constexpr const char* kRemediesOfRefuse =
+    "Give consistent states; or \"start\": \"consistent\" in \"time\" lets the impulse act; or put "
+    "a "
+    "small compliance or resistance between the parts; or \"start\": \"as_given\" steps them as "
+    "they "
+    "are, and they oscillate about the result of an impulse";
+
+void archive_text(StateArchive& archive, std::string& text) {
+  std::vector<char> own(text.begin(), text.end());
+  archive.vector(own);
+  text.assign(own.begin(), own.end());
+}
+
+void archive_impulses(StateArchive& archive, Impulses& impulses) {
+  std::uint64_t known = impulses.first.size();
+  archive.values(impulses.count, impulses.in_all, impulses.at_start);
+  archive.count(known, 1);
+  archive.expect_counts({impulses.count}, "the number of impulses");
+  archive.expect(known <= Impulses::kKept && known <= static_cast<std::uint64_t>(impulses.count),
+                 "the impulses");
+  impulses.first.resize(static_cast<std::size_t>(known));
+  for (Impulse& own : impulses.first) {
+    archive.values(own.time_s, own.energies);
+    archive_text(archive, own.cause);
+    archive_text(archive, own.joint);
+    archive_text(archive, own.jumps);
+  }
+}
 
 }  // namespace
 
@@ -69,8 +100,8 @@ void StartCheck::begin_sources() {
       const bool is_constant =
           std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
-      // The largest value: a sine begins at rounding as well as at 0.
-      for (int k = -2; k < 24 && !is_constant && !signal.is_callback(); ++k) {
+      // The largest value for some time: a sine begins at rounding as well as at 0.
+      for (int k = -2; k < 12 && !is_constant && !signal.is_callback(); ++k) {
         const double own_s = std::ldexp(options_.step_s, k) * 1.1;
         const double there = std::abs(value(source, time_s + own_s));
         if (std::isfinite(there)) source.amplitude = std::max(source.amplitude, there);
@@ -117,7 +148,7 @@ double StartCheck::largest_energy_J() const {
 
 /// Whether it is more than noise.
 bool StartCheck::counts(const StateConstraints::Odds& odds) const {
-  return !odds.is_consistent || odds.impulse_J > kNoise * largest_energy_J();
+  return !odds.is_consistent || std::abs(odds.impulse_J) > kNoise * largest_energy_J();
 }
 
 std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInstant& at_it) const {
@@ -131,29 +162,54 @@ std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInst
   return out;
 }
 
-/// Whether the parts whose states would jump are of unknown physics: the size of an impulse is then unknown,
-/// too.
-bool StartCheck::is_without_domain(const StateConstraints::Odds& odds) const {
-  const auto is_generic = [this](const StateConstraints::Jump& jump) {
-    const auto& ports = engine_.system().parts()[at(jump.part)].component->signature().ports;
-    return std::ranges::all_of(ports,
-                               [](const Port& port) { return port.domain == Domain::generic; });
-  };
-  return odds.is_consistent && !odds.jumps.empty() && std::ranges::all_of(odds.jumps, is_generic);
+void StartCheck::treat(const StateConstraints::Odds& odds, const StateInstant& at_it,
+                       const Occasion& occasion) {
+  if (options_.start == Start::as_given || constraints_.is_without_domain(odds)) {
+    note(odds, at_it);
+  } else if (options_.start == Start::consistent && odds.is_consistent && odds.is_passive &&
+             engine_.can_jump()) {
+    let_jump(odds, occasion);
+  } else {
+    refuse(odds, at_it, occasion.before);
+  }
 }
 
-void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateInstant& at_it,
-                                const std::string& before) {
-  if (options_.start == Start::as_given || is_without_domain(odds)) {
-    const std::int64_t step = engine_.clock().steps();
-    if (noted_in_ == step) return;
-    noted_in_ = step;
-    if (notes_.count++ == 0) {
-      notes_.first_s = engine_.clock().time_s();
-      notes_.first = text(odds, at_it);
+void StartCheck::note(const StateConstraints::Odds& odds, const StateInstant& at_it) {
+  const std::int64_t step = engine_.clock().steps();
+  if (noted_in_ == step) return;
+  noted_in_ = step;
+  if (notes_.count++ == 0) {
+    notes_.first_s = engine_.clock().time_s();
+    notes_.first = text(odds, at_it);
+  }
+}
+
+void StartCheck::let_jump(const StateConstraints::Odds& odds, const Occasion& occasion) {
+  Impulse own{.time_s = occasion.time_s,
+              .cause = occasion.cause,
+              .joint = constraints_.joints(odds.violated.front()),
+              .jumps = constraints_.jumps(odds),
+              .energies = {}};
+  for (const StateConstraints::PartImpulse& part : odds.parts) {
+    own.energies.add({part.change_J, part.supplied_J, part.impact_J});
+  }
+  engine_.jump(odds.parts, is_beginning_);
+  are_set_ = true;
+  impulses_.in_all.add(own.energies);
+  if (is_beginning_) impulses_.at_start.add(own.energies);
+  if (occasion.goes_on) {
+    if (impulses_.count == std::ssize(impulses_.first)) {
+      impulses_.first.back().energies.add(own.energies);
     }
     return;
   }
+  if (++impulses_.count <= static_cast<std::int64_t>(Impulses::kKept)) {
+    impulses_.first.push_back(std::move(own));
+  }
+}
+
+void StartCheck::refuse(const StateConstraints::Odds& odds, const StateInstant& at_it,
+                        const std::string& before) const {
   std::string what = fmt::format("{}states are at odds at {}.\n", before, text(odds, at_it));
   if (odds.is_consistent) {
     what += fmt::format("In physics an impulse would act: {}", constraints_.jumps(odds));
@@ -163,10 +219,12 @@ void StartCheck::refuse_or_note(const StateConstraints::Odds& odds, const StateI
       what += fmt::format(", and sources would supply {:.4g} J", supplied_J);
     }
     what += ".\n";
+    if (!odds.is_passive) what += "It would create energy: what is stored there is not convex.\n";
+    if (!engine_.can_jump()) what += "In slices, and without waves, no impulse acts.\n";
   } else {
     what += "No states are consistent: the prescribed values contradict one another.\n";
   }
-  what += kRemedies;
+  what += options_.start == Start::refuse ? kRemediesOfRefuse : kRemedies;
   const int part = constraints_.part(odds.violated.front());
   if (engine_.clock().steps() == 0 && before.empty()) {
     throw ConfigError(fmt::format("/subsystems/{}/initial_state", part), std::move(what));
@@ -179,14 +237,16 @@ void StartCheck::begin() {
   std::vector<double> amplitude;
   for (const Source& source : sources_) amplitude.push_back(source.amplitude);
   Issues issues;
+  is_beginning_ = true;
   for (const StateConstraints::Odds& odds : constraints_.odds(start, kOddsShare, amplitude)) {
     if (!counts(odds)) continue;
     try {
-      refuse_or_note(odds, start, {});
+      treat(odds, start, {"the start", "", engine_.clock().time_s()});
     } catch (const ConfigError& error) {
       append(issues, "", error.issues());
     }
   }
+  is_beginning_ = false;
   throw_if_any(std::move(issues));
 }
 
@@ -210,6 +270,7 @@ double StartCheck::before_step(double step_s) {
   has_changed_ = false;
   if (is_due_) look(tolerated_share());
   is_due_ = false;
+  if (!in_step_.empty()) look_after_step();
   if (has_settable_) look_at_held();
   if (!has_jumping_) return kNoLimit;
   const double time_s = engine_.clock().time_s();
@@ -221,14 +282,47 @@ double StartCheck::before_step(double step_s) {
     if (!sources_[at(i)].may_jump) continue;
     const std::optional<SourceJump> jump = jump_in(i, from_s, to_s);
     if (!jump) continue;
-    const bool is_later = options_.sizes && jump->time_s > time_s + kSameInstant * step_s;
-    if (is_later) {
+    const double same = options_.sizes ? kSameInstant : kSameInstantOfJump;
+    const bool is_later = jump->time_s > time_s + same * step_s;
+    if (is_later && options_.sizes) {
       end_s = std::min(end_s, jump->time_s);
+    } else if (is_later && options_.start == Start::consistent) {
+      jump_in_step(*jump, step_s);
     } else {
       tell_jump(*jump);
     }
   }
   return end_s;
+}
+
+/// When a step first samples its inputs, as a share of it.
+double StartCheck::first_sample() const {
+  return engine_.waves() == nullptr ? 0.5 : engine_.waves()->integrators().plan.rule().c[0];
+}
+
+void StartCheck::jump_in_step(const SourceJump& jump, double step_s) {
+  const std::int64_t step = engine_.clock().steps();
+  const std::int64_t told = impulses_.count;
+  if (jump.time_s <= engine_.clock().time_s() + first_sample() * step_s) tell_jump(jump);
+  in_step_.push_back(
+      {step, jump.source, impulses_.count - told, jump.time_s, jump.before, jump.after});
+}
+
+void StartCheck::look_after_step() {
+  const std::int64_t step = engine_.clock().steps();
+  const std::vector<InStep> all = std::exchange(in_step_, {});
+  for (const InStep& own : all) {
+    // A step that failed is tried again, and its jumps are found again.
+    if (own.step >= step || own.source >= std::ssize(sources_)) continue;
+    const SourceJump jump{static_cast<int>(own.source), own.time_s, own.before, own.after};
+    const StateInstant here = now(engine_.clock().time_s());
+    const int violated[] = {constraints_.sources()[at(jump.source)].constraint};
+    const StateConstraints::Odds odds = constraints_.odds_of(violated, here);
+    if (odds.is_consistent && !counts(odds)) continue;
+    treat(odds, here,
+          {jump_text(jump), jump_text(jump) + fmt::format(" at {:.9g} s, and ", jump.time_s),
+           jump.time_s, own.told > 0});
+  }
 }
 
 /// Finds the constraints again if feedthrough depends on states, as after a switch has opened.
@@ -238,6 +332,7 @@ void StartCheck::refresh() {
   if (!constraints_.has_changed(here.state)) return;
   constraints_ = StateConstraints(engine_.system(), here.state);
   begin_sources();
+  in_step_.clear();  // of other sources
   has_changed_ = true;
 }
 
@@ -246,8 +341,8 @@ void StartCheck::look_at_change() {
   const double most_J = largest_energy_J();
   for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
     // The remainder of a resolved decay is no impulse.
-    if (odds.is_consistent && odds.impulse_J <= kOddsShare * most_J) continue;
-    refuse_or_note(odds, here, "a part has changed, and ");
+    if (odds.is_consistent && std::abs(odds.impulse_J) <= kOddsShare * most_J) continue;
+    treat(odds, here, {"a part has changed", "a part has changed, and ", engine_.clock().time_s()});
   }
 }
 
@@ -270,7 +365,8 @@ void StartCheck::look(double share) {
       return std::abs(constraints_.residual(constraint, here).value) <=
              2.0 * (moved[at(constraint)] + left);
     });
-    if (!odds.violated.empty() && counts(odds)) refuse_or_note(odds, here, "its ");
+    if (odds.violated.empty() || !counts(odds)) continue;
+    treat(odds, here, {"states or a part were changed", "its ", time_s});
   }
 }
 
@@ -378,18 +474,24 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
       !options_.sizes && steep && std::abs(steep->after - steep->before) > 0.5 * around;
   if (!is_steep && !(std::abs(high - low) > 1e-7 * source.amplitude)) return std::nullopt;
   if (!is_felt(is_steep ? steep->after - steep->before : high - low)) return std::nullopt;
-  if (steep && is_steep) return SourceJump{number, high_s, steep->before, steep->after};
-  return SourceJump{number, high_s, low, high};
+  // Of a true jump the values beside it; of a steep change those around it.
+  const bool is_sharp =
+      !is_steep || std::abs(high - low) > 0.5 * std::abs(steep->after - steep->before);
+  if (is_sharp) return SourceJump{number, high_s, low, high};
+  return SourceJump{number, high_s, steep->before, steep->after};
 }
 
 void StartCheck::tell_jump(const SourceJump& jump) {
   const StateConstraints::Source& own = constraints_.sources()[at(jump.source)];
   const Source& source = sources_[at(jump.source)];
+  // A held input has its value of now, whenever it jumped.
+  const bool is_held = source.is_settable && options_.start == Start::consistent;
   StateInstant there = now(jump.time_s);
-  there.input = [this, &source, &jump](int part, int input) {
-    if (part == source.part && input == source.input) return jump.after;
-    return value(part, input, jump.time_s);
-  };
+  if (!is_held)
+    there.input = [this, &source, &jump](int part, int input) {
+      if (part == source.part && input == source.input) return jump.after;
+      return value(part, input, jump.time_s);
+    };
   const StateConstraints::Residual residual = constraints_.residual(own.constraint, there);
   const double by = own.weight * (jump.after - jump.before);
   const double size = std::max(
@@ -398,31 +500,35 @@ void StartCheck::tell_jump(const SourceJump& jump) {
   const int violated[] = {own.constraint};
   const StateConstraints::Odds odds = constraints_.odds_of(violated, there);
   if (!counts(odds)) return;
+  const std::string text = jump_text(jump);
+  treat(odds, there, {text, fmt::format("{} at {:.9g} s, and ", text, jump.time_s), jump.time_s});
+}
+
+std::string StartCheck::jump_text(const SourceJump& jump) const {
+  const Source& source = sources_[at(jump.source)];
   const Part& part = engine_.system().parts()[at(source.part)];
   const ExternalInput& input = part.component->signature().inputs[at(source.input)];
   const std::string unit = input.unit.empty() ? "" : " " + printable(input.unit);
-  refuse_or_note(
-      odds, there,
-      fmt::format("{}.{} jumps from {:.6g} to {:.6g}{} at {:.9g} s, and ", printable(part.name),
-                  printable(input.name), jump.before, jump.after, unit, jump.time_s));
+  return fmt::format("{}.{} jumps from {:.6g} to {:.6g}{}", printable(part.name),
+                     printable(input.name), jump.before, jump.after, unit);
 }
 
 void StartCheck::archive(StateArchive& archive) {
   refresh();
-  archive.values(notes_.count, notes_.first_s, noted_in_, has_changed_);
-  std::vector<char> first(notes_.first.begin(), notes_.first.end());
-  archive.vector(first);
+  archive.values(notes_.count, notes_.first_s, noted_in_, has_changed_, is_due_, are_set_);
+  archive_text(archive, notes_.first);
+  archive_impulses(archive, impulses_);
+  archive.vector(in_step_);
   for (Source& source : sources_) {
     archive.values(source.held, source.amplitude, source.change, source.change_before,
                    source.changed_in, source.interval);
   }
   if (!archive.reads()) return;
-  notes_.first.assign(first.begin(), first.end());
   archive.expect_counts({notes_.count}, "the number of starts at odds");
   archive.expect(std::isfinite(notes_.first_s) && noted_in_ >= -1, "a start at odds");
   left_.clear();
   // A state reached by a checked run is sound, except for inputs set since.
-  is_due_ = notes_.count > 0 && options_.start == Start::consistent;
+  is_due_ = is_due_ || (notes_.count > 0 && options_.start != Start::as_given);
 }
 
 }  // namespace portwave

@@ -17,7 +17,13 @@ class StepEngine;
 
 /// Checks whether states are at odds with the constraints of rigid joints (StateConstraints): at the start,
 /// where a source that enters a constraint jumps, and after a part or the state has been changed from
-/// outside. Refuses them, or notes that they were stepped as they are (Start).
+/// outside. Lets the impulse act that makes them consistent, refuses them, or notes that they were stepped as
+/// they are (Start).
+///
+/// A source that jumps within a step of fixed size: if the step samples it only afterwards, the impulse acts
+/// before the step, as if the source had jumped then, and after it once more for what the difference of the
+/// instants leaves; if it samples it before, or before and after, the impulse acts after the step. The sum of
+/// its energies is that of one impulse at the instant of the jump.
 class StartCheck {
  public:
   /// Null if nothing is tied, and no state can change that.
@@ -40,10 +46,15 @@ class StartCheck {
     left_.assign(left_.size(), 0.0);
   }
   /// The notes so far, for a run that continues here.
-  void take_notes(const StartsAtOdds& notes) { notes_ = notes; }
+  void take_notes(const StartCheck& before) {
+    notes_ = before.notes_;
+    impulses_ = before.impulses_;
+    noted_in_ = before.noted_in_;
+  }
 
   const StateConstraints& constraints() const { return constraints_; }
   const StartsAtOdds& notes() const { return notes_; }
+  const Impulses& impulses() const { return impulses_; }
   void archive(StateArchive& archive);
 
  private:
@@ -62,6 +73,20 @@ class StartCheck {
     int source;
     double time_s, before, after;
   };
+  /// A jump within a step: joints are looked at again once it is made.
+  struct InStep {
+    std::int64_t step = 0;  ///< its number
+    std::int64_t source = 0;
+    std::int64_t told = 0;  ///< impulses that acted before the step
+    double time_s = 0.0, before = 0.0, after = 0.0;
+  };
+  /// What is told of states at odds.
+  struct Occasion {
+    std::string cause;   ///< "q.flow jumps from 0 to 10 rad/s"
+    std::string before;  ///< of a refusal: "q.flow jumps …, and "
+    double time_s;
+    bool goes_on = false;  ///< the rest of an impulse that has been told
+  };
 
   StateInstant now(double time_s) const;
   double value(int part, int input, double time_s) const;
@@ -74,12 +99,18 @@ class StartCheck {
   void look_at_change();
   void look_at_held();
   std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
+  double first_sample() const;
+  void jump_in_step(const SourceJump& jump, double step_s);
+  void look_after_step();
   void tell_jump(const SourceJump& jump);
+  std::string jump_text(const SourceJump& jump) const;
   bool counts(const StateConstraints::Odds& odds) const;
-  bool is_without_domain(const StateConstraints::Odds& odds) const;
   std::string text(const StateConstraints::Odds& odds, const StateInstant& at) const;
-  void refuse_or_note(const StateConstraints::Odds& odds, const StateInstant& at,
-                      const std::string& before);
+  void treat(const StateConstraints::Odds& odds, const StateInstant& at, const Occasion& occasion);
+  void note(const StateConstraints::Odds& odds, const StateInstant& at);
+  void let_jump(const StateConstraints::Odds& odds, const Occasion& occasion);
+  [[noreturn]] void refuse(const StateConstraints::Odds& odds, const StateInstant& at,
+                           const std::string& before) const;
   double tolerated_share() const;
   double largest_energy_J() const;
 
@@ -92,8 +123,11 @@ class StartCheck {
   std::vector<double> left_;     // by constraint: what steps had left of it before
   bool has_changed_ = false;     // the constraints have, with a part
   bool has_settable_ = false, has_jumping_ = false;
+  bool is_beginning_ = false;
+  std::vector<InStep> in_step_;
   std::int64_t noted_in_ = -1;  // step
   StartsAtOdds notes_;
+  Impulses impulses_;
 };
 
 }  // namespace portwave

@@ -207,7 +207,7 @@ TEST(FileRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     const auto table = read_csv(folder / "energy.csv");
     EXPECT_EQ(table.names,
               (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J", "mismatch_J",
-                     "tank_J", "max_passivity_residual_J", "iterations", "guard_alpha",
+                     "impact_J", "tank_J", "max_passivity_residual_J", "iterations", "guard_alpha",
                      "guard_withheld_J", "guard_tolerated_J", "residual", "step_s"}));
     ASSERT_EQ(table.rows.size(), expected.stored_J.size());
     EXPECT_DOUBLE_EQ(table.rows[0][table.column("stored_J")], testing::kPairEnergy_J);

@@ -92,20 +92,21 @@ TEST(ResultTables, EnergiesOfPartsAndJunctionsAddUpToTheLedger) {
   const auto parts = read_csv(folder / "out" / "energy_parts.csv");
   const auto junctions = read_csv(folder / "out" / "energy_junctions.csv");
   ASSERT_EQ(parts.rows.size(), whole.rows.size());
-  ASSERT_EQ(parts.rows[0].size(), 1U + 2 * 4);
+  ASSERT_EQ(parts.rows[0].size(), 1U + 2 * 5);
   ASSERT_EQ(junctions.rows[0].size(), 1U + 3);
   double moved_J = 0.0, lost_J = 0.0;
   for (std::size_t r = 1; r < whole.rows.size(); ++r) {
     const auto& row = parts.rows[r];
-    EXPECT_NEAR(row[1] + row[5], whole.rows[r][2], 1e-12);
-    EXPECT_NEAR(row[4] + row[8], whole.rows[r][4], 1e-12) << "dissipated";
+    EXPECT_NEAR(row[1] + row[6], whole.rows[r][2], 1e-12);
+    EXPECT_NEAR(row[4] + row[9], whole.rows[r][4], 1e-12) << "dissipated";
     for (const std::size_t part : {0U, 1U}) {
-      const double changed = row[1 + 4 * part] - parts.rows[r - 1][1 + 4 * part];
-      EXPECT_NEAR(changed, row[2 + 4 * part] + row[3 + 4 * part] - row[4 + 4 * part], 1e-12);
+      const double changed = row[1 + 5 * part] - parts.rows[r - 1][1 + 5 * part];
+      EXPECT_NEAR(changed, row[2 + 5 * part] + row[3 + 5 * part] - row[4 + 5 * part], 1e-12);
+      EXPECT_EQ(row[5 + 5 * part], 0.0) << "nothing strikes";
     }
     EXPECT_NEAR(junctions.rows[r][1], whole.rows[r][5], 1e-12) << "mismatch";
     EXPECT_NEAR(junctions.rows[r][2], row[3], 1e-12);
-    EXPECT_NEAR(junctions.rows[r][3], row[7], 1e-12);
+    EXPECT_NEAR(junctions.rows[r][3], row[8], 1e-12);
     moved_J += std::abs(row[3]);
     lost_J += std::abs(junctions.rows[r][1]);
   }

@@ -49,6 +49,7 @@ TEST(Summary, HasTheKeysThatReadersRelyOn) {
                               "/energy/supplied_J",
                               "/energy/dissipated_J",
                               "/energy/mismatch_J",
+                              "/energy/impact_J",
                               "/energy/tank_J",
                               "/energy/max_energy_ratio",
                               "/certificate/status",
@@ -245,7 +246,8 @@ TEST(Summary, TellsOfATimeBudgetAndOfPhases) {
   const std::string text = summary_text(summary);
   for (const char* word :
        {"200 us, pace 2 (a step every 5000 us)", "5 of 50 steps missed it, 2 not explained",
-        "preemption (1 by the guard or an examination of the run, 1 by a trial)", "could have used more time left 25 % of it",
+        "preemption (1 by the guard or an examination of the run, 1 by a trial)",
+        "could have used more time left 25 % of it",
         "-20 us (p1) 10 us (p50) 30 us (p99), worst -40 us",
         "begin 1 us, iterate 10 us, commit 2 us per step", "depend on the clock"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;

@@ -161,12 +161,16 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// old one [J], finite: energy that the user has put in. It counts as supplied, in the columns of the next
   /// step. Precondition: the part knows its energy.
   void revalue(int part, double more_J);
+  /// Called between steps when an impulse has changed the states of these parts, or was supplied by them. Counts
+  /// in the columns of the next step, unless `is_start`: then the run begins with it. Allocates.
+  void impulse(std::span<const ImpulseAtPart> parts, bool is_start);
   /// Excludes an island from later steps; its totals and findings stay as they are.
   void close_island(int island);
 
   /// H of a part in the ledger: the initial value and the sum of its changes since [J].
   double storage(int part) const;
-  /// Energies of the step that was tallied last; zeros before the first.
+  /// Energies of the step that was tallied last, with impulses before it; before the first step, of impulses at
+  /// the start.
   PartEnergies part_energies(int part) const;
   /// The parts that do not know their energy.
   std::span<const int> metered_parts() const { return metered_; }
@@ -234,6 +238,11 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   bool judge_passivity(const CommittedStep& step);
   bool judge_passivity(int island, const CommittedStep& step);
   void add_up(StepLedger& ledger);
+  /// An impulse before step number `step`; −1: at the start.
+  struct KnownImpulse {
+    std::int64_t step = -1;
+    ImpulseAtPart at_part;
+  };
 
   const WaveDiscretisation& waves_;
   SlicesTogether* slices_;
@@ -261,14 +270,16 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
       step_;  // of replicas: entries of their parts; empty where these are irregular
   bool is_beyond_ =
       false;  // some part balances worse than any of its island so far, or than is tolerated
-  bool is_taken_ = false;            // the sums in the accounts include those of other processes
-  mutable bool has_entries_ = true;  // of all lanes
-  double revalued_J_ = 0.0;          // since the last step
+  bool is_taken_ = false;               // the sums in the accounts include those of other processes
+  mutable bool has_entries_ = true;     // of all lanes
+  double revalued_J_ = 0.0;             // since the last step
+  ImpulseEnergies jumped_;              // likewise
+  std::vector<KnownImpulse> impulses_;  // before the last step and the next one
   CompensatedSum stored_, metered_J_;
   EnergyTotals totals_;
   /// Compensated sums over all steps, from which members of `totals_` are computed.
   struct RunSums {
-    CompensatedSum supplied, dissipated, mismatch;
+    CompensatedSum supplied, dissipated, mismatch, impact;
   };
   RunSums run_;
   std::vector<CompensatedSum> numerical_in_all_J_;  // by island

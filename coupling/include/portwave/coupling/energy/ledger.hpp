@@ -8,7 +8,27 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Energies of one committed macro-step over the whole system [J].
+/// Energies of an impulse between two steps [J]: changed = supplied − impact, over all parts.
+struct ImpulseEnergies {
+  double changed_J = 0.0;   ///< H(x⁺) − H(x)
+  double supplied_J = 0.0;  ///< through the external inputs
+  double impact_J = 0.0;    ///< the loss, as in a plastic impact
+
+  void add(const ImpulseEnergies& other) {
+    changed_J += other.changed_J;
+    supplied_J += other.supplied_J;
+    impact_J += other.impact_J;
+  }
+};
+
+/// The share of a part in an impulse.
+struct ImpulseAtPart {
+  std::int64_t part = 0;
+  ImpulseEnergies energies;
+};
+
+/// Energies of one committed macro-step over the whole system [J]. Impulses between the last step and this one
+/// are in it.
 struct StepLedger {
   double stored_J = 0.0;      ///< H(xⁿ⁺¹): H₀ and all changes, added up with compensation
   double changed_J = 0.0;     ///< H(xⁿ⁺¹) − H(xⁿ), formed from increments
@@ -26,16 +46,18 @@ struct StepLedger {
   /// Energy that islands within their tolerance took beyond their tanks. The guard does not change such
   /// steps.
   double tolerated_J = 0.0;
+  double impact_J = 0.0;  ///< taken by impulses
 };
 
-/// The energy balance of a part in the last step [J]. Up to rounding
-///   changed = supplied + through_ports − dissipated.
+/// The energy balance of a part in the last step [J], and in impulses before it. Up to rounding
+///   changed = supplied + through_ports − dissipated − impact.
 struct PartEnergies {
   double changed_J = 0.0;
   double supplied_J = 0.0;       ///< through its external inputs
   double through_ports_J = 0.0;  ///< ½(|a|² − |b|²): into it through its ports
   double dissipated_J = 0.0;
   double numerical_dissipation_J = 0.0;  ///< of that, by damped stages
+  double impact_J = 0.0;  ///< its share of what impulses take
 };
 
 /// Excess of an island's stored energy over the initial and supplied energy, by more than rounding.
@@ -96,7 +118,7 @@ struct GuardStatistics {
 };
 
 /// Energies of a run, summed in step order [J]. Up to round-off
-///   final − initial = supplied − dissipated − mismatch.
+///   final − initial = supplied − dissipated − mismatch − impact.
 struct EnergyTotals {
   double initial_J = 0.0;
   double final_J = 0.0;
@@ -115,6 +137,7 @@ struct EnergyTotals {
   double metered_J = 0.0;
   /// Bound on the rounding left in the accounts of the islands so far; both laws are judged up to it.
   double rounding_J = 0.0;
+  double impact_J = 0.0;  ///< taken by impulses
   /// max over n of (Hⁿ + Σ max(Tⁿ, 0) − supplyⁿ)/(H₀ + T₀); NaN when the denominator is 0.
   double max_energy_ratio = 0.0;
 };

@@ -80,14 +80,25 @@ class StateConstraints {
     double before;
     double after;
   };
+  /// A part in an impulse, and the energies there [J]: change = through its ports + supplied − impact.
+  struct PartImpulse {
+    int part;
+    std::vector<double> state;  ///< all of its states after the impulse; empty: they stay
+    double change_J = 0.0;      ///< H(x⁺) − H(x)
+    double supplied_J = 0.0;    ///< through its external inputs
+    double impact_J = 0.0;  ///< H(x) − H(x⁺) − ∇H(x⁺)ᵀ(x − x⁺): its share of impulse_J
+  };
   /// States at odds: connected constraints, some of which are violated.
   struct Odds {
-    std::vector<int> violated;  ///< constraints, those farthest off first
-    std::vector<Jump> jumps;    ///< to where all hold
+    std::vector<int> violated;       ///< constraints, those farthest off first
+    std::vector<Jump> jumps;         ///< to where all hold
+    std::vector<PartImpulse> parts;  ///< those that the impulse changes, or that supply it
     bool is_consistent = true;  ///< false: no states satisfy them, as where two sources disagree
-    double impulse_J = 0.0;     ///< ½Δxᵀ∇²H Δx: the loss of a plastic impact
-    double change_J = 0.0;      ///< H(x⁺) − H(x)
-    double energy_J = 0.0;      ///< ½ Σ|∇Hᵢxᵢ| of the connected parts, before or after
+    bool is_passive = true;  ///< false: the impulse would create energy, as where H is not convex
+    /// H(x) − H(x⁺) − ∇H(x⁺)ᵀ(x − x⁺), of quadratic H ½Δxᵀ∇²H Δx: the loss of a plastic impact.
+    double impulse_J = 0.0;
+    double change_J = 0.0;  ///< H(x⁺) − H(x)
+    double energy_J = 0.0;  ///< ½ Σ|∇Hᵢxᵢ| of the connected parts, before or after
   };
   /// The constraints whose residual is beyond √`share` of its terms, each with the constraints connected to
   /// it. `amplitude`: largest values of sources, by their index in `sources`; empty: present values.
@@ -104,6 +115,9 @@ class StateConstraints {
   int part(int constraint) const;
   /// "a.speed 10 -> 4 rad/s"; the first few.
   std::string jumps(const Odds& odds) const;
+  /// Whether no part whose states would jump gives its ports a physical domain. The meaning of an impulse is
+  /// unknown there.
+  bool is_without_domain(const Odds& odds) const;
 
  private:
   struct Impl;

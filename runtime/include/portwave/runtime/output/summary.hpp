@@ -31,6 +31,7 @@ struct RunSummary {
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
   StepSizeStatistics step_sizes;   ///< statistics of the chosen sizes
   StartsAtOdds starts_at_odds;     ///< as Stepper::starts_at_odds
+  Impulses impulses;               ///< as Stepper::impulses
   double start_s = 0.0;            ///< simulated time at which the run began
   double time_s = 0.0;             ///< simulated time that it reached
   std::vector<Events> events;      ///< by watch

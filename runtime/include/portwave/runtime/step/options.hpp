@@ -36,11 +36,12 @@ struct StepSizes {
   static NumberRange tolerances() { return {.minimum = 1e-13, .maximum = 0.1}; }
 };
 
-/// How the stepper treats states that violate the constraints of rigid joints, at the start and where an
-/// input jumps (docs/concepts/starts.md).
+/// How the stepper treats states that violate the constraints of rigid joints, at the start, where an input
+/// jumps, and where a part or the states were changed (docs/concepts/starts.md).
 enum class Start {
-  consistent,  ///< refused: ConfigError at the start, StepError before a step
-  as_given,    ///< stepped as they are; Stepper::starts_at_odds reports them
+  consistent,  ///< the impulse of physics acts: states jump to where the joints hold (Stepper::impulses)
+  as_given,  ///< stepped as they are; Stepper::starts_at_odds reports them
+  refuse,    ///< refused: ConfigError at the start, StepError before a step
 };
 
 struct StepperOptions {

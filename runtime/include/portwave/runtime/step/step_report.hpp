@@ -98,7 +98,26 @@ struct Resolution {
 
 std::string_view to_string(Resolution::Kind kind);
 
-/// Inconsistent states that were stepped as they were, with Start::as_given.
+/// An impulse: states at odds with rigid joints jumped to where these hold (Start::consistent).
+struct Impulse {
+  double time_s = 0.0;
+  std::string cause;  ///< "q.flow jumps from 0 to 10 rad/s"
+  std::string joint;  ///< the joint that was violated most: "common_flow of q.port, j.shaft"
+  std::string jumps;  ///< the states, the first few: "j.speed 0 -> 10 rad/s"
+  ImpulseEnergies energies;
+};
+
+/// The impulses of a run.
+struct Impulses {
+  static constexpr std::size_t kKept = 16;
+  std::int64_t count = 0;
+  std::vector<Impulse> first;  ///< the first kKept
+  ImpulseEnergies in_all;
+  ImpulseEnergies at_start;  ///< of those with which the run began, before its first step
+};
+
+/// Inconsistent states that were stepped as they were, with Start::as_given or where ports have no physical
+/// domain.
 struct StartsAtOdds {
   std::int64_t count = 0;  ///< instants with inconsistent states
   double first_s = 0.0;

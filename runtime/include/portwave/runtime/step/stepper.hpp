@@ -189,7 +189,7 @@ class Stepper {
   /// Sets the states of all parts, in order: Σ state_size numbers. Time, inputs, impedances and accounts go on;
   /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that
   /// ports have no effort and flow until the next step. Signals keep the samples that were taken; events count
-  /// from the new states. States at odds with rigid joints are refused by the next step, as at a start.
+  /// from the new states. States at odds with rigid joints are treated by the next step as at a start.
   /// Errors, nothing having changed: std::invalid_argument for another length, and naming all parts with a
   /// state that is not finite, or in which a part cannot be; std::logic_error without waves, with several
   /// ranks, and for parts that are opaque.
@@ -219,6 +219,10 @@ class Stepper {
   /// Findings of the run about a method without waves, for people; empty where there are none.
   std::string remarks() const;
 
+  /// The impulses so far; with Start::consistent. One acts before the first step that begins in its instant, or
+  /// after it, and stays if that step then fails. Rows of results at its time have the states before it, those
+  /// of the start the states after it.
+  const Impulses& impulses() const;
   /// The inconsistent states that Start::as_given let pass.
   const StartsAtOdds& starts_at_odds() const;
 
