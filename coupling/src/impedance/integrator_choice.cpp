@@ -201,6 +201,30 @@ bool turns_flows_into_efforts(const DiracStructure& dirac) {
   return false;
 }
 
+/// Whether J joins two states that both store: a position that no spring holds does not.
+bool exchanges_energy(const Subsystem& part, const double* x) {
+  const SparseMatrix& J = part.structure().J;
+  if (J.norm() == 0.0) return false;
+  SparseMatrix K;
+  try {
+    K = hessian_at(part, x);
+  } catch (const std::exception&) {  // a callback outside its domain
+    return true;
+  }
+  Eigen::VectorXd stores = Eigen::VectorXd::Zero(K.cols());
+  for (int j = 0; j < K.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(K, j); it; ++it) {
+      if (it.value() != 0.0) stores[it.row()] = stores[j] = 1.0;
+    }
+  }
+  for (int j = 0; j < J.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(J, j); it; ++it) {
+      if (it.value() != 0.0 && stores[it.row()] * stores[j] > 0.0) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<char> islands_that_may_oscillate(const System& system) {
@@ -215,9 +239,9 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
       if (is_storage) may[island] = 1;
       if (physics == nullptr || is_storage) continue;
     }
-    const Structure& s = physics->structure();
-    if (s.J.norm() > 0.0 || s.N.norm() > 0.0) may[island] = 1;
+    if (physics->structure().N.norm() > 0.0) may[island] = 1;
     if (component.signature().state_size() == 0) continue;
+    if (exchanges_energy(*physics, system.parts()[at(i)].initial_state.data())) may[island] = 1;
     for (const Port& port : component.signature().ports) {
       (port.causality == Causality::flow_in ? has_efforts : has_flows)[island] = 1;
     }

@@ -233,6 +233,18 @@ TEST(DampedStages, AreChosenForPartsThatDecayFarFasterThanTheStep) {
   const System oscillators = swinging.build();
   EXPECT_GT(fastest_decays(oscillators, 0.01)[0].h_lambda, 1e3);
   EXPECT_EQ(damped_in(oscillators, 0.01), 0);
+  SystemBuilder rubbing;  // the same without springs
+  rubbing.add("a", parts::mass({.mass_kg = 1}));
+  rubbing.add("d", parts::damper({.damping_Ns_per_m = 1e6}));
+  rubbing.add("b", parts::mass({.mass_kg = 3}), {.initial_state = {0.0, 1.0}});
+  rubbing.connect("a.port", "d.left");
+  rubbing.connect("d.right", "b.port");
+  const System masses = rubbing.build();
+  EXPECT_EQ(damped_in(masses, 0.01), 2);
+  Stepper sliding(masses, options_of(1, 0.01, StageKind::automatic));
+  sliding.step(10);
+  EXPECT_NEAR(sliding.state(0)[1], 0.75, 1e-9);
+  EXPECT_NEAR(sliding.state(1)[1], 0.75, 1e-9);
   SystemBuilder two;  // capacitors through next to nothing
   two.add("a", parts::capacitor({.capacitance_F = 1e-3}), {.initial_state = {10.0}});
   two.add("r", parts::resistor({.resistance_ohm = 1e-6}));
