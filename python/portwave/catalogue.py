@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import textwrap
@@ -97,6 +98,10 @@ def _function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
     name = own["type"]
 
     def make(**given: Any) -> CataloguePart:
+        for unknown in given.keys() - signature.parameters.keys():
+            near = difflib.get_close_matches(unknown, signature.parameters, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(signature.parameters)}"
+            raise TypeError(f"{name}(): there is no parameter {unknown!r}{hint}")
         try:
             signature.bind(**given)
         except TypeError as error:

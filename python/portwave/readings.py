@@ -270,7 +270,10 @@ class Readings:
         """How well steps kept to the deadline; None without one.
 
         ``"steps"`` under the deadline, ``"misses"`` after it, of which ``"preempted_misses"`` lost the
-        processor; and slacks, deadline less duration [s]: ``"worst_slack_s"``, ``"slack_p01_s"``,
-        ``"slack_p50_s"``, ``"slack_p99_s"``.
+        processor, ``"guard_misses"`` were in time but for the guard, or own work beside the steps,
+        ``"late_misses"`` began late since the step before ended late, and ``"trial_misses"`` tried what did
+        not seem to fit; ``"unused_share"``, the mean share of the time that was left in steps that could have
+        used it; and slacks, deadline less duration [s]: ``"worst_slack_s"``, ``"slack_p01_s"``,
+        ``"slack_p50_s"``, ``"slack_p99_s"``, and ``"jitter_s"`` from the one of 1 % to that of 99 %.
         """
         return self._core.deadline

@@ -386,6 +386,11 @@ class PyStepper {
     out["slack_p01_s"] = own->slack_p01_s;
     out["slack_p50_s"] = own->slack_p50_s;
     out["slack_p99_s"] = own->slack_p99_s;
+    out["guard_misses"] = own->guard_misses;
+    out["late_misses"] = own->late_misses;
+    out["trial_misses"] = own->trial_misses;
+    out["unused_share"] = own->unused_share;
+    out["jitter_s"] = own->slack_p99_s - own->slack_p01_s;
     return out;
   }
   nb::object resolution() const {

@@ -137,10 +137,22 @@ TEST(Options, ADeadlineIsKeptAndAnArenaIsShared) {
   ASSERT_EQ(portwave_get_deadline(hurried, &deadline), PORTWAVE_OK);
   EXPECT_EQ(deadline.steps, 20);
   EXPECT_LE(deadline.worst_slack_s, 0.5);
+  EXPECT_EQ(deadline.guard_misses + deadline.late_misses + deadline.trial_misses, 0);
+  EXPECT_GE(deadline.unused_share, 0.0);
+  EXPECT_EQ(deadline.jitter_s, deadline.slack_p99_s - deadline.slack_p01_s);
+  // Of an older caller, whose structure ends before these.
+  portwave_deadline old{};
+  old.size = offsetof(portwave_deadline, guard_misses);
+  old.guard_misses = 7;
+  ASSERT_EQ(portwave_get_deadline(hurried, &old), PORTWAVE_OK);
+  EXPECT_EQ(old.steps, 20);
+  EXPECT_EQ(old.guard_misses, 7);
   options.deadline_s = -1.0;
   portwave_simulation* none = nullptr;
   options.arena = nullptr;
   EXPECT_EQ(portwave_builder_build(builder, &options, &none), PORTWAVE_CONFIG_ERROR);
+  EXPECT_NE(std::string(portwave_last_error()).find("deadline_s"), std::string::npos);
+  EXPECT_NE(std::string(portwave_last_error()).find("got -1 s"), std::string::npos);
   options.deadline_s = 0.0;
   options.threads = -1;
   EXPECT_EQ(portwave_builder_build(builder, &options, &none), PORTWAVE_INVALID_ARGUMENT);
@@ -152,6 +164,24 @@ TEST(Options, ADeadlineIsKeptAndAnArenaIsShared) {
   options.deadline_s = -1.0;
   EXPECT_EQ(portwave_parse_with(kPairText, nullptr, nullptr, 0, &options, &none), PORTWAVE_OK);
   for (portwave_simulation* each : {hurried, free, none}) portwave_free(each);
+  portwave_builder_free(builder);
+}
+
+TEST(Networks, StepsOfNoLengthAndNumbersOfNoQuantityAreRefusedAtOnce) {
+  for (const double step_s : {0.0, -1.0, std::nan("")}) {
+    portwave_builder* builder = nullptr;
+    EXPECT_EQ(portwave_builder_new("none", step_s, &builder), PORTWAVE_INVALID_ARGUMENT);
+    EXPECT_EQ(builder, nullptr);
+    EXPECT_NE(std::string(portwave_last_error()).find("step_s"), std::string::npos);
+  }
+  portwave_builder* builder = pair();
+  portwave_simulation* simulation = built(builder);
+  EXPECT_EQ(portwave_find_input(simulation, "A.frce"), -1);  // an error of its own
+  EXPECT_TRUE(std::isnan(portwave_read(simulation, 99)));
+  EXPECT_STREQ(portwave_last_error(), "there is no quantity of number 99");
+  EXPECT_EQ(portwave_set_parameter(simulation, "A.mass_kg", -1.0), PORTWAVE_CONFIG_ERROR);
+  EXPECT_NE(std::string(portwave_last_error()).find("\"A\" (mass)"), std::string::npos);
+  portwave_free(simulation);
   portwave_builder_free(builder);
 }
 

@@ -134,11 +134,24 @@ def test_a_deadline_is_kept_and_an_arena_is_shared():
     stepper.step(10)
     other.step(10)
     assert stepper.deadline["steps"] == 10
+    told = stepper.deadline
+    assert told["guard_misses"] + told["late_misses"] + told["trial_misses"] <= told["misses"]
+    assert told["unused_share"] >= 0.0
+    assert told["jitter_s"] == told["slack_p99_s"] - told["slack_p01_s"]
     assert stepper.clone().deadline is not None
-    with pytest.raises(pw.ConfigError):
+    with pytest.raises(pw.ConfigError, match="deadline_s: must be finite and >= 0, got -1 s"):
         pw.Stepper(described(), deadline_s=-1.0)
+    with pytest.raises(pw.ConfigError, match=r'"A" \(mass\): must be > 0 kg, got -1'):
+        stepper.set_parameter("A.mass_kg", -1.0)
     with pytest.raises(ValueError):
         pw.Arena(0)
+
+
+def test_a_misspelt_parameter_is_named():
+    with pytest.raises(TypeError, match=r"mass\(\): there is no parameter 'mas_kg'; did you mean 'mass_kg'"):
+        pw.mass(mas_kg=1.0)
+    with pytest.raises(TypeError, match="missing a required"):
+        pw.mass()
 
 
 def test_json_of_a_described_system_is_a_scenario():

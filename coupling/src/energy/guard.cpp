@@ -19,6 +19,19 @@ constexpr double kAsGoodAsMet = 1e-10;
 
 /// Share of the energy available.
 constexpr double kNotWorthATrial = 1e-12;
+/// Where time is short, a deficit of such a share is not examined for rounding, which takes longer than a commit.
+constexpr double kNoRounding = 1e-9;
+
+double deficit_of(const GuardedAccounts& ledger, int island) {
+  return -(std::max(ledger.tank(island), 0.0) + ledger.mismatch(island));
+}
+
+bool overdraws(const GuardedAccounts& ledger, int island, const CommittedStep& step,
+               bool is_hurried) {
+  const bool is_clear =
+      is_hurried && deficit_of(ledger, island) > kNoRounding * ledger.energies(island);
+  return is_clear || ledger.overdraws(island, step);
+}
 
 template <class Visit>
 void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& visit) {
@@ -110,11 +123,12 @@ void PassivityGuard::ask_for(const Wanted& wanted) {
 
 bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
                            const CommittedStep& step, std::span<const double> gap_J) {
+  const bool is_hurried = is_hurried_;
   forget();
   record_ = record;
   ledger.prepare(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
-    if (!ledger.overdraws(island, step)) continue;
+    if (!overdraws(ledger, island, step, is_hurried)) continue;
     ledger.need_states();
     for_waves(island, [&](std::size_t w) { full_[w] = step.a[w]; });
     Search search;
@@ -128,6 +142,7 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
     searches_.push_back(search);
   }
   if (searches_.empty()) return false;
+  is_hurried_ = is_hurried;
   begin_searches(step, ledger);
   find_gaps(step);
   choose_paths(step, ledger);
@@ -455,13 +470,18 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
   for (Search& search : searches_) {
     if (!is_open(search)) continue;
     ++trials_;
-    const bool feasible = !ledger.overdraws(search.island, step);
+    const bool feasible = !overdraws(ledger, search.island, step, is_hurried_);
     const double before = search.deficit;
     search.deficit = -(std::max(search.tank, 0.0) + ledger.mismatch(search.island));
-    const bool settled =
-        search.path == Path::scaling
-            ? search.last || settle_scaling(search, feasible, psi(search, search.square))
-            : feasible || !try_further(search, before, ledger, step);
+    const double alpha = search.alpha;
+    bool settled = false;
+    if (search.path != Path::scaling) {
+      settled = feasible || !try_further(search, before, ledger, step);
+    } else {
+      settled = search.last || (is_hurried_ && feasible) ||
+                settle_scaling(search, feasible, psi(search, search.square));
+    }
+    if (is_hurried_ && !settled) shorten(search, alpha);
     if (settled) {
       searching_[static_cast<std::size_t>(search.island)] = 0;
       note_use(ledger, search);
@@ -469,6 +489,7 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
       all_settled = false;
     }
   }
+  if (all_settled) is_hurried_ = false;
   return all_settled;
 }
 
@@ -555,6 +576,7 @@ void PassivityGuard::forget() {
   uses_.clear();
   trials_ = 0;
   has_exchanged_ = false;
+  is_hurried_ = false;
 }
 
 void PassivityGuard::archive(StateArchive& archive) {

@@ -96,6 +96,17 @@ bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value)
   return false;
 }
 
+/// After an infeasible commit, `last_alpha` if it was scaled, where time is short.
+void PassivityGuard::shorten(Search& search, double last_alpha) {
+  if (search.last) return;
+  if (search.path != Path::scaling) {
+    search.gap = kMissed;
+    begin_scaling(search);
+  }
+  if (++search.hurried > kHurriedTrials) return choose_last(search);
+  search.alpha = std::clamp(1.0 - 2.0 * (1.0 - last_alpha), 0.0, search.alpha);
+}
+
 /// The best feasible α, or the one that needs no trial.
 void PassivityGuard::choose_last(Search& search) const {
   search.last = true;

@@ -127,7 +127,7 @@ PORTWAVE_API portwave_status portwave_parse_with(const char* text, const char* f
  * part) is PORTWAVE_INVALID_ARGUMENT at once, and a defect of the network too. Types, parameters, kinds of joints
  * and keys are those of scenario files. */
 typedef struct portwave_builder portwave_builder;
-/* Creates an empty network with macro-steps of `step_s` [s], which portwave_builder_free releases. */
+/* Creates an empty network with macro-steps of `step_s` > 0 [s], which portwave_builder_free releases. */
 PORTWAVE_API portwave_status portwave_builder_new(const char* name, double step_s,
                                                   portwave_builder** builder);
 /* Releases a builder; NULL is ignored. */
@@ -225,7 +225,7 @@ PORTWAVE_API portwave_status portwave_get_parameter(const portwave_simulation* s
 PORTWAVE_API int portwave_find_quantity(portwave_simulation* simulation, const char* name);
 /* Returns the unit of a quantity, such as "rad/s"; "" for an index out of range. */
 PORTWAVE_API const char* portwave_unit(const portwave_simulation* simulation, int quantity);
-/* Returns the present value of a quantity, in its unit; NaN for an index out of range. */
+/* Returns the present value of a quantity, in its unit; NaN and an error for an index out of range. */
 PORTWAVE_API double portwave_read(const portwave_simulation* simulation, int quantity);
 /* Writes the values of `count` quantities to `values`. Errors: PORTWAVE_INVALID_ARGUMENT for an index out of
  * range. */
@@ -275,6 +275,11 @@ typedef struct portwave_deadline {
   double worst_slack_s;     /* smallest deadline - duration [s] */
   double slack_p01_s, slack_p50_s,
       slack_p99_s; /* its quantiles over the last steps: 1 %, 50 %, 99 % [s] */
+  int64_t guard_misses; /* of the other misses: in time but for the guard, or own work beside the steps */
+  int64_t late_misses;  /* of the others: in time but for a late beginning, due to the step before */
+  int64_t trial_misses; /* of the others: an iteration or a solve was tried that did not seem to fit */
+  double unused_share;  /* mean share of the time that was left in steps that could have used it */
+  double jitter_s;      /* slack_p99_s - slack_p01_s */
 } portwave_deadline;
 /* Writes it to *deadline. Errors: PORTWAVE_NOT_POSSIBLE without a deadline. */
 PORTWAVE_API portwave_status portwave_get_deadline(const portwave_simulation* simulation,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -150,6 +151,11 @@ portwave_status portwave_builder_new(const char* name, double step_s, portwave_b
   if (name == nullptr || builder == nullptr) return null_pointer();
   *builder = nullptr;
   return guarded([&] {
+    if (!(step_s > 0.0) || !std::isfinite(step_s)) {
+      const std::string text =
+          "step_s must be finite and > 0, got " + portwave::shown_number(step_s) + " s";
+      return fail(PORTWAVE_INVALID_ARGUMENT, text.c_str());
+    }
     // A simulation steps as long as it is asked to.
     *builder = new portwave_builder{{{"name", name},
                                      {"time", {{"step_s", step_s}, {"steps", 1}}},

@@ -83,6 +83,13 @@ bool has_quantity(const portwave_simulation* simulation, int quantity) {
          static_cast<std::size_t>(quantity) < simulation->quantities.size();
 }
 
+portwave_status no_quantity(int quantity) {
+  return guarded([&] {
+    return fail(PORTWAVE_INVALID_ARGUMENT,
+                ("there is no quantity of number " + std::to_string(quantity)).c_str());
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -317,7 +324,10 @@ const char* portwave_unit(const portwave_simulation* simulation, int quantity) {
 }
 
 double portwave_read(const portwave_simulation* simulation, int quantity) {
-  if (!has_quantity(simulation, quantity)) return kNone;
+  if (!has_quantity(simulation, quantity)) {
+    (void)(simulation == nullptr ? null_pointer() : no_quantity(quantity));
+    return kNone;
+  }
   double value = kNone;
   (void)guarded([&] {
     value =
@@ -334,8 +344,7 @@ portwave_status portwave_read_all(const portwave_simulation* simulation, const i
   }
   for (size_t i = 0; i < count; ++i) {
     if (has_quantity(simulation, quantities[i])) continue;
-    return fail(PORTWAVE_INVALID_ARGUMENT,
-                ("there is no quantity of number " + std::to_string(quantities[i])).c_str());
+    return no_quantity(quantities[i]);
   }
   for (size_t i = 0; i < count; ++i) values[i] = portwave_read(simulation, quantities[i]);
   return PORTWAVE_OK;
@@ -397,6 +406,11 @@ portwave_status portwave_get_deadline(const portwave_simulation* simulation,
     out.slack_p01_s = own->slack_p01_s;
     out.slack_p50_s = own->slack_p50_s;
     out.slack_p99_s = own->slack_p99_s;
+    out.guard_misses = own->guard_misses;
+    out.late_misses = own->late_misses;
+    out.trial_misses = own->trial_misses;
+    out.unused_share = own->unused_share;
+    out.jitter_s = own->slack_p99_s - own->slack_p01_s;
     return hand_over(out, deadline);
   });
 }

@@ -23,7 +23,7 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
          "must be in 1..1024");
   expect(ensemble.chunk >= 0, "/ensemble/chunk", "must be >= 0");
   expect(
-      !options.time.active(), "/deadline",
+      !options.time.active(), "/deadline_s",
       "an ensemble keeps no pace and no deadline: what a step has time for would depend on which "
       "replicas are stepped beside it");
   expect(options.watches.empty(), "/events",

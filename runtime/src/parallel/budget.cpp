@@ -79,9 +79,11 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
   commit_.level = 0.97;
   usual_commit_.level = 0.5;
   guard_.level = 0.75;
+  for (SolveCost& solve : solve_) solve.cost.level = 0.9;
   commit_.begin_with(commit_s);
   usual_commit_.begin_with(commit_s);
-  for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_, &guard_}) {
+  for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_, &guard_,
+                             &solve_[0].cost, &solve_[1].cost}) {
     q->samples.reserve(RunningQuantile::kWindow);
     q->sorted.reserve(RunningQuantile::kWindow + 1);
   }
@@ -89,13 +91,13 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 }
 
 /// What is kept for the commit. Where the longest commits leave no time at all nothing helps against those:
-/// then for the usual ones. The guard acts less where waves agree better, so that its time is kept only where
-/// enough is left.
+/// then for the usual ones. The guard acts less where waves agree better, so that its time, and that of own work
+/// aside, is kept only where enough is left.
 double DeadlineScheduler::commit_reserve() const {
   const double usual = kCommitMargin * usual_commit_.value;
   const double commit =
       std::min(kCommitMargin * commit_.value, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
-  const double guarded = commit + kCommitMargin * guard_.value;
+  const double guarded = commit + kCommitMargin * (guard_.value + aside_s_);
   return deadline_s_ - guarded >= 2.2 * iteration_.value ? guarded : commit;
 }
 
@@ -106,8 +108,15 @@ double DeadlineScheduler::left_for_solves(Time now) const {
   return deadline_s_ - seconds(now - begin_) - std::min(usual, commit_reserve());
 }
 
-void DeadlineScheduler::begin(Time now) {
+bool DeadlineScheduler::fits(Time now, double work_s) const {
+  return left_s(now) >= kCommitMargin * work_s + kReserve_s;
+}
+
+void DeadlineScheduler::begin(Time now, double late_s, double aside_s) {
   begin_ = now;
+  own_late_s_ = std::min(std::max(late_s, 0.0), std::max(-last_slack_s_, 0.0));
+  late_by_loss_ = own_late_s_ > 0.0 && was_preempted_;
+  aside_s_ = aside_s;
   last_check_.store(now, std::memory_order_relaxed);
   last_done_.store(0, std::memory_order_relaxed);
   lost_time_.store(false, std::memory_order_relaxed);
@@ -115,9 +124,17 @@ void DeadlineScheduler::begin(Time now) {
   solved_s_.store(0.0, std::memory_order_relaxed);
   seen_solved_s_.store(0.0, std::memory_order_relaxed);
   for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
-  choose_kind();
-  // A solve is of use only with an evaluation before it and one after it.
-  solves_ = solves_ && left_for_solves(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s_[0];
+  choose_kind(now);
+}
+
+/// A solve is of use only with an evaluation before it and one after it.
+bool DeadlineScheduler::may_solve(Time now) const {
+  return left_for_solves(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s(0);
+}
+
+double DeadlineScheduler::solve_s(int what) const {
+  const SolveCost& own = solve_[what];
+  return is_solve_trial_ ? std::min(own.cost.value, own.rehearsed_s) : own.cost.value;
 }
 
 double DeadlineScheduler::left_for_iterations(Time now) const {
@@ -130,7 +147,7 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   const double chunk_took =
       seconds(now - last_check_.exchange(now, std::memory_order_relaxed)) - since;
   const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
-  if (stalled(chunk_took, chunk_done * iteration_.value)) {
+  if (stalled(chunk_took, std::max(chunk_done, 1) * iteration_.value)) {
     lost_time_.store(true, std::memory_order_relaxed);
   }
   const double left = since > 0.0 ? left_for_solves(now) : left_for_iterations(now);
@@ -151,8 +168,8 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
 DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   if (!solves_) return Solve::none;
   const double left = left_for_solves(now) - 1.1 * iteration_.value;
-  const double with_factors = kSolveMargin * solve_s_[0];
-  if (left >= with_factors + kSolveMargin * solve_s_[1]) return Solve::new_factors;
+  const double with_factors = kSolveMargin * solve_s(0);
+  if (left >= with_factors + kSolveMargin * solve_s(1)) return Solve::new_factors;
   return left >= with_factors ? Solve::with_factors : Solve::none;
 }
 
@@ -166,8 +183,9 @@ void DeadlineScheduler::took(Solve what, double time_s) const {
 }
 
 void DeadlineScheduler::rehearse(Solve what, double time_s) {
-  double& own = solve_s_[what == Solve::new_factors ? 1 : 0];
-  own = std::max(own, time_s);
+  SolveCost& own = solve_[what == Solve::new_factors ? 1 : 0];
+  own.rehearsed_s = std::max(own.rehearsed_s, time_s);
+  own.cost.begin_with(own.rehearsed_s);
 }
 
 void DeadlineScheduler::Left::add(double sample) {
@@ -176,16 +194,21 @@ void DeadlineScheduler::Left::add(double sample) {
   is_known = true;
 }
 
-/// Solving or plain, for a step with time for both.
-void DeadlineScheduler::choose_kind() {
+/// Solving or plain. Where solves have become too expensive they are tried as they were rehearsed.
+void DeadlineScheduler::choose_kind(Time now) {
   is_of_other_kind_ = left_[prefers_solves_ ? 1 : 0].is_known && until_other_ == 0;
   solves_ = prefers_solves_ != is_of_other_kind_;
+  is_solve_trial_ = solves_ && (until_solve_ == 0 || is_of_other_kind_);
+  if (!solves_ || may_solve(now)) return;
+  solves_ = is_solve_trial_ = false;
+  if (!prefers_solves_) is_of_other_kind_ = false;  // there is no time for a trial
 }
 
 /// What the step says about its kind. Where it converged nothing is better.
 void DeadlineScheduler::learn_kind(const Outcome& step) {
   constexpr double kLeast = -80.0;  // ln of 1e-35: rounding
-  until_other_ = step.converged ? other_patience_ : std::max(until_other_ - 1, 0);
+  const int most = step.converged ? kMostPatienceAtRest : kMostPatienceInNeed;
+  until_other_ = step.converged ? other_patience_ : std::clamp(until_other_ - 1, 0, most);
   if (step.iterations > 0) {
     const double left = step.residual > 0.0 ? std::log(step.residual) : kLeast;
     left_[solves_ ? 1 : 0].add(std::max(left, kLeast));
@@ -194,20 +217,43 @@ void DeadlineScheduler::learn_kind(const Outcome& step) {
   const bool is_better =
       left_[prefers_solves_ ? 0 : 1].value < left_[prefers_solves_ ? 1 : 0].value;
   if (is_better) prefers_solves_ = !prefers_solves_;
-  other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, kMostPatience);
+  other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, most);
   until_other_ = other_patience_;
 }
 
-double DeadlineScheduler::finish(const Outcome& step) {
-  // An estimate falls slowly, so that one short solve does not make it too small.
-  constexpr double kKept = 0.9;
-  bool solved = false;
+/// What the solves of the step say about their cost. Returns whether one took far too long.
+bool DeadlineScheduler::learn_solves(const Outcome& step) {
+  bool is_stalled = false, has_solved = false, is_dear = false, is_cheap = true;
   for (int i = 0; i < 2; ++i) {
+    SolveCost& own = solve_[i];
     const double most = most_[i].load(std::memory_order_relaxed);
-    if (most == 0.0) continue;
-    solved = true;
-    solve_s_[i] = std::max(most, kKept * solve_s_[i]);
+    if (most > 0.0) {
+      has_solved = true;
+      if (own.rehearsed_s == 0.0) rehearse(i == 1 ? Solve::new_factors : Solve::with_factors, most);
+      const bool is_usual = !stalled(most, own.rehearsed_s);
+      is_cheap = is_cheap && is_usual;
+      is_stalled = is_stalled || (!is_solve_trial_ && stalled(most, own.cost.value));
+      if (is_solve_trial_ && is_usual) own.cost.forget(most);
+      own.cost.add(most);
+    }
+    is_dear = is_dear || stalled(own.cost.value, own.rehearsed_s);
   }
+  if (is_solve_trial_ && has_solved) {
+    solve_patience_ =
+        is_cheap ? kLeastPatience : std::min(2 * solve_patience_, kMostPatienceInNeed);
+    until_solve_ = solve_patience_;
+  } else if (!is_dear || step.converged) {
+    until_solve_ = solve_patience_;
+  } else {
+    until_solve_ = std::max(until_solve_ - 1, 0);
+  }
+  return is_stalled;
+}
+
+double DeadlineScheduler::finish(const Outcome& step) {
+  const bool solved = most_[0].load(std::memory_order_relaxed) > 0.0 ||
+                      most_[1].load(std::memory_order_relaxed) > 0.0;
+  if (learn_solves(step)) lost_time_.store(true, std::memory_order_relaxed);
   const double all = seconds(step.inner_end - begin_);
   // Several threads may solve at once.
   const double inner = std::max(all - solved_s_.load(std::memory_order_relaxed), 0.01 * all);
@@ -227,11 +273,26 @@ double DeadlineScheduler::finish(const Outcome& step) {
   commit_.add(commit);
   usual_commit_.add(commit);
   guard_.add(step.guard_s);
-  if (slack_.size() < kSlackWindow) {
-    slack_.push_back(slack);
-  } else {
-    slack_[static_cast<std::size_t>(steps_) % kSlackWindow] = slack;
+  if (slack_.size() < kSlackWindow) slack_.push_back(slack);
+  note_slack(slack);
+  return slack;
+}
+
+void DeadlineScheduler::note_slack(double slack_s) {
+  slack_[static_cast<std::size_t>(steps_ - 1) % kSlackWindow] = slack_s;
+  last_slack_s_ = slack_s;
+}
+
+double DeadlineScheduler::extend(Time now) {
+  const double slack = left_s(now);
+  if (steps_ == 0) return slack;
+  if (slack < 0.0 && last_slack_s_ >= 0.0) {
+    ++counted_.misses;
+    ++counted_.guard_misses;
+    was_preempted_ = false;
   }
+  counted_.worst_slack_s = std::min(counted_.worst_slack_s, slack);
+  note_slack(slack);
   return slack;
 }
 
@@ -239,13 +300,18 @@ void DeadlineScheduler::count_miss(const Outcome& step, double inner_s, double c
                                    double slack_s) {
   ++counted_.misses;
   const bool iterations_stalled = lost_time_.load(std::memory_order_relaxed) ||
-                                  stalled(inner_s, step.iterations * iteration_.value);
-  // An iteration that did not seem to fit is the scheduler's own doing.
-  const bool was_tried = is_trial_ && step.iterations > 0;
-  if ((iterations_stalled && !was_tried) || stalled(commit_s, commit_.value)) {
+                                  stalled(inner_s, std::max(step.iterations, 1) * iteration_.value);
+  // An iteration or a solve that did not seem to fit is the scheduler's own doing.
+  const bool was_tried = (is_trial_ && step.iterations > 0) || is_solve_trial_;
+  const bool is_due_to_the_last = slack_s + step.guard_s + step.examined_s + own_late_s_ >= 0.0;
+  was_preempted_ = (iterations_stalled && !was_tried) || stalled(commit_s, commit_.value);
+  if (was_preempted_) {
     ++counted_.preempted_misses;
   } else if (slack_s + step.guard_s + step.examined_s >= 0.0) {
     ++counted_.guard_misses;
+  } else if (is_due_to_the_last) {
+    was_preempted_ = late_by_loss_;
+    ++(late_by_loss_ ? counted_.preempted_misses : counted_.late_misses);
   } else if (was_tried) {
     ++counted_.trial_misses;
   }

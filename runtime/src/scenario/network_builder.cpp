@@ -279,12 +279,13 @@ void NetworkBuilder::name_parts(Issues& issues) const {
 }
 
 Scenario NetworkBuilder::build(const StepperOptions& options) {
+  const Issues added = issues_;  // those of another build are found again
   SystemBuilder builder;
   builder.reserve(parts_.size(), joints_.size());
   for (int i = 0; i < part_count(); ++i) {
     settle_states(i);
-    PendingPart& part = parts_[at(i)];
-    builder.add(part.name, part.component, std::move(part.options));
+    const PendingPart& part = parts_[at(i)];
+    builder.add(part.name, part.component, part.options);
   }
   std::vector<bool> is_sound_joint(joints_.size());
   for (std::size_t j = 0; j < joints_.size(); ++j) {
@@ -297,17 +298,17 @@ Scenario NetworkBuilder::build(const StepperOptions& options) {
     // A joint with unknown ports keeps its number, and its other ports count as joined.
     if (!is_sound) std::erase(ports, std::string());
     is_sound_joint[j] = is_sound;
-    builder.join(is_sound ? std::move(joints_[j].joint) : Joint(joint::CommonEffort{}),
-                 std::move(ports));
+    builder.join(is_sound ? joints_[j].joint : Joint(joint::CommonEffort{}), std::move(ports));
   }
   const auto fail = [&](Issues more) {
     std::erase_if(more, [&](const Issue& issue) {  // of the stand-in
       const Place place = place_of(issue.where);
       return place.is_coupling && place.number >= 0 && !is_sound_joint[at(place.number)];
     });
-    append(issues_, "", more);
-    name_parts(issues_);
-    throw ConfigError(std::move(issues_));
+    Issues all = std::exchange(issues_, added);
+    append(all, "", more);
+    name_parts(all);
+    throw ConfigError(std::move(all));
   };
   if (!issues_.empty()) fail(builder.check());
   std::optional<System> system;
@@ -318,11 +319,11 @@ Scenario NetworkBuilder::build(const StepperOptions& options) {
   }
   RecordingOptions recording;
   recording.quantities = scenario_file::Names(*system).all_states();
-  return Scenario{.name = std::move(name_),
+  return Scenario{.name = name_,
                   .system = *std::move(system),
                   .options = options,
                   .recording = std::move(recording),
-                  .recipes = std::move(recipes_)};
+                  .recipes = recipes_};
 }
 
 }  // namespace portwave

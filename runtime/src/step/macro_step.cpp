@@ -74,13 +74,22 @@ bool MacroStep::guard() {
     guard_->forget();
     return true;
   }
+  // Its own sums take about as long as a commit.
+  const DeadlineScheduler* const deadline = plan_.deadline;
+  if (deadline != nullptr && !deadline->fits(Clock::now(), 3.0 * deadline->commit_s()))
+    guard_->hurry();
   if (!guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_)) return true;
   return commit_within_tanks();
 }
 
-/// Commits the nearest waves for which there is energy, until the guard accepts.
+/// Commits the nearest waves for which there is energy, until the guard accepts. Where a deadline leaves no time
+/// for another such commit and one in reserve, those that the guard finds at once must do.
 bool MacroStep::commit_within_tanks() {
+  const DeadlineScheduler* const deadline = plan_.deadline;
+  double trial_s = deadline == nullptr ? 0.0 : deadline->commit_s();
   do {
+    const auto start = deadline == nullptr ? Clock::time_point() : Clock::now();
+    if (deadline != nullptr && !deadline->fits(start, 2.0 * trial_s)) guard_->hurry();
     guard_->propose(next_.a.data());
     for (;;) {
       StepPlan again;
@@ -94,6 +103,7 @@ bool MacroStep::commit_within_tanks() {
     together_.note_committed();
     together_.fetch_next();
     if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
+    if (deadline != nullptr) trial_s = seconds(Clock::now() - start);
   } while (!guard_->review(ledger_, committed()));
   return true;
 }

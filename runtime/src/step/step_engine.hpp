@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ class StepEngine {
   /// One macro-step, all or nothing, of any size > 0.
   /// Errors: StepError; ConfigError where there are no step maps of that size; std::logic_error for
   /// another size than `step_s` without waves.
+  ///
+  /// With a deadline its time counts from `enter` on, or from when its pace makes it due.
   virtual StepReport step_by(double step_s) = 0;
   /// One macro-step that stops at `limit_s` at the latest if steps choose their size, as in Stepper.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step_by(step_s_); }
@@ -44,6 +47,12 @@ class StepEngine {
     std::function<void(std::span<const std::byte>)> told;
   };
   virtual void follow(const Hooks&) {}
+  /// Called where a step begins, before anything else is done for it.
+  virtual void enter() {}
+  /// Time left in the step that was made [s]; infinite without a deadline.
+  virtual double time_left_s() const { return std::numeric_limits<double>::infinity(); }
+  /// The step has gone on until now: updates its slack.
+  virtual void extend([[maybe_unused]] StepReport& report) {}
   /// The joint work of this process and others that step the system.
   Together& together() const { return *together_; }
   /// StepperOptions::step_s.

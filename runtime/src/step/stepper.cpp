@@ -167,13 +167,15 @@ StepReport Stepper::step_to(double limit_s) {
   if (signals_ != nullptr || events_ != nullptr || !observers_.empty() || start_check_ != nullptr) {
     return step_with_others(limit_s, acting);
   }
-  const StepReport report = engine_->step_towards(limit_s);
-  look();
+  engine_->enter();
+  StepReport report = engine_->step_towards(limit_s);
+  look(report);
   return report;
 }
 
 /// A step that signals, events, observers or a check of the start take part in.
 StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
+  engine_->enter();
   const double start_s = time_s();
   if (signals_ != nullptr) {
     sample_signals();
@@ -183,10 +185,10 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
     const double most_s = std::min(options_.step_s, limit_s - start_s);
     limit_s = std::min(limit_s, start_check_->before_step(most_s));
   }
-  const StepReport report = engine_->step_towards(limit_s);
-  look();
+  StepReport report = engine_->step_towards(limit_s);
   if (signals_ != nullptr) sample_if_possible();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  look(report);
   if (!observers_.empty()) {
     acting.be(Activity::Kind::told);
     tell(report);
@@ -204,11 +206,12 @@ StepReport Stepper::step_by(double step_s) {
   if (signals_ != nullptr) {
     throw std::logic_error("controllers are sampled every step: all must be of one size");
   }
+  engine_->enter();
   const double start_s = time_s();
   if (start_check_ != nullptr) start_check_->before_step(step_s);
-  const StepReport report = engine_->step_by(step_s);
-  look();
+  StepReport report = engine_->step_by(step_s);
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  look(report);
   if (!observers_.empty()) {
     acting.be(Activity::Kind::told);
     tell(report);
@@ -232,23 +235,56 @@ double Stepper::motion_of(int part) {
   return std::max(std::abs(change_J), std::isfinite(bent_J) ? std::abs(bent_J) : 0.0);
 }
 
-/// After steps 1, 2, 4, 8, …
-void Stepper::look() noexcept {
+/// After steps 1, 2, 4, 8, …; under a deadline in time that these and later ones leave.
+void Stepper::look(StepReport& report) noexcept {
   const auto step = static_cast<std::uint64_t>(step_index());
-  if ((step & (step - 1)) != 0 || waves() == nullptr) return;
-  try {
+  const bool begins = (step & (step - 1)) == 0 && waves() != nullptr;
+  if (begins) looked_at_ = 0;
+  if (looked_at_ >= 0) {
+    try {
+      look_on();
+    } catch (...) {  // the step stands: what a part throws here it throws in the next one, too
+      looked_at_ = -1;
+    }
+  }
+  if (begins || looked_at_ >= 0 || signals_ != nullptr || events_ != nullptr) {
+    engine_->extend(report);
+  }
+}
+
+/// Goes on with the look that is under way, some parts at a time, as long as there is time.
+void Stepper::look_on() {
+  constexpr int kParts = 32;
+  constexpr double kGuess_s = 0.5e-6, kMargin = 2.0;  // of a part
+  const int parts = static_cast<int>(system().parts().size());
+  const auto left_s = [this] { return engine_->time_left_s(); };
+  double before_s = left_s();
+  const bool is_limited = std::isfinite(before_s);
+  const auto fits = [&](int count) {
+    return !is_limited || before_s >= kMargin * count * std::max(look_at_part_s_, kGuess_s);
+  };
+  if (looked_at_ == 0) {
+    if (!fits(parts / 4)) return;  // about what the residual takes
     ++looks_.count;
+    looked_J_ = 0.0;
     if (const auto residual = engine_->coupling_residual()) {
       looks_.residual = std::max(looks_.residual, *residual);
     }
-    if (!keeps_ledger() || !engine_->together().has_whole()) return;
-    double moved_J = 0.0;
-    for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
-      moved_J += motion_of(i);
-    }
-    looks_.moved_J = std::max(looks_.moved_J, moved_J);
-  } catch (...) {  // the step stands: what a part throws here it throws in the next one, too
+    if (!keeps_ledger() || !engine_->together().has_whole()) looked_at_ = parts;
+    if (is_limited) before_s = left_s();
   }
+  while (looked_at_ < parts && fits(kParts)) {
+    const int end = is_limited ? std::min(looked_at_ + kParts, parts) : parts;
+    const int count = end - looked_at_;
+    while (looked_at_ < end) looked_J_ += motion_of(looked_at_++);
+    if (!is_limited) continue;
+    const double now_s = left_s();
+    look_at_part_s_ = std::max((before_s - now_s) / count, 0.9 * look_at_part_s_);
+    before_s = now_s;
+  }
+  if (looked_at_ < parts) return;
+  looks_.moved_J = std::max(looks_.moved_J, looked_J_);
+  looked_at_ = -1;
 }
 
 void Stepper::tell(const StepReport& report) const {

@@ -296,30 +296,40 @@ Issues check_enumerations(const StepperOptions& options) {
 
 Issues check(const System& system, const StepperOptions& options) {
   if (Issues issues = check_enumerations(options); !issues.empty()) return issues;
+  if (!(options.step_s > 0.0) || !std::isfinite(options.step_s)) {
+    return {{"/time/step_s",
+             fmt::format("must be finite and > 0, got {} s", shown_number(options.step_s))}};
+  }
   Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
     if (!good) issues.push_back({where, what});
   };
-  expect(options.threads >= 1 && options.threads <= kMaxThreads, "/threads", "must be in 1..1024");
+  if (options.threads < 1 || options.threads > kMaxThreads) {
+    issues.push_back(
+        {"/threads", fmt::format("must be in 1..{}, got {}", kMaxThreads, options.threads)});
+  }
   expect(options.grain.kind != Grain::Kind::parts || options.grain.count >= 1, "/grain",
          "must be \"auto\", \"part\" or a number >= 1");
-  expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
-         "must be finite and >= 0");
+  const auto expect_time = [&](double value, const char* where, const char* unit) {
+    if (value >= 0.0 && std::isfinite(value)) return;
+    issues.push_back(
+        {where, fmt::format("must be finite and >= 0, got {}{}", shown_number(value), unit)});
+  };
+  expect_time(options.time.deadline_s, "/deadline_s", " s");
   expect(std::isfinite(options.start_s), "/time/start_s", "must be finite");
   if (options.sizes) check_sizes(options, issues);
   if (options.ranks != nullptr) check_ranks(options, issues);
   if (system.slice() != nullptr) check_slice(system, options, issues);
   if (options.signals != nullptr) check_signals(options, issues);
   check_watches(system, options, issues);
-  expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
-         "must be finite and >= 0");
+  expect_time(options.time.pace, "/pace", "");
   if (options.sizes || !options.method.couples_by_waves()) refuse_substeps(system, options, issues);
   const auto* const waves = options.method.as<WaveCoupling>();
   if (waves == nullptr) {
     if (options.time.deadline_s > 0.0) {
-      issues.push_back({"/deadline", fmt::format("the method \"{}\" takes its time: only inner "
-                                                 "iterations of waves can stop for a deadline",
-                                                 to_string(options.method.kind()))});
+      issues.push_back({"/deadline_s", fmt::format("the method \"{}\" takes its time: only inner "
+                                                   "iterations of waves can stop for a deadline",
+                                                   to_string(options.method.kind()))});
     }
     append(issues, "", check_fast_parts(options.method, system));
     return issues;

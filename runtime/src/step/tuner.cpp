@@ -71,7 +71,7 @@ void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool res
 
 std::optional<std::vector<double>> Tuner::retuned(
     std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of) {
-  if (!follows_ || steps < next_check_) return std::nullopt;
+  if (!is_due(steps)) return std::nullopt;
   last_check_ = steps;
   next_check_ = steps + interval_;
   usual_iterations_ = 0;
@@ -90,6 +90,12 @@ std::optional<std::vector<double>> Tuner::retuned(
   next_check_ = steps + interval_;
   if (!off) return std::nullopt;
   return std::move(tuned.by_port);
+}
+
+void Tuner::rehearse(const std::function<std::span<const double>(int part)>& state_of) {
+  if (!follows_) return;
+  responses_->linearise(state_of);
+  static_cast<void>(tune_impedance(*responses_, choice_.rules));
 }
 
 void Tuner::refuse(std::int64_t steps) {

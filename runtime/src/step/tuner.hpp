@@ -28,6 +28,8 @@ class Tuner {
   /// budget.
   int expected_iterations() const;
   bool follows_state() const { return follows_; }
+  /// Whether `retuned` has something to do before step `steps`.
+  bool is_due(std::int64_t steps) const { return follows_ && steps >= next_check_; }
 
   /// Notes the effort of a step. A count well above the lowest since the last check, or a missed tolerance,
   /// makes the next check come earlier; a rescued island makes it come at once.
@@ -36,6 +38,8 @@ class Tuner {
   /// some in force are off by more than WaveCoupling::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
+  /// What a check does, for the states of the start, to find out what it takes; without any effect.
+  void rehearse(const std::function<std::span<const double>(int part)>& state_of);
   /// The new impedances are now in force.
   void accept(const std::vector<double>& by_port) { choice_.method.waves().impedance = by_port; }
   /// The new impedances could not be put in force: the next check comes much later.

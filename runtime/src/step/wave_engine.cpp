@@ -51,16 +51,22 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
-  if (step_s != waves_.step_s()) use(step_s);
-  retune();  // its time is not the step's
   Moments moments;
-  if (is_timed()) moments.start = await_turn(step_s);
+  if (scheduler_) {
+    moments.start = await_turn(step_s);
+    use(step_s);
+  } else {
+    use(step_s);
+    retune();  // its time is not the step's
+    if (is_timed()) moments.start = Clock::now();
+  }
 
   step_.freeze(step_.clock().time_s());
   iterate(moments);
   guard_step(moments);
   StepReport report = step_.report();
   commit(report, step_.clock().time_s() + step_s, step_s, moments);
+  retune_in_time_left(moments);
 
   if (is_timed()) note_times(report, moments);
   return report;
@@ -112,7 +118,7 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
   if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {
     watch_->look_closely(clock.steps());
   }
-  const bool watched = is_watched() && together().is_first();
+  const bool watched = is_watched() && together().is_first() && looks_in_time();
   const auto timed = [&](const auto& look) {
     const auto start = scheduler_ ? Clock::now() : Clock::time_point();
     look();
@@ -127,6 +133,10 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
     timed([&] {
       watch_->look_at_ports(step_.now().a.data(), step_.now().b.data(), port_waves_, port_weights_);
     });
+  }
+  if (watched && scheduler_) {
+    constexpr double kKept = 0.9;
+    look_s_ = std::max(moments.examined_s, kKept * look_s_);
   }
   if (step_.keeps_ledger()) {
     if (options_.certify == Certify::full) {
@@ -180,6 +190,57 @@ void WaveEngine::note_times(StepReport& report, const Moments& moments) {
   }
 }
 
+/// Under a deadline the impedances are examined after the step, in time that is left over, and changed where there is
+/// time for that. Where there never is, they stay.
+void WaveEngine::retune_in_time_left(Moments& moments) {
+  if (!scheduler_ || !tuner().follows_state()) return;
+  const std::int64_t steps = step_.clock().steps();
+  if (!tuned_ && !tuner().is_due(steps)) return;
+  const auto start = Clock::now();
+  const auto took = [](Clock::time_point since, double& usual_s) {
+    constexpr double kKept = 0.9;
+    usual_s = std::max(seconds(Clock::now() - since), kKept * usual_s);
+  };
+  try {
+    if (!tuned_ && scheduler_->deadline_s() > change_s_ && scheduler_->fits(start, check_s_)) {
+      tuned_ = tuner().retuned(steps, [this](int part) { return state(part); });
+      took(start, check_s_);
+    }
+    const auto begin = Clock::now();
+    if (tuned_ && scheduler_->fits(begin, change_s_)) {
+      const std::vector<double> tuned = *std::exchange(tuned_, std::nullopt);
+      scatter_again(tuned);
+      tuner().accept(tuned);
+      took(begin, change_s_);
+    }
+  } catch (const std::exception&) {  // the impedances in force stay
+    tuned_.reset();
+    ++tuning_.failures;
+    tuner().refuse(steps);
+  }
+  moments.examined_s += seconds(Clock::now() - start);
+}
+
+/// Whether there is time to examine the step.
+bool WaveEngine::looks_in_time() {
+  if (!scheduler_ || scheduler_->fits(Clock::now(), look_s_)) return true;
+  constexpr double kKept = 0.98;
+  look_s_ *= kKept;  // what once took long may be short again
+  return false;
+}
+
+void WaveEngine::enter() {
+  if (scheduler_) entered_ = Clock::now();
+}
+
+double WaveEngine::time_left_s() const {
+  return scheduler_ ? scheduler_->left_s(Clock::now()) : StepEngine::time_left_s();
+}
+
+void WaveEngine::extend(StepReport& report) {
+  if (scheduler_) report.slack_s = scheduler_->extend(Clock::now());
+}
+
 /// Sets impedances that follow the state again if they are off.
 void WaveEngine::retune() {
   if (!tuner().follows_state()) return;
@@ -197,12 +258,16 @@ void WaveEngine::retune() {
 
 /// Waits until the step is due, if there is a pace, and sets its deadline.
 Clock::time_point WaveEngine::await_turn(double step_s) {
-  if (!scheduler_) return Clock::now();
-  const Clock::time_point now = pace_.await(step_.clock().time_s());
+  const Clock::time_point awaited = pace_.await(step_.clock().time_s());
+  const Clock::time_point entered = std::exchange(entered_, {});
+  const bool is_paced = options_.time.pace > 0.0;
+  const bool was_early = is_paced && pace_.left_s(step_.clock().time_s(), entered) > 0.0;
+  const Clock::time_point now = was_early || entered == Clock::time_point() ? awaited : entered;
   const double deadline = options_.time.deadline_s > 0.0 ? options_.time.deadline_s
                                                          : std::numeric_limits<double>::infinity();
   scheduler_->set_deadline(std::min(deadline, pace_.left_s(step_.clock().time_s() + step_s, now)));
-  scheduler_->begin(now);
+  const double late_s = is_paced ? -pace_.left_s(step_.clock().time_s(), now) : 0.0;
+  scheduler_->begin(now, late_s, is_watched() ? look_s_ : 0.0);
   return now;
 }
 

@@ -43,6 +43,9 @@ class WaveEngine final : public StepEngine,
 
   StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
+  void enter() override;
+  double time_left_s() const override;
+  void extend(StepReport& report) override;
 
   /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.
   bool has_time_to_converge(double margin);
@@ -137,6 +140,8 @@ class WaveEngine final : public StepEngine,
   void count_iterations(const StepReport& report);
   void note_times(StepReport& report, const Moments& moments);
   void retune();
+  void retune_in_time_left(Moments& moments);
+  bool looks_in_time();
   Clock::time_point await_turn(double step_s);
 
   // As MacroStep::Failures.
@@ -162,6 +167,7 @@ class WaveEngine final : public StepEngine,
   void resolve_method();
   void make_executor();
   void rehearse();
+  void rehearse_retuning();
   void plan_step();
 
   // Between steps (wave_engine_access.cpp).
@@ -216,11 +222,16 @@ class WaveEngine final : public StepEngine,
   Runner runner_;
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
-  std::optional<AdaptiveSteps> sizes_;    // if steps choose their size
-  std::optional<ResolutionWatch> watch_;  // not with slices
-  std::optional<InputChanges> changes_;   // for watch_, if all steps have one size
-  std::vector<int> port_waves_;           // for watch_: by port of the system and stage
-  std::vector<double> port_weights_;      // for watch_: by stage
+  Clock::time_point entered_{};  // with a time budget: where the step under way was asked for
+  // What own work beside the steps takes under a time budget [s]: examining the run, checking impedances, and
+  // changing them.
+  double look_s_ = 0.0, check_s_ = 0.0, change_s_ = 0.0;
+  std::optional<std::vector<double>> tuned_;  // impedances for which no time has been left yet
+  std::optional<AdaptiveSteps> sizes_;        // if steps choose their size
+  std::optional<ResolutionWatch> watch_;      // not with slices
+  std::optional<InputChanges> changes_;       // for watch_, if all steps have one size
+  std::vector<int> port_waves_;               // for watch_: by port of the system and stage
+  std::vector<double> port_weights_;          // for watch_: by stage
   Moments attempted_;
   bool has_extrapolated_start_ = false;
   /// The state to which `restore` returns.

@@ -384,6 +384,7 @@ void WaveEngine::scatter_again(std::span<const double> by_port) {
 
 /// Impedances, or the parts that they belong to, have changed permanently, for steps of all sizes.
 void WaveEngine::impedances_changed() {
+  tuned_.reset();
   if (auto& interface = step_.interface()) interface->forget_others();
 }
 
@@ -433,6 +434,7 @@ void WaveEngine::archive(StateArchive& archive) {
   start_ports_.forget();
   states_.forget();
   pace_.restart();
+  tuned_.reset();
   step_.read_back();
   together().send_state();
 }

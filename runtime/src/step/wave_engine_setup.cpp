@@ -148,6 +148,8 @@ void WaveEngine::rehearse() {
     if (times > 0 && is_sound) evaluation_s = seconds(Clock::now() - start);
   }
   scheduler_.emplace(options_.time.deadline_s, evaluation_s, 1e-9 * whole.commit_cost_ns);
+  look_s_ = 2.0 * evaluation_s;  // a guess
+  rehearse_retuning();
   auto& interface = step_.interface();
   if (!interface || !is_sound) return;
   using Effort = InterfaceSolver::Effort;
@@ -168,13 +170,27 @@ void WaveEngine::rehearse() {
   }
 }
 
+/// What a check of impedances that follow the state takes, and a change of them.
+void WaveEngine::rehearse_retuning() {
+  if (!tuner().follows_state()) return;
+  try {
+    const auto start = Clock::now();
+    tuner().rehearse([this](int part) { return state(part); });
+    const auto checked = Clock::now();
+    const std::vector<double> own = tuner().choice().method.waves().impedance;
+    waves_.set_impedance(own);
+    take_over_maps();
+    check_s_ = seconds(checked - start);
+    change_s_ = seconds(Clock::now() - checked);
+  } catch (const std::exception&) {  // the steps will say so
+  }
+}
+
 bool WaveEngine::has_time_to_converge(double margin) {
   const MethodChoice& choice = tuner().choice();
   if (!choice.rate.converges || !scheduler_) return false;
-  const double time_s = options_.time.deadline_s > 0.0 ? options_.time.deadline_s
-                                                       : options_.step_s / options_.time.pace;
   return margin * scheduler_->step_s(choice.rate.evaluations, step_.interface().has_value()) <=
-         time_s;
+         time_of_step(options_);
 }
 
 /// Sets the members of a step's plan that do not change from one step to the next.
@@ -199,11 +215,13 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
   }
   // What one would take without a deadline, where there is time for that; else what makes most of it.
   auto engine = engine_for(std::make_unique<Together>(), {});
-  constexpr double kAmple = 2.0, kTight = 1.25;
+  constexpr double kAmple = 4.0, kTight = 1.25;
   if (engine->has_time_to_converge(kAmple)) return engine;
-  const Anytime usual{.is_on = !engine->has_time_to_converge(kTight)};
+  const Anytime way =
+      way_for_deadline(system, options, {.is_on = !engine->has_time_to_converge(kTight)});
+  if (!way.is_on) return engine;
   engine.reset();
-  return engine_for(std::move(together), way_for_deadline(system, options, usual));
+  return engine_for(std::move(together), way);
 }
 
 }  // namespace portwave

@@ -465,7 +465,7 @@ TEST_P(NetworkMethods, RefuseNonlinearPartsADeadlineAndWhatIsOutOfRange) {
   options.time.deadline_s = 1e-3;
   const Issues late = refused(system, options);
   ASSERT_EQ(late.size(), 1U);
-  EXPECT_EQ(late.front().where, "/deadline");
+  EXPECT_EQ(late.front().where, "/deadline_s");
   options.time = {};
   options.step_s = -1.0;
   EXPECT_FALSE(refused(system, options).empty());

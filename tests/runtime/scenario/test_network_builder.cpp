@@ -1,5 +1,6 @@
 // Networks that are built in code: the same bits as the scenario that says the same, and every defect at once.
 
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -129,6 +130,72 @@ TEST(NetworkBuilder, ArraysAreNumberedAndEqualPartsShareTheirComponent) {
   EXPECT_NE(built[0].component, built[3].component);
   EXPECT_THROW(network.add_array(2, "mass", [](int) { return parts::mass({}); }),
                std::invalid_argument);
+}
+
+TEST(NetworkBuilder, BuildsAgainAndAfterMoreWasAdded) {
+  NetworkBuilder network("two");
+  const PartHandle A = network.add("A", parts::mass({.mass_kg = 1}));
+  network.free(A.port(0)).set_state(A, "velocity", 2.0);
+  Scenario first = network.build({.step_s = 1e-3}), second = network.build({.step_s = 1e-3});
+  EXPECT_EQ(second.name, "two");
+  ASSERT_NE(second.recipes, nullptr);
+  Stepper one(std::move(first.system), first.options);
+  Stepper two(std::move(second.system), second.options);
+  set_parameter(two, second, "A.mass_kg", 2.0);
+  EXPECT_EQ(parameter(two, second, "A.mass_kg"), 2.0);
+  EXPECT_EQ(parameter(one, first, "A.mass_kg"), 1.0);
+  EXPECT_EQ(two.state("A")[1], 2.0);
+  const PartHandle bad = network.add("bad", parts::mass({.mass_kg = -1}));
+  network.free(bad.port(0));
+  std::string texts[2];
+  for (std::string& text : texts) {
+    try {
+      (void)network.build();
+    } catch (const ConfigError& error) {
+      text = error.what();
+    }
+  }
+  EXPECT_NE(texts[0], "");
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(NetworkBuilder, AParameterThatIsRefusedNamesItsPart) {
+  Scenario scenario = pair({.step_s = 0.01});
+  Stepper stepper(std::move(scenario.system), scenario.options);
+  const std::string expected = "/mass_kg: \"A\" (mass): must be > 0 kg, got -1";
+  const auto text_of = [](const auto& change) {
+    try {
+      change();
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(text_of([&] { set_parameter(stepper, scenario, "A.mass_kg", -1.0); }), expected);
+  EXPECT_EQ(text_of([&] { set_parameter(stepper, "A.mass_kg", -1.0); }), expected);
+  const ParameterSlot slot = find_parameter(stepper, scenario, "A.mass_kg");
+  EXPECT_EQ(text_of([&] { set_parameter(stepper, scenario, slot, -1.0); }), expected);
+}
+
+TEST(NetworkBuilder, OptionsThatAreRefusedAreNamedWithTheirValue) {
+  const auto text_of = [](const StepperOptions& options) {
+    try {
+      Scenario scenario = pair(options);
+      const Stepper stepper(std::move(scenario.system), scenario.options);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  StepperOptions options{.step_s = 0.01};
+  options.time.deadline_s = -1e-3;
+  EXPECT_EQ(text_of(options), "/deadline_s: must be finite and >= 0, got -0.001 s");
+  options.time = {.pace = -2.0};
+  EXPECT_EQ(text_of(options), "/pace: must be finite and >= 0, got -2");
+  options.time = {};
+  options.threads = 0;
+  EXPECT_EQ(text_of(options), "/threads: must be in 1..1024, got 0");
+  EXPECT_EQ(text_of({.step_s = std::nan("")}), "/time/step_s: must be finite and > 0, got nan s");
 }
 
 TEST(NetworkBuilder, ReportsEveryDefectAtOnceAndNamesTheParts) {

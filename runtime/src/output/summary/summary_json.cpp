@@ -313,6 +313,7 @@ Json time_budget_json(const RunSummary& summary) {
           {"misses", d.misses},
           {"unexplained_misses", d.misses - d.preempted_misses},
           {"guard_misses", d.guard_misses},
+          {"late_misses", d.late_misses},
           {"trial_misses", d.trial_misses},
           {"unused_share", number(d.unused_share)},
           {"jitter_s", number(d.slack_p99_s - d.slack_p01_s)},

@@ -467,6 +467,9 @@ std::string time_budget_text(const RunSummary& summary) {
   if (d.guard_misses > 0) {
     causes.push_back(fmt::format("{} by the guard or an examination of the run", d.guard_misses));
   }
+  if (d.late_misses > 0) {
+    causes.push_back(fmt::format("{} began late, after a step that ended late", d.late_misses));
+  }
   if (d.trial_misses > 0) causes.push_back(fmt::format("{} by a trial", d.trial_misses));
   text += causes.empty() ? "\n" : fmt::format(" ({})\n", fmt::join(causes, ", "));
   if (d.unused_share > 0.0) {

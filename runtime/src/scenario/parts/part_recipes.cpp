@@ -267,6 +267,26 @@ std::shared_ptr<const Component> PartRecipes::with(const Component& part,
   return built;
 }
 
+namespace {
+
+/// A component that `make` builds, or errors that name the part.
+template <class Make>
+auto of_part(const Stepper& stepper, int part, const Make& make) {
+  try {
+    return make();
+  } catch (const ConfigError& error) {
+    const Part& own = stepper.system().parts()[at(part)];
+    Issues issues = error.issues();
+    for (Issue& issue : issues) {
+      issue.what = fmt::format("{} ({}): {}", in_quotes(own.name), own.component->signature().type,
+                               issue.what);
+    }
+    throw ConfigError(std::move(issues));
+  }
+}
+
+}  // namespace
+
 void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSlot& slot,
                    double value) {
   const auto parts = stepper.system().parts();
@@ -274,22 +294,28 @@ void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSl
     throw std::out_of_range(fmt::format("there is no part {} of {}", slot.part, parts.size()));
   }
   const Component& present = *parts[at(slot.part)].component;
-  stepper.set_component(slot.part, scenario.recipes->with(present, slot.parameter, value));
+  stepper.set_component(slot.part, of_part(stepper, slot.part, [&] {
+                          return scenario.recipes->with(present, slot.parameter, value);
+                        }));
 }
 
 void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path,
                    double value) {
   const Place place = find_place(stepper.system(), path);
   const Component& present = *stepper.system().parts()[at(place.part)].component;
-  stepper.set_component(place.part, scenario.recipes->with(present, place.parameter, value));
+  stepper.set_component(place.part, of_part(stepper, place.part, [&] {
+                          return scenario.recipes->with(present, place.parameter, value);
+                        }));
 }
 
 void set_parameter(Stepper& stepper, std::string_view path, double value) {
   const Place place = find_place(stepper.system(), path);
   Described own(*stepper.system().parts()[at(place.part)].component);
-  change(own.parameters, *own.type, place.parameter, value);
-  throw_if_any(check_parameters(*own.type, own.parameters, false));
-  stepper.set_component(place.part, build_part(*own.type, own.parameters));
+  stepper.set_component(place.part, of_part(stepper, place.part, [&] {
+                          change(own.parameters, *own.type, place.parameter, value);
+                          throw_if_any(check_parameters(*own.type, own.parameters, false));
+                          return build_part(*own.type, own.parameters);
+                        }));
 }
 
 double parameter(const Stepper& stepper, std::string_view path) {

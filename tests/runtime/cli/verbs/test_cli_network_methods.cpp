@@ -95,7 +95,7 @@ TEST(CliNetworkMethods, SaysWhatDoesNotGoWithThem) {
   const ProcessResult deadline =
       portwave_cli(Words{"run", kChain, "--deadline-us", "100"} + kStrang);
   EXPECT_EQ(deadline.exit_code, 2);
-  EXPECT_TRUE(contains(deadline.err, "/deadline: the method \"strang\"")) << said(deadline);
+  EXPECT_TRUE(contains(deadline.err, "/deadline_s: the method \"strang\"")) << said(deadline);
 
   const ProcessResult nonlinear = portwave_cli(Words{"validate", testing::kPair} + kStrang);
   EXPECT_EQ(nonlinear.exit_code, 2);

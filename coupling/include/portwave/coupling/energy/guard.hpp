@@ -83,6 +83,11 @@ class PassivityGuard {
   /// False if there is no other trial.
   bool reject(int island);
 
+  /// Time is short, until the step is settled: the first commit that is feasible stands, those that are not are
+  /// followed by at most kHurriedTrials others, each twice as far from â, and then by the one that needs no trial.
+  static constexpr int kHurriedTrials = 2;
+  void hurry() { is_hurried_ = true; }
+
   /// The uses in the step just settled; the smallest alpha, and the total withheld.
   std::span<const GuardUse> uses() const { return uses_; }
   double alpha() const { return alpha_; }
@@ -132,6 +137,7 @@ class PassivityGuard {
     double psi_previous = 0.0;
     double slope = 0.0;  // of ψ, last estimate
     int trials = 0;
+    int hurried = 0;  // trials since time is short
     bool closed_form = false;
     bool last = false;  // the next commit is final
 
@@ -175,6 +181,7 @@ class PassivityGuard {
   bool try_further(Search& search, double deficit_before, const GuardedAccounts& ledger,
                    const CommittedStep& step);
   bool settle_scaling(Search& search, bool feasible, double value);
+  void shorten(Search& search, double last_alpha);
   void note_use(const GuardedAccounts& ledger, const Search& search);
 
   const WaveDiscretisation& waves_;
@@ -190,6 +197,7 @@ class PassivityGuard {
   AlignedVector direction_;  // a − â for s = 1
   AlignedVector exchanged_;  // P b
   bool has_exchanged_ = false;
+  bool is_hurried_ = false;
   const double* record_ = nullptr;
   std::vector<double> matrix_;               // D of one
   std::vector<double> weight_, reflection_;  // of the projection, by wave of an island

@@ -42,8 +42,9 @@ std::string_view to_string(StopReason reason);
 /// Decides how the time of a macro-step is spent. Costs are running quantiles over earlier steps, so that a
 /// preempted step does not spoil the estimate; the clock is read once per chunk of iterations, and chunks shrink
 /// towards the deadline. If estimates that may be out of date allow no iteration for some steps, one is tried
-/// all the same: after 8 steps, then after twice as many each time that it was indeed too long. Callers pass
-/// times in: the class itself never reads a clock.
+/// all the same: after 8 steps, then after twice as many each time that it was indeed too long. Solves that have
+/// become too expensive are likewise tried at the cost that they had in the rehearsal. Callers pass times in: the
+/// class itself never reads a clock.
 ///
 /// Where islands can solve their interface equation a step either does, as often as there is time, or makes
 /// plain iterations alone: whichever leaves the smaller residual, as earlier steps have shown. The other is tried
@@ -63,8 +64,15 @@ class DeadlineScheduler {
   void set_deadline(double deadline_s) { deadline_s_ = deadline_s; }
   double deadline_s() const { return deadline_s_; }
 
-  /// A macro-step begins.
-  void begin(Time now);
+  /// A macro-step begins. `late_s`: so much after it was due; what the step before ran over is the step's own doing.
+  /// `aside_s`: own work after the commit, for which time is kept where there is enough.
+  void begin(Time now, double late_s = 0.0, double aside_s = 0.0);
+  /// Time left in the step [s].
+  double left_s(Time now) const {
+    return deadline_s_ - std::chrono::duration<double>(now - begin_).count();
+  }
+  /// Whether work that usually takes `work_s` still ends in time.
+  bool fits(Time now, double work_s) const;
   /// Whether this step solves interface equations, as far as `affords` says.
   bool solves() const { return solves_; }
 
@@ -86,14 +94,16 @@ class DeadlineScheduler {
     int iterations = 0;
     Time inner_end{}, end{};  ///< of the iterations, and of the commit
     double guard_s = 0.0;     ///< time within the commit in which the guard acted [s]
-    double examined_s =
-        0.0;  ///< and in which the run was examined, as it is after 1, 2, 4, … steps [s]
+    /// And in which the run was examined, or its impedances were, beside the steps [s].
+    double examined_s = 0.0;
     double residual = 0.0;  ///< the largest of an island, at the last evaluation that stands
     bool converged = true;
     bool out_of_time = false;  ///< more time would have meant more iterations
   };
   /// Returns the slack, deadline − duration [s].
   double finish(const Outcome& step);
+  /// The step that is over has gone on until `now`, with an examination. Returns its slack [s].
+  double extend(Time now);
 
   /// Current estimates [s].
   double iteration_s() const { return iteration_.value; }
@@ -101,7 +111,7 @@ class DeadlineScheduler {
   /// Of a step with so many evaluations and, between them, solves with the existing factors.
   double step_s(int evaluations, bool solves) const {
     return evaluations * iteration_s() + commit_s() +
-           (solves ? std::max(evaluations - 1, 0) * solve_s_[0] : 0.0);
+           (solves ? std::max(evaluations - 1, 0) * solve_[0].cost.value : 0.0);
   }
 
   struct Statistics {
@@ -112,8 +122,10 @@ class DeadlineScheduler {
     std::int64_t preempted_misses = 0;
     /// Of the others: in time but for the time in which the guard acted, or the run was examined.
     std::int64_t guard_misses = 0;
-    std::int64_t trial_misses =
-        0;  ///< of the others: an iteration was tried that did not seem to fit
+    /// Of the others: in time but for a late beginning, which was due to the step before.
+    std::int64_t late_misses = 0;
+    /// Of the others: an iteration, or a solve, was tried that did not seem to fit.
+    std::int64_t trial_misses = 0;
     /// Mean share of the time that was left in steps that could have used it.
     double unused_share = 0.0;
     double worst_slack_s = 0.0;  ///< the smallest deadline − duration
@@ -149,18 +161,34 @@ class DeadlineScheduler {
     bool is_known = false;
     void add(double sample);
   };
-  static constexpr int kLeastPatience = 8, kMostPatience = 8192;
+  /// What a solve takes, and took in the rehearsal [s].
+  struct SolveCost {
+    RunningQuantile cost;
+    double rehearsed_s = 0.0;
+  };
+  static constexpr int kLeastPatience = 8, kMostPatience = 1024;
+  /// Steps until solves, or the other kind of steps, are tried again: without need, and where steps end unconverged.
+  static constexpr int kMostPatienceAtRest = 8192, kMostPatienceInNeed = 256;
 
   void learn(int iterations, double inner_s);
   void learn_kind(const Outcome& step);
-  void choose_kind();
+  void choose_kind(Time now);
+  bool may_solve(Time now) const;
+  double solve_s(int what) const;
+  bool learn_solves(const Outcome& step);
   void count_miss(const Outcome& step, double inner_s, double commit_s, double slack_s);
+  void note_slack(double slack_s);
   double left_for_iterations(Time now) const;
   double left_for_solves(Time now) const;
   double commit_reserve() const;
 
   double deadline_s_;
   Time begin_{};
+  double own_late_s_ = 0.0;     // what the step before ran over
+  bool late_by_loss_ = false;   // since the processor was lost in it
+  bool was_preempted_ = false;  // the last step that was missed
+  double aside_s_ = 0.0;
+  double last_slack_s_ = 0.0;
   int starved_ = 0;  // consecutive steps without an iteration
   int patience_ = kLeastPatience;
   bool is_trial_ = false;  // the step may make one that does not seem to fit
@@ -170,7 +198,9 @@ class DeadlineScheduler {
   mutable std::atomic<bool> lost_time_{false};
   RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_, guard_;
   // Solves: cost of each; total and longest in this step.
-  double solve_s_[2] = {};
+  SolveCost solve_[2];
+  bool is_solve_trial_ = false;  // they may take what they took in the rehearsal
+  int until_solve_ = kLeastPatience, solve_patience_ = kLeastPatience;
   mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
   mutable std::atomic<double> seen_solved_s_{0.0};  // at the last clock reading
   // Kinds of steps: plain, solving.

@@ -99,8 +99,8 @@ class NetworkBuilder {
 
   /// The system with the parameters of its parts (set_parameter) and with `options`; all states are recorded.
   /// Errors: ConfigError with every defect. `where` is "/subsystems/3/parameters/mass_kg" or
-  /// "/couplings/0/ports/1", numbers being those of the order of addition; `what` names the parts. The builder
-  /// is spent afterwards.
+  /// "/couplings/0/ports/1", numbers being those of the order of addition; `what` names the parts. It may be
+  /// called again, also after more was added: systems that were built share their components.
   Scenario build(const StepperOptions& options = {});
 
  private:

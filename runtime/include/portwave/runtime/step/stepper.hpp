@@ -257,7 +257,8 @@ class Stepper {
   StepReport step_with_others(double limit_s, Acting& acting);
   void tell(const StepReport& report) const;
   /// After a step.
-  void look() noexcept;
+  void look(StepReport& report) noexcept;
+  void look_on();
   double motion_of(int part);
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
@@ -301,6 +302,8 @@ class Stepper {
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   StepperOptions options_;  // as they were given
   CouplingLooks looks_;
+  int looked_at_ = -1;  // parts, in the look that is under way; −1: none is
+  double looked_J_ = 0.0, look_at_part_s_ = 0.0;
   std::vector<double> gradient_;                          // of a part, where the run is looked at
   mutable std::shared_ptr<const StepIdentity> identity_;  // of the start; null: not known yet
   Components originals_;                                  // of parts that were ever exchanged
