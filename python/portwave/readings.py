@@ -194,8 +194,8 @@ class Readings:
     def energy(self) -> Dict[str, float]:
         """Energy ledger of the run [J].
 
-        ``final_J - initial_J = supplied_J - dissipated_J - mismatch_J - impact_J`` up to rounding;
-        ``numerical_dissipation_J`` is the share of ``dissipated_J`` that damped steps took,
+        ``final_J - initial_J = supplied_J - dissipated_J - numerical_dissipation_J - mismatch_J -
+        impact_J`` up to rounding; ``numerical_dissipation_J`` is what damped steps took,
         ``tank_J`` what the passivity guard holds in reserve, and ``impact_J`` what impulses took.
         """
         return self._core.energy

@@ -131,6 +131,7 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   options.step_s = network.step_s;
   options.start = Start::as_given;  // states are drawn at random, and the reference takes them so
   options.method = CouplingMethod::automatic(settings.tolerance);
+  options.method.waves().integrator = StageKind::gauss;  // as the reference
   options.method.waves().guard = settings.guard;
   std::optional<System> system;
   std::optional<Stepper> stepper;

@@ -514,6 +514,7 @@ void EnergyLedger::take_numerical(StepLedger& ledger) {
     numerical_in_all_J_[at(island)].add(numerical_J_[at(island)]);
     if (!replicas_) ledger.numerical_dissipation_J += numerical_J_[at(island)];
   }
+  ledger.dissipated_J -= ledger.numerical_dissipation_J;
 }
 
 void EnergyLedger::take_metered() {

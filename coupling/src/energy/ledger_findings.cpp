@@ -20,7 +20,7 @@ PartEnergies EnergyLedger::part_energies(int part) const {
     out = {.changed_J = column(kChange)[entry],
            .supplied_J = column(kSupply)[entry],
            .through_ports_J = -column(kMismatch)[entry],
-           .dissipated_J = column(kDissipated)[entry],
+           .dissipated_J = column(kDissipated)[entry] - column(kNumerical)[entry],
            .numerical_dissipation_J = column(kNumerical)[entry]};
   }
   for (const KnownImpulse& own : impulses_) {
@@ -40,6 +40,7 @@ EnergyTotals EnergyLedger::totals() const {
   for (const CompensatedSum& own : numerical_in_all_J_) {
     out.numerical_dissipation_J += own.value();
   }
+  if (!adds_up_) out.dissipated_J -= out.numerical_dissipation_J;
   return out;
 }
 
@@ -47,6 +48,7 @@ EnergyTotals EnergyLedger::totals(int island) const {
   if (!accounts_->is_open(island)) return kept_[at(island)]->totals;
   EnergyTotals out = accounts_->totals(island);
   if (damps_) out.numerical_dissipation_J = numerical_in_all_J_[at(island)].value();
+  out.dissipated_J -= out.numerical_dissipation_J;
   return out;
 }
 

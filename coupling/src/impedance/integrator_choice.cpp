@@ -201,10 +201,19 @@ bool turns_flows_into_efforts(const DiracStructure& dirac) {
   return false;
 }
 
+bool has_entries(const SparseMatrix& A) {
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+      if (it.value() != 0.0) return true;
+    }
+  }
+  return false;
+}
+
 /// Whether J joins two states that both store: a position that no spring holds does not.
 bool exchanges_energy(const Subsystem& part, const double* x) {
   const SparseMatrix& J = part.structure().J;
-  if (J.norm() == 0.0) return false;
+  if (!has_entries(J)) return false;
   SparseMatrix K;
   try {
     K = hessian_at(part, x);
@@ -239,7 +248,7 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
       if (is_storage) may[island] = 1;
       if (physics == nullptr || is_storage) continue;
     }
-    if (physics->structure().N.norm() > 0.0) may[island] = 1;
+    if (has_entries(physics->structure().N)) may[island] = 1;
     if (component.signature().state_size() == 0) continue;
     if (exchanges_energy(*physics, system.parts()[at(i)].initial_state.data())) may[island] = 1;
     for (const Port& port : component.signature().ports) {
@@ -301,8 +310,9 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
 
 std::string IntegratorChoice::text(const System& system) const {
   if (damped_parts == 0) return {};
-  std::string text = fmt::format("damped in {} of {} part{}", damped_parts, system.parts().size(),
-                                 system.parts().size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("damped, with order {}, in {} of {} part{}", 2 * plan.stages - 1, damped_parts,
+                  system.parts().size(), system.parts().size() == 1 ? "" : "s");
   if (fastest < 0) return text;
   const std::string name = in_quotes(system.parts()[at(fastest)].name);
   text += fmt::format("; {} decays by h·λ = {:.3g} within a step", name, decay.h_lambda);

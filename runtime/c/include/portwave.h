@@ -247,7 +247,7 @@ typedef struct portwave_energy {
   double tank_J;   /* what the passivity guard holds in reserve */
   int certificate; /* 0: holds, 1: conditional, 2: violated */
   double impact_J; /* taken by impulses, at states that violated rigid joints */
-  double numerical_dissipation_J; /* of dissipated_J: what damped steps took */
+  double numerical_dissipation_J; /* what damped steps took */
 } portwave_energy;
 /* Writes the ledger to *energy. */
 PORTWAVE_API portwave_status portwave_get_energy(const portwave_simulation* simulation,

@@ -38,8 +38,8 @@ std::string guard_words(const LiveFacts& facts) {
 std::string energy_words(const LiveFacts& facts) {
   if (!facts.has_ledger) return "no ledger is kept";
   const EnergyTotals& e = facts.totals;
-  const double open =
-      facts.stored_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J + e.impact_J;
+  const double open = facts.stored_J - e.initial_J - e.supplied_J + e.dissipated_J +
+                      e.numerical_dissipation_J + e.mismatch_J + e.impact_J;
   std::string text = fmt::format("{:.6g} J", facts.stored_J);
   if (facts.tank_J != 0.0) text += fmt::format(", tank {:.3g} J", facts.tank_J);
   return text +

@@ -43,6 +43,11 @@ const std::vector<std::string>& ledger_columns() {
   return kNames;
 }
 
+/// With what damped steps took.
+double lost_J(const EnergyTotals& totals) {
+  return totals.dissipated_J + totals.numerical_dissipation_J;
+}
+
 std::vector<std::string> quantity_columns(const std::vector<Quantity>& quantities) {
   std::vector<std::string> names = {"time_s"};
   for (const Quantity& one : quantities) names.push_back(one.label);
@@ -153,7 +158,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
                             facts.time_s,
                             energy(facts.stored_J),
                             energy(facts.totals.supplied_J - before.totals.supplied_J),
-                            energy(facts.totals.dissipated_J - before.totals.dissipated_J),
+                            energy(lost_J(facts.totals) - lost_J(before.totals)),
                             energy(facts.totals.mismatch_J - before.totals.mismatch_J),
                             energy(facts.totals.impact_J - before.totals.impact_J),
                             energy(facts.tank_J),

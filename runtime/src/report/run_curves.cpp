@@ -164,6 +164,7 @@ LedgerCurves::LedgerCurves(std::span<const std::string> columns) : points_(lines
                                          "slack_s"};
   static_assert(std::size(kNames) == lines);
   for (std::size_t i = 0; i < lines; ++i) columns_[i] = kNames[i].empty() ? -1 : place(kNames[i]);
+  damped_ = place("numerical_dissipation_J");
   time_ = place("time_s");
   step_index_ = place("step");
   numbers_.resize(lines);
@@ -183,6 +184,8 @@ void LedgerCurves::add(std::span<const double> row) {
     } else {
       supplied_.add(numbers_[supplied]);
       dissipated_.add(numbers_[dissipated]);
+      const double damped = of(row, damped_);  // there where steps are damped
+      if (std::isfinite(damped)) dissipated_.add(damped);
       mismatch_.add(numbers_[mismatch]);
       if (std::isfinite(numbers_[impact])) impact_.add(numbers_[impact]);
     }

@@ -86,7 +86,7 @@ class LedgerCurves {
               std::initializer_list<std::pair<Line, const char*>> what) const;
   double of(std::span<const double> row, int column) const;
 
-  int time_ = -1, step_index_ = -1;
+  int time_ = -1, step_index_ = -1, damped_ = -1;
   double last_index_ = 0.0;
   int columns_[lines];
   Decimation points_;

@@ -107,6 +107,8 @@ class WaveEngine final : public StepEngine,
 
   // As a WaveView.
   int stages() const override { return run_.stages(); }
+  int damped_parts() const override { return run_.integrators().damped_parts; }
+  std::string integrator() const override { return run_.integrators().text(system()); }
   const IntegratorChoice& integrators() const override { return run_.integrators(); }
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;

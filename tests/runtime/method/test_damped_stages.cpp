@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/network/condensed.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -42,6 +43,7 @@ Eigen::VectorXd states_in(const CondensedSystem& condensed, const Stepper& stepp
   Eigen::VectorXd out(condensed.Q().rows());
   for (int part = 0; part < static_cast<int>(condensed.system().parts().size()); ++part) {
     const std::span<const double> x = stepper.state(part);
+    if (x.empty()) continue;
     const int first = condensed.blocks()[at(condensed.block_of_part(part))].first;
     for (std::size_t i = 0; i < x.size(); ++i) out[first + static_cast<int>(i)] = x[i];
   }
@@ -69,7 +71,7 @@ TEST(DampedStages, OfTheDuffingPairHaveTheKnownErrors) {
     EXPECT_NEAR(energy.numerical_dissipation_J, known.numerical_J, 1e-6 * known.numerical_J)
         << known.stages << ", " << known.step_s;
     const double open = energy.final_J - energy.initial_J - energy.supplied_J +
-                        energy.dissipated_J + energy.mismatch_J;
+                        energy.dissipated_J + energy.numerical_dissipation_J + energy.mismatch_J;
     EXPECT_LT(std::abs(open), 1e-11 * energy.initial_J);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   }
@@ -153,10 +155,10 @@ TEST(DampedStages, DecayAsRadauDoesHoweverStiff) {
         EXPECT_NEAR(left, radau(stages, -h_lambda), 1e-13)
             << stages << " stages, " << h_lambda << ", units of " << unit;
         const EnergyTotals energy = stepper.energy();
-        EXPECT_NEAR(energy.final_J + energy.dissipated_J, energy.initial_J,
-                    1e-13 * energy.initial_J);
+        EXPECT_NEAR(energy.final_J + energy.dissipated_J + energy.numerical_dissipation_J,
+                    energy.initial_J, 1e-13 * energy.initial_J);
         EXPECT_GE(energy.numerical_dissipation_J, 0.0);
-        EXPECT_LE(energy.numerical_dissipation_J, energy.dissipated_J * (1.0 + 1e-14));
+        EXPECT_GE(energy.dissipated_J, -1e-14 * energy.initial_J);
         EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
       }
     }
@@ -209,10 +211,7 @@ TEST(DampedStages, OfRandomNetworksAreRadauIIAOfTheWhole) {
 
 TEST(DampedStages, AreChosenForPartsThatDecayFarFasterThanTheStep) {
   const auto damped_in = [](const System& system, double h) {
-    return Stepper(system, options_of(1, h, StageKind::automatic))
-        .waves()
-        ->integrators()
-        .damped_parts;
+    return Stepper(system, options_of(1, h, StageKind::automatic)).waves()->damped_parts();
   };
   EXPECT_EQ(damped_in(decay(1e-3, 1.0), 1e-3), 0);  // hλ = 1
   EXPECT_EQ(damped_in(decay(1e-3, 1.0), 0.1), 1);   // hλ = 100
@@ -244,7 +243,7 @@ TEST(DampedStages, AreChosenForPartsThatDecayFarFasterThanTheStep) {
   Stepper sliding(masses, options_of(1, 0.01, StageKind::automatic));
   sliding.step(10);
   EXPECT_NEAR(sliding.state(0)[1], 0.75, 1e-9);
-  EXPECT_NEAR(sliding.state(1)[1], 0.75, 1e-9);
+  EXPECT_NEAR(sliding.state(2)[1], 0.75, 1e-9);
   SystemBuilder two;  // capacitors through next to nothing
   two.add("a", parts::capacitor({.capacitance_F = 1e-3}), {.initial_state = {10.0}});
   two.add("r", parts::resistor({.resistance_ohm = 1e-6}));
@@ -255,8 +254,9 @@ TEST(DampedStages, AreChosenForPartsThatDecayFarFasterThanTheStep) {
   Stepper stepper(capacitors, options_of(1, 1e-3, StageKind::automatic));
   stepper.step(10);
   EXPECT_NEAR(stepper.state(0)[0], 5.0, 1e-6);
-  EXPECT_NEAR(stepper.state(1)[0], 5.0, 1e-6);
-  EXPECT_NEAR(stepper.energy().dissipated_J, 0.025, 1e-6);
+  EXPECT_NEAR(stepper.state(2)[0], 5.0, 1e-6);
+  EXPECT_NEAR(stepper.energy().dissipated_J + stepper.energy().numerical_dissipation_J, 0.025,
+              1e-6);
 }
 
 TEST(DampedStages, LeaveSystemsThatAreResolvedAsTheyAre) {
@@ -279,7 +279,7 @@ TEST(DampedStages, MayBeThoseOfSomePartsAlone) {
   builder.connect("A.terminals", "L.terminals");
   const System system = builder.build();
   Stepper stepper(system, options_of(1, 0.1, StageKind::gauss));
-  EXPECT_EQ(stepper.waves()->integrators().damped_parts, 1);
+  EXPECT_EQ(stepper.waves()->damped_parts(), 1);
   // The capacitor by implicit Euler beside the inductor by the midpoint: u⁺ = u − h ī, i⁺ = i + h u⁺.
   double u = 1.0, i = 0.0, numerical_J = 0.0;
   for (int n = 0; n < 20; ++n) {

@@ -66,10 +66,10 @@ double moved_J(const RunSummary& summary, bool is_slice) {
   const EnergyTotals& energy = summary.energy;
   const double stored_J =
       is_slice ? std::max(std::abs(energy.initial_J), std::abs(energy.max_J)) : 0.0;
-  return std::max({std::abs(energy.supplied_J), std::abs(energy.dissipated_J),
-                   std::abs(energy.impact_J), summary.coupling.moved_J,
-                   std::abs(energy.final_J - energy.initial_J), energy.max_J - energy.initial_J,
-                   stored_J});
+  return std::max(
+      {std::abs(energy.supplied_J), std::abs(energy.dissipated_J) + energy.numerical_dissipation_J,
+       std::abs(energy.impact_J), summary.coupling.moved_J,
+       std::abs(energy.final_J - energy.initial_J), energy.max_J - energy.initial_J, stored_J});
 }
 
 }  // namespace
@@ -156,8 +156,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
     summary.tuning = waves->tuning();
     summary.stages = waves->stages();
-    summary.damped_parts = waves->integrators().damped_parts;
-    summary.integrator = waves->integrators().text(stepper.system());
+    summary.damped_parts = waves->damped_parts();
+    summary.integrator = waves->integrator();
     summary.follows_state = waves->follows_state();
     if (waves->guard() != nullptr) summary.guard = *waves->guard();
     if (const int island = summary.guard.worst_island; island >= 0) {

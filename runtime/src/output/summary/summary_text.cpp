@@ -218,8 +218,7 @@ std::string energy_text(const RunSummary& summary) {
                       has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
   if (summary.impulses.count > 0) text += fmt::format(", impulses {:.6g} J", energy.impact_J);
   if (summary.damped_parts > 0) {
-    text += fmt::format("\n               damped steps took {:.6g} J of what was dissipated",
-                        energy.numerical_dissipation_J);
+    text += fmt::format(", damped steps {:.6g} J", energy.numerical_dissipation_J);
   }
   if (std::isfinite(energy.max_energy_ratio)) {
     text += fmt::format(

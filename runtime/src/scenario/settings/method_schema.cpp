@@ -25,6 +25,19 @@ std::string prefix_of(const MethodFamily& family, const OptionInfo& option, bool
   return family.couples_by_waves || is_shared ? "" : std::string(family.title) + ": ";
 }
 
+/// Adds the words of a choice that another family has under the same key; whether there are any.
+bool add_words(const Json& other, Json& schema) {
+  if (!other.contains("enum") || !schema.contains("enum")) return false;
+  bool has_more = false;
+  for (const Json& word : other["enum"]) {
+    Json& words = schema["enum"];
+    if (std::find(words.begin(), words.end(), word) != words.end()) continue;
+    words.push_back(word);
+    has_more = true;
+  }
+  return has_more;
+}
+
 /// The keys of "method", of all kinds. A key that several families have stands with its first.
 Json method_properties() {
   Json properties = {
@@ -47,9 +60,10 @@ Json method_properties() {
       }
       const auto first = std::find_if(summaries.begin(), summaries.end(),
                                       [&](const auto& each) { return each.first == option.key; });
+      const bool has_own_words = add_words(keys[i].schema(), properties[key]);
       if (first->second == option.summary) continue;
       auto& text = properties[key]["description"].get_ref<std::string&>();
-      text += "; " + description;
+      text += "; " + (has_own_words ? prefix_of(*family, option, false) : "") + description;
     }
   }
   return properties;
@@ -74,6 +88,13 @@ Json without_others(MethodKind kind, const Json& properties) {
           return each.key == key && each.is_for(kind);
         });
     if (!is_own) keys[key] = false;
+  }
+  for (std::size_t i = 0; i < options.size(); ++i) {  // a choice among other words than elsewhere
+    const std::string key(options[i].key);
+    const Json own = option_keys(family_of(kind))[i].schema();
+    if (options[i].is_for(kind) && own.contains("enum") && own["enum"] != properties[key]["enum"]) {
+      keys[key] = {{"enum", own["enum"]}};
+    }
   }
   return {{"properties", std::move(keys)}};
 }

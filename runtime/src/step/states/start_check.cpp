@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"

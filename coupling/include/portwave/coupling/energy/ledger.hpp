@@ -34,7 +34,7 @@ struct StepLedger {
   double changed_J = 0.0;     ///< H(xⁿ⁺¹) − H(xⁿ), formed from increments
   double supplied_J = 0.0;    ///< through the external inputs
   double dissipated_J = 0.0;  ///< inside the parts
-  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages
+  double numerical_dissipation_J = 0.0;  ///< by damped stages
   double mismatch_J =
       0.0;  ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
   double tank_J = 0.0;                    ///< Σ over islands of T, after the step
@@ -50,14 +50,14 @@ struct StepLedger {
 };
 
 /// The energy balance of a part in the last step [J], and in impulses before it. Up to rounding
-///   changed = supplied + through_ports − dissipated − impact.
+///   changed = supplied + through_ports − dissipated − numerical_dissipation − impact.
 struct PartEnergies {
   double changed_J = 0.0;
   double supplied_J = 0.0;       ///< through its external inputs
   double through_ports_J = 0.0;  ///< ½(|a|² − |b|²): into it through its ports
   double dissipated_J = 0.0;
-  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages
-  double impact_J = 0.0;  ///< its share of what impulses take
+  double numerical_dissipation_J = 0.0;  ///< by damped stages
+  double impact_J = 0.0;                 ///< its share of what impulses take
 };
 
 /// Excess of an island's stored energy over the initial and supplied energy, by more than rounding.
@@ -118,14 +118,14 @@ struct GuardStatistics {
 };
 
 /// Energies of a run, summed in step order [J]. Up to round-off
-///   final − initial = supplied − dissipated − mismatch − impact.
+///   final − initial = supplied − dissipated − numerical_dissipation − mismatch − impact.
 struct EnergyTotals {
   double initial_J = 0.0;
   double final_J = 0.0;
   double max_J = 0.0;  ///< largest stored energy over n = 0, 1, …
   double supplied_J = 0.0;
   double dissipated_J = 0.0;
-  double numerical_dissipation_J = 0.0;  ///< of that, by damped stages (StageRule)
+  double numerical_dissipation_J = 0.0;  ///< by damped stages (StageRule): no physics
   double mismatch_J = 0.0;
   double initial_tank_J = 0.0;
   double tank_J = 0.0;

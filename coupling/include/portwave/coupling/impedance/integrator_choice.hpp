@@ -36,7 +36,7 @@ struct IntegratorChoice {
   int damped_parts = 0;
   int fastest = -1;  ///< of the parts that `automatic` damps, the one that decays fastest
   PartDecay decay = {};
-  /// "damped in 2 of 3 parts; …"; empty where none is damped.
+  /// "damped, with order 1, in 2 of 3 parts; …"; empty where none is damped.
   std::string text(const System& system) const;
 };
 

@@ -2,13 +2,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "portwave/coupling/energy/ledger.hpp"
-#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
+
+struct IntegratorChoice;
 
 /// Changes of impedance in the course of a run.
 struct TuningStatistics {
@@ -23,7 +25,9 @@ class WaveView {
  public:
   /// Stages of a step; a port has a wave and an impedance at each of them.
   virtual int stages() const = 0;
-  /// Which parts are damped, and why.
+  /// Which parts are damped, and why: how many, and in words ("": none).
+  virtual int damped_parts() const = 0;
+  virtual std::string integrator() const = 0;
   virtual const IntegratorChoice& integrators() const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
   virtual WavePair waves_at(int scalar_port, int stage) const = 0;
