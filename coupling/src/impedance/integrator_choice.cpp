@@ -139,7 +139,7 @@ class DecaySearch {
       around += fast(port).output;
       usual += fast(port).usual;
     }
-    for (const double beyond : {kResolvedDecay, 1e3, 1e6}) {
+    for (const double beyond : {10.0, 1e3, 1e6}) {
       const double omega = beyond / h_;
       // Immittances that add up, of all ports, times w²; sources are next to nothing, and lossless.
       std::vector<Complex> own(junction.waves.size());
@@ -291,7 +291,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         oscillates = islands_that_may_oscillate(system);
       }
       if (oscillates[at(system.island_of_part(i))] != 0) continue;
-      if (!(decays[at(i)].h_lambda > kResolvedDecay)) continue;
+      if (!(decays[at(i)].h_lambda > resolved_decay(method.stages))) continue;
       if (part.substeps > 1 || !damping_defect(*part.component, method.stages).empty()) continue;
       if (out.fastest < 0 || decays[at(i)].h_lambda > out.decay.h_lambda) {
         out.fastest = i;

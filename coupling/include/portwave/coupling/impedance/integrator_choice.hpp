@@ -41,14 +41,15 @@ struct IntegratorChoice {
 };
 
 /// A part is damped if it says so, or if it is silent and the method says so; `automatic` damps it if that is
-/// possible, its fastest decay exceeds kResolvedDecay (there Gauss's stages turn more than half of what is
-/// left of it over, or keep it, in every step), and nothing in its island may oscillate: what does would lose energy
-/// with every step. In a slice, where the parts of others are not known, and for
+/// possible, its fastest decay exceeds resolved_decay, and nothing in its island may oscillate: what does would lose
+/// energy with every step. In a slice, where the parts of others are not known, and for
 /// steps that choose their size (`is_adaptive`) `automatic` damps nothing. Where anything is damped the nodes are
 /// those of Radau, so that joints hold at the ends of steps.
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
                                     bool is_adaptive);
 
-inline constexpr double kResolvedDecay = 16.0;
+/// h·λ beyond which a decay counts as not resolved: there one conserving stage turns a third of what is left of it over,
+/// and more stages keep or turn half.
+inline double resolved_decay(int stages) { return stages == 1 ? 4.0 : 16.0; }
 
 }  // namespace portwave
