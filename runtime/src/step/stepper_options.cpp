@@ -121,6 +121,16 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
   }
 }
 
+void refuse_integrators(const System& system, const CouplingMethod& method, Issues& issues) {
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    if (!system.parts()[i].integrator) continue;
+    issues.push_back(
+        {fmt::format("/subsystems/{}/integrator", i),
+         fmt::format("the method \"{}\" couples without waves and steps all parts alike",
+                     to_string(method.kind()))});
+  }
+}
+
 void check_integrators(const System& system, const StepperOptions& options, Issues& issues) {
   const WaveCoupling& waves = options.method.waves();
   WaveCoupling asked = waves;  // by name, not by `automatic`
@@ -326,6 +336,7 @@ Issues check(const System& system, const StepperOptions& options) {
   if (options.sizes || !options.method.couples_by_waves()) refuse_substeps(system, options, issues);
   const auto* const waves = options.method.as<WaveCoupling>();
   if (waves == nullptr) {
+    refuse_integrators(system, options.method, issues);
     if (options.time.deadline_s > 0.0) {
       issues.push_back({"/deadline_s", fmt::format("the method \"{}\" takes its time: only inner "
                                                    "iterations of waves can stop for a deadline",

@@ -311,6 +311,14 @@ TEST(DampedStages, AreRefusedWhereTheyCannotBe) {
   chosen.sizes = StepSizes{};
   const System system = testing::duffing_linear_pair();
   EXPECT_THROW(Stepper(system, chosen), ConfigError);
+  SystemBuilder builder;
+  builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+              {.integrator = StageKind::damped});
+  builder.join(joint::Free{}, {"A.coupling"});
+  const System alone = builder.build();
+  StepperOptions strang = options_of(1, 0.01);
+  strang.method = CouplingMethod::of_kind(SplittingKind::strang);
+  EXPECT_THROW(Stepper(alone, strang), ConfigError);
 }
 
 }  // namespace
