@@ -247,7 +247,10 @@ class Readings:
 
     @property
     def all_well(self) -> bool:
-        """Whether every check of the run holds, as ``portwave run --strict`` requires."""
+        """Whether every check of the steps so far holds, as ``portwave run --strict`` requires.
+
+        A step that failed has raised `StepError` and is not among them.
+        """
         return not self._core.shortcomings
 
     @property

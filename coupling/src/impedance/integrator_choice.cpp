@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "impedance/response_tools.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
@@ -269,6 +270,24 @@ std::vector<PartDecay> fastest_decays(const System& system, double step_s) {
   return DecaySearch(system, step_s).take();
 }
 
+/// By part: whether rigid joints tie it where an input that is not constant enters their constraints.
+std::vector<char> driven_parts(const System& system) {
+  const auto& parts = system.parts();
+  std::vector<char> out(parts.size(), 0), is_driven(at(system.island_count()), 0);
+  const StateConstraints constraints(
+      system, [&](int part) -> std::span<const double> { return parts[at(part)].initial_state; });
+  for (const StateConstraints::Source& source : constraints.sources()) {
+    const Signal& input = parts[at(source.part)].inputs[at(source.input)];
+    const bool is_constant = !input.is_callback() && std::isfinite(input(0.0)) &&
+                             input.digest() == Signal::constant(input(0.0)).digest();
+    if (!is_constant) is_driven[at(system.island_of_part(source.part))] = 1;
+  }
+  for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
+    if (is_driven[at(system.island_of_part(i))] != 0 && constraints.ties(i)) out[at(i)] = 1;
+  }
+  return out;
+}
+
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
                                     bool is_adaptive) {
   IntegratorChoice out;
@@ -278,22 +297,28 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     return system.parts()[at(part)].integrator.value_or(method.integrator);
   };
   std::vector<PartDecay> decays;
-  std::vector<char> oscillates;
+  std::vector<char> oscillates, is_driven;
   std::vector<char> is_damped(at(parts), 0);
   for (int i = 0; i < parts; ++i) {
     const Part& part = system.parts()[at(i)];
     if (part.component->signature().state_size() == 0) continue;  // nothing moves
     if (asked(i) == StageKind::gauss) continue;
     if (asked(i) == StageKind::automatic) {
-      if (system.slice() != nullptr || is_adaptive) continue;
-      if (decays.empty()) {
+      if (system.slice() != nullptr) continue;
+      if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
+      if (!is_adaptive && decays.empty()) {
         decays = fastest_decays(system, step_s);
         oscillates = islands_that_may_oscillate(system);
       }
-      if (oscillates[at(system.island_of_part(i))] != 0) continue;
-      if (!(decays[at(i)].h_lambda > resolved_decay(method.stages))) continue;
+      const bool needs_it = is_adaptive
+                                ? is_driven[at(i)] != 0
+                                : oscillates[at(system.island_of_part(i))] == 0 &&
+                                      decays[at(i)].h_lambda > resolved_decay(method.stages);
+      if (!needs_it) continue;
       if (part.substeps > 1 || !damping_defect(*part.component, method.stages).empty()) continue;
-      if (out.fastest < 0 || decays[at(i)].h_lambda > out.decay.h_lambda) {
+      if (is_adaptive) {
+        if (out.driven < 0) out.driven = i;
+      } else if (out.fastest < 0 || decays[at(i)].h_lambda > out.decay.h_lambda) {
         out.fastest = i;
         out.decay = decays[at(i)];
       }
@@ -313,6 +338,10 @@ std::string IntegratorChoice::text(const System& system) const {
   std::string text =
       fmt::format("damped, with order {}, in {} of {} part{}", 2 * plan.stages - 1, damped_parts,
                   system.parts().size(), system.parts().size() == 1 ? "" : "s");
+  if (driven >= 0) {
+    text += fmt::format("; an input drives {} through rigid joints",
+                        in_quotes(system.parts()[at(driven)].name));
+  }
   if (fastest < 0) return text;
   const std::string name = in_quotes(system.parts()[at(fastest)].name);
   text += fmt::format("; {} decays by h·λ = {:.3g} within a step", name, decay.h_lambda);

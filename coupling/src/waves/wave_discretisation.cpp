@@ -474,8 +474,16 @@ void WaveDiscretisation::get_state(int part, const double* record, double* x) co
   own.batch->get_state(slot(part).lane, record + own.record, x);
 }
 
+/// Inputs of stages and substeps follow one another, with all inputs of the part in each.
+int WaveDiscretisation::input_before_stages(const DrivenInput& driven) {
+  const Component& component = *driven.in->component;
+  const int inputs = static_cast<int>(component.signature().inputs.size());
+  return driven.input % (inputs / (component.stages() * component.substeps()));
+}
+
 bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure,
-                                       std::span<const double> set_values) const {
+                                       std::span<const double> set_values,
+                                       std::span<const MovedInputJump> moved) const {
   const double mid_s = time_s + 0.5 * own_.step_s;
   const DrivenInput* current = nullptr;
   const auto failed = [&](std::string_view what) {
@@ -490,8 +498,12 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
+      const Signal::MovedJump* jump = nullptr;
+      for (const MovedInputJump& own : moved) {
+        if (own.part == driven.part && own.input == input_before_stages(driven)) jump = &own.jump;
+      }
       input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s,
-                                               own_.step_s, set_values);
+                                               own_.step_s, set_values, jump);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

@@ -21,7 +21,7 @@ bool MacroStep::freeze(double time_s) {
   const double* driven = nullptr;
   PhaseStatus failure;
   if (waves_.driven()) {
-    waves_.sample_inputs(time_s, input_.data(), failure, settings_);
+    waves_.sample_inputs(time_s, input_.data(), failure, settings_, moved_jumps_);
     driven = input_.data();
   }
   failure = together_.merged(std::move(failure));

@@ -92,6 +92,7 @@ class MacroStep {
   std::span<double> inner() { return u_; }  ///< u; its values mean nothing between steps
   std::vector<double>& settings() { return settings_; }
   const std::vector<double>& settings() const { return settings_; }
+  std::vector<MovedInputJump>& moved_jumps() { return moved_jumps_; }
   AlignedVector& input() { return input_; }
   StepClock& clock() { return clock_; }
   const StepClock& clock() const { return clock_; }
@@ -148,6 +149,7 @@ class MacroStep {
   std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
   AlignedVector input_, start_;
   std::vector<double> settings_;  // of settable inputs
+  std::vector<MovedInputJump> moved_jumps_;
   std::vector<IslandOutcome> outcomes_;
   std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
   EnergyLedger ledger_;

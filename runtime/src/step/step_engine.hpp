@@ -13,6 +13,7 @@
 #include "parallel/together.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/ranks/followers.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
@@ -99,6 +100,8 @@ class StepEngine {
   virtual void jump([[maybe_unused]] std::span<const StateConstraints::PartImpulse> parts,
                     [[maybe_unused]] bool is_start) {}
   virtual bool can_jump() const { return false; }
+  /// In steps from now on these inputs have their jump at an end of the step. Precondition: `can_jump`.
+  virtual void move_jumps([[maybe_unused]] std::span<const MovedInputJump> jumps) {}
 
   virtual bool keeps_ledger() const = 0;
   virtual EnergyTotals energy() const = 0;

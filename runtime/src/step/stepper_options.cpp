@@ -144,12 +144,6 @@ void check_integrators(const System& system, const StepperOptions& options, Issu
     issues.push_back({fmt::format("/subsystems/{}/integrator", i),
                       "in slices all parts have the integrator of the method"});
   }
-  const bool is_damped = choice.damped_parts > 0;
-  if (is_damped && options.sizes) {
-    issues.push_back({"/method/integrator",
-                      "\"damped\" is for steps of one size: steps that choose their size keep to "
-                      "their tolerance by \"gauss\""});
-  }
 }
 
 void check_ranks(const StepperOptions& options, Issues& issues) {

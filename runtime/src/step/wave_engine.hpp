@@ -82,6 +82,7 @@ class WaveEngine final : public StepEngine,
   void states_changed(std::span<const double> states) override;
   void jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start) override;
   bool can_jump() const override { return together().has_whole(); }
+  void move_jumps(std::span<const MovedInputJump> jumps) override;
   void take_jump(std::span<const std::byte> bytes) override;
 
   // Accounts.

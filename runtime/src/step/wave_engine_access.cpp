@@ -19,7 +19,15 @@ namespace {
 /// Of ports without waves: those that are read there are those of an impedance of 1.
 constexpr double kIdleImpedance = 1.0;
 
-void archive_jumps(StateArchive& archive, std::vector<StateConstraints::PartImpulse>& parts) {
+/// An impulse, or, without parts, the inputs whose jumps are moved.
+struct JumpMessage {
+  std::vector<StateConstraints::PartImpulse> parts;
+  std::vector<MovedInputJump> moved;
+};
+
+void archive_jumps(StateArchive& archive, JumpMessage& message) {
+  std::vector<StateConstraints::PartImpulse>& parts = message.parts;
+  archive.vector(message.moved);
   std::uint64_t count = parts.size();
   archive.count(count, 1);
   parts.resize(static_cast<std::size_t>(count));
@@ -27,6 +35,14 @@ void archive_jumps(StateArchive& archive, std::vector<StateConstraints::PartImpu
     archive.values(own.part, own.change_J, own.supplied_J, own.impact_J);
     archive.vector(own.state);
   }
+}
+
+std::vector<std::byte> bytes_of(JumpMessage message) {
+  std::vector<std::byte> bytes;
+  StateArchive writer = StateArchive::writer(bytes);
+  archive_jumps(writer, message);
+  writer.finish();
+  return bytes;
 }
 
 /// Largest credible number of evaluations of S in a step, unless its budget is larger.
@@ -285,23 +301,29 @@ void WaveEngine::states_changed(std::span<const double> states) {
 
 void WaveEngine::jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start) {
   if (!together().is_alone()) {
-    std::vector<std::byte> bytes;
-    StateArchive writer = StateArchive::writer(bytes);
-    std::vector<StateConstraints::PartImpulse> own(parts.begin(), parts.end());
-    archive_jumps(writer, own);
-    writer.finish();
-    together().send_jump(bytes);
+    together().send_jump(bytes_of({.parts = {parts.begin(), parts.end()}, .moved = {}}));
   }
   carry_out_jump(parts, is_start);
+}
+
+void WaveEngine::move_jumps(std::span<const MovedInputJump> jumps) {
+  if (!together().is_alone()) {
+    together().send_jump(bytes_of({.parts = {}, .moved = {jumps.begin(), jumps.end()}}));
+  }
+  step_.moved_jumps().assign(jumps.begin(), jumps.end());
 }
 
 /// Another rank: never at the start, which every rank finds by itself.
 void WaveEngine::take_jump(std::span<const std::byte> bytes) {
   StateArchive reader = StateArchive::reader(bytes);
-  std::vector<StateConstraints::PartImpulse> parts;
-  archive_jumps(reader, parts);
+  JumpMessage message;
+  archive_jumps(reader, message);
   reader.finish();
-  carry_out_jump(parts, /*is_start=*/false);
+  if (message.parts.empty()) {
+    step_.moved_jumps() = std::move(message.moved);
+  } else {
+    carry_out_jump(message.parts, /*is_start=*/false);
+  }
 }
 
 void WaveEngine::carry_out_jump(std::span<const StateConstraints::PartImpulse> parts,

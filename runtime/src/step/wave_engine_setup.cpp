@@ -72,8 +72,10 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     begin_watching();
   }
   if (options_.sizes) {
-    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.rule(), *options_.sizes,
-                   given.step_s, record(), watches_of(system, given));
+    const bool is_damped = run_.integrators().damped_parts > 0;
+    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system,
+                   is_damped ? damped(run_.rule()) : run_.rule(), *options_.sizes, given.step_s,
+                   record(), watches_of(system, given));
   }
 }
 

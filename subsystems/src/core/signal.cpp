@@ -269,8 +269,13 @@ bool Signal::can_change_over() const {
   return own != nullptr && own->can_change_over();
 }
 
-double Signal::in_step(const StepPlace& place, std::span<const double> set_values) const {
+double Signal::in_step(const StepPlace& place, std::span<const double> set_values,
+                       const MovedJump* moved) const {
   if (kind_ == nullptr) return 0.0;
+  const auto sum = [moved](double value, double time_s) {
+    return moved == nullptr ? value : value + moved->at(time_s);
+  };
+  const auto there = [&] { return sum(at(place.time_s, set_values), place.time_s); };
   const double begin_s = place.begin_s, length_s = place.length_s, end_s = begin_s + length_s;
   std::array<double, kMostCuts> cuts;
   std::size_t count = 0;
@@ -279,23 +284,25 @@ double Signal::in_step(const StepPlace& place, std::span<const double> set_value
     for (const Knot& knot : within) {
       if (count < kMostCuts) cuts[count++] = (knot.time_s - begin_s) / length_s;
     }
-    if (count == 0 || within.size() > kMostCuts) return at(place.time_s, set_values);
-    const auto value = [&](double time_s) { return interpolate(table->knots, time_s); };
+    if (count == 0 || within.size() > kMostCuts) return there();
+    const auto value = [&](double time_s) {
+      return sum(interpolate(table->knots, time_s), time_s);
+    };
     return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
   }
   const Expression* const own = std::get_if<Expression>(kind_.get());
   if (own == nullptr || !own->can_change_over() || own->over(begin_s, end_s).is_smooth) {
-    return at(place.time_s, set_values);
+    return there();
   }
   const double margin_s = rounding_of(begin_s, end_s, length_s);
   for (double time_s = begin_s + margin_s;;) {
     time_s = own->first_change(time_s, end_s - margin_s);
     if (!(time_s < end_s - margin_s)) break;
-    if (count == kMostCuts) return at(place.time_s, set_values);
+    if (count == kMostCuts) return there();
     cuts[count++] = (time_s - begin_s) / length_s;
   }
-  if (count == 0) return at(place.time_s, set_values);
-  const auto value = [&](double time_s) { return (*own)({&time_s, 1}); };
+  if (count == 0) return there();
+  const auto value = [&](double time_s) { return sum((*own)({&time_s, 1}), time_s); };
   return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
 }
 

@@ -190,27 +190,21 @@ TEST(Impulses, AJumpOfASpeedIsOneImpulseWhereverInAStepItIs) {
           impact_J += report.energy.impact_J;
           supplied_J += report.energy.supplied_J;
           const double speed = stepper.state("j")[1];
-          if (step > 5) {
-            EXPECT_NEAR(speed, 10.0, 1e-8) << where << " " << step;
-          } else if (stages == 1) {
-            EXPECT_TRUE(speed > 2.0 - 1e-8 && speed < 10.0 + 1e-8) << where << " " << speed;
-          }
+          // The row at the end of a step has the states before a jump there.
+          const bool is_before = step == 5 && share > 0.5;
+          EXPECT_NEAR(speed, is_before ? 2.0 : 10.0, 1e-8) << where << " " << step;
         }
         const auto& all = stepper.impulses();
         ASSERT_EQ(all.count, 1) << where;
         EXPECT_NEAR(all.first[0].time_s, jump_s, 1e-9) << where;
         EXPECT_TRUE(contains(all.first[0].cause, "q.flow jumps from 2 to 10 rad/s"))
             << all.first[0].cause;
-        // 10 rad/s times 8 kg m² rad/s supplied, less ½·8² lost: a step that sees both values takes part in it,
-        // and the sum is the same.
+        // 10 rad/s times 8 kg m² rad/s supplied, of which ½·8² are lost.
         EXPECT_NEAR(stepper.energy().final_J, 50.0, 1e-7) << where;
-        EXPECT_NEAR(supplied_J - impact_J, 48.0, 1e-6) << where;
+        EXPECT_NEAR(supplied_J, 80.0, 1e-6) << where;
+        EXPECT_NEAR(impact_J, 32.0, 1e-7) << where;
         EXPECT_LE(open_share(stepper), 1e-14) << where;
         EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << where;
-        const bool is_apart = is_function && (stages == 1 || share == 0.05 || share == 0.99);
-        if (share == 0.0 || is_apart) {
-          EXPECT_NEAR(impact_J, 32.0, 1e-7) << where;
-        }
       }
     }
   }

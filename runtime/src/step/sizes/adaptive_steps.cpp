@@ -50,9 +50,9 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
       smallest_s_(sizes.smallest_s),
       share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
-      order_(2 * rule.count),
+      order_(2 * rule.count - (rule.is_damped() ? 1 : 0)),
       control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
-               StepErrorEstimate::power(rule.count)),
+               StepErrorEstimate::power(rule)),
       estimate_(waves, rule, record),
       crossings_(waves, estimate_, watches,
                  sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s

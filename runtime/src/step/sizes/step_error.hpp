@@ -25,6 +25,8 @@ class StateArchive;
 /// at the end of a step, is most of D: the estimate goes with hˢ⁺² and is an upper one, of the size
 /// that local errors of a run add up to rather than of one. A kink or a jump that the step does not
 /// know of shows in it undiminished.
+/// Damped steps have local errors of h²ˢ. With one stage two rates make the estimate, ½h²ẍ; with two the one
+/// above has the right power, and a factor; with three it is an upper one as it is.
 ///
 /// It is measured in energy, so that states of all units count alike and a drift that stores none
 /// does not: with e a part's local error, the energy ½ eᵀ∇²H e beside the largest ½(x − x⁰)ᵀ∇²H
@@ -37,7 +39,7 @@ class StateArchive;
 /// Cost: a few passes over the states, on one thread. Allocates at construction only.
 class StepErrorEstimate {
  public:
-  /// The 2s + 1 stages out of three steps for an estimate: all of the last two and one before, or all of the
+  /// The 2s + 1 stages out of three steps (two out of two for one damped stage) for an estimate: all of the last two and one before, or all of the
   /// first two and one after. Only the second choice sees the first of all steps.
   enum class Window { latest, earliest };
   /// The treatment of parts whose batches have another number of stages, or take substeps: there are none, or
@@ -45,12 +47,14 @@ class StepErrorEstimate {
   enum class OtherParts { none, left_out };
 
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
-  /// `stages`: of the parts of its system.
+  /// `rule`: of the parts of its system; damped if any of them is.
   StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule, const double* record,
                     OtherParts others = OtherParts::none);
 
   /// The power of the step size in the estimate.
-  static int power(int stages) { return stages + 2; }
+  static int power(const StageRule& rule) {
+    return rule.count == 1 && rule.is_damped() ? 2 : rule.count + 2;
+  }
 
   /// Takes in the step that `a` made of `record` into `next`. It becomes the latest with `accept`;
   /// another one taken before that takes its place.
@@ -147,8 +151,9 @@ class StepErrorEstimate {
   double share(const double* next, const double* a, bool measure);
 
   const WaveDiscretisation& waves_;
-  std::vector<char> is_nonlinear_;         // by island: some part is
-  const StageRule& stages_;                // without damping
+  std::vector<char> is_nonlinear_;  // by island: some part is
+  const StageRule stages_;
+  const bool is_first_order_;              // one damped stage
   std::vector<char> batch_tells_;          // the increments of the stages of a step
   std::vector<std::size_t> batch_offset_;  // in a Step's increments
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_

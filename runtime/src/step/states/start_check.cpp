@@ -8,11 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
-#include "portwave/subsystems/core/stage_rule.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
@@ -266,6 +264,10 @@ void StartCheck::part_changes(int part) {
 }
 
 double StartCheck::before_step(double step_s) {
+  if (!moved_.empty()) {
+    moved_.clear();
+    engine_.move_jumps(moved_);
+  }
   refresh();
   if (has_changed_) look_at_change();
   has_changed_ = false;
@@ -290,23 +292,31 @@ double StartCheck::before_step(double step_s) {
     } else if (is_later && options_.start == Start::consistent) {
       jump_in_step(*jump, step_s);
     } else {
-      tell_jump(*jump);
+      tell_jump(*jump, jump->after);
     }
   }
+  if (!moved_.empty()) engine_.move_jumps(moved_);
   return end_s;
 }
 
-/// When a step first samples its inputs, as a share of it.
-double StartCheck::first_sample() const {
-  return engine_.waves() == nullptr ? 0.5 : engine_.waves()->integrators().plan.rule().c[0];
+/// A jump in the first half of a step comes at its beginning, one in the second half at its end.
+void StartCheck::jump_in_step(const SourceJump& jump, double step_s) {
+  const Source& source = sources_[at(jump.source)];
+  const double time_s = engine_.clock().time_s(), by = jump.after - jump.before;
+  const bool is_first = jump.time_s <= time_s + 0.5 * step_s;
+  const std::int64_t told = impulses_.count;
+  if (is_first) tell_jump(jump, value(source, time_s) + by);
+  if (engine_.can_jump() && !is_without_domain(jump)) {
+    moved_.push_back(
+        {source.part, source.input, {jump.time_s, is_first ? by : 0.0, is_first ? 0.0 : -by}});
+  }
+  in_step_.push_back({engine_.clock().steps(), jump.source, impulses_.count - told, jump.time_s,
+                      jump.before, jump.after});
 }
 
-void StartCheck::jump_in_step(const SourceJump& jump, double step_s) {
-  const std::int64_t step = engine_.clock().steps();
-  const std::int64_t told = impulses_.count;
-  if (jump.time_s <= engine_.clock().time_s() + first_sample() * step_s) tell_jump(jump);
-  in_step_.push_back(
-      {step, jump.source, impulses_.count - told, jump.time_s, jump.before, jump.after});
+bool StartCheck::is_without_domain(const SourceJump& jump) const {
+  const int violated[] = {constraints_.sources()[at(jump.source)].constraint};
+  return constraints_.is_without_domain(constraints_.odds_of(violated, now(jump.time_s)));
 }
 
 void StartCheck::look_after_step() {
@@ -409,7 +419,7 @@ void StartCheck::look_at_held() {
     source.amplitude = std::max(source.amplitude, std::abs(now_it_is));
     if (!is_jump) continue;
     try {
-      tell_jump(jump);
+      tell_jump(jump, jump.after);
     } catch (...) {
       if (!source.is_controlled) source.held = jump.before;  // until it is taken back
       throw;
@@ -482,15 +492,16 @@ std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double fro
   return SourceJump{number, high_s, steep->before, steep->after};
 }
 
-void StartCheck::tell_jump(const SourceJump& jump) {
+/// `value_after`: that of the source which the impulse brings about.
+void StartCheck::tell_jump(const SourceJump& jump, double value_after) {
   const StateConstraints::Source& own = constraints_.sources()[at(jump.source)];
   const Source& source = sources_[at(jump.source)];
   // A held input has its value of now, whenever it jumped.
   const bool is_held = source.is_settable && options_.start == Start::consistent;
   StateInstant there = now(jump.time_s);
   if (!is_held)
-    there.input = [this, &source, &jump](int part, int input) {
-      if (part == source.part && input == source.input) return jump.after;
+    there.input = [this, &source, &jump, value_after](int part, int input) {
+      if (part == source.part && input == source.input) return value_after;
       return value(part, input, jump.time_s);
     };
   const StateConstraints::Residual residual = constraints_.residual(own.constraint, there);

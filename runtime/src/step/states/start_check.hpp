@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "portwave/coupling/system/state_constraints.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
@@ -20,10 +21,9 @@ class StepEngine;
 /// outside. Lets the impulse act that makes them consistent, refuses them, or notes that they were stepped as
 /// they are (Start).
 ///
-/// A source that jumps within a step of fixed size: if the step samples it only afterwards, the impulse acts
-/// before the step, as if the source had jumped then, and after it once more for what the difference of the
-/// instants leaves; if it samples it before, or before and after, the impulse acts after the step. The sum of
-/// its energies is that of one impulse at the instant of the jump.
+/// A source that jumps within a step of fixed size does so at the nearer end of it: the impulse acts there, and
+/// the step sees the source without the jump (MovedInputJump). Of a change that is only as steep as a jump
+/// something may be left, which goes into the same impulse after the step.
 class StartCheck {
  public:
   /// Null if nothing is tied, and no state can change that.
@@ -99,10 +99,10 @@ class StartCheck {
   void look_at_change();
   void look_at_held();
   std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
-  double first_sample() const;
   void jump_in_step(const SourceJump& jump, double step_s);
+  bool is_without_domain(const SourceJump& jump) const;
   void look_after_step();
-  void tell_jump(const SourceJump& jump);
+  void tell_jump(const SourceJump& jump, double value_after);
   std::string jump_text(const SourceJump& jump) const;
   bool counts(const StateConstraints::Odds& odds) const;
   std::string text(const StateConstraints::Odds& odds, const StateInstant& at) const;
@@ -125,7 +125,8 @@ class StartCheck {
   bool has_settable_ = false, has_jumping_ = false;
   bool is_beginning_ = false;
   std::vector<InStep> in_step_;
-  std::int64_t noted_in_ = -1;  // step
+  std::vector<MovedInputJump> moved_;  // for the next step
+  std::int64_t noted_in_ = -1;         // step
   StartsAtOdds notes_;
   Impulses impulses_;
 };

@@ -67,22 +67,23 @@ struct Part {
   std::string name;
   std::shared_ptr<const Component> component;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
-  std::vector<Signal> inputs;                 ///< one per external input
-  std::vector<bool> input_is_driven;          ///< false: that input stays 0
-  bool is_termination = false;                ///< made by joint::Resistive, named "<part>.<port>"
-  std::vector<InputNode> input_nodes = {};    ///< one per external input; empty: the middle for all
-  int substeps = 1;                           ///< its own steps within each step (staged_part)
+  std::vector<Signal> inputs;                ///< one per external input
+  std::vector<bool> input_is_driven;         ///< false: that input stays 0
+  bool is_termination = false;               ///< made by joint::Resistive, named "<part>.<port>"
+  std::vector<InputNode> input_nodes = {};   ///< one per external input; empty: the middle for all
+  int substeps = 1;                          ///< its own steps within each step (staged_part)
   std::optional<StageKind> integrator = {};  ///< empty: that of the run
 
   /// ū of an input in the step of `step_s` around `mid_s`; settable inputs are taken from
-  /// `set_values` (see Signal::at).
+  /// `set_values` (see Signal::at). `moved`: as in Signal::in_step.
   double input_at(std::size_t input, double mid_s, double step_s,
-                  std::span<const double> set_values = {}) const {
+                  std::span<const double> set_values = {},
+                  const Signal::MovedJump* moved = nullptr) const {
     const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[input];
     return node.scale *
            inputs[input].in_step({mid_s + node.shift * step_s, mid_s + node.begin * step_s,
                                   node.length * step_s, node.tau, node.stages},
-                                 set_values);
+                                 set_values, moved);
   }
 
   /// Its physics; null: the part is opaque.

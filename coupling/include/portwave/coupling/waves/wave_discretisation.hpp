@@ -49,6 +49,13 @@ struct BatchSlot {
   }
 };
 
+/// An external input of a part, without stages, that jumps within a step.
+struct MovedInputJump {
+  int part = 0;
+  int input = 0;
+  Signal::MovedJump jump = {};
+};
+
 /// A system cut for one step size and one impedance per scalar port: parts gathered into batches,
 /// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
 ///
@@ -175,9 +182,10 @@ class WaveDiscretisation {
   /// ū of the step that starts at `time_s`: every driven input at its sample point
   /// (InputNode), settable ones being `set_values` by slot; none: their initial values.
   /// A callback's exception becomes StepFault::threw, naming the part and the input. Inputs of
-  /// ignored parts are not sampled.
+  /// ignored parts are not sampled. Jumps in `moved` come at an end of the step.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
-                     std::span<const double> set_values = {}) const;
+                     std::span<const double> set_values = {},
+                     std::span<const MovedInputJump> moved = {}) const;
 
   /// Failures of these parts do not count from now on, by part: 1 where it is ignored; empty: none is.
   /// Their waves and states are then meaningless.
@@ -191,6 +199,7 @@ class WaveDiscretisation {
     int input;
   };
 
+  static int input_before_stages(const DrivenInput& driven);
   void gather_island_groups(std::span<const int> order, bool together);
   bool is_ignored(int part) const {
     return !ignored_.empty() && ignored_[static_cast<std::size_t>(part)] != 0;

@@ -87,11 +87,21 @@ class Signal {
     double tau = 0.5;       ///< the place, as a share of the step
     int stages = 1;         ///< of the step, at most kMostStages
   };
+  /// What is added to an input within a step, so that a jump at `time_s` comes at one of its ends instead:
+  /// `before` at times before that, `after` from then on.
+  struct MovedJump {
+    double time_s = 0.0;
+    double before = 0.0;
+    double after = 0.0;
+
+    double at(double time) const { return time < time_s ? before : after; }
+  };
   /// The input as a step sees it at one of its stages: u there. For a table with knots within the step, or an
   /// expression that changes over there, it is p(tau), p being the polynomial through as many stages that is
   /// nearest to u in the mean, so that the mean over the step is right wherever these lie. With more than 64
-  /// of them within a step it is u after all.
-  double in_step(const StepPlace& place, std::span<const double> set_values = {}) const;
+  /// of them within a step it is u after all. With `moved`, u is the sum of both.
+  double in_step(const StepPlace& place, std::span<const double> set_values = {},
+                 const MovedJump* moved = nullptr) const;
   /// u at a sample instant: an instant that rounding puts just before a jump counts as after it.
   double at_sample(double time_s, double period_s) const;
   /// The times of the first and last knot of a table of several; empty for other signals.
