@@ -4,6 +4,7 @@
 #include <cmath>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "waves/condensed_equation.hpp"
@@ -18,6 +19,8 @@ constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
+/// Updates from one trial to the next without a smaller gap.
+constexpr int kMostWandered = 8;
 /// A correction this many times the gap can only be that of an equation without a solution: the
 /// matrix is shifted by 1e-14.
 constexpr double kContradiction = 1e11;
@@ -101,6 +104,8 @@ struct InterfaceSolver::Island {
   bool fresh = false;        // D was taken there
   int updates = 0;           // tried in this step
   int halvings = 0;
+  int wandered = 0;           // updates since, from trials that do not stand
+  double trial_square = 0.0;  // |gap|² of the last trial
   // As it was before this step.
   struct {
     int eager = 0;
@@ -202,6 +207,7 @@ bool InterfaceSolver::engage(int island) {
 bool InterfaceSolver::accept(int island, double gap_square) {
   Flags& flags = flags_[at(island)];
   Island& own = *islands_[at(island)];
+  own.trial_square = gap_square;
   const bool is_worse = !(gap_square <= own.square);  // a NaN, too
   flags.stands = !(flags.trial && is_worse);
   if (!flags.stands) return false;
@@ -217,7 +223,7 @@ InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* recor
   const bool stands = flags_[at(island)].stands;
   if (stands) take_base(own, u, exchanged);
   if (most == Effort::renew) {
-    update(island, own, record);
+    update(island, own, record, u, exchanged);
   } else {
     // Without time for more, a failed trial is not repeated in another way.
     const bool may_solve = most == Effort::solve && own.ready && stands;
@@ -234,7 +240,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
   take_base(*own, u, exchanged);
   if (effort == Effort::renew) {
     if (own->parts.is_affine()) return false;
-    renew(*own, record);
+    renew(*own, record, u, exchanged);
     own->is_renewed = false;
     return own->ready;
   }
@@ -244,7 +250,8 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
 }
 
 /// The next iterate, at any cost.
-void InterfaceSolver::update(int island, Island& own, const double* record) {
+void InterfaceSolver::update(int island, Island& own, const double* record, const double* u,
+                             const double* exchanged) {
   if (flags_[at(island)].stands) {
     if (own.parts.is_affine()) return propose(island, own, 1.0);
     if (own.is_rounding) return propose(island, own, 0.0);
@@ -252,16 +259,46 @@ void InterfaceSolver::update(int island, Island& own, const double* record) {
     const bool is_eager = own.updates == 0 && own.eager > 0;
     if (is_eager) --own.eager;
     if (is_slow) own.eager = kEagerSteps;
-    if (!own.ready || is_slow || is_eager) renew(own, record);
+    if (!own.ready || is_slow || is_eager) renew(own, record, u, exchanged);
     return propose(island, own, 1.0);
   }
   own.eager = kEagerSteps;
+  if (own.halvings == 0 && (own.fresh || own.wandered > 0)) {
+    if (wander(island, own, record, u, exchanged)) return;
+  }
   if (!own.fresh) {
-    renew(own, record);
-    if (own.fresh) return propose(island, own, 1.0);
+    for (std::size_t i = 0; i < own.offsets.size(); ++i) {
+      const std::size_t w = at(own.offsets[i]);
+      own.gap[i] = shadow_[w] - base_[w];
+    }
+    renew(own, record, base_.data(), shadow_.data());
+    if (own.fresh && own.wandered == 0) return propose(island, own, 1.0);
   }
   ++own.halvings;
   propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
+}
+
+/// A full update from a trial that does not stand. False: it has wandered for too long, or cannot from there.
+bool InterfaceSolver::wander(int island, Island& own, const double* record, const double* u,
+                             const double* exchanged) {
+  if (own.wandered >= kMostWandered || !std::isfinite(own.trial_square)) return false;
+  ++own.wandered;
+  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
+    const std::size_t w = at(own.offsets[i]);
+    own.gap[i] = exchanged[w] - u[w];
+  }
+  renew(own, record, u, exchanged);
+  const bool is_sound = std::exchange(own.fresh, false);  // of the base it is not
+  if (!is_sound) return false;
+  own.solve(*each_);
+  if (contradicts(own)) return false;
+  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
+    const std::size_t w = at(own.offsets[i]);
+    u_[w] = u[w] + own.change[i];
+  }
+  ++own.updates;
+  flags_[at(island)].active = flags_[at(island)].trial = true;
+  return true;
 }
 
 /// Whether updates as good as the last one reach the target in time, with a margin.
@@ -287,16 +324,17 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
   own.size = size;
   own.is_rounding = own.square <= kRounding * kRounding * size;
   own.fresh = false;
-  own.halvings = 0;
+  own.halvings = own.wandered = 0;
 }
 
-/// D and the factors at the base.
-void InterfaceSolver::renew(Island& own, const double* record) const {
+/// D and the factors at u.
+void InterfaceSolver::renew(Island& own, const double* record, const double* u,
+                            const double* exchanged) const {
   try {
     if (!own.is_renewed) own.parts.keep();
     own.is_renewed = true;
     own.evaluations += own.parts.evaluations();
-    const bool sound = own.parts.differentiate(record, base_.data(), shadow_.data());
+    const bool sound = own.parts.differentiate(record, u, exchanged);
     own.fresh = own.factorise(waves_) && sound;
   } catch (const std::bad_alloc&) {
     own.ready = own.fresh = false;

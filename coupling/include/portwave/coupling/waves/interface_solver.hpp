@@ -21,7 +21,9 @@ class StateArchive;
 /// over the steps. They are renewed at the last iterate that stands when updates like the last one would not
 /// reach the target within seven in total; and, for some steps after that, at the first evaluation already.
 /// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
-/// renewed at the last one that does, else the step is halved, and after 4 of these
+/// renewed at the last one that does. If that does not help, the iteration goes on from the trial, with D of
+/// there: past the bend of a diode or a friction Newton's method finds its way within a few updates, if it may
+/// leave the way down. If none of 8 has a smaller gap, it returns, the step is halved, and after 4 of these
 /// u ← u + ½(P S(u) − u) takes its place once, which never enlarges the gap where S is nonexpansive.
 ///
 /// An island may be in use from the first evaluation of every step on, or be engaged within one;
@@ -113,9 +115,12 @@ class InterfaceSolver {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   Island* prepare(int island);
   bool will_do(const Island& own) const;
-  void update(int island, Island& own, const double* record);
+  void update(int island, Island& own, const double* record, const double* u,
+              const double* exchanged);
+  bool wander(int island, Island& own, const double* record, const double* u,
+              const double* exchanged);
   void take_base(Island& own, const double* u, const double* exchanged);
-  void renew(Island& own, const double* record) const;
+  void renew(Island& own, const double* record, const double* u, const double* exchanged) const;
   void catch_up(Island& own) const;
   bool contradicts(const Island& own) const;
   void propose(int island, Island& own, double damping);
