@@ -49,6 +49,10 @@ gnuplot -e "conserving='$out/conserving/trajectory.csv'; one='$out/one/trajector
 for name in crane robot_arm power_line quarter_car full_car; do
   build/release/bin/portwave run "examples/$name.json" --out "$out/$name" --quiet
 done
+build/release/bin/portwave run examples/battery.json --out "$out/battery" --quiet
+build/release/bin/portwave run examples/battery.json --out "$out/soon" --quiet --set /parameters/on_above_V=11.3
+gnuplot -e "run='$out/battery/trajectory.csv'; soon='$out/soon/trajectory.csv'" \
+  docs/images/battery.gp >docs/images/battery.svg
 for name in crane robot_arm power_line; do
   gnuplot -e "run='$out/$name/trajectory.csv'" "docs/images/$name.gp" >"docs/images/$name.svg"
 done

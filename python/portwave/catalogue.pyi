@@ -30,6 +30,8 @@ __all__ = [
     "gear",
     "flexible_joint",
     "rotational_coulomb_damper",
+    "rotational_contact",
+    "gear_with_backlash",
     "pendulum",
     "planar_arm",
     "rack_and_pinion",
@@ -147,6 +149,8 @@ def coulomb_damper(
     friction_N: float,
     creep_speed_m_per_s: float,
     viscosity_Ns_per_m: float = 0.0,
+    static_friction_N: float = 0.0,
+    stribeck_speed_m_per_s: float = 0.0,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def contact(
@@ -265,6 +269,27 @@ def rotational_coulomb_damper(
     friction_Nm: float,
     creep_speed_rad_per_s: float,
     viscosity_Nms_per_rad: float = 0.0,
+    static_friction_Nm: float = 0.0,
+    stribeck_speed_rad_per_s: float = 0.0,
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def rotational_contact(
+    *,
+    torque_Nm: float,
+    angle_rad: float,
+    damping_s_per_rad: float = 0.0,
+    gap_rad: float = 0.0,
+    side: str = "positive",
+    law: str = "linear",
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def gear_with_backlash(
+    *,
+    torque_Nm: float,
+    angle_rad: float,
+    backlash_rad: float,
+    ratio: float,
+    damping_s_per_rad: float = 0.0,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def pendulum(

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -277,22 +279,34 @@ bool are_equal(const Capabilities& a, const Capabilities& b) {
          a.restorable == b.restorable;
 }
 
+std::string told_states(const Signature& signature) {
+  constexpr std::size_t kMostNames = 8;
+  const std::vector<StateVariable>& states = signature.states;
+  if (states.empty()) return "none";
+  if (states.size() > kMostNames) return fmt::format("{}", states.size());
+  std::vector<std::string> names;
+  for (const StateVariable& state : states) names.push_back(in_quotes(state.name));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string exchange_defect(const Component& present, const Component& other) {
   const Signature& a = present.signature();
   const Signature& b = other.signature();
-  if (a.type != b.type || typeid(present) != typeid(other)) {
+  if (a.type != b.type) {
     return fmt::format("it is of type {}, and the part of type {}", b.type, a.type);
   }
   if (!std::ranges::equal(a.states, b.states, {}, &StateVariable::name, &StateVariable::name)) {
-    return "its states are others";
+    return fmt::format("its states are others: it has {}, and the part {}", told_states(b),
+                       told_states(a));
   }
   if (!have_same_ports(a, b)) return "its ports are others";
   if (!std::ranges::equal(a.inputs, b.inputs, {}, &ExternalInput::name, &ExternalInput::name)) {
     return "its external inputs are others";
   }
-  if (!are_equal(present.capabilities(), other.capabilities()) ||
+  if (typeid(present) != typeid(other) ||
+      !are_equal(present.capabilities(), other.capabilities()) ||
       present.batch_key() != other.batch_key()) {
     return "it is solved in another way";
   }

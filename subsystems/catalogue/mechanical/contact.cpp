@@ -1,139 +1,38 @@
-#include <algorithm>
-#include <cmath>
-#include <utility>
+// Contacts along a line, in a plane or in space, and about an axis.
 
-#include "catalogue/part_types.hpp"
-#include "portwave/subsystems/base/index.hpp"
-#include "portwave/subsystems/core/subsystem.hpp"
-#include "portwave/subsystems/matrices/structure.hpp"
+#include "catalogue/mechanical/contact.hpp"
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace portwave {
 namespace {
 
-struct ContactParameters {
-  double stiffness;
-  double damping;
-  double gap_m;
-  double size_m;
-  bool is_hertzian;
-  double side;                 ///< 1: touched as d grows; -1: as it falls
-  std::vector<double> normal;  ///< of unit length; {1}: the face moves along a line
+/// The words for the motion of the faces.
+struct FaceMotion {
+  std::string_view type, group;
+  Domain domain;
+  std::string_view port, unit;
+  ContactNames names;
 };
 
-/// One-sided spring with damping that vanishes where it separates. The energy is a function of the
-/// compression s = max(0, ±d − gap) alone, and the damping is a resistance ≥ 0, so that no step takes
-/// more energy out of a contact than went into it. The resistance is no larger than what takes up all
-/// that the spring gives: a contact that is left faster than it springs back pushes with 0, and does not
-/// pull.
-class Contact final : public Subsystem {
- public:
-  explicit Contact(const ContactParameters& p)
-      : Subsystem(Signature{
-            "contact",
-            {{"approach", "m"}},
-            {{"face", Causality::flow_in, Domain::translation, static_cast<int>(p.normal.size())}},
-            {}}),
-        p_(p),
-        structure_(Structure::zero(1, static_cast<int>(p.normal.size()))) {
-    const auto size = static_cast<int>(p_.normal.size());
-    for (int j = 0; j < size; ++j) structure_.G.insert(0, j) = p_.normal[at(j)];
-    for (int j = 0; j < size; ++j) {
-      for (int i = 0; i < size; ++i) structure_.S.insert(i, j) = 0.0;
-    }
-  }
-
-  std::vector<double> typical_state() const override { return {p_.size_m}; }
-  double storage(const double* x) const override {
-    const double s = compression(x[0]);
-    return p_.is_hertzian ? 0.4 * p_.stiffness * s * s * std::sqrt(s) : 0.5 * p_.stiffness * s * s;
-  }
-  void gradient(const double* x, double* g) const override {
-    g[0] = p_.side * force(compression(x[0]));
-  }
-  void discrete_gradient(const double* x, const double* y, double* g) const override {
-    g[0] = p_.side * mean_force(x[0], y[0]);
-  }
-  void discrete_gradient_jacobian(const double* x, const double* y,
-                                  std::vector<Eigen::Triplet<double>>& jacobian) const override {
-    jacobian.emplace_back(0, 0, mean_slope(x[0], y[0]));
-  }
-  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override {
-    hessian.emplace_back(0, 0, slope(x[0]));
-    return true;
-  }
-  bool is_smooth() const override { return false; }
-  std::vector<StateLevel> state_levels() const override {
-    StateLevel touch{0, p_.side * p_.gap_m, "closes", "opens"};
-    if (p_.side < 0.0) std::swap(touch.rising, touch.falling);
-    return {touch};
-  }
-  bool constant_structure() const override { return p_.damping == 0.0; }
-  const Structure& structure() const override { return structure_; }
-  void structure_at(const double* x_mid, Structure& out) const override {
-    set_resistance(resistance_at(x_mid[0]), out);
-  }
-  void structure_over(const double* x, const double* dx, double step_s,
-                      Structure& out) const override {
-    double resistance = resistance_at(x[0] + 0.5 * dx[0]);
-    const double separation = -p_.side * dx[0];
-    if (separation > 0.0) {
-      resistance = std::min(resistance, mean_force(x[0], x[0] + dx[0]) * step_s / separation);
-    }
-    set_resistance(resistance, out);
-  }
-
- private:
-  double resistance_at(double d) const {
-    const double s = compression(d);
-    return p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
-  }
-  void set_resistance(double resistance, Structure& out) const {
-    const auto size = static_cast<int>(p_.normal.size());
-    for (int j = 0; j < size; ++j) {
-      for (int i = 0; i < size; ++i) {
-        out.S.coeffRef(i, j) = resistance * p_.normal[at(i)] * p_.normal[at(j)];
-      }
-    }
-  }
-  double compression(double d) const { return std::max(0.0, p_.side * d - p_.gap_m); }
-  double force(double s) const { return p_.stiffness * (p_.is_hertzian ? s * std::sqrt(s) : s); }
-  double slope(double d) const {
-    const double s = compression(d);
-    if (s == 0.0) return 0.0;
-    return p_.stiffness * (p_.is_hertzian ? 1.5 * std::sqrt(s) : 1.0);
-  }
-
-  /// |H(y) − H(x)|/|y − x|. Within contact by divided differences that do not cancel; from or to
-  /// free flight the compressed side alone has energy, and it is the shorter of the two lengths.
-  double mean_force(double x, double y) const {
-    const double s = compression(x), t = compression(y);
-    if (s == 0.0 && t == 0.0) return 0.0;
-    if (s > 0.0 && t > 0.0) {
-      if (!p_.is_hertzian) return 0.5 * p_.stiffness * (s + t);
-      const double a = std::sqrt(s), b = std::sqrt(t);
-      return 0.4 * p_.stiffness *
-             (a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b) / (a + b);
-    }
-    return storage(s > 0.0 ? &x : &y) / std::abs(y - x);
-  }
-  /// Its derivative by ±y.
-  double mean_slope(double x, double y) const {
-    const double s = compression(x), t = compression(y);
-    if (s == 0.0 && t == 0.0) return 0.0;
-    if (s > 0.0 && t > 0.0 && !p_.is_hertzian) return 0.5 * p_.stiffness;
-    if (y == x) return 0.5 * slope(x);
-    if (s > 0.0 && t > 0.0) {
-      // d/dy of the divided difference, in roots: g = N/(a + b), dy = 2b db.
-      const double a = std::sqrt(s), b = std::sqrt(t), c = a + b;
-      const double N = a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b;
-      const double dN = a * a * a + 2.0 * a * a * b + 3.0 * a * b * b + 4.0 * b * b * b;
-      return 0.4 * p_.stiffness * (dN * c - N) / (c * c) / (2.0 * b);
-    }
-    return (force(t) - mean_force(x, y)) / (p_.side * (y - x));
-  }
-
-  ContactParameters p_;
-  Structure structure_;
+constexpr FaceMotion kAlongALine{
+    .type = "contact",
+    .group = "translation",
+    .domain = Domain::translation,
+    .port = "face",
+    .unit = "m",
+    .names = {"force_N", "compression_m", "damping_s_per_m"},
+};
+constexpr FaceMotion kAboutAnAxis{
+    .type = "rotational_contact",
+    .group = "rotation",
+    .domain = Domain::rotation,
+    .port = "shaft",
+    .unit = "rad",
+    .names = {"torque_Nm", "angle_rad", "damping_s_per_rad"},
 };
 
 std::vector<double> unit_normal(std::vector<double> normal) {
@@ -147,38 +46,110 @@ std::vector<double> unit_normal(std::vector<double> normal) {
   return normal;
 }
 
+ParameterInfo choice(std::string name, std::vector<std::string> choices, std::string summary) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.kind = ParameterKind::choice;
+  info.default_value = choices.front();
+  info.choices = std::move(choices);
+  info.summary = std::move(summary);
+  return info;
+}
+
+ParameterInfo gap(std::string name, std::string unit) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.unit = std::move(unit);
+  info.summary =
+      "distance of the faces where d is 0; >= 0 with both sides, and then the play is twice as "
+      "large";
+  info.default_value = 0.0;
+  return info;
+}
+
+Faces faces_of(const std::string& side) {
+  if (side == "both") return Faces::both;
+  return side == "negative" ? Faces::negative : Faces::positive;
+}
+
+/// What the parameters of both say.
+ContactLaw law_of(const Parameters& p, const ContactNames& names, const std::string& gap_name) {
+  ContactLaw law = contact_law(p, names, value_of<std::string>(p, "law") == "hertz");
+  law.gap = number_of(p, gap_name);
+  law.faces = faces_of(value_of<std::string>(p, "side"));
+  if (law.faces == Faces::both && law.gap < 0.0) {
+    throw ConfigError("/" + gap_name,
+                      "must be >= 0 with \"side\": \"both\", whose faces lie on either side of 0");
+  }
+  return law;
+}
+
+/// All but the normal.
+PartType contact_of(const FaceMotion& motion) {
+  const std::string unit(motion.unit), gap_name = "gap_" + unit;
+  PartType type;
+  type.name = motion.type;
+  type.group = motion.group;
+  type.parameters = contact_parameters(motion.names, unit);
+  type.parameters.push_back(gap(gap_name, unit));
+  type.parameters.push_back(
+      choice("side", {"positive", "negative", "both"},
+             "whether the faces touch as the approach d grows, as it falls, or either way"));
+  type.parameters.push_back(
+      choice("law", {"linear", "hertz"}, "n: linear, or Hertz's law of round bodies"));
+  type.example = {{std::string(motion.names.load), 20.0},
+                  {std::string(motion.names.compression), 0.5},
+                  {std::string(motion.names.damping), 0.1},
+                  {gap_name, 0.2},
+                  {"law", std::string("hertz")}};
+  return type;
+}
+
+Signature signature_of(const FaceMotion& motion, int ports) {
+  return {std::string(motion.type),
+          {{"approach", std::string(motion.unit)}},
+          {{std::string(motion.port), Causality::flow_in, motion.domain, ports}},
+          {}};
+}
+
 }  // namespace
 
+std::vector<ParameterInfo> contact_parameters(const ContactNames& names, const std::string& unit) {
+  const std::string load(names.load), compression(names.compression);
+  const bool is_torque = unit == "rad";
+  ParameterInfo damping =
+      non_negative_number(std::string(names.damping), "s/" + unit,
+                          "a: about 1.5 (1 - restitution)/speed for impacts of that speed");
+  damping.default_value = 0.0;
+  return {positive_number(load, is_torque ? "N m" : "N",
+                          std::string(is_torque ? "torque" : "force") +
+                              " at rest where the compression is " + compression),
+          positive_number(compression, unit,
+                          "compression s at which the " +
+                              std::string(is_torque ? "torque" : "force") + " is " + load),
+          damping};
+}
+
+ContactLaw contact_law(const Parameters& p, const ContactNames& names, bool is_hertzian) {
+  const double reach = number_of(p, names.compression);
+  ContactLaw law;
+  law.stiffness = number_of(p, names.load) / (is_hertzian ? reach * std::sqrt(reach) : reach);
+  law.damping = number_of(p, names.damping);
+  law.reach = reach;
+  law.is_hertzian = is_hertzian;
+  return law;
+}
+
 PartType contact_type() {
-  PartType type;
-  type.name = "contact";
-  type.group = "translation";
-  type.summary = "One-sided contact: pushes where it is compressed and lets go elsewhere.";
+  PartType type = contact_of(kAlongALine);
+  type.summary =
+      "Contact: pushes where it is compressed and lets go elsewhere, on one side or both.";
   type.equations =
-      "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\"\n"
+      "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\",\n"
+      "or max(0, |d| - gap) with \"both\": a spring with play, or a pair of end stops\n"
       "H = k s^(n+1)/(n+1)\n"
       "e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n\n"
       "with a normal N of 2 or 3 components:  d' = N^T f,  e = N times the above; no friction";
-  ParameterInfo law;
-  law.name = "law";
-  law.kind = ParameterKind::choice;
-  law.choices = {"linear", "hertz"};
-  law.summary = "n: linear, or Hertz's law of round bodies";
-  law.default_value = std::string("linear");
-  ParameterInfo damping = non_negative_number(
-      "damping_s_per_m", "s/m", "a: about 1.5 (1 - restitution)/speed for impacts of that speed");
-  damping.default_value = 0.0;
-  ParameterInfo gap;
-  gap.name = "gap_m";
-  gap.unit = "m";
-  gap.summary = "distance of the faces where d is 0";
-  gap.default_value = 0.0;
-  ParameterInfo side;
-  side.name = "side";
-  side.kind = ParameterKind::choice;
-  side.choices = {"positive", "negative"};
-  side.summary = "whether the faces touch as the approach d grows or as it falls";
-  side.default_value = std::string("positive");
   ParameterInfo normal;
   normal.name = "normal";
   normal.kind = ParameterKind::numbers;
@@ -187,29 +158,30 @@ PartType contact_type() {
       "components, "
       "of any length; absent: along a line";
   normal.default_value = std::vector<double>();
-  type.parameters = {
-      positive_number("force_N", "N", "force at rest where the compression is compression_m"),
-      positive_number("compression_m", "m", "compression s at which the force is force_N"),
-      damping,
-      gap,
-      side,
-      law,
-      normal};
+  type.parameters.push_back(normal);
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
-    const double reach_m = number_of(p, "compression_m");
-    const bool is_hertzian = value_of<std::string>(p, "law") == "hertz";
-    const double stiffness =
-        number_of(p, "force_N") / (is_hertzian ? reach_m * std::sqrt(reach_m) : reach_m);
-    return std::make_unique<Contact>(ContactParameters{
-        stiffness, stiffness * number_of(p, "damping_s_per_m"), number_of(p, "gap_m"), reach_m,
-        is_hertzian, value_of<std::string>(p, "side") == "negative" ? -1.0 : 1.0,
-        unit_normal(value_of<std::vector<double>>(p, "normal"))});
+    std::vector<double> direction = unit_normal(value_of<std::vector<double>>(p, "normal"));
+    const auto size = static_cast<int>(direction.size());
+    return make_contact_spring(signature_of(kAlongALine, size),
+                               law_of(p, kAlongALine.names, "gap_m"), std::move(direction));
   };
-  type.example = {{"force_N", 20.0},
-                  {"compression_m", 0.5},
-                  {"damping_s_per_m", 0.1},
-                  {"gap_m", 0.2},
-                  {"law", std::string("hertz")}};
+  return type;
+}
+
+PartType rotational_contact_type() {
+  PartType type = contact_of(kAboutAnAxis);
+  type.summary =
+      "End stop of a shaft: pushes where it is compressed and lets go elsewhere, on one side or "
+      "both.";
+  type.equations =
+      "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\",\n"
+      "or max(0, |d| - gap) with \"both\": a torsional spring with play, or a pair of end stops\n"
+      "H = k s^(n+1)/(n+1)\n"
+      "e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = torque/angle^n";
+  type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
+    return make_contact_spring(signature_of(kAboutAnAxis, 1),
+                               law_of(p, kAboutAnAxis.names, "gap_rad"), {1.0});
+  };
   return type;
 }
 

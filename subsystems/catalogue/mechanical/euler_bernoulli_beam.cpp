@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "catalogue/general/linear_elements.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 

@@ -122,6 +122,8 @@ CataloguePart coulomb_damper(const CoulombDamperParameters& parameters) {
   part.give("friction_N", parameters.friction_N);
   part.give("creep_speed_m_per_s", parameters.creep_speed_m_per_s);
   part.give("viscosity_Ns_per_m", parameters.viscosity_Ns_per_m);
+  part.give("static_friction_N", parameters.static_friction_N);
+  part.give("stribeck_speed_m_per_s", parameters.stribeck_speed_m_per_s);
   part.give("allow_active", parameters.allow_active);
   return part;
 }
@@ -266,6 +268,31 @@ CataloguePart rotational_coulomb_damper(const RotationalCoulombDamperParameters&
   part.give("friction_Nm", parameters.friction_Nm);
   part.give("creep_speed_rad_per_s", parameters.creep_speed_rad_per_s);
   part.give("viscosity_Nms_per_rad", parameters.viscosity_Nms_per_rad);
+  part.give("static_friction_Nm", parameters.static_friction_Nm);
+  part.give("stribeck_speed_rad_per_s", parameters.stribeck_speed_rad_per_s);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
+CataloguePart rotational_contact(const RotationalContactParameters& parameters) {
+  CataloguePart part("rotational_contact");
+  part.give("torque_Nm", parameters.torque_Nm);
+  part.give("angle_rad", parameters.angle_rad);
+  part.give("damping_s_per_rad", parameters.damping_s_per_rad);
+  part.give("gap_rad", parameters.gap_rad);
+  part.give("side", parameters.side);
+  part.give("law", parameters.law);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
+CataloguePart gear_with_backlash(const GearWithBacklashParameters& parameters) {
+  CataloguePart part("gear_with_backlash");
+  part.give("torque_Nm", parameters.torque_Nm);
+  part.give("angle_rad", parameters.angle_rad);
+  part.give("damping_s_per_rad", parameters.damping_s_per_rad);
+  part.give("backlash_rad", parameters.backlash_rad);
+  part.give("ratio", parameters.ratio);
   part.give("allow_active", parameters.allow_active);
   return part;
 }

@@ -4,6 +4,7 @@
 #include <exception>
 #include <vector>
 
+#include "core/port_memory.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -63,18 +64,31 @@ void add_energies(Digest& digest, const Subsystem& physics) {
   }
 }
 
-void add_port_laws(Digest& digest, const Subsystem& physics) {
+/// The laws of the ports; `law` is one of them.
+template <class Law>
+void add_port_laws(Digest& digest, const Subsystem& physics, const Law& law) {
   constexpr double kSizes[] = {1e-9, 1e-6, 1e-3, 0.03, 0.7, 5.0, 80.0, 1e3, 1e5};
   for (int port = 0; port < physics.signature().wave_size(); ++port) {
     for (const double size : kSizes) {
       for (const double u : {size, -size}) {
         try {
-          digest.add(physics.port_law(port, u).value);
+          digest.add(law(port, u).value);
         } catch (const std::exception&) {
           digest.add("outside");
         }
       }
     }
+  }
+}
+
+void add_port_laws(Digest& digest, const Subsystem& physics) {
+  add_port_laws(digest, physics, [&](int port, double u) { return physics.port_law(port, u); });
+  const auto* const memory = dynamic_cast<const PortMemory*>(&physics);
+  if (memory == nullptr) return;
+  for (const double size : physics.typical_state()) digest.add(size);
+  for (const std::vector<double>& x : probe_states(physics)) {
+    add_port_laws(digest, physics,
+                  [&](int port, double u) { return memory->port_law_after(x.data(), port, u); });
   }
 }
 

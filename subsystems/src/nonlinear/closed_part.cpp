@@ -67,6 +67,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
     : part_(part),
       hidden_(hidden),
       damped_(damped),
+      memory_(dynamic_cast<const PortMemory*>(&part)),
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
@@ -182,11 +183,15 @@ void ClosedPart::close_loop(const Structure& structure) {
 void ClosedPart::solve_port_laws() {
   for (int j = 0; j < p_; ++j) {
     const PortClosure& port = closures_[static_cast<std::size_t>(j)];
-    const auto law = [this, j](double u) { return part_.port_law(j, u); };
+    const auto law = [this, j](double u) { return port_law(j, u); };
     u_[j] =
         port.beta == 0.0 ? rhs_[j] / M_(j, j) : monotone_root(M_(j, j), port.beta, rhs_[j], law);
     laws_[static_cast<std::size_t>(j)] = law(u_[j]);
   }
+}
+
+PortLawValue ClosedPart::port_law(int port, double u) const {
+  return memory_ != nullptr ? memory_->port_law_after(x_.data(), port, u) : part_.port_law(port, u);
 }
 
 /// How the inputs follow from rhs_ at the inputs of the last evaluation, to first order.
@@ -452,6 +457,7 @@ double ClosedPart::stored_change(const double* x_next, double numerical_J) {
 StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   Eigen::Map<VectorXd>(x_next, n_) = x_ + dx;
   part_.stop_at_bounds(x_next);
+  if (memory_ != nullptr) memory_->remember(u_.data(), x_next);
   y_.setZero();
   add_transposed_product<false>(structure_.G, g_, y_);
   add_transposed_product<false>(structure_.P, g_, y_);

@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 
 #include "core/port_closure.hpp"
+#include "core/port_memory.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -99,6 +100,7 @@ class ClosedPart {
  private:
   void close_port_laws();
   void solve_port_laws();
+  PortLawValue port_law(int port, double u) const;
   void make_room();
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
@@ -113,9 +115,10 @@ class ClosedPart {
   const Subsystem& part_;
   const HiddenTerms* hidden_;
   const NumericalDissipation* damped_;
-  int n_;  ///< states
-  int p_;  ///< scalar ports
-  int m_;  ///< scalar ports and external inputs
+  const PortMemory* memory_;  ///< null: the laws of its ports depend on no state
+  int n_;                     ///< states
+  int p_;                     ///< scalar ports
+  int m_;                     ///< scalar ports and external inputs
   bool has_laws_;
   bool feeds_through_;  ///< S or N may have entries
   double h_ = 0.0;

@@ -175,5 +175,38 @@ TEST(Flagships, ThePowerLineHasTenThousandSectionsInEachPhase) {
   EXPECT_GT(std::abs(of(stepper, "beta/line_50", 0)), 1000.0);
 }
 
+/// time_s, voltage [V]: tests/tools/battery_golden.py
+struct BatteryRow {
+  double time_s, voltage_V;
+};
+constexpr BatteryRow kBattery[] = {
+    {100, 11.539546}, {300, 10.960694}, {404, 10.800778}, {500, 11.345202}, {900, 11.514549}};
+
+TEST(Flagships, TheBatteryIsCutOffWhereTheLoopOfTwoEquationsSays) {
+  const Scenario scenario = load_scenario(source_file("examples/battery.json"));
+  Stepper stepper(scenario.system, scenario.options);
+  for (const BatteryRow& row : kBattery) {
+    run_to(stepper, row.time_s, scenario.options.step_s);
+    EXPECT_NEAR(signal_of(stepper, scenario, "voltage"), row.voltage_V, 1e-3) << row.time_s;
+  }
+  // The charge is counted from the second sample on, and the voltage is sampled every 0.1 s.
+  EXPECT_EQ(stepper.event_counts()[0].all(), 1);
+  EXPECT_NEAR(stepper.event_counts()[0].last_s, 404.528811, 0.2);
+  EXPECT_EQ(stepper.event_counts()[1].all(), 0);
+  EXPECT_EQ(of(stepper, "breaker", 0), 0.0);
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  EXPECT_NEAR(stepper.energy().supplied_J, stepper.energy().dissipated_J + stepper.energy().final_J,
+              1e-8);
+}
+
+TEST(FlagshipsControl, ASupervisorThatClosesTooSoonCutsOffAgain) {
+  const Scenario scenario =
+      load_scenario(source_file("examples/battery.json"), {{"/parameters/on_above_V", "11.3"}});
+  Stepper stepper(scenario.system, scenario.options);
+  run_to(stepper, 900, scenario.options.step_s);
+  EXPECT_EQ(stepper.event_counts()[0].all(), 3);
+  EXPECT_EQ(stepper.event_counts()[1].all(), 2);
+}
+
 }  // namespace
 }  // namespace portwave::test_flagships

@@ -33,8 +33,9 @@ Scenario ring(int cells, double first_mass = 2.0) {
              "parameters": {{"mass_kg": 1, "stiffness_N_per_m": 30, "cubic_stiffness_N_per_m3": 200,
                "coupling_stiffness_N_per_m": 50, "coupling_damping_Ns_per_m": 0.1}}}},
            {{"name": "friction{}", "type": "coulomb_damper",
-             "parameters": {{"friction_N": 0.3, "creep_speed_m_per_s": 0.05}}}})",
-        i == 0 ? "" : ", ", i, i == 0 ? first_mass : 2.0, i % 7 == 0 ? 1.0 : 0.0, i, i, i);
+             "parameters": {{"friction_N": 0.3, "creep_speed_m_per_s": 0.05{}}}}})",
+        i == 0 ? "" : ", ", i, i == 0 ? first_mass : 2.0, i % 7 == 0 ? 1.0 : 0.0, i, i, i,
+        i % 3 == 0 ? R"(, "static_friction_N": 0.5, "stribeck_speed_m_per_s": 0.2)" : "");
     couplings += fmt::format(
         R"({}{{"kind": "connection", "ports": ["mass{}.port_1", "spring{}.right"]}},
            {{"kind": "connection", "ports": ["mass{}.port_2", "spring{}.left"]}},
@@ -67,6 +68,7 @@ constexpr Change kChanges[] = {{"mass3.mass_kg", 2.5},
                                {"spring0.stiffness_N_per_m", 35.0},
                                {"duffing9.cubic_stiffness_N_per_m3", 250.0},
                                {"friction11.friction_N", 0.4},
+                               {"friction9.static_friction_N", 0.6},
                                {"mass3.damping_Ns_per_m", 0.1},  // entries at other places
                                {"duffing4.stiffness_N_per_m", 28.0},
                                {"spring0.damping_Ns_per_m", 0.3}};

@@ -11,6 +11,7 @@
 
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
@@ -137,6 +138,113 @@ TEST(ContactControl, TheResistanceOfTheMiddlePulls) {
   const Subsystem* parts[] = {&sticky};
   EXPECT_LT(efforts_of(sticky, make_newton_batch(parts), 0.01, 1e-3, 30.0, {1.0}, 1000.0).least,
             -10.0);
+}
+
+/// The effort of a step from x by Δx, e = ∇̄H + rΔx/h.
+double effort_of(const Subsystem& part, double x, double dx, double step_s) {
+  const double next = x + dx;
+  double g = 0.0;
+  part.discrete_gradient(&x, &next, &g);
+  Structure structure = part.structure();
+  part.structure_over(&x, &dx, step_s, structure);
+  return g + structure.S.coeff(0, 0) * dx / step_s;
+}
+
+/// By how much the effort falls at the most as Δx grows, beside its largest: then a wave relation could have
+/// several solutions.
+double largest_fall(const Subsystem& part, double reach, double step_s) {
+  double fall = 0.0, most = 0.0;
+  for (const double x : {-2.3 * reach, -0.4 * reach, 0.0, 0.7 * reach, 3.0 * reach}) {
+    double highest = -1e300;
+    for (int i = -800; i <= 800; ++i) {
+      const double effort = effort_of(part, x, 0.01 * reach * i, step_s);
+      highest = std::max(highest, effort);
+      fall = std::max(fall, highest - effort);
+      most = std::max(most, std::abs(effort));
+    }
+  }
+  return fall / most;
+}
+
+TEST(Contact, TheEffortRisesWithTheWayOfAStep) {
+  for (const char* side : {"positive", "negative", "both"}) {
+    for (const char* law : {"linear", "hertz"}) {
+      for (const double step_s : {1e-4, 0.01, 1.0}) {
+        const auto part = make_part("contact", {{"force_N", 100.0},
+                                                {"compression_m", 0.01},
+                                                {"gap_m", 0.004},
+                                                {"damping_s_per_m", 2.0},
+                                                {"side", std::string(side)},
+                                                {"law", std::string(law)}});
+        EXPECT_LE(largest_fall(*part->port_hamiltonian(), 0.01, step_s), 1e-14)
+            << side << " " << law << " h=" << step_s;
+      }
+    }
+  }
+}
+
+TEST(ContactControl, TheResistanceOfTheMiddleLetsItFall) {
+  const Sticky sticky(contact(2.0, "linear", "positive", {}));
+  EXPECT_GT(largest_fall(sticky, 0.01, 0.01), 1e-3);
+}
+
+TEST(Contact, OnBothSidesIsTheSumOfTwo) {
+  for (const char* law : {"linear", "hertz"}) {
+    const auto of_side = [&](const char* side) {
+      return make_part("rotational_contact", {{"torque_Nm", 50.0},
+                                              {"angle_rad", 0.1},
+                                              {"gap_rad", 0.3},
+                                              {"damping_s_per_rad", 0.4},
+                                              {"side", std::string(side)},
+                                              {"law", std::string(law)}});
+    };
+    const auto both = of_side("both"), up = of_side("positive"), down = of_side("negative");
+    for (const double x : {-0.9, -0.31, 0.0, 0.29, 0.5}) {
+      for (const double dx : {-1.7, -0.1, 1e-9, 0.2, 1.1}) {
+        const double sum = effort_of(*up->port_hamiltonian(), x, dx, 0.01) +
+                           effort_of(*down->port_hamiltonian(), x, dx, 0.01);
+        EXPECT_NEAR(effort_of(*both->port_hamiltonian(), x, dx, 0.01), sum, 1e-12 * std::abs(sum))
+            << law << " x=" << x << " dx=" << dx;
+      }
+      EXPECT_EQ(both->port_hamiltonian()->storage(&x),
+                up->port_hamiltonian()->storage(&x) + down->port_hamiltonian()->storage(&x));
+    }
+  }
+}
+
+TEST(Contact, OnBothSidesHasFacesOnBothSidesOfZero) {
+  const auto refusal = [](const char* type, const char* force, const char* way, const char* gap) {
+    try {
+      (void)make_part(type, {{force, 1.0}, {way, 1.0}, {gap, -0.1}, {"side", std::string("both")}});
+    } catch (const ConfigError& error) {
+      return error.issues().front().where;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("contact", "force_N", "compression_m", "gap_m"), "/gap_m");
+  EXPECT_EQ(refusal("rotational_contact", "torque_Nm", "angle_rad", "gap_rad"), "/gap_rad");
+  EXPECT_NO_THROW(
+      (void)make_part("contact", {{"force_N", 1.0}, {"compression_m", 1.0}, {"gap_m", -0.1}}));
+}
+
+TEST(GearWithBacklash, CarriesTheTorqueOfItsTeethToBothShafts) {
+  for (const double ratio : {4.0, -2.5}) {
+    const auto part = make_part(
+        "gear_with_backlash",
+        {{"torque_Nm", 30.0}, {"angle_rad", 0.01}, {"backlash_rad", 0.006}, {"ratio", ratio}});
+    const Subsystem& gear = *part->port_hamiltonian();
+    EXPECT_EQ(gear.structure().G.coeff(0, 0), 1.0 / ratio);
+    EXPECT_EQ(gear.structure().G.coeff(0, 1), -1.0);
+    for (const double twist : {-0.013, -0.002, 0.0, 0.003, 0.0131}) {
+      double torque = 0.0;
+      gear.gradient(&twist, &torque);
+      const double way = std::max(0.0, std::abs(twist) - 0.003);
+      EXPECT_NEAR(torque, std::copysign(3000.0 * way, twist), 1e-12) << twist;
+    }
+    ASSERT_EQ(gear.state_levels().size(), 2U);
+    EXPECT_EQ(gear.state_levels()[0].level, 0.003);
+    EXPECT_EQ(gear.state_levels()[1].level, -0.003);
+  }
 }
 
 /// The travel after `steps` steps at a speed.

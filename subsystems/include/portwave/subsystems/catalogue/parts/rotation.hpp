@@ -141,14 +141,77 @@ struct RotationalCoulombDamperParameters {
   std::optional<double> creep_speed_rad_per_s = {};
   /// viscous part c [N m s/rad]; >= 0
   double viscosity_Nms_per_rad = 0.0;
+  /// friction Fs at rest, at least F; 0: F [N m]; >= 0
+  double static_friction_Nm = 0.0;
+  /// speed vs at which friction has fallen by 63 % of Fs - F; > 0 with Fs > F [rad/s]; >= 0
+  double stribeck_speed_rad_per_s = 0.0;
   /// the part may create energy
   bool allow_active = false;
 };
 
 /// Dry friction of a bearing or brake with a viscous part.
 ///   e = F tanh(f/v0) + c f
+///   With a static friction Fs > F:  e = L tanh(f/v0) + c f,  L = F + (Fs - F) exp(-(s/vs)^2),
+///   s being the mean of f over the step before: a state without energy, 0 at rest. L is held in a
+///   step, of order 1: take steps in which f changes little beside vs, and v0 well below vs.
 /// Ports:   shaft (rotation)
 CataloguePart rotational_coulomb_damper(const RotationalCoulombDamperParameters& parameters);
+
+/// Parameters of `rotational_contact`.
+struct RotationalContactParameters {
+  /// torque at rest where the compression is angle_rad [N m]; > 0; required
+  std::optional<double> torque_Nm = {};
+  /// compression s at which the torque is torque_Nm [rad]; > 0; required
+  std::optional<double> angle_rad = {};
+  /// a: about 1.5 (1 - restitution)/speed for impacts of that speed [s/rad]; >= 0
+  double damping_s_per_rad = 0.0;
+  /// distance of the faces where d is 0; >= 0 with both sides, and then the play is twice as large
+  ///   [rad]
+  double gap_rad = 0.0;
+  /// whether the faces touch as the approach d grows, as it falls, or either way; one of
+  ///   "positive", "negative", "both"
+  std::string side = "positive";
+  /// n: linear, or Hertz's law of round bodies; one of "linear", "hertz"
+  std::string law = "linear";
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// End stop of a shaft: pushes where it is compressed and lets go elsewhere, on one side or both.
+///   d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side "negative",
+///   or max(0, |d| - gap) with "both": a torsional spring with play, or a pair of end stops
+///   H = k s^(n+1)/(n+1)
+///   e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = torque/angle^n
+/// Ports:   shaft (rotation)
+/// States:  approach [rad]
+CataloguePart rotational_contact(const RotationalContactParameters& parameters);
+
+/// Parameters of `gear_with_backlash`.
+struct GearWithBacklashParameters {
+  /// torque at the output that twists the teeth by angle_rad [N m]; > 0; required
+  std::optional<double> torque_Nm = {};
+  /// twist of the teeth by torque_Nm, seen at the output, with the input held [rad]; > 0; required
+  std::optional<double> angle_rad = {};
+  /// a: about 1.5 (1 - restitution)/speed for impacts of that speed [s/rad]; >= 0
+  double damping_s_per_rad = 0.0;
+  /// play b from one flank to the other, seen at the output [rad]; >= 0; required
+  std::optional<double> backlash_rad = {};
+  /// speed of the input over that of the output, n; not 0; required
+  std::optional<double> ratio = {};
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// Gear between two shafts, with elastic teeth and play between them, without inertia.
+///   d' = w_input/n - w_output,  s = max(0, |d| - b/2)
+///   H = k s^2/2,  T = sign(d) k s max(0, 1 + a s'),  k = torque/angle
+///   f_input = w_input,  e_input = T/n,  f_output = w_output,  e_output = -T
+///   Both ends behave like those of a torsional spring: join them to inertias by connections.
+///   The twist d is how far the input is ahead, seen at the output; it starts in the middle of the
+///   play unless set. n < 0: the shafts turn against each other, as those of two spur gears.
+/// Ports:   input (rotation), output (rotation)
+/// States:  twist [rad]
+CataloguePart gear_with_backlash(const GearWithBacklashParameters& parameters);
 
 /// Parameters of `pendulum`.
 struct PendulumParameters {

@@ -280,12 +280,19 @@ struct CoulombDamperParameters {
   std::optional<double> creep_speed_m_per_s = {};
   /// viscous part c [N s/m]; >= 0
   double viscosity_Ns_per_m = 0.0;
+  /// friction Fs at rest, at least F; 0: F [N]; >= 0
+  double static_friction_N = 0.0;
+  /// speed vs at which friction has fallen by 63 % of Fs - F; > 0 with Fs > F [m/s]; >= 0
+  double stribeck_speed_m_per_s = 0.0;
   /// the part may create energy
   bool allow_active = false;
 };
 
 /// Dry friction with a viscous part, between its port and the ground.
 ///   e = F tanh(f/v0) + c f
+///   With a static friction Fs > F:  e = L tanh(f/v0) + c f,  L = F + (Fs - F) exp(-(s/vs)^2),
+///   s being the mean of f over the step before: a state without energy, 0 at rest. L is held in a
+///   step, of order 1: take steps in which f changes little beside vs, and v0 well below vs.
 /// Ports:   end (translation)
 CataloguePart coulomb_damper(const CoulombDamperParameters& parameters);
 
@@ -297,9 +304,11 @@ struct ContactParameters {
   std::optional<double> compression_m = {};
   /// a: about 1.5 (1 - restitution)/speed for impacts of that speed [s/m]; >= 0
   double damping_s_per_m = 0.0;
-  /// distance of the faces where d is 0 [m]
+  /// distance of the faces where d is 0; >= 0 with both sides, and then the play is twice as large
+  ///   [m]
   double gap_m = 0.0;
-  /// whether the faces touch as the approach d grows or as it falls; one of "positive", "negative"
+  /// whether the faces touch as the approach d grows, as it falls, or either way; one of
+  ///   "positive", "negative", "both"
   std::string side = "positive";
   /// n: linear, or Hertz's law of round bodies; one of "linear", "hertz"
   std::string law = "linear";
@@ -310,8 +319,9 @@ struct ContactParameters {
   bool allow_active = false;
 };
 
-/// One-sided contact: pushes where it is compressed and lets go elsewhere.
-///   d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side "negative"
+/// Contact: pushes where it is compressed and lets go elsewhere, on one side or both.
+///   d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side "negative",
+///   or max(0, |d| - gap) with "both": a spring with play, or a pair of end stops
 ///   H = k s^(n+1)/(n+1)
 ///   e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n
 ///   with a normal N of 2 or 3 components:  d' = N^T f,  e = N times the above; no friction
