@@ -308,7 +308,7 @@ TEST(DampedStages, MayBeThoseOfSomePartsAlone) {
   EXPECT_GT(stepper.waves()->energies_of(0).numerical_dissipation_J, 0.0);
 }
 
-/// 1 µs behind a slow source: u = 6.28 µV behind it at 2 s. What conserving stages leave of the decay turns over
+/// 1 µs behind a slow source, which is 6.28 µV at 2 s. What conserving stages leave of the decay turns over
 /// with every step, within the tolerance; damped ones leave nothing.
 TEST(DampedStages, OfChosenSizeKeepToTheirTolerance) {
   SystemBuilder builder;
@@ -320,7 +320,7 @@ TEST(DampedStages, OfChosenSizeKeepToTheirTolerance) {
   builder.join(joint::CommonFlow{}, {"v.port", "r.terminals", "c.terminals"});
   const System system = builder.build();
   constexpr double kOmega = 2.0 * std::numbers::pi;
-  const double exact_V = -1e-6 * kOmega;
+  const double exact_V = 1e-6 * kOmega;  // the efforts of a common flow add up to 0
   for (const double tolerance : {1e-3, 1e-5, 1e-7}) {
     std::int64_t steps[2] = {0, 0};
     double error_V[2] = {0.0, 0.0};
