@@ -58,7 +58,10 @@ PartType flow_source_type() {
   type.equations =
       "f = -flow\n"
       "Joined by a connection, the flow runs into the other part, or moves a spring's end in the\n"
-      "positive direction; joined by common_flow, it moves a mass or inertia so.";
+      "positive direction; joined by common_flow, it moves a mass or inertia so. To prescribe a\n"
+      "displacement, an angle, a charge or a volume, let flow be its rate (rate_of): it is "
+      "followed\n"
+      "exactly at the end of every step.";
   type.parameters = {
       domain_choice(),
   };

@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "core/signal_values.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 namespace {
@@ -29,110 +29,6 @@ void require_positive(Issues& issues, std::string where, double value) {
   if (value > 0.0 && std::isfinite(value)) return;
   issues.push_back(
       {std::move(where), fmt::format("must be finite and > 0, got {}", shown_number(value))});
-}
-
-/// The value of a table. At an instant that two knots share it is that of the second one.
-double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
-  const auto after = std::upper_bound(knots.begin(), knots.end(), time_s,
-                                      [](double t, const Signal::Knot& k) { return t < k.time_s; });
-  if (after == knots.begin()) return knots.front().value;
-  if (after == knots.end()) return knots.back().value;
-  const Signal::Knot& left = *(after - 1);
-  const Signal::Knot& right = *after;
-  return std::lerp(left.value, right.value, (time_s - left.time_s) / (right.time_s - left.time_s));
-}
-
-/// What rounding does to times that are counted in steps of `length_s`.
-double rounding_of(double begin_s, double end_s, double length_s) {
-  constexpr double kSame = 1e-9;
-  return std::max(kSame * length_s, 4.0 * std::numeric_limits<double>::epsilon() *
-                                        std::max(std::abs(begin_s), std::abs(end_s)));
-}
-
-/// The knots within a step, but for those that rounding alone puts there.
-std::span<const Signal::Knot> knots_within(const std::vector<Signal::Knot>& knots, double begin_s,
-                                           double end_s) {
-  const double margin_s = rounding_of(begin_s, end_s, end_s - begin_s);
-  const auto first = std::ranges::upper_bound(knots, begin_s + margin_s, {}, &Signal::Knot::time_s);
-  const auto last = std::ranges::lower_bound(knots, end_s - margin_s, {}, &Signal::Knot::time_s);
-  if (!(first < last)) return {};
-  return {first, last};
-}
-
-/// p(tau) of the polynomial p of degree stages − 1 that is nearest to an input in the mean over a step.
-/// At the Gauss nodes it is ∫ lᵢu/bᵢ, since these integrate products lᵢp exactly; the same nodes are laid
-/// between every two of `cuts`, shares of the step, which is exact where u is linear there.
-template <class Input>
-double projected(const Input& input, std::span<const double> cuts, double begin_s, double length_s,
-                 int stages, double tau) {
-  const StageRule& gauss = gauss_stages(stages);
-  std::array<double, kMostStages> moment = {};
-  double from = 0.0;
-  const auto add_up_to = [&](double to) {
-    for (int k = 0; k < stages; ++k) {
-      const double at = from + (to - from) * gauss.c[static_cast<std::size_t>(k)];
-      const double weighted =
-          (to - from) * gauss.b[static_cast<std::size_t>(k)] * input(begin_s + at * length_s);
-      for (int i = 0; i < stages; ++i) {
-        moment[static_cast<std::size_t>(i)] += weighted * gauss.lagrange(i, at);
-      }
-    }
-    from = to;
-  };
-  for (const double cut : cuts) {
-    if (cut > from) add_up_to(cut);
-  }
-  add_up_to(1.0);
-  double value = 0.0;
-  for (int i = 0; i < stages; ++i) {
-    const auto own = static_cast<std::size_t>(i);
-    value += moment[own] / gauss.b[own] * gauss.lagrange(i, tau);
-  }
-  return value;
-}
-
-/// Knots or change-overs within a step that are taken one by one. Where there are more an input is sampled.
-constexpr std::size_t kMostCuts = 64;
-
-/// What remains of x beyond whole turns, so that large phases keep their accuracy as far as x has it.
-double in_turns(double turns) { return 2.0 * std::numbers::pi * (turns - std::floor(turns)); }
-
-double chirp_at(const Signal::Chirp& c, double time_s) {
-  const double rising_s = std::clamp(time_s, 0.0, c.duration_s);
-  const double slope = (c.to_Hz - c.from_Hz) / c.duration_s;
-  double turns = (c.from_Hz + 0.5 * slope * rising_s) * rising_s;
-  if (time_s < 0.0) turns = c.from_Hz * time_s;
-  if (time_s > c.duration_s) turns += c.to_Hz * (time_s - c.duration_s);
-  return c.offset + c.amplitude * std::sin(in_turns(turns) + c.phase_rad);
-}
-
-/// A mixing function of 64 bits with full avalanche (the finaliser of SplitMix64; Steele, Lea &
-/// Flood, OOPSLA 2014).
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
-/// In (0, 1).
-double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
-
-/// The value of a seed at a point of its grid: a normal deviate of Box and Muller.
-double normal_at(std::uint64_t seed, double index) {
-  const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(index));
-  const std::uint64_t first = mixed(mixed(seed) ^ key);
-  const double radius = std::sqrt(-2.0 * std::log(uniform(first)));
-  return radius * std::cos(2.0 * std::numbers::pi * uniform(mixed(first)));
-}
-
-double noise_at(const Signal::Noise& n, double time_s) {
-  constexpr double kMostPoints = 9e15;
-  const double place = std::clamp(time_s / n.interval_s, -kMostPoints, kMostPoints);
-  const double before = std::floor(place);
-  const double value =
-      std::lerp(normal_at(n.seed, before), normal_at(n.seed, before + 1.0), place - before);
-  return n.mean + n.standard_deviation * value;
 }
 
 }  // namespace
@@ -233,15 +129,32 @@ Signal Signal::settable(double initial) {
   return Signal(Kind(Settable{initial}));
 }
 
+Signal Signal::rate_of(const Signal& displacement) {
+  if (displacement.is_settable()) {
+    throw ConfigError("/rate_of",
+                      "a settable input is held over each step and has no rate: give a table or an "
+                      "expression, or set the flow itself");
+  }
+  if (displacement.is_rate()) {
+    throw ConfigError("/rate_of", "a rate has no rate of its own: give the displacement");
+  }
+  if (displacement.kind_ == nullptr) return {};
+  return Signal(Kind(Rate{std::make_shared<const Signal>(displacement)}));
+}
+
+bool Signal::is_rate() const { return kind_ != nullptr && std::holds_alternative<Rate>(*kind_); }
+
 bool Signal::is_settable() const {
   return kind_ != nullptr && std::holds_alternative<Settable>(*kind_);
 }
 
 bool Signal::is_callback() const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->is_callback();
   return kind_ != nullptr && std::holds_alternative<Callback>(*kind_);
 }
 
 double Signal::next_kink(double after_s) const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->next_kink(after_s);
   if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
     for (const double kink : {0.0, chirp->duration_s}) {
       if (kink > after_s) return kink;
@@ -259,69 +172,36 @@ double Signal::next_kink(double after_s) const {
 }
 
 double Signal::next_change(double after_s, double until_s) const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->next_change(after_s, until_s);
   const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
   return own == nullptr ? std::numeric_limits<double>::infinity()
                         : own->first_change(after_s, until_s);
 }
 
 bool Signal::can_change_over() const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->can_change_over();
   const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
   return own != nullptr && own->can_change_over();
-}
-
-double Signal::in_step(const StepPlace& place, std::span<const double> set_values,
-                       const MovedJump* moved) const {
-  if (kind_ == nullptr) return 0.0;
-  const auto sum = [moved](double value, double time_s) {
-    return moved == nullptr ? value : value + moved->at(time_s);
-  };
-  const auto there = [&] { return sum(at(place.time_s, set_values), place.time_s); };
-  const double begin_s = place.begin_s, length_s = place.length_s, end_s = begin_s + length_s;
-  std::array<double, kMostCuts> cuts;
-  std::size_t count = 0;
-  if (const Table* const table = std::get_if<Table>(kind_.get())) {
-    const auto within = knots_within(table->knots, begin_s, end_s);
-    for (const Knot& knot : within) {
-      if (count < kMostCuts) cuts[count++] = (knot.time_s - begin_s) / length_s;
-    }
-    if (count == 0 || within.size() > kMostCuts) return there();
-    const auto value = [&](double time_s) {
-      return sum(interpolate(table->knots, time_s), time_s);
-    };
-    return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
-  }
-  const Expression* const own = std::get_if<Expression>(kind_.get());
-  if (own == nullptr || !own->can_change_over() || own->over(begin_s, end_s).is_smooth) {
-    return there();
-  }
-  const double margin_s = rounding_of(begin_s, end_s, length_s);
-  for (double time_s = begin_s + margin_s;;) {
-    time_s = own->first_change(time_s, end_s - margin_s);
-    if (!(time_s < end_s - margin_s)) break;
-    if (count == kMostCuts) return there();
-    cuts[count++] = (time_s - begin_s) / length_s;
-  }
-  if (count == 0) return there();
-  const auto value = [&](double time_s) { return sum((*own)({&time_s, 1}), time_s); };
-  return projected(value, {cuts.data(), count}, begin_s, length_s, place.stages, place.tau);
 }
 
 double Signal::at_sample(double time_s, double period_s) const {
   const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
   if (table == nullptr) return (*this)(time_s);
-  const double rounding_s = rounding_of(time_s, time_s, period_s);
+  const double rounding_s = signal_values::rounding_of(time_s, time_s, period_s);
   const auto next = std::ranges::upper_bound(table->knots, time_s, {}, &Knot::time_s);
   const bool is_at_knot = next != table->knots.end() && next->time_s <= time_s + rounding_s;
-  return interpolate(table->knots, is_at_knot ? next->time_s : time_s);
+  return signal_values::interpolate(table->knots, is_at_knot ? next->time_s : time_s);
 }
 
 std::optional<Signal::Span> Signal::table_span() const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->table_span();
   const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
   if (table == nullptr || table->knots.size() < 2) return std::nullopt;
   return Span{table->knots.front().time_s, table->knots.back().time_s};
 }
 
 double Signal::highest_frequency_Hz() const {
+  if (is_rate()) return std::get<Rate>(*kind_).of->highest_frequency_Hz();
   if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
     return chirp->amplitude == 0.0 ? 0.0
                                    : std::max(std::abs(chirp->from_Hz), std::abs(chirp->to_Hz));
@@ -355,6 +235,8 @@ std::uint64_t Signal::digest() const {
           add(kind.standard_deviation, kind.interval_s, kind.seed, kind.mean);
         } else if constexpr (std::is_same_v<T, Expression>) {
           add(kind.digest());
+        } else if constexpr (std::is_same_v<T, Rate>) {
+          add(kind.of->digest());
         }
       },
       *kind_);
@@ -376,15 +258,17 @@ double Signal::operator()(double time_s) const {
           }
           return kind.offset + product;
         } else if constexpr (std::is_same_v<T, Table>) {
-          return interpolate(kind.knots, time_s);
+          return signal_values::interpolate(kind.knots, time_s);
         } else if constexpr (std::is_same_v<T, Chirp>) {
-          return chirp_at(kind, time_s);
+          return signal_values::chirp_at(kind, time_s);
         } else if constexpr (std::is_same_v<T, Noise>) {
-          return noise_at(kind, time_s);
+          return signal_values::noise_at(kind, time_s);
         } else if constexpr (std::is_same_v<T, Settable>) {
           return kind.initial;
         } else if constexpr (std::is_same_v<T, Expression>) {
           return kind({&time_s, 1});
+        } else if constexpr (std::is_same_v<T, Rate>) {
+          return kind.of->slope(time_s);
         } else {
           return kind(time_s);
         }

@@ -1,6 +1,8 @@
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -224,6 +226,146 @@ TEST(Signal, WithoutKnotsInTheStepATableIsSampled) {
       EXPECT_EQ(signal.in_step({time, begin, length, c, stages}), signal(time));
     }
   }
+}
+
+// Rates: a flow source that follows a displacement.
+
+/// What the stages of a step integrate of a rate.
+double followed(const Signal& rate, double begin_s, double length_s, const StageRule& rule) {
+  double sum = 0.0;
+  for (int i = 0; i < rule.count; ++i) {
+    const auto own = static_cast<std::size_t>(i);
+    sum += length_s * rule.b[own] *
+           rate.in_step({.time_s = begin_s + rule.c[own] * length_s,
+                         .begin_s = begin_s,
+                         .length_s = length_s,
+                         .tau = rule.c[own],
+                         .stages = rule.count});
+  }
+  return sum;
+}
+
+TEST(Signal, ARateLeadsToItsDisplacementAtEveryStepsEnd) {
+  const std::vector<std::pair<Signal, std::function<double(double)>>> cases = {
+      {Signal::expression("0.05*sin(2*pi*t) + t^2"),
+       [](double t) { return 0.05 * std::sin(2 * std::numbers::pi * t) + t * t; }},
+      {Signal::expression("abs(sin(3*t))"), [](double t) { return std::abs(std::sin(3 * t)); }},
+      {Signal::expression("0.05*(t > 0.731)"), [](double t) { return t > 0.731 ? 0.05 : 0.0; }},
+      {Signal::piecewise_linear({{0.2, 1.0}, {0.4, 2.0}, {0.4, -1.0}, {1.1, 3.0}}),
+       Signal::piecewise_linear({{0.2, 1.0}, {0.4, 2.0}, {0.4, -1.0}, {1.1, 3.0}})},
+      {Signal::sine_product(2.0, {{.frequency_Hz = 3.0}, {.frequency_Hz = 0.7, .phase_rad = 0.3}}),
+       [](double t) {
+         return 2.0 * std::sin(6 * std::numbers::pi * t) *
+                std::sin(1.4 * std::numbers::pi * t + 0.3);
+       }},
+      {Signal::chirp({.amplitude = 0.1, .from_Hz = 1.0, .to_Hz = 9.0, .duration_s = 1.0}),
+       Signal::chirp({.amplitude = 0.1, .from_Hz = 1.0, .to_Hz = 9.0, .duration_s = 1.0})},
+      {Signal::noise({.standard_deviation = 0.1, .interval_s = 0.03}),
+       Signal::noise({.standard_deviation = 0.1, .interval_s = 0.03})},
+      {Signal::callback([](double t) { return std::exp(t); }),
+       [](double t) { return std::exp(t); }},
+  };
+  for (std::size_t k = 0; k < cases.size(); ++k) {
+    const Signal rate = Signal::rate_of(cases[k].first);
+    EXPECT_TRUE(rate.is_rate());
+    for (const StageNodes nodes : {StageNodes::gauss, StageNodes::radau}) {
+      for (int stages = 1; stages <= kMostStages; ++stages) {
+        const StageRule& rule = stage_rule(stages, nodes);
+        double s = cases[k].second(0.0);
+        constexpr double kStep_s = 0.0133;
+        for (int n = 0; n < 120; ++n) {
+          s += followed(rate, n * kStep_s, kStep_s, rule);
+          EXPECT_NEAR(s, cases[k].second((n + 1) * kStep_s), 1e-12)
+              << k << " " << stages << " " << n;
+        }
+      }
+    }
+  }
+}
+
+// The higher moments of what a step sees are those of the true rate: the first one, ∫τ ṡ, is s(1) − ∫s.
+TEST(Signal, ARateHasTheMomentsOfTheTrueOne) {
+  const Signal rate = Signal::rate_of(Signal::expression("0.3*(t > 0.2) + if(t < 0.5, t^2, 0.25)"));
+  const StageRule& rule = gauss_stages(3);
+  double first = 0.0, second = 0.0;
+  for (int i = 0; i < 3; ++i) {
+    const auto own = static_cast<std::size_t>(i);
+    const double p = rate.in_step(
+        {.time_s = rule.c[own], .begin_s = 0.0, .length_s = 1.0, .tau = rule.c[own], .stages = 3});
+    first += rule.b[own] * rule.c[own] * p;
+    second += rule.b[own] * rule.c[own] * rule.c[own] * p;
+  }
+  // ∫τ·2τ to 0.5, and the jump at 0.2.
+  EXPECT_NEAR(first, 2.0 * 0.125 / 3.0 + 0.3 * 0.2, 1e-12);
+  EXPECT_NEAR(second, 2.0 * 0.0625 / 4.0 + 0.3 * 0.04, 1e-12);
+}
+
+// What jumps at the common end of two steps belongs to the later one, whichever way the times were rounded.
+TEST(Signal, AJumpOfADisplacementAtAStepsEndIsNeitherLostNorCountedTwice) {
+  for (const Signal& s : {Signal::expression("0.05*(t >= 0.3)"),
+                          Signal::piecewise_linear({{0.3, 0.0}, {0.3, 0.05}})}) {
+    const Signal rate = Signal::rate_of(s);
+    double sum = 0.0;
+    for (int n = 0; n < 10; ++n) {
+      const double own = followed(rate, n * 0.1, 0.1, gauss_stages(1));
+      EXPECT_NEAR(own, n == 3 ? 0.05 : 0.0, 1e-15) << n;
+      sum += own;
+    }
+    EXPECT_NEAR(sum, 0.05, 1e-15);
+  }
+}
+
+TEST(SignalControl, SampledRatesMissAJumpAndAKink) {
+  const Signal s = Signal::expression("0.05*(t > 0.731) + abs(t - 0.5)");
+  double sum = 0.5;
+  for (int n = 0; n < 100; ++n) sum += 0.01 * Signal::rate_of(s)((n + 0.3) * 0.01);
+  EXPECT_GT(std::abs(sum - s(1.0)), 0.04);
+}
+
+TEST(Signal, ARateAtAPointIsTheSlope) {
+  const double pi = std::numbers::pi;
+  const Signal own = Signal::rate_of(Signal::expression(
+      "sin(2*pi*t)*exp(-t) + sqrt(1 + t^2) - log(2 + t)/(1 + t) + max(t, 0.2)^3 + atan2(t, 1 + t) "
+      "+ tanh(t) + mod(3*t, 0.7) + if(t > 0.5, cos(t), asin(t/2)) + 2^t"));
+  const auto slope = [&](double t) {
+    return 2 * pi * std::cos(2 * pi * t) * std::exp(-t) - std::sin(2 * pi * t) * std::exp(-t) +
+           t / std::sqrt(1 + t * t) - 1 / ((2 + t) * (1 + t)) +
+           std::log(2 + t) / ((1 + t) * (1 + t)) + (t > 0.2 ? 3 * t * t : 0.0) +
+           1.0 / ((1 + t) * (1 + t) + t * t) + 1 - std::pow(std::tanh(t), 2) + 3.0 +
+           (t > 0.5 ? -std::sin(t) : 0.5 / std::sqrt(1 - t * t / 4)) + std::log(2) * std::pow(2, t);
+  };
+  for (const double t : {0.05, 0.3, 0.61, 0.9}) EXPECT_NEAR(own(t), slope(t), 1e-12) << t;
+  const Signal table = Signal::rate_of(Signal::piecewise_linear({{0.0, 1.0}, {2.0, 4.0}}));
+  EXPECT_EQ(table(-1.0), 0.0);
+  EXPECT_EQ(table(0.0), 1.5);
+  EXPECT_EQ(table(2.0), 0.0);
+  EXPECT_NEAR(Signal::rate_of(Signal::callback([](double t) { return t * t; }))(3.0), 6.0, 1e-9);
+  EXPECT_EQ(Signal::rate_of(Signal::constant(3.0))(1.0), 0.0);
+}
+
+TEST(Signal, WhatIsSetHasNoRate) {
+  EXPECT_EQ(issues_of([] { (void)Signal::rate_of(Signal::settable()); }).size(), 1U);
+  const Signal rate = Signal::rate_of(Signal::expression("t"));
+  EXPECT_EQ(issues_of([&] { (void)Signal::rate_of(rate); }).size(), 1U);
+  EXPECT_NE(rate.digest(), Signal::expression("t").digest());
+  EXPECT_NE(rate.digest(), Signal::rate_of(Signal::expression("2*t")).digest());
+}
+
+TEST(Signal, JumpsOfADisplacementAreKnown) {
+  const auto jump = [](const Signal& s, double from, double to) {
+    return Signal::rate_of(s).displacement_jump(from, to);
+  };
+  const Signal step = Signal::expression("0.05*(t > 0.3) + abs(t - 0.2)");
+  ASSERT_TRUE(jump(step, 0.0, 1.0).has_value());
+  EXPECT_NEAR(jump(step, 0.0, 1.0)->time_s, 0.3, 1e-12);
+  EXPECT_NEAR(jump(step, 0.0, 1.0)->after - jump(step, 0.0, 1.0)->before, 0.05, 1e-8);
+  EXPECT_FALSE(jump(step, 0.0, 0.29).has_value()) << "the kink at 0.2 is none";
+  EXPECT_FALSE(jump(step, 0.31, 9.0).has_value());
+  const Signal table = Signal::piecewise_linear({{0.0, 0.0}, {1.0, 2.0}, {1.0, 5.0}});
+  ASSERT_TRUE(jump(table, 0.5, 1.0).has_value());
+  EXPECT_EQ(jump(table, 0.5, 1.0)->after, 5.0);
+  EXPECT_FALSE(jump(table, 1.0, 2.0).has_value());
+  EXPECT_FALSE(Signal::expression("t > 1").displacement_jump(0.0, 2.0).has_value());
 }
 
 }  // namespace

@@ -211,8 +211,8 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key(
           "integrator", "stages of the part; absent: as the method says",
           to(&PartKeys::integrator, form::choice<StageKind>({{"gauss", StageKind::gauss},
-                                                              {"damped", StageKind::damped},
-                                                              {"auto", StageKind::automatic}}))),
+                                                             {"damped", StageKind::damped},
+                                                             {"auto", StageKind::automatic}}))),
       optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
                    later(&PartKeys::cut, cut_keys().schema())),
       optional_key("count", "", elsewhere<PartKeys>(count_schema())),
@@ -318,6 +318,55 @@ const KeyTable<SettableKeys>& settable_keys() {
   return keys;
 }
 
+struct RateKeys {
+  std::optional<Node> of;
+};
+
+/// A function of time that may be a displacement, by its kind or as an expression.
+Json displacement_schema() {
+  std::vector<std::pair<std::string, Json>> variants;
+  for (const SourceKind& source : source_kinds()) variants.emplace_back(source.name, source.schema);
+  return {{"anyOf", Json::array({text(), by_kind(variants)})}};
+}
+
+const KeyTable<RateKeys>& rate_keys() {
+  static const KeyTable<RateKeys> keys(
+      {kind_key<RateKeys>("rate_of"),
+       required_key(
+           "of",
+           "displacement whose rate the input is: an expression in t [s], or an input of a "
+           "kind that is a function of time",
+           later(&RateKeys::of, displacement_schema()))});
+  return keys;
+}
+
+// A displacement that a flow source follows.
+std::optional<Signal> read_rate(const Node& node, const std::filesystem::path& folder) {
+  RateKeys keys;
+  if (!rate_keys().read(node, keys)) return std::nullopt;
+  const Node& of = *keys.of;
+  try {
+    if (of.json().is_string()) return Signal::rate_of(Signal::expression(*of.text()));
+    std::vector<std::string> kinds;
+    for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
+    const auto given = of.json().find("kind");
+    if (of.json().is_object() && given != of.json().end() &&
+        (*given == "settable" || *given == "signal")) {
+      of.fail(
+          "what is set between steps is held over each step and has no rate: give a table or an "
+          "expression, or drive the flow itself");
+      return std::nullopt;
+    }
+    const auto kind = read_kind(of, kinds);
+    if (!kind) return std::nullopt;
+    const auto signal = find_source_kind(*kind)->read(of, folder, {});
+    if (signal) return Signal::rate_of(*signal);
+  } catch (const ConfigError& error) {
+    for (const Issue& issue : error.issues()) of.fail(issue.what);
+  }
+  return std::nullopt;
+}
+
 // An input that a signal of "signals" drives; what else is wrong with it is told with the signals.
 Signal read_driven(const Node& node, const std::string& input, const PartDraft& draft,
                    std::vector<DrivenInput>& driven) {
@@ -336,9 +385,10 @@ std::optional<Signal> read_input(const Node& node, const std::string& input, con
                                  std::vector<DrivenInput>& driven) {
   std::vector<std::string> kinds;
   for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
-  kinds.insert(kinds.end(), {"signal", "settable"});
+  kinds.insert(kinds.end(), {"rate_of", "signal", "settable"});
   const auto kind = read_kind(node, kinds);
   if (!kind) return std::nullopt;
+  if (*kind == "rate_of") return read_rate(node, folder);
   if (*kind == "signal") return read_driven(node, input, draft, driven);
   if (*kind != "settable") return find_source_kind(*kind)->read(node, folder, {});
   SettableKeys keys;
@@ -477,12 +527,13 @@ Json part_schema() { return part_keys().schema(); }
 Json input_schema() {
   std::vector<std::pair<std::string, Json>> variants;
   for (const SourceKind& source : source_kinds()) variants.emplace_back(source.name, source.schema);
+  variants.emplace_back("rate_of", rate_keys().schema());
   variants.emplace_back("signal", driven_keys().schema());
   variants.emplace_back("settable", settable_keys().schema());
   return described(by_kind(variants),
                    "external input u(t): constant; offset + amplitude times the product of sines; "
-                   "linear between the knots of a table; chirp; noise; an expression in t; a "
-                   "signal of \"signals\", held "
+                   "linear between the knots of a table; chirp; noise; an expression in t; the "
+                   "rate of such a function; a signal of \"signals\", held "
                    "over each step; or set by the program that steps");
 }
 

@@ -68,6 +68,12 @@ class Signal {
     double mean = 0.0;
   };
   static Signal noise(const Noise& noise);
+  /// u(t) = ds/dt, the rate of a displacement s: a position, an angle, a charge, a volume. At a point it is the
+  /// slope of s, at a kink that after it. A step sees the polynomial whose integral over the step is what s changes
+  /// by (see in_step), so that a flow source leads its port exactly to s at the end of every step; a jump of s within
+  /// a step is made up for in that step.
+  /// Errors: ConfigError when s is settable, which has no rate, or the rate of something itself.
+  static Signal rate_of(const Signal& displacement);
   /// A value set between steps (Stepper::set_input), held over each step; `initial` until then. Errors:
   /// ConfigError when that is not finite.
   static Signal settable(double initial = 0.0);
@@ -100,8 +106,23 @@ class Signal {
   /// expression that changes over there, it is p(tau), p being the polynomial through as many stages that is
   /// nearest to u in the mean, so that the mean over the step is right wherever these lie. With more than 64
   /// of them within a step it is u after all. With `moved`, u is the sum of both.
+  ///
+  /// An end of a step is the time just before what jumps there: that belongs to the step which begins there.
+  ///
+  /// A rate u = ds/dt is p(tau) always, its moments being ∫lᵢu = [lᵢs] − ∫lᵢ′s: its mean is exactly what s changes
+  /// by over the step, divided by the length of the step, however many knots s has.
   double in_step(const StepPlace& place, std::span<const double> set_values = {},
                  const MovedJump* moved = nullptr) const;
+  /// A jump of what `rate_of` is the rate of.
+  struct Jump {
+    double time_s = 0.0;
+    double before = 0.0;
+    double after = 0.0;
+  };
+  /// The first jump of s of a rate ds/dt in (after_s, until_s], as far as it is known: in tables and expressions.
+  std::optional<Jump> displacement_jump(double after_s, double until_s) const;
+  /// Whether it is the rate of something.
+  bool is_rate() const;
   /// u at a sample instant: an instant that rounding puts just before a jump counts as after it.
   double at_sample(double time_s, double period_s) const;
   /// The times of the first and last knot of a table of several; empty for other signals.
@@ -148,10 +169,19 @@ class Signal {
   struct Settable {
     double initial = 0.0;
   };
-  using Kind =
-      std::variant<Constant, SineProduct, Table, Callback, Expression, Chirp, Noise, Settable>;
+  struct Rate {
+    std::shared_ptr<const Signal> of;
+  };
+  using Kind = std::variant<Constant, SineProduct, Table, Callback, Expression, Chirp, Noise,
+                            Settable, Rate>;
+  struct Cuts;
 
   explicit Signal(Kind kind) : kind_(std::make_shared<const Kind>(std::move(kind))) {}
+  double slope(double time_s) const;
+  double just_before(double time_s, double length_s) const;
+  Cuts cuts_within(double begin_s, double length_s) const;
+  double rate_in_step(const StepPlace& place) const;
+
   std::shared_ptr<const Kind> kind_;  ///< null: u(t) = 0
   int slot_ = -1;
 };
