@@ -101,6 +101,11 @@ const KeyTable<BlockKeys>& block_keys() {
       required_key("name", "name of its signal", to(&BlockKeys::name, form::name())),
       optional_key("every", "macro-steps between two samples; absent: as for all blocks",
                    to(&BlockKeys::every, form::integer(1, kMostEvery))),
+      optional_key(
+          "unit",
+          "unit of its output, such as \"rad/s\" or \"km/h\": nothing is converted, but where the "
+          "signal meets another unit that is an error",
+          to(&BlockKeys::unit, form::text())),
       optional_key("count", "", elsewhere<BlockKeys>(count_schema())),
   });
   return keys;

@@ -22,6 +22,7 @@ const KeyTable<SignalsKeys>& signals_keys();
 struct BlockKeys {
   std::string name = {};
   int every = 1;
+  std::string unit = {};  ///< of its output, for the checks of units
 };
 
 const KeyTable<BlockKeys>& block_keys();

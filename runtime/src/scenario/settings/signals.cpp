@@ -18,6 +18,7 @@
 #include "scenario/reader/text.hpp"
 #include "scenario/settings/settings.hpp"
 #include "scenario/settings/signal_keys.hpp"
+#include "scenario/settings/signal_units.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -62,14 +63,16 @@ class SignalReader {
           names_.system().parts()[at(part)].component->signature().inputs;
       const auto found = std::ranges::find(inputs, input.input, &ExternalInput::name);
       if (found == inputs.end()) continue;
-      builder_.actuate(labelled(input.signal, input.where), part,
-                       static_cast<int>(found - inputs.begin()));
+      const std::string signal = labelled(input.signal, input.where);
+      builder_.actuate(signal, part, static_cast<int>(found - inputs.begin()));
+      units_.drive(signal, found->unit, fmt::format("{}.{}", input.part, input.input), input.where);
       actuator_places_.push_back(input.where);
       return;
     }
   }
 
   void finish() {
+    defects_.add(units_.check());
     Issues issues = builder_.check();
     for (Issue& issue : issues) issue.where = place_of(issue.where);
     std::erase_if(issues, [&](const Issue& issue) { return defects_.has_within(issue.where); });
@@ -107,6 +110,7 @@ class SignalReader {
     BlockKeys keys{.every = every_};
     block_keys().read_values(ObjectReader(node), keys);
     if (!kind || keys.name.empty()) return;
+    if (!keys.unit.empty()) units_.declare(keys.name, keys.unit, node.where() + "/unit");
     if (*kind == "sensor") return read_sensor(node, keys);
     if (const BlockKind* const made = find_block_kind(*kind)) return read_made(node, *made, keys);
     const auto signal = find_source_kind(*kind)->read(node, folder_, block_keys().names());
@@ -120,6 +124,7 @@ class SignalReader {
       if (const auto label = keys.of->text()) sensor = sensor_of(*label, keys.of->where());
     }
     if (sensor) {
+      units_.measure(block.name, unit_of(names_.system(), *sensor), keys.of->where());
       builder_.sensor(block.name, *sensor, block.every);
     } else {
       builder_.block(block.name, nullptr, {}, block.every);
@@ -139,6 +144,12 @@ class SignalReader {
     for (const BlockField& field : kind.fields) {
       is_sound = read_field(object, field, values, inputs, places) && is_sound;
     }
+    // Weights may convert.
+    const bool is_weighted = is_sound && kind.name == "sum" &&
+                             std::ranges::any_of(values.numbers("weights"), [](double weight) {
+                               return std::abs(weight) != 1.0;
+                             });
+    units_.add(block.name, is_weighted ? "weighted sum" : kind.name, inputs, places.inputs);
     block::Handle made;
     if (is_sound) made = make(node, kind, values, static_cast<int>(inputs.size()));
     Digest digest;
@@ -317,6 +328,7 @@ class SignalReader {
     known->second = fmt::format("sensor/{}", sensors_.size() - 1);
     const auto sensor = sensor_of(label, where);
     if (sensor) {
+      units_.measure(known->second, unit_of(names_.system(), *sensor), where, label);
       builder_.sensor(known->second, *sensor);
     } else {
       builder_.block(known->second, nullptr, {});
@@ -377,6 +389,7 @@ class SignalReader {
   StepperOptions& options_;
   Defects& defects_;
   SignalGraphBuilder builder_;
+  SignalUnits units_;
   int every_ = 1;
   int constants_ = 0;
   std::set<std::string> given_;  // names of the blocks in the file

@@ -249,7 +249,7 @@ TEST(ScenarioSignals, AnInputIsDrivenOnceAndSignalsMayBeAbsent) {
   scenario["outputs"]["observe"] = {"m.q2"};
   EXPECT_TRUE(has(defects_of(scenario), "there is no signal \"drive\""));
   // A quantity drives an input without any block, and so does a number.
-  scenario["subsystems"][0]["inputs"]["force"]["signal"] = "m.v2";
+  scenario["subsystems"][0]["inputs"]["force"]["signal"] = "m.coupling.effort";
   EXPECT_TRUE(defects_of(scenario).empty()) << all(defects_of(scenario));
   scenario["subsystems"][0]["inputs"]["force"]["signal"] = 2.5;
   EXPECT_TRUE(defects_of(scenario).empty());
