@@ -46,9 +46,12 @@ __all__ = [
     "diode",
     "saturating_inductor",
     "electrical_switch",
+    "ideal_diode",
+    "ideal_switch",
     "tank",
     "fluid_line",
     "valve",
+    "check_valve",
     "effort_source",
     "flow_source",
 ]
@@ -394,6 +397,14 @@ def electrical_switch(
     off_S: float = 0.0,
     allow_active: bool = False,
 ) -> CataloguePart: ...
+def ideal_diode(
+    *,
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def ideal_switch(
+    *,
+    allow_active: bool = False,
+) -> CataloguePart: ...
 def tank(
     *,
     area_m2: float,
@@ -414,6 +425,10 @@ def valve(
     nominal_flow_m3_per_s: float,
     nominal_pressure_Pa: float,
     laminar_pressure_Pa: float,
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def check_valve(
+    *,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def effort_source(

@@ -288,6 +288,16 @@ std::vector<char> driven_parts(const System& system) {
   return out;
 }
 
+/// By island: a part with vertical laws; −1: there is none.
+std::vector<int> switching_parts(const System& system) {
+  std::vector<int> out(at(system.island_count()), -1);
+  for (int i = static_cast<int>(system.parts().size()) - 1; i >= 0; --i) {
+    const Subsystem* const physics = system.parts()[at(i)].port_hamiltonian();
+    if (physics != nullptr && physics->has_vertical_laws()) out[at(system.island_of_part(i))] = i;
+  }
+  return out;
+}
+
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
                                     bool is_adaptive) {
   IntegratorChoice out;
@@ -299,6 +309,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   std::vector<PartDecay> decays;
   std::vector<char> oscillates, is_driven;
   std::vector<char> is_damped(at(parts), 0);
+  const std::vector<int> switching = switching_parts(system);
   for (int i = 0; i < parts; ++i) {
     const Part& part = system.parts()[at(i)];
     if (part.component->signature().state_size() == 0) continue;  // nothing moves
@@ -310,13 +321,17 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         decays = fastest_decays(system, step_s);
         oscillates = islands_that_may_oscillate(system);
       }
-      const bool needs_it = is_adaptive
+      const int switched = switching[at(system.island_of_part(i))];
+      const bool needs_it = switched >= 0 ? true
+                            : is_adaptive
                                 ? is_driven[at(i)] != 0
                                 : oscillates[at(system.island_of_part(i))] == 0 &&
                                       decays[at(i)].h_lambda > resolved_decay(method.stages);
       if (!needs_it) continue;
       if (part.substeps > 1 || !damping_defect(*part.component, method.stages).empty()) continue;
-      if (is_adaptive) {
+      if (switched >= 0) {
+        if (out.switched < 0) out.switched = switched;
+      } else if (is_adaptive) {
         if (out.driven < 0) out.driven = i;
       } else if (out.fastest < 0 || decays[at(i)].h_lambda > out.decay.h_lambda) {
         out.fastest = i;
@@ -338,6 +353,10 @@ std::string IntegratorChoice::text(const System& system) const {
   std::string text =
       fmt::format("damped, with order {}, in {} of {} part{}", 2 * plan.stages - 1, damped_parts,
                   system.parts().size(), system.parts().size() == 1 ? "" : "s");
+  if (switched >= 0) {
+    text += fmt::format("; {} opens and closes what it is joined to",
+                        in_quotes(system.parts()[at(switched)].name));
+  }
   if (driven >= 0) {
     text += fmt::format("; an input drives {} through rigid joints",
                         in_quotes(system.parts()[at(driven)].name));

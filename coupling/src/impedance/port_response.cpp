@@ -165,6 +165,8 @@ Matrix sparse_efforts(const Structure& s, const SparseMatrix* E, const SparseEnt
 /// as that of a diode. A port matched to what hardly conducts would have waves beyond all measure
 /// once it does.
 double slope_at_rest(const Subsystem& part, int port) {
+  // Either branch of an ideal switch reflects all: its match is that of what it is joined to.
+  if (part.has_vertical_laws()) return 0.0;
   constexpr double kNextToNothing = 1e-6;
   const double slope = part.port_law(port, 0.0).slope;
   double largest = slope;

@@ -156,6 +156,12 @@ class Equations {
     u.tail(b.external.size()) = b.external;
     return u;
   }
+  /// Of a port with a vertical law, which feeds nothing through besides.
+  PortLawPoint point_of(const Block& b, int j) const {
+    const double sum = w_[input_at(b, j)] + w_[output_at(b, j)];
+    const double* const external = b.external.size() > 0 ? b.external.data() : nullptr;
+    return b.part->port_law_point(j, 1.0, 1.0, sum, external);
+  }
   VectorXd x() const {
     VectorXd out(states_);
     for (const Block& b : blocks_) out.segment(b.state, b.n) = b.x;
@@ -170,6 +176,11 @@ class Equations {
       out.segment(b.state, b.n) = b.at_x.A * b.g + b.at_x.B * u;
       const VectorXd y = b.at_x.C * b.g + b.at_x.D * u;
       for (int j = 0; j < b.p; ++j) {
+        if (b.part->has_vertical_laws()) {
+          // u is that of the point of the characteristic with the u + y of here.
+          out[states_ + b.port + j] = u[j] - point_of(b, j).u;
+          continue;
+        }
         double own = y[j];
         if (b.part->has_port_laws()) own += b.part->port_law(j, u[j]).value;
         out[states_ + b.port + j] = w_[output_at(b, j)] - own;
@@ -193,6 +204,12 @@ class Equations {
     Triplets entries;
     for (const Block& b : blocks_) {
       for (int j = 0; j < b.p; ++j) {
+        if (b.part->has_vertical_laws()) {
+          const double share = 1.0 / (1.0 + point_of(b, j).slope);  // of u in u + y
+          if (share < 1.0) entries.emplace_back(b.port + j, input_at(b, j), 1.0 - share);
+          if (share > 0.0) entries.emplace_back(b.port + j, output_at(b, j), -share);
+          continue;
+        }
         entries.emplace_back(b.port + j, output_at(b, j), 1.0);
         for (SparseMatrix::InnerIterator it(b.at_x.D, j); it; ++it) {
           if (it.row() >= b.p) continue;

@@ -44,6 +44,14 @@ int port_count_of(const Part& part) { return part.component->signature().wave_si
 
 }  // namespace
 
+PortBranch branch_of(const System& system, int part, int port, const InputOf& input) {
+  const Subsystem& physics = *system.parts()[at(part)].port_hamiltonian();
+  if (!input) return PortBranch::by_law;
+  std::vector<double> external(at(physics.signature().input_size()));
+  for (int j = 0; j < static_cast<int>(external.size()); ++j) external[at(j)] = input(part, j);
+  return physics.port_branch(port, external.data());
+}
+
 VaryingPart::VaryingPart(int part, const Subsystem& physics, const Structure& there)
     : part_(part), scratch_(there) {
   for (const SparseMatrix* M : {&there.S, &there.N}) {
@@ -76,12 +84,12 @@ double nominal_slope(const Subsystem& part, int port) {
 
 class Search {
  public:
-  Search(const System& system, const StateOf& state)
-      : system_(system), state_(state), effort_in_(system.scalar_ports().size()) {}
+  Search(const System& system, const StateOf& state, const InputOf& input)
+      : system_(system), state_(state), input_(input), effort_in_(system.scalar_ports().size()) {}
 
   FoundConstraints search() {
     find_seeds();
-    if (seed_junctions_.empty() && seed_parts_.empty()) return {};
+    if (seed_junctions_.empty() && seed_parts_.empty()) return std::move(found_);
     connect();
     for (const int junction : seed_junctions_) grow_from_junction(junction);
     for (const int part : seed_parts_) {
@@ -118,12 +126,27 @@ class Search {
         }
       }
       if (may_tie(part)) seed_parts_.push_back(i);
+      note_branches(i);
     }
     const auto junctions = system_.junctions();
     for (int j = 0; j < static_cast<int>(junctions.size()); ++j) {
       if (!is_loose_end(junctions[at(j)]) && !determines_inputs(junctions[at(j)])) {
         seed_junctions_.push_back(j);
       }
+    }
+  }
+
+  /// An open port gives no flow whatever its effort, as its causality says; a shorted one takes every flow, and
+  /// gives no effort.
+  void note_branches(int number) {
+    const Subsystem* const physics = system_.parts()[at(number)].port_hamiltonian();
+    if (physics == nullptr || !physics->has_vertical_laws()) return;
+    for (int j = 0; j < physics->signature().wave_size(); ++j) {
+      const PortBranch branch = branch_of(system_, number, j, input_);
+      if (branch == PortBranch::by_law) continue;
+      found_.switched.push_back({number, j, branch});
+      char& takes_effort = effort_in_[at(system_.first_scalar_port(number) + j)];
+      if (branch == PortBranch::shorted) takes_effort = takes_effort != 0 ? 0 : 1;
     }
   }
 
@@ -200,6 +223,14 @@ class Search {
     const Subsystem* const physics = part.port_hamiltonian();
     if (physics == nullptr) {
       for (int j = 0; j < p; ++j) own.D[at(j)].emplace_back(j, 1.0);
+      return;
+    }
+    if (physics->has_vertical_laws()) {  // a diode may carry either branch: it ties nothing
+      for (int j = 0; j < p; ++j) {
+        if (branch_of(system_, number, j, input_) == PortBranch::by_law) {
+          own.D[at(j)].emplace_back(j, 1.0);
+        }
+      }
       return;
     }
     const StructureThere structure(*physics, state_(number));
@@ -397,6 +428,7 @@ class Search {
 
   const System& system_;
   const StateOf& state_;
+  const InputOf& input_;
   std::vector<char> effort_in_;  // by scalar port
   std::map<std::pair<const DiracStructure*, std::uint64_t>, bool> known_;
   std::vector<int> seed_junctions_, seed_parts_;
@@ -413,8 +445,9 @@ class Search {
 
 }  // namespace
 
-FoundConstraints find_constraints(const System& system, const StateOf& state) {
-  return Search(system, state).search();
+FoundConstraints find_constraints(const System& system, const StateOf& state,
+                                  const InputOf& input) {
+  return Search(system, state, input).search();
 }
 
 }  // namespace portwave

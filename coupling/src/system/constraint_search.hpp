@@ -27,6 +27,11 @@ struct NullVectors {
 NullVectors null_vectors(int rows, int columns, const std::vector<Eigen::Triplet<double>>& entries);
 
 using StateOf = std::function<std::span<const double>(int part)>;
+/// An external input; empty: those that choose branches are not known.
+using InputOf = std::function<double(int part, int input)>;
+
+/// The branch of a port of a part with vertical laws.
+PortBranch branch_of(const System& system, int part, int port, const InputOf& input);
 
 /// A part's structure at a state, kept where it depends on that.
 class StructureThere {
@@ -81,13 +86,21 @@ class VaryingPart {
   mutable Structure scratch_;
 };
 
+/// A port that its part's external inputs open or short, and its branch.
+struct SwitchedPort {
+  int part;
+  int port;  ///< of the part's scalar ports
+  PortBranch branch;
+};
+
 struct FoundConstraints {
   std::vector<FoundConstraint> constraints;
   std::vector<FoundImpulse> impulses;
   std::vector<VaryingPart> varying;
+  std::vector<SwitchedPort> switched;
 };
 
 /// Null vectors of the port equations of a system: see StateConstraints.
-FoundConstraints find_constraints(const System& system, const StateOf& state);
+FoundConstraints find_constraints(const System& system, const StateOf& state, const InputOf& input);
 
 }  // namespace portwave

@@ -104,10 +104,11 @@ struct StateConstraints::Impl {
                      int group) const;
 };
 
-StateConstraints::StateConstraints(const System& system, const StateOf& state) {
+StateConstraints::StateConstraints(const System& system, const StateOf& state,
+                                   const InputOf& branches) {
   auto impl = std::make_unique<Impl>();
   impl->system = &system;
-  impl->found = find_constraints(system, state);
+  impl->found = find_constraints(system, state, branches);
   impl->group();
   if (!impl->found.constraints.empty()) impl->is_tied.assign(system.parts().size(), 0);
   Impl::Parts parts;
@@ -150,6 +151,15 @@ std::span<const StateConstraints::Source> StateConstraints::sources() const {
   return impl_->sources;
 }
 
+bool StateConstraints::is_prescribed(int constraint) const {
+  const FoundConstraint& own = impl_->found.constraints[at(constraint)];
+  bool has_states = false;
+  impl_->for_parts(own.ports, own.equations, [&](int part) {
+    has_states |= impl_->system->parts()[at(part)].component->signature().state_size() > 0;
+  });
+  return !has_states;
+}
+
 StateConstraints::Residual StateConstraints::residual(int constraint,
                                                       const StateInstant& at_it) const {
   Impl::Parts parts;
@@ -157,7 +167,19 @@ StateConstraints::Residual StateConstraints::residual(int constraint,
   return {sum.value, sum.size};
 }
 
-bool StateConstraints::may_change() const { return !impl_->found.varying.empty(); }
+bool StateConstraints::may_change() const {
+  return !impl_->found.varying.empty() || !impl_->found.switched.empty();
+}
+
+std::string StateConstraints::switched(const InputOf& input) const {
+  for (const SwitchedPort& own : impl_->found.switched) {
+    const PortBranch now = branch_of(*impl_->system, own.part, own.port, input);
+    if (now == own.branch) continue;
+    return fmt::format("{} {}", printable(impl_->system->parts()[at(own.part)].name),
+                       now == PortBranch::shorted ? "closes" : "opens");
+  }
+  return {};
+}
 
 bool StateConstraints::has_changed(const StateOf& state) const {
   return std::ranges::any_of(impl_->found.varying, [&](const VaryingPart& own) {

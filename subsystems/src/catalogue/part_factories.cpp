@@ -427,6 +427,18 @@ CataloguePart electrical_switch(const ElectricalSwitchParameters& parameters) {
   return part;
 }
 
+CataloguePart ideal_diode(const IdealDiodeParameters& parameters) {
+  CataloguePart part("ideal_diode");
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
+CataloguePart ideal_switch(const IdealSwitchParameters& parameters) {
+  CataloguePart part("ideal_switch");
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
 CataloguePart tank(const TankParameters& parameters) {
   CataloguePart part("tank");
   part.give("area_m2", parameters.area_m2);
@@ -451,6 +463,12 @@ CataloguePart valve(const ValveParameters& parameters) {
   part.give("nominal_flow_m3_per_s", parameters.nominal_flow_m3_per_s);
   part.give("nominal_pressure_Pa", parameters.nominal_pressure_Pa);
   part.give("laminar_pressure_Pa", parameters.laminar_pressure_Pa);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
+CataloguePart check_valve(const CheckValveParameters& parameters) {
+  CataloguePart part("check_valve");
   part.give("allow_active", parameters.allow_active);
   return part;
 }

@@ -64,6 +64,20 @@ void add_energies(Digest& digest, const Subsystem& physics) {
   }
 }
 
+/// Of vertical laws the points where u + y has these values, without inputs and with inputs of 1.
+void add_vertical_laws(Digest& digest, const Subsystem& physics) {
+  const std::vector<double> on(static_cast<std::size_t>(physics.signature().input_size()), 1.0);
+  for (int port = 0; port < physics.signature().wave_size(); ++port) {
+    for (const double size : {1e-3, 1.0, 1e3}) {
+      for (const double r : {size, -size}) {
+        for (const double* const external : {static_cast<const double*>(nullptr), on.data()}) {
+          digest.add(physics.port_law_point(port, 1.0, 1.0, r, external).u);
+        }
+      }
+    }
+  }
+}
+
 /// The laws of the ports; `law` is one of them.
 template <class Law>
 void add_port_laws(Digest& digest, const Subsystem& physics, const Law& law) {
@@ -108,7 +122,11 @@ std::uint64_t component_digest(const Component& component) {
   } else {
     add_energies(digest, *physics);
   }
-  if (physics->has_port_laws()) add_port_laws(digest, *physics);
+  if (physics->has_vertical_laws()) {
+    add_vertical_laws(digest, *physics);
+  } else if (physics->has_port_laws()) {
+    add_port_laws(digest, *physics);
+  }
   for (const StateLevel& level : physics->state_levels()) {
     digest.add(level.state);
     digest.add(level.level);

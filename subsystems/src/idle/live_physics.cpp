@@ -46,6 +46,15 @@ PortLawValue LivePhysics::port_law(int scalar_port, double u) const {
   return physics_.port_law(columns_.ports()[at(scalar_port)], u);
 }
 
+PortLawPoint LivePhysics::port_law_point(int scalar_port, double k, double beta, double r,
+                                         const double* external) const {
+  return physics_.port_law_point(columns_.ports()[at(scalar_port)], k, beta, r, external);
+}
+
+PortBranch LivePhysics::port_branch(int scalar_port, const double* external) const {
+  return physics_.port_branch(columns_.ports()[at(scalar_port)], external);
+}
+
 std::unique_ptr<StepBatch> LivePhysics::make_batch(std::span<const Component* const> parts) const {
   return make_newton_batch(port_hamiltonian_parts(parts), options_);
 }

@@ -53,6 +53,10 @@ class LivePhysics final : public Subsystem {
   void stop_at_bounds(double* x_next) const override { physics_.stop_at_bounds(x_next); }
   bool has_port_laws() const override { return physics_.has_port_laws(); }
   PortLawValue port_law(int scalar_port, double u) const override;
+  bool has_vertical_laws() const override { return physics_.has_vertical_laws(); }
+  PortLawPoint port_law_point(int scalar_port, double k, double beta, double r,
+                              const double* external) const override;
+  PortBranch port_branch(int scalar_port, const double* external) const override;
   bool is_linear() const override { return physics_.is_linear(); }
   LinearForm linear_form() const override { return physics_.linear_form(); }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;

@@ -183,6 +183,13 @@ void ClosedPart::close_loop(const Structure& structure) {
 void ClosedPart::solve_port_laws() {
   for (int j = 0; j < p_; ++j) {
     const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    if (part_.has_vertical_laws()) {
+      const double* const external = m_ > p_ ? external_.data() + p_ : nullptr;
+      const PortLawPoint point = part_.port_law_point(j, M_(j, j), port.beta, rhs_[j], external);
+      u_[j] = point.u;
+      laws_[static_cast<std::size_t>(j)] = {point.y, point.slope};
+      continue;
+    }
     const auto law = [this, j](double u) { return port_law(j, u); };
     u_[j] =
         port.beta == 0.0 ? rhs_[j] / M_(j, j) : monotone_root(M_(j, j), port.beta, rhs_[j], law);

@@ -71,6 +71,14 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   PortLawValue port_law(int scalar_port, double u) const override {
     return part_.port_law(scalar_port, u);
   }
+  bool has_vertical_laws() const override { return part_.has_vertical_laws(); }
+  PortLawPoint port_law_point(int scalar_port, double k, double beta, double r,
+                              const double* external) const override {
+    return part_.port_law_point(scalar_port, k, beta, r, external);
+  }
+  PortBranch port_branch(int scalar_port, const double* external) const override {
+    return part_.port_branch(scalar_port, external);
+  }
   double numerical_dissipation(const double* x, const double* dx) const override;
 
  private:

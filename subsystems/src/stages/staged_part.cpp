@@ -13,6 +13,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
+#include "portwave/subsystems/nonlinear/ideal_switch.hpp"
 #include "stages/staged_batches.hpp"
 
 namespace portwave {
@@ -83,6 +84,9 @@ class StagedPart final : public Component {
     return own;
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    if (dynamic_cast<const IdealSwitch*>(&physics()) != nullptr) {
+      return make_ideal_switch_batch(port_hamiltonian_parts(parts), stages_);
+    }
     // Parts of one key are of one class.
     if (stages_.count > 1 && substeps_ == 1 && stages_ == gauss_stages(stages_.count)) {
       std::vector<const Component*> own;

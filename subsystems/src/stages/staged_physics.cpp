@@ -369,4 +369,19 @@ PortLawValue StagedPhysics::port_law(int scalar_port, double u) const {
   return {weight * own.value, own.slope};
 }
 
+PortLawPoint StagedPhysics::port_law_point(int scalar_port, double k, double beta, double r,
+                                           const double* external) const {
+  const int stage = scalar_port / layout_.p;
+  const double weight = std::sqrt(stages_.b[static_cast<std::size_t>(stage)]);
+  detail::Workspace own(static_cast<std::size_t>(layout_.q));
+  for (int j = 0; j < layout_.q && external != nullptr; ++j) {
+    own.data()[j] = external[stage * layout_.q + j] / weight;
+  }
+  PortLawPoint out = part_.port_law_point(scalar_port % layout_.p, k, beta, r / weight,
+                                          external == nullptr ? nullptr : own.data());
+  out.u *= weight;
+  out.y *= weight;
+  return out;
+}
+
 }  // namespace portwave

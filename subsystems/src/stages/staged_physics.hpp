@@ -59,6 +59,9 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void structure_at(const double* mid, Structure& out) const override;
   bool has_port_laws() const override { return part_.has_port_laws(); }
   PortLawValue port_law(int scalar_port, double u) const override;
+  bool has_vertical_laws() const override { return part_.has_vertical_laws(); }
+  PortLawPoint port_law_point(int scalar_port, double k, double beta, double r,
+                              const double* external) const override;
 
  private:
   /// Where the values of a stage's matrices stand in those of all stages.

@@ -122,6 +122,18 @@ std::vector<std::string> RunSummary::shortcomings() const {
   return out;
 }
 
+/// A part with vertical laws, in the island of another one or, for −1, in any; empty: there is none.
+std::string ideal_part_of(const System& system, int beside) {
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Subsystem* const physics = system.parts()[static_cast<std::size_t>(i)].port_hamiltonian();
+    if (physics == nullptr || !physics->has_vertical_laws()) continue;
+    if (beside < 0 || system.island_of_part(i) == system.island_of_part(beside)) {
+      return system.name_of_part(i);
+    }
+  }
+  return {};
+}
+
 /// A part that was cut counts once.
 std::vector<std::string> names_of(const System& system, const std::vector<int>& parts) {
   std::vector<std::string> names;
@@ -186,6 +198,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);
   }
+  summary.ideal_part = ideal_part_of(stepper.system(), summary.certificate.missed.part);
   summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
   summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);
   if (summary.steps > 0) {

@@ -99,6 +99,12 @@ std::string coupling_text(const RunSummary& summary) {
                     "               {}",
                     std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(),
                     summary.moved_J, remedy));
+    if (!summary.ideal_part.empty()) {
+      lines.push_back(fmt::format(
+          "\"{}\" is ideal: where it contradicts a source, or another ideal part, no waves\n"
+          "               satisfy a step. Put a small resistance in series with it",
+          printable(summary.ideal_part)));
+    }
   }
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(

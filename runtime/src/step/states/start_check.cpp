@@ -62,19 +62,44 @@ void archive_impulses(StateArchive& archive, Impulses& impulses) {
 
 }  // namespace
 
+namespace {
+
+/// An input that opens or closes an ideal switch, as the step from now on sees it: in the mean, or, where steps end
+/// at jumps, just after its beginning. NaN, which opens it, if a callback fails: the step reports that.
+double input_of_step(StepEngine& engine, const StepperOptions& options, double step_s, int part,
+                     int input) {
+  const Signal& signal = engine.system().parts()[at(part)].inputs[at(input)];
+  const double time_s = engine.clock().time_s();
+  try {
+    if (options.sizes) return signal.at(time_s + kSameInstant * step_s, engine.settings());
+    return signal.in_step({.time_s = time_s + 0.5 * step_s, .begin_s = time_s, .length_s = step_s},
+                          engine.settings());
+  } catch (const std::exception&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<StartCheck> StartCheck::made(StepEngine& engine, const StepperOptions& options) {
   const auto state = [&engine](int part) -> std::span<const double> {
     if (engine.clock().steps() > 0) return engine.state(part);
     return engine.system().parts()[at(part)].initial_state;
   };
-  StateConstraints constraints(engine.system(), state);
+  const auto input = [&](int part, int number) {
+    return input_of_step(engine, options, options.step_s, part, number);
+  };
+  StateConstraints constraints(engine.system(), state, input);
   if (constraints.empty() && !constraints.may_change()) return nullptr;
   return std::make_unique<StartCheck>(engine, options, std::move(constraints));
 }
 
 StartCheck::StartCheck(StepEngine& engine, const StepperOptions& options,
                        StateConstraints constraints)
-    : engine_(engine), options_(options), constraints_(std::move(constraints)) {
+    : engine_(engine),
+      options_(options),
+      constraints_(std::move(constraints)),
+      coming_s_(options.step_s) {
   begin_sources();
 }
 
@@ -268,7 +293,9 @@ double StartCheck::before_step(double step_s) {
     moved_.clear();
     engine_.move_jumps(moved_);
   }
+  coming_s_ = step_s;
   refresh();
+  if (constraints_.may_change()) refuse_contradictions(step_s);
   if (has_changed_) look_at_change();
   has_changed_ = false;
   if (is_due_) look(tolerated_share());
@@ -281,6 +308,9 @@ double StartCheck::before_step(double step_s) {
   const double from_s = is_start ? time_s : time_s - kSameInstant * step_s;
   const double to_s = time_s + (1.0 - kSameInstant) * step_s;
   double end_s = kNoLimit;
+  for (const Source& source : sources_) {
+    refuse_displacement_jump(source, time_s - kSameInstant * step_s, to_s);
+  }
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     if (!sources_[at(i)].may_jump) continue;
     const std::optional<SourceJump> jump = jump_in(i, from_s, to_s);
@@ -299,14 +329,16 @@ double StartCheck::before_step(double step_s) {
   return end_s;
 }
 
-/// A jump in the first half of a step comes at its beginning, one in the second half at its end.
+/// A jump in the first half of a step comes at its beginning, one in the second half at its end. That of a rate
+/// stays where it is, because the step must follow the displacement: what it leaves is an impulse after it.
 void StartCheck::jump_in_step(const SourceJump& jump, double step_s) {
   const Source& source = sources_[at(jump.source)];
   const double time_s = engine_.clock().time_s(), by = jump.after - jump.before;
-  const bool is_first = jump.time_s <= time_s + 0.5 * step_s;
+  const bool is_rate = engine_.system().parts()[at(source.part)].inputs[at(source.input)].is_rate();
+  const bool is_first = !is_rate && jump.time_s <= time_s + 0.5 * step_s;
   const std::int64_t told = impulses_.count;
   if (is_first) tell_jump(jump, value(source, time_s) + by);
-  if (engine_.can_jump() && !is_without_domain(jump)) {
+  if (!is_rate && engine_.can_jump() && !is_without_domain(jump)) {
     moved_.push_back(
         {source.part, source.input, {jump.time_s, is_first ? by : 0.0, is_first ? 0.0 : -by}});
   }
@@ -340,8 +372,13 @@ void StartCheck::look_after_step() {
 void StartCheck::refresh() {
   if (!constraints_.may_change()) return;
   const StateInstant here = now(engine_.clock().time_s());
-  if (!constraints_.has_changed(here.state)) return;
-  constraints_ = StateConstraints(engine_.system(), here.state);
+  const auto input = [this](int part, int number) {
+    return input_of_step(engine_, options_, coming_s_, part, number);
+  };
+  std::string switched = constraints_.switched(input);
+  if (switched.empty() && !constraints_.has_changed(here.state)) return;
+  changed_ = switched.empty() ? "a part has changed" : std::move(switched);
+  constraints_ = StateConstraints(engine_.system(), here.state, input);
   begin_sources();
   in_step_.clear();  // of other sources
   has_changed_ = true;
@@ -353,7 +390,7 @@ void StartCheck::look_at_change() {
   for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
     // The remainder of a resolved decay is no impulse.
     if (odds.is_consistent && std::abs(odds.impulse_J) <= kOddsShare * most_J) continue;
-    treat(odds, here, {"a part has changed", "a part has changed, and ", engine_.clock().time_s()});
+    treat(odds, here, {changed_, changed_ + ", and ", engine_.clock().time_s()});
   }
 }
 

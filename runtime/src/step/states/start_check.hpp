@@ -100,6 +100,8 @@ class StartCheck {
   void look_at_held();
   std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
   void jump_in_step(const SourceJump& jump, double step_s);
+  void refuse_contradictions(double step_s);
+  void refuse_displacement_jump(const Source& source, double from_s, double to_s);
   bool is_without_domain(const SourceJump& jump) const;
   void look_after_step();
   void tell_jump(const SourceJump& jump, double value_after);
@@ -121,7 +123,9 @@ class StartCheck {
   bool are_set_ = false;         // states: at the start they are not those of the system
   bool is_due_ = false;          // the state came from outside, or is that of other parts
   std::vector<double> left_;     // by constraint: what steps had left of it before
+  double coming_s_;              // the step for which switches were looked at
   bool has_changed_ = false;     // the constraints have, with a part
+  std::string changed_ = "a part has changed";
   bool has_settable_ = false, has_jumping_ = false;
   bool is_beginning_ = false;
   std::vector<InStep> in_step_;

@@ -34,8 +34,9 @@ std::vector<char> islands_that_may_oscillate(const System& system);
 struct IntegratorChoice {
   StagePlan plan = {};
   int damped_parts = 0;
-  int fastest = -1;  ///< of the parts that `automatic` damps, the one that decays fastest
-  int driven = -1;   ///< the first of those that it damps because an input drives them
+  int fastest = -1;   ///< of the parts that `automatic` damps, the one that decays fastest
+  int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
+  int driven = -1;    ///< the first of those that it damps because an input drives them
   PartDecay decay = {};
   /// "damped, with order 1, in 2 of 3 parts; …"; empty where none is damped.
   std::string text(const System& system) const;
@@ -45,7 +46,9 @@ struct IntegratorChoice {
 /// possible, its fastest decay exceeds resolved_decay, and nothing in its island may oscillate: what does would lose
 /// energy with every step. For steps that choose their size (`is_adaptive`), which resolve every decay, it
 /// damps what an input that is not constant drives through rigid joints: conserving steps follow such a
-/// constraint in the mean only, and its rates are wrong by O(h). In a slice, where the parts of others are not
+/// constraint in the mean only, and its rates are wrong by O(h). In islands with ideal switches or diodes
+/// (Subsystem::has_vertical_laws) it damps all parts that can be: what these open or short is a constraint that comes
+/// and goes, and conserving steps would swing about it for ever. In a slice, where the parts of others are not
 /// known, it damps nothing. Where anything is damped the nodes are
 /// those of Radau, so that joints hold at the ends of steps.
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,

@@ -28,7 +28,8 @@ struct StateInstant {
 /// states jump to where all constraints hold: Δx = Σ(G − P) of it, as in a plastic impact.
 ///
 /// Nothing is linearised: a nonlinear part enters by ∇H(x). A nonlinear resistance (Subsystem::port_law)
-/// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing.
+/// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing. An ideal switch is open,
+/// f = 0, or shorted, e = 0, as its input says, and an ideal diode ties nothing either.
 ///
 /// Cost     of the constructor: one pass over all ports, and no more if nothing is tied. Joints that
 ///          may tie something are solved with everything that depends on them algebraically, first by
@@ -37,9 +38,11 @@ struct StateInstant {
 /// Source   van der Schaft & Jeltsema (2014), chapter 2; Brogliato, Nonsmooth Mechanics (2016), chapter 4.
 class StateConstraints {
  public:
-  /// `state` of parts: for structures that depend on it.
+  /// `state` of parts: for structures that depend on it. `input` of parts with ideal switches; empty: they tie
+  /// nothing.
   StateConstraints(const System& system,
-                   const std::function<std::span<const double>(int part)>& state);
+                   const std::function<std::span<const double>(int part)>& state,
+                   const std::function<double(int part, int input)>& input = {});
   ~StateConstraints();
   StateConstraints(StateConstraints&&) noexcept;
   StateConstraints& operator=(StateConstraints&&) noexcept;
@@ -48,6 +51,10 @@ class StateConstraints {
   int size() const;
   /// Whether a part's states or inputs enter a constraint.
   bool ties(int part) const;
+
+  /// Whether no state enters it, so that no impulse can bring it about: sources on one another, or on what an ideal
+  /// switch makes of them.
+  bool is_prescribed(int constraint) const;
 
   /// A constraint at an instant: the sum of the terms of parts, which is 0 where it holds, and of their
   /// magnitudes.
@@ -67,11 +74,13 @@ class StateConstraints {
   /// By constraint.
   std::span<const Source> sources() const;
 
-  /// Whether there are parts whose feedthrough depends on their state, so that constraints may change: an
-  /// open switch ties the current to 0.
+  /// Whether there are parts whose feedthrough depends on their state, or whose ports their inputs switch, so
+  /// that constraints may change: an open switch ties the current to 0.
   bool may_change() const;
   /// Whether feedthrough has become 0 or nonzero there since these constraints were found.
   bool has_changed(const std::function<std::span<const double>(int part)>& state) const;
+  /// The first ideal switch that has opened or closed since then, as "s opens"; empty: none has.
+  std::string switched(const std::function<double(int part, int input)>& input) const;
 
   /// A state that an impulse changes.
   struct Jump {

@@ -58,7 +58,9 @@ struct RunSummary {
   EnergyTotals energy;
   Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
-  std::string missed_part;   ///< name of Certificate::missed.part, empty where there is none
+  std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
+  std::string
+      ideal_part;  ///< an ideal switch or diode, which may be what a poor run is due to; empty: there is none
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved

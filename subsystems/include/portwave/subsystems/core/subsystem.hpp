@@ -26,6 +26,20 @@ struct PortLawValue {
   double slope = 0.0;
 };
 
+/// A point of the characteristic of a scalar port, and its slope dy/du there, infinite where it is vertical.
+struct PortLawPoint {
+  double u = 0.0;
+  double y = 0.0;
+  double slope = 0.0;
+};
+
+/// What external inputs make of a scalar port, whatever its waves are.
+enum class PortBranch {
+  by_law,   ///< nothing: its characteristic decides
+  open,     ///< y = 0
+  shorted,  ///< u = 0
+};
+
 /// A level of a state, and the name of its passage in either direction.
 struct StateLevel {
   int state = 0;
@@ -118,6 +132,24 @@ class Subsystem : public Component {
   /// φ of a scalar port: continuous, not decreasing, φ(0) = 0, finite for every finite u.
   virtual PortLawValue port_law([[maybe_unused]] int scalar_port, [[maybe_unused]] double u) const {
     return {};
+  }
+
+  /// True when some characteristics (u, y) have vertical branches, so that no function φ gives them, as that of
+  /// an ideal diode: a graph that does not fall, goes through (0, 0) and ends nowhere. Whoever solves for waves asks
+  /// `port_law_point` then instead of `port_law`, which says nothing. Such a part has no states, and outputs of its
+  /// laws alone.
+  virtual bool has_vertical_laws() const { return false; }
+  /// The one point of a port's characteristic with k u + βy = r, for k, β > 0. `external`: the external inputs;
+  /// null: all 0. Asked only of parts with vertical laws.
+  virtual PortLawPoint port_law_point([[maybe_unused]] int scalar_port, [[maybe_unused]] double k,
+                                      [[maybe_unused]] double beta, [[maybe_unused]] double r,
+                                      [[maybe_unused]] const double* external) const {
+    return {};
+  }
+  /// Of a port with a vertical law: a switch is open or shorted as its external input says.
+  virtual PortBranch port_branch([[maybe_unused]] int scalar_port,
+                                 [[maybe_unused]] const double* external) const {
+    return PortBranch::by_law;
   }
 
   /// True when H is quadratic and the structure constant: then S is affine and the step a midpoint.

@@ -161,5 +161,32 @@ struct ElectricalSwitchParameters {
 /// Inputs:  speed [1/s]
 CataloguePart electrical_switch(const ElectricalSwitchParameters& parameters);
 
+/// Parameters of `ideal_diode`.
+struct IdealDiodeParameters {
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// Ideal diode: lets a current pass forward without a voltage, and none back.
+///   0 <= i,  u <= 0,  u i = 0
+///   It conducts where it would else have a forward voltage, and stops where its current would
+///   reverse. Without loss. In series with a source, a load or a line: common_flow.
+/// Ports:   terminals (electrical)
+CataloguePart ideal_diode(const IdealDiodeParameters& parameters);
+
+/// Parameters of `ideal_switch`.
+struct IdealSwitchParameters {
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// Ideal switch: a short while its input is 0.5 or more, else open.
+///   u = 0 where closed >= 0.5,  i = 0 elsewhere
+///   Without loss. A step has it open or closed throughout: as it is for most of the step. Where
+///   it opens under the current of an inductor, or closes on a charged capacitor, an impulse acts.
+/// Ports:   terminals (electrical)
+/// Inputs:  closed
+CataloguePart ideal_switch(const IdealSwitchParameters& parameters);
+
 }  // namespace parts
 }  // namespace portwave

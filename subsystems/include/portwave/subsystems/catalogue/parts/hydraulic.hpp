@@ -76,5 +76,18 @@ struct ValveParameters {
 /// Ports:   line (hydraulic)
 CataloguePart valve(const ValveParameters& parameters);
 
+/// Parameters of `check_valve`.
+struct CheckValveParameters {
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// Ideal check valve: lets a flow pass forward without a drop of pressure, and none back.
+///   0 <= f,  e <= 0,  e f = 0
+///   It opens where it would else have a forward pressure, and closes where its flow would
+///   reverse. Without loss. In series with a pump, a valve or a line: common_flow.
+/// Ports:   line (hydraulic)
+CataloguePart check_valve(const CheckValveParameters& parameters);
+
 }  // namespace parts
 }  // namespace portwave

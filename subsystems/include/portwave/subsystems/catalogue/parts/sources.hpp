@@ -43,7 +43,9 @@ struct FlowSourceParameters {
 /// Ideal source of a flow: a current, a volume flow, a prescribed motion.
 ///   f = -flow
 ///   Joined by a connection, the flow runs into the other part, or moves a spring's end in the
-///   positive direction; joined by common_flow, it moves a mass or inertia so.
+///   positive direction; joined by common_flow, it moves a mass or inertia so. To prescribe a
+///   displacement, an angle, a charge or a volume, let flow be its rate (rate_of): it is followed
+///   exactly at the end of every step.
 /// Ports:   port (rotation)
 /// Inputs:  flow [rad/s]
 CataloguePart flow_source(const FlowSourceParameters& parameters);

@@ -1,0 +1,164 @@
+// Flow sources that follow a displacement: a road under a spring, a shaft that is turned, a plate that is charged.
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+
+namespace portwave::test_displacements {
+namespace {
+
+StepperOptions steps_of(double step_s, int stages, Start start = Start::consistent) {
+  StepperOptions options;
+  options.step_s = step_s;
+  options.start = start;
+  options.method = CouplingMethod::automatic(1e-13);
+  options.method.waves().stages = stages;
+  return options;
+}
+
+/// A mass of 2 kg on a spring of 50 N/m and a damper, over a road.
+constexpr double kMass_kg = 2.0, kStiffness_N_per_m = 50.0;
+
+System over_a_road(Signal flow, double damping_Ns_per_m = 0.0) {
+  SystemBuilder builder;
+  SystemBuilder::PartOptions options;
+  options.inputs["flow"] = std::move(flow);
+  builder.add("road", make_part("flow_source", {{"domain", std::string("translation")}}), options);
+  builder.add("spring", make_part("spring_damper", {{"stiffness_N_per_m", kStiffness_N_per_m},
+                                                    {"damping_Ns_per_m", damping_Ns_per_m}}));
+  builder.add("mass", make_part("mass", {{"mass_kg", kMass_kg}}));
+  builder.join(joint::Connection{}, {"road.port", "spring.left"});
+  builder.join(joint::Connection{}, {"spring.right", "mass.port"});
+  return builder.build();
+}
+
+double position(const Stepper& stepper) { return stepper.state("mass")[0]; }
+double elongation(const Stepper& stepper) { return stepper.state("spring")[0]; }
+
+// The elongation is the position of the mass less that of the road: it tells where the road is.
+TEST(Displacements, AreFollowedToRoundingAtTheEndOfEveryStep) {
+  const std::vector<Signal> roads = {
+      Signal::expression("0.05*sin(2*pi*t)"), Signal::expression("0.05*abs(sin(7*t))"),
+      Signal::expression("0.05*(t > 0.333)"),
+      Signal::piecewise_linear({{0.1, 0.0}, {0.25, 0.08}, {0.4, 0.08}, {0.4, -0.01}, {0.9, 0.02}})};
+  for (const Signal& road : roads) {
+    for (const int stages : {1, 2, 3}) {
+      Stepper stepper(over_a_road(Signal::rate_of(road), 3.0), steps_of(0.01, stages));
+      const double start = road(0.0);
+      for (int n = 1; n <= 100; ++n) {
+        stepper.step();
+        // The end of a step is before what jumps there.
+        EXPECT_NEAR(position(stepper) - elongation(stepper), road(0.01 * n - 1e-12) - start, 1e-11)
+            << stages << " stages, step " << n;
+      }
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+    }
+  }
+}
+
+TEST(DisplacementsControl, ASampledVelocityDriftsAway) {
+  const auto velocity = [](double t) {
+    return 0.35 * std::cos(7.0 * t) * (std::sin(7.0 * t) < 0.0 ? -1.0 : 1.0);
+  };
+  Stepper stepper(over_a_road(Signal::callback(velocity), 3.0), steps_of(0.01, 1));
+  for (int n = 0; n < 100; ++n) stepper.step();
+  const double missed = position(stepper) - elongation(stepper) - 0.05 * std::abs(std::sin(7.0));
+  EXPECT_GT(std::abs(missed), 1e-9);
+}
+
+// A road that jumps by 5 cm: the mass then swings about its new height, x = 0.05 (1 − cos ω(t − t₀)).
+TEST(Displacements, AMassOnASpringRollsOverAStep) {
+  const double omega = std::sqrt(kStiffness_N_per_m / kMass_kg);
+  for (const int stages : {1, 2, 3}) {
+    double before = 0.0;
+    for (const double h : {0.01, 0.005}) {
+      Stepper stepper(over_a_road(Signal::rate_of(Signal::expression("0.05*(t >= 0.5)"))),
+                      steps_of(h, stages));
+      double largest = 0.0;
+      for (int n = 1; n <= static_cast<int>(std::lround(2.0 / h)); ++n) {
+        stepper.step();
+        const double t = n * h;
+        const double truth = t > 0.5 + 1e-9 ? 0.05 * (1.0 - std::cos(omega * (t - 0.5))) : 0.0;
+        largest = std::max(largest, std::abs(position(stepper) - truth));
+      }
+      // The step in which it jumps spreads that over its length: of a swing of 5 cm ω²h²/2 or less.
+      EXPECT_LE(largest, 0.05 * omega * h * (stages == 1 ? 0.7 : 0.6)) << stages << " " << h;
+      if (before > 0.0) {
+        EXPECT_LE(largest, 0.6 * before) << stages;
+      }
+      before = largest;
+      // It has lifted the spring by as much energy as the swing has: ½k·0.05².
+      const EnergyTotals e = stepper.energy();
+      EXPECT_NEAR(e.final_J, e.supplied_J, 1e-12);
+      EXPECT_NEAR(e.supplied_J, 0.5 * kStiffness_N_per_m * 0.0025, 0.01 * 0.0625) << stages;
+    }
+  }
+}
+
+System rigid(Signal flow) {
+  SystemBuilder builder;
+  SystemBuilder::PartOptions options;
+  options.inputs["flow"] = std::move(flow);
+  builder.add("hand", make_part("flow_source", {{"domain", std::string("translation")}}), options);
+  builder.add("mass", make_part("mass", {{"mass_kg", kMass_kg}}));
+  builder.join(joint::CommonFlow{}, {"hand.port", "mass.port"});
+  return builder.build();
+}
+
+TEST(Displacements, AMassThatIsMovedRigidlyFollowsThem) {
+  for (const int stages : {1, 2}) {
+    Stepper stepper(rigid(Signal::rate_of(Signal::expression("0.1*(1 - cos(3*t))"))),
+                    steps_of(0.01, stages));
+    for (int n = 1; n <= 100; ++n) {
+      stepper.step();
+      EXPECT_NEAR(position(stepper), 0.1 * (1.0 - std::cos(0.03 * n)), 1e-13) << n;
+    }
+  }
+}
+
+// A kink is a jump of the speed: an impulse acts, and the position is followed all the same.
+TEST(Displacements, AKinkOfARigidOneIsAnImpulse) {
+  for (const double kink_s : {0.5, 0.503, 0.508}) {
+    Stepper stepper(
+        rigid(Signal::rate_of(Signal::piecewise_linear({{0.0, 0.0}, {kink_s, 0.0}, {9.0, 17.0}}))),
+        steps_of(0.01, 1));
+    const double speed = 17.0 / (9.0 - kink_s);
+    for (int n = 1; n <= 100; ++n) {
+      stepper.step();
+      EXPECT_NEAR(position(stepper), std::max(0.0, speed * (0.01 * n - kink_s)), 1e-10) << n;
+    }
+    EXPECT_NEAR(stepper.state("mass")[1], speed, 1e-8);
+    EXPECT_EQ(stepper.impulses().count, 1) << kink_s;
+  }
+}
+
+TEST(Displacements, ARigidOneThatJumpsIsRefusedWithTheRemedies) {
+  for (const double jump_s : {0.0, 0.5, 0.503}) {
+    const Signal jumps = Signal::piecewise_linear({{jump_s, 0.0}, {jump_s, 0.05}});
+    Stepper stepper(rigid(Signal::rate_of(jumps)), steps_of(0.01, 1));
+    try {
+      for (int n = 0; n < 100; ++n) stepper.step();
+      FAIL() << "nothing was refused";
+    } catch (const StepError& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("hand.flow jumps from 0 to 0.05"), std::string::npos) << what;
+      EXPECT_NE(what.find("spring"), std::string::npos) << what;
+      EXPECT_EQ(stepper.step_index(), static_cast<int>(std::floor(jump_s / 0.01 + 1e-9)));
+    }
+    Stepper told(rigid(Signal::rate_of(jumps)), steps_of(0.01, 1, Start::as_given));
+    for (int n = 0; n < 100; ++n) told.step();
+    EXPECT_EQ(told.starts_at_odds().count, 1);
+    EXPECT_NEAR(position(told), 0.05, 1e-13);
+  }
+}
+
+}  // namespace
+}  // namespace portwave::test_displacements

@@ -1,0 +1,355 @@
+// Ideal diodes and switches in circuits: against solutions by intervals that share no code with the engine.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+
+namespace portwave::test_ideal_switches {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+/// A circuit of branches between nodes: e = v(from) − v(to), and f flows from one to the other. Kirchhoff's laws are one
+/// joint.
+class Circuit {
+ public:
+  Circuit& branch(const std::string& name, const std::string& type, Parameters parameters, int from,
+                  int to, SystemBuilder::PartOptions options = {}) {
+    const std::shared_ptr<const Component> component = make_part(type, std::move(parameters));
+    ports_.push_back(name + "." + component->signature().ports[0].name);
+    builder_.add(name, component, std::move(options));
+    ends_.emplace_back(from, to);
+    nodes_ = std::max({nodes_, from, to});
+    return *this;
+  }
+  Circuit& source(const std::string& name, Signal voltage, int from, int to) {
+    SystemBuilder::PartOptions options;
+    options.inputs["effort"] = std::move(voltage);
+    return branch(name, "effort_source", {{"domain", std::string("electrical")}}, from, to,
+                  options);
+  }
+  Circuit& ideal_switch(const std::string& name, Signal closed, int from, int to) {
+    SystemBuilder::PartOptions options;
+    options.inputs["closed"] = std::move(closed);
+    return branch(name, "ideal_switch", {}, from, to, options);
+  }
+  System build() {
+    const auto count = static_cast<Eigen::Index>(ends_.size());
+    Eigen::MatrixXd A = Eigen::MatrixXd::Zero(nodes_, count);  // node 0 is left out
+    for (Eigen::Index b = 0; b < count; ++b) {
+      const auto [from, to] = ends_[static_cast<std::size_t>(b)];
+      if (from > 0) A(from - 1, b) += 1.0;
+      if (to > 0) A(to - 1, b) -= 1.0;
+    }
+    const Eigen::MatrixXd loops = A.fullPivLu().kernel().transpose();
+    Eigen::MatrixXd E = Eigen::MatrixXd::Zero(count, count), F = E;
+    F.topRows(nodes_) = A;
+    E.bottomRows(count - nodes_) = loops;
+    builder_.join(joint::Kernel{E, F}, ports_);
+    return builder_.build();
+  }
+
+ private:
+  SystemBuilder builder_;
+  std::vector<std::string> ports_;
+  std::vector<std::pair<int, int>> ends_;
+  int nodes_ = 0;
+};
+
+SystemBuilder::PartOptions from(std::vector<double> state) {
+  SystemBuilder::PartOptions options;
+  options.initial_state = std::move(state);
+  return options;
+}
+
+StepperOptions steps_of(double step_s, int stages = 1) {
+  StepperOptions options;
+  options.step_s = step_s;
+  options.method = CouplingMethod::automatic(1e-10);
+  options.method.waves().stages = stages;
+  return options;
+}
+
+double open_share(const Stepper& stepper) {
+  const EnergyTotals e = stepper.energy();
+  const double open = e.final_J - e.initial_J - e.supplied_J + e.dissipated_J +
+                      e.numerical_dissipation_J + e.mismatch_J + e.impact_J;
+  return std::abs(open) / (std::abs(e.initial_J) + e.max_J + std::abs(e.supplied_J));
+}
+
+double voltage(const Stepper& stepper) { return stepper.state("c")[0]; }
+
+// Half-wave rectifier: 10 V at 50 Hz, 1 mF beside 100 Ω. While the diode conducts the capacitor has the voltage of
+// the source; it stops where the current of both, C u' + u/R, is 0.
+constexpr double kPeak_V = 10.0, kOmega = 2.0 * kPi * 50.0, kC_F = 1e-3, kR_ohm = 100.0;
+
+double half_wave(double t) {
+  const double period = 2.0 * kPi / kOmega, RC = kR_ohm * kC_F;
+  const double off = (kPi - std::atan(kOmega * RC)) / kOmega;  // tan ωt = −ωRC
+  const double at_off = kPeak_V * std::sin(kOmega * off);
+  const int n = static_cast<int>(std::floor(t / period));
+  if (n == 0 && t <= off) return kPeak_V * std::sin(kOmega * t);
+  const double local = t - n * period;
+  if (local > off) return at_off * std::exp(-(local - off) / RC);
+  const double falling = at_off * std::exp(-(local + period - off) / RC);
+  return local < 0.25 * period ? std::max(falling, kPeak_V * std::sin(kOmega * local))
+                               : kPeak_V * std::sin(kOmega * local);
+}
+
+System half_wave_rectifier() {
+  Circuit circuit;
+  circuit.source("v", Signal::expression("10*sin(2*pi*50*t)"), 1, 0)
+      .branch("d", "ideal_diode", {}, 1, 2)
+      .branch("c", "capacitor", {{"capacitance_F", kC_F}}, 2, 0)
+      .branch("r", "resistor", {{"resistance_ohm", kR_ohm}}, 2, 0);
+  return circuit.build();
+}
+
+struct Errors {
+  double largest = 0.0, last = 0.0;
+};
+
+template <class Truth>
+Errors run(Stepper& stepper, double end_s, double step_s, const Truth& truth) {
+  Errors out;
+  const auto steps = std::llround(end_s / step_s);
+  for (int n = 1; n <= steps; ++n) {
+    stepper.step();
+    out.last = std::abs(voltage(stepper) - truth(n * step_s));
+    out.largest = std::max(out.largest, out.last);
+  }
+  return out;
+}
+
+TEST(IdealSwitches, AHalfWaveRectifierFollowsTheSourceAndThenTheCapacitor) {
+  double before = 0.0;
+  for (const double h : {2e-4, 1e-4, 5e-5}) {
+    Stepper stepper(half_wave_rectifier(), steps_of(h));
+    const Errors errors = run(stepper, 0.06, h, [](double t) { return half_wave(t); });
+    EXPECT_LE(errors.largest, kPeak_V * kOmega * h) << "h=" << h;
+    if (before > 0.0) {
+      EXPECT_LE(errors.largest, 0.7 * before) << "h=" << h;
+    }
+    before = errors.largest;
+    EXPECT_EQ(stepper.iterations().not_converged, 0) << "h=" << h;
+    EXPECT_LE(open_share(stepper), 1e-12) << "h=" << h;
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  }
+}
+
+TEST(IdealSwitchesControl, ADiodeTheOtherWayRoundIsNoticed) {
+  Circuit circuit;
+  circuit.source("v", Signal::expression("10*sin(2*pi*50*t)"), 1, 0)
+      .branch("d", "ideal_diode", {}, 2, 1)
+      .branch("c", "capacitor", {{"capacitance_F", kC_F}}, 2, 0)
+      .branch("r", "resistor", {{"resistance_ohm", kR_ohm}}, 2, 0);
+  Stepper stepper(circuit.build(), steps_of(1e-4));
+  const Errors errors = run(stepper, 0.06, 1e-4, [](double t) { return half_wave(t); });
+  EXPECT_GT(errors.largest, kPeak_V);
+}
+
+TEST(IdealSwitches, ADiodePassesForwardCurrentsAndHoldsReverseVoltages) {
+  Stepper stepper(half_wave_rectifier(), steps_of(1e-4));
+  double most_A = 0.0, lowest_V = 0.0;
+  for (int n = 0; n < 600; ++n) {
+    stepper.step();
+    const int port = stepper.system().first_scalar_port(stepper.system().find_part("d"));
+    const double u = stepper.effort(port), i = stepper.flow(port);
+    most_A = std::max(most_A, i);
+    lowest_V = std::min(lowest_V, u);
+    EXPECT_GE(i, -1e-9) << n;
+    EXPECT_LE(u, 1e-8) << n;
+    EXPECT_LE(std::abs(u * i), 1e-8) << n;
+  }
+  EXPECT_GT(most_A, 1.0);
+  EXPECT_LT(lowest_V, -15.0);
+}
+
+/// u of a state by Runge and Kutta's method, in so many substeps of a step.
+template <class Rate>
+void integrate(std::vector<double>& x, double from_s, double to_s, int substeps, const Rate& rate) {
+  const double h = (to_s - from_s) / substeps;
+  const auto moved = [&](const std::vector<double>& k, double by) {
+    std::vector<double> out = x;
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] += by * k[i];
+    return out;
+  };
+  for (int n = 0; n < substeps; ++n) {
+    const double t = from_s + n * h;
+    const auto k1 = rate(t, x), k2 = rate(t + 0.5 * h, moved(k1, 0.5 * h)),
+               k3 = rate(t + 0.5 * h, moved(k2, 0.5 * h)), k4 = rate(t + h, moved(k3, h));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] += h / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]);
+    }
+  }
+}
+
+// Four diodes, a source of 10 V with 1 Ω, 1 mF beside 50 Ω: the load sees |v|.
+TEST(IdealSwitches, ABridgeOfFourDiodesRectifies) {
+  double before = 0.0;
+  for (const double h : {1e-4, 5e-5}) {
+    Circuit circuit;
+    circuit.source("v", Signal::expression("10*sin(2*pi*50*t)"), 1, 2)
+        .branch("s", "resistor", {{"resistance_ohm", 1.0}}, 1, 3)
+        .branch("d1", "ideal_diode", {}, 3, 4)
+        .branch("d2", "ideal_diode", {}, 2, 4)
+        .branch("d3", "ideal_diode", {}, 0, 3)
+        .branch("d4", "ideal_diode", {}, 0, 2)
+        .branch("c", "capacitor", {{"capacitance_F", 1e-3}}, 4, 0)
+        .branch("r", "resistor", {{"resistance_ohm", 50.0}}, 4, 0);
+    Stepper stepper(circuit.build(), steps_of(h));
+    std::vector<double> u = {0.0};
+    double t = 0.0;
+    const Errors errors = run(stepper, 0.05, h, [&](double to) {
+      integrate(u, t, to, 20, [](double at, const std::vector<double>& x) {
+        const double over = std::abs(10.0 * std::sin(kOmega * at)) - x[0];
+        return std::vector<double>{(std::max(over, 0.0) / 1.0 - x[0] / 50.0) / 1e-3};
+      });
+      t = to;
+      return u[0];
+    });
+    EXPECT_LE(errors.largest, 0.25 * h / 1e-4) << "h=" << h;
+    if (before > 0.0) {
+      EXPECT_LE(errors.largest, 0.7 * before);
+    }
+    before = errors.largest;
+    EXPECT_EQ(stepper.iterations().not_converged, 0);
+    EXPECT_LE(open_share(stepper), 1e-12);
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  }
+}
+
+// A boost converter of 12 V, 100 µH, 100 µF at 20 kHz and a duty of one half; with 10 Ω its current never stops, with
+// 500 Ω it does.
+TEST(IdealSwitches, ABoostConverterAtAFixedDuty) {
+  constexpr double V = 12.0, L = 100e-6, C = 100e-6, kPeriod_s = 50e-6;
+  for (const double R : {10.0, 500.0}) {
+    for (const double h : {5e-7, 2.5e-7}) {
+      Circuit circuit;
+      circuit.source("v", Signal::constant(V), 1, 0)
+          .branch("l", "inductor", {{"inductance_H", L}}, 1, 2)
+          .ideal_switch("s", Signal::expression("mod(t, 50e-6) < 25e-6"), 2, 0)
+          .branch("d", "ideal_diode", {}, 2, 3)
+          .branch("c", "capacitor", {{"capacitance_F", C}}, 3, 0, from({V}))
+          .branch("r", "resistor", {{"resistance_ohm", R}}, 3, 0);
+      Stepper stepper(circuit.build(), steps_of(h));
+      std::vector<double> x = {0.0, V};
+      const auto truth = [&](double to) {
+        const double t = to - h;
+        const bool on = std::fmod(t + 0.5 * h, kPeriod_s) < 0.5 * kPeriod_s;
+        integrate(x, t, to, 10, [&](double, const std::vector<double>& y) {
+          if (on) return std::vector<double>{V / L, -y[1] / (R * C)};
+          const bool flows = y[0] > 0.0 || V > y[1];
+          return std::vector<double>{flows ? (V - y[1]) / L : 0.0,
+                                     ((flows ? y[0] : 0.0) - y[1] / R) / C};
+        });
+        if (!on) x[0] = std::max(x[0], 0.0);
+        return x[1];
+      };
+      const Errors errors = run(stepper, 4e-3, h, truth);
+      EXPECT_LE(errors.largest, 24.0 * 0.04 * h / 5e-7) << "R=" << R << " h=" << h;
+      EXPECT_GT(x[1], 20.0) << "it does boost";
+      EXPECT_NEAR(stepper.state("l")[0], x[0], 0.4 * h / 5e-7) << "R=" << R;
+      EXPECT_EQ(stepper.iterations().not_converged, 0);
+      EXPECT_EQ(stepper.impulses().count, 0);
+      EXPECT_LE(open_share(stepper), 1e-11);
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+    }
+  }
+}
+
+// Nothing is dissipated but in the resistor, and by the steps.
+TEST(IdealSwitches, DissipateNothing) {
+  StepperOptions options = steps_of(1e-4);
+  Stepper stepper(half_wave_rectifier(), options);
+  double joule_J = 0.0;
+  for (int n = 0; n < 600; ++n) {
+    stepper.step();
+    const int port = stepper.system().first_scalar_port(stepper.system().find_part("r"));
+    joule_J += 1e-4 * stepper.effort(port) * stepper.flow(port);
+  }
+  const EnergyTotals e = stepper.energy();
+  EXPECT_NEAR(e.dissipated_J, joule_J, 1e-9 * joule_J);
+  EXPECT_LT(e.numerical_dissipation_J, 0.1 * joule_J);
+}
+
+TEST(IdealSwitches, ASwitchThatOpensUnderCurrentTellsTheImpulse) {
+  for (const int stages : {1, 2}) {
+    Circuit circuit;
+    circuit.source("v", Signal::constant(1.0), 1, 0)
+        .branch("l", "inductor", {{"inductance_H", 1.0}}, 1, 2)
+        .ideal_switch("s", Signal::expression("t < 0.505"), 2, 0);
+    Stepper stepper(circuit.build(), steps_of(0.01, stages));
+    for (int n = 0; n < 100; ++n) stepper.step();
+    ASSERT_EQ(stepper.impulses().count, 1) << stages;
+    EXPECT_EQ(stepper.impulses().first[0].cause, "s opens");
+    EXPECT_NEAR(stepper.impulses().in_all.impact_J, 0.5 * 0.5 * 0.5, 0.01) << stages;
+    EXPECT_NEAR(stepper.state("l")[0], 0.0, 1e-9) << stages;
+    EXPECT_LE(open_share(stepper), 1e-11) << stages;
+  }
+}
+
+TEST(IdealSwitches, WithStartsRefusedItIsAnErrorWithTheRemedies) {
+  Circuit circuit;
+  circuit.source("v", Signal::constant(1.0), 1, 0)
+      .branch("l", "inductor", {{"inductance_H", 1.0}}, 1, 2)
+      .ideal_switch("s", Signal::expression("t < 0.5"), 2, 0);
+  StepperOptions options = steps_of(0.01);
+  options.start = Start::refuse;
+  Stepper stepper(circuit.build(), options);
+  try {
+    for (int n = 0; n < 100; ++n) stepper.step();
+    FAIL() << "nothing was refused";
+  } catch (const StepError& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("s opens, and states are at odds"), std::string::npos) << what;
+    EXPECT_NE(what.find("compliance or resistance"), std::string::npos) << what;
+    EXPECT_EQ(stepper.step_index(), 50);
+  }
+}
+
+TEST(IdealSwitches, AClosedOneAcrossASourceIsRefused) {
+  Circuit circuit;
+  circuit.source("v", Signal::constant(1.0), 1, 0)
+      .ideal_switch("s", Signal::expression("t >= 0.5"), 1, 0)
+      .branch("r", "resistor", {{"resistance_ohm", 1.0}}, 1, 0);
+  Stepper stepper(circuit.build(), steps_of(0.01));
+  try {
+    for (int n = 0; n < 100; ++n) stepper.step();
+    FAIL() << "nothing was refused";
+  } catch (const StepError& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("s closes"), std::string::npos) << what;
+    EXPECT_NE(what.find("contradict"), std::string::npos) << what;
+  }
+}
+
+// A capacitor that a switch shorts is empty at once.
+TEST(IdealSwitches, ASwitchThatIsSetShortsACapacitor) {
+  Circuit circuit;
+  circuit.branch("c", "capacitor", {{"capacitance_F", 2.0}}, 1, 0, from({6.0}))
+      .branch("r", "resistor", {{"resistance_ohm", 1e6}}, 1, 0)
+      .ideal_switch("s", Signal::settable(0.0), 1, 0);
+  Stepper stepper(circuit.build(), steps_of(0.01));
+  for (int n = 0; n < 10; ++n) stepper.step();
+  EXPECT_NEAR(voltage(stepper), 6.0, 1e-6);
+  stepper.set_input(stepper.find_input("s.closed"), 1.0);
+  for (int n = 0; n < 10; ++n) stepper.step();
+  EXPECT_NEAR(voltage(stepper), 0.0, 1e-12);
+  ASSERT_EQ(stepper.impulses().count, 1);
+  EXPECT_EQ(stepper.impulses().first[0].cause, "s closes");
+  EXPECT_NEAR(stepper.impulses().in_all.impact_J, 36.0, 1e-4);
+}
+
+}  // namespace
+}  // namespace portwave::test_ideal_switches
