@@ -97,9 +97,12 @@ Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
   return out;
 }
 
-/// u at an end of a step: what jumps there, but for rounding, is not seen yet.
+/// u at an end of a step: what jumps there, but for the rounding of times in steps of `length_s`, is not seen yet. With
+/// 0 for that of the time alone, so that two steps of different lengths agree about their common end.
 double Signal::just_before(double time_s, double length_s) const {
-  const double margin_s = signal_values::rounding_of(time_s, time_s, length_s);
+  const double margin_s =
+      std::max(signal_values::rounding_of(time_s, time_s, length_s),
+               64.0 * std::numeric_limits<double>::epsilon() * std::abs(time_s));
   if (const Table* const table = std::get_if<Table>(kind_.get())) {
     const auto& knots = table->knots;
     for (auto knot = std::ranges::lower_bound(knots, time_s - margin_s, {}, &Knot::time_s);
@@ -110,12 +113,14 @@ double Signal::just_before(double time_s, double length_s) const {
   }
   const Expression* const own = std::get_if<Expression>(kind_.get());
   if (own == nullptr || !own->can_change_over()) return (*this)(time_s);
-  const double change_s = own->first_change(time_s - margin_s, time_s + margin_s);
-  if (!(change_s <= time_s + margin_s)) return (*this)(time_s);
-  // The line through two points before it.
-  const double near_s = time_s - 2.0 * margin_s, far_s = time_s - 4.0 * margin_s;
-  const double near = (*own)({&near_s, 1}), far = (*own)({&far_s, 1});
-  return near + (near - far) * (time_s - near_s) / (near_s - far_s);
+  // A jump is more than what the slopes beside it make of so short a time.
+  const double left_s = time_s - margin_s, right_s = time_s + margin_s;
+  const double left = (*own)({&left_s, 1}), right = (*own)({&right_s, 1});
+  const double slope = own->slope(left_s), slopes = std::abs(slope) + std::abs(own->slope(right_s));
+  const double rounding =
+      16.0 * std::numeric_limits<double>::epsilon() * (std::abs(left) + std::abs(right));
+  if (!(std::abs(right - left) > 4.0 * margin_s * slopes + rounding)) return (*this)(time_s);
+  return left + margin_s * slope;
 }
 
 double Signal::in_step(const StepPlace& place, std::span<const double> set_values,
@@ -150,8 +155,8 @@ double Signal::rate_in_step(const StepPlace& place) const {
   const StageRule& gauss = gauss_stages(place.stages);
   const StageRule& nodes = gauss_stages(kMostStages);
   const double begin_s = place.begin_s, length_s = place.length_s;
-  const double first = s.just_before(begin_s, length_s);
-  const double last = s.just_before(begin_s + length_s, length_s);
+  const double first = s.just_before(begin_s, 0.0);
+  const double last = s.just_before(begin_s + length_s, 0.0);
   if (place.stages == 1) return (last - first) / length_s;
   std::array<double, kMostStages> moment;
   for (int i = 0; i < place.stages; ++i) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
@@ -16,11 +17,17 @@ namespace portwave {
 namespace {
 
 /// A record has the inputs of all stages, and the branch of the step, lane by lane.
-class IdealSwitchBatch final : public StepBatch, public LaneExchange {
+class IdealSwitchBatch final : public StepBatch, public StageMotion, public LaneExchange {
  public:
   IdealSwitchBatch(int lanes, IdealSwitch::Rule rule, const StageRule& stages)
       : StepBatch(lanes, 0, stages.count, rule == IdealSwitch::Rule::controlled ? stages.count : 0),
         stages_(stages) {}
+
+  const StageMotion* stage_motion() const override { return this; }
+  int stages() const override { return stages_.count; }
+  /// There are no states.
+  void stage_increments(LaneRange /*range*/, const double* /*record*/, const double* /*a*/,
+                        const double* /*next*/, double* /*out*/) const override {}
 
   double scatter_cost_ns() const override { return 2.0 * wave_size(); }
   double advance_cost_ns() const override { return scatter_cost_ns(); }

@@ -103,6 +103,28 @@ TEST(Displacements, AMassOnASpringRollsOverAStep) {
   }
 }
 
+TEST(Displacements, StepsThatChooseTheirSizeSayThatAJumpHasNoRate) {
+  StepperOptions options = steps_of(0.1, 3);
+  options.sizes = StepSizes{.tolerance = 1e-6};
+  Stepper stepper(over_a_road(Signal::rate_of(Signal::expression("0.05*(t >= 0.5)"))), options);
+  try {
+    while (stepper.step_if_before(2.0)) {
+    }
+    FAIL() << "nothing was told";
+  } catch (const StepError& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("the displacement of road.flow jumps from 0 to 0.05 at 0.5 s"),
+              std::string::npos)
+        << what;
+    EXPECT_NEAR(stepper.time_s(), 0.5, 1e-9);
+  }
+  Stepper smooth(over_a_road(Signal::rate_of(Signal::expression("0.05*sin(5*t)")), 2.0), options);
+  while (smooth.step_if_before(2.0)) {
+    EXPECT_NEAR(position(smooth) - elongation(smooth), 0.05 * std::sin(5.0 * smooth.time_s()),
+                1e-13);
+  }
+}
+
 System rigid(Signal flow) {
   SystemBuilder builder;
   SystemBuilder::PartOptions options;

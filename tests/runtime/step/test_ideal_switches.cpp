@@ -268,6 +268,24 @@ TEST(IdealSwitches, ABoostConverterAtAFixedDuty) {
   }
 }
 
+// More stages are of a higher order between changes of branches, and steps that choose their size end at them.
+TEST(IdealSwitches, WithMoreStagesAndWithChosenSizesTheyAreMoreExact) {
+  const auto truth = [](double t) { return half_wave(t); };
+  Stepper two(half_wave_rectifier(), steps_of(1e-4, 2));
+  const Errors of_two = run(two, 0.06, 1e-4, truth);
+  EXPECT_LE(of_two.last, 2e-4);
+  EXPECT_LE(open_share(two), 1e-12);
+  StepperOptions options = steps_of(1e-3, 3);
+  options.sizes = StepSizes{.tolerance = 1e-6};
+  Stepper chosen(half_wave_rectifier(), options);
+  double largest = 0.0;
+  while (chosen.step_if_before(0.06)) {
+    largest = std::max(largest, std::abs(voltage(chosen) - half_wave(chosen.time_s())));
+  }
+  EXPECT_LE(largest, 1e-3);
+  EXPECT_LE(open_share(chosen), 1e-12);
+}
+
 // Nothing is dissipated but in the resistor, and by the steps.
 TEST(IdealSwitches, DissipateNothing) {
   StepperOptions options = steps_of(1e-4);

@@ -315,6 +315,33 @@ TEST(Signal, AJumpOfADisplacementAtAStepsEndIsNeitherLostNorCountedTwice) {
   }
 }
 
+TEST(Signal, StepsOfASweepCountAJumpOnce) {
+  for (const Signal& s :
+       {Signal::expression("0.05*(t >= 0.5)"), Signal::expression("0.05*(t > 0.5)"),
+        Signal::expression("0.05*floor(2*t)"),
+        Signal::piecewise_linear({{0.5, 0.0}, {0.5, 0.05}})}) {
+    const Signal rate = Signal::rate_of(s);
+    for (const double h : {0.01, 0.005, 0.001, 0.0125, 1.0 / 30.0}) {
+      double sum = 0.0;
+      for (int n = 0; n * h < 0.8; ++n) {
+        const double mid_s = n * h + 0.5 * h;  // as steps know their times
+        sum += followed(rate, mid_s - 0.5 * h, h, gauss_stages(2));
+      }
+      EXPECT_NEAR(sum, 0.05, 1e-14) << h;
+    }
+  }
+}
+
+TEST(Signal, StepsOfOtherLengthsAgreeAboutAJumpAtTheirCommonEnd) {
+  const Signal rate = Signal::rate_of(Signal::expression("0.05*(t >= 0.5)"));
+  for (const double off_s : {-1e-11, -1e-16, 0.0, 1e-16, 1e-11}) {
+    const double end_s = 0.5 + off_s;
+    const double sum = followed(rate, end_s - 0.25, 0.25, gauss_stages(1)) +
+                       followed(rate, end_s, 1e-8, gauss_stages(2));
+    EXPECT_NEAR(sum, 0.05, 1e-14) << off_s;
+  }
+}
+
 TEST(SignalControl, SampledRatesMissAJumpAndAKink) {
   const Signal s = Signal::expression("0.05*(t > 0.731) + abs(t - 0.5)");
   double sum = 0.5;

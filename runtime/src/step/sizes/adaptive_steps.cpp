@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -281,6 +283,32 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   return report;
 }
 
+namespace {
+
+/// "the displacement of road.flow jumps …": of a displacement that jumps where a step begins, which no shorter one
+/// does better; empty: none does.
+std::string jumping_displacement(const System& system, double time_s) {
+  const double beside_s = 1e-9 * std::max(1e-3, std::abs(time_s));
+  for (const Part& part : system.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      const auto jump = part.inputs[i].displacement_jump(time_s - beside_s, time_s + beside_s);
+      if (!jump) continue;
+      const std::string& input = part.component->signature().inputs[i].name;  // "flow@1" of a stage
+      return fmt::format(
+          "the displacement of {}.{} jumps from {:.6g} to {:.6g} at {:.9g} s, at a rate without a "
+          "bound: "
+          "let it rise within a time, or take steps of one size (/time/step_s), one of which makes "
+          "up "
+          "for it.\n",
+          printable(part.name), printable(input.substr(0, input.find('@'))), jump->before,
+          jump->after, jump->time_s);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 /// `why`: a clause on the last step.
 void AdaptiveSteps::fail(const std::string& why) const {
   const int part = estimate_.worst_part();
@@ -288,13 +316,13 @@ void AdaptiveSteps::fail(const std::string& why) const {
       part < 0 ? std::string() : names_of_.parts()[static_cast<std::size_t>(part)].name,
       trials_.step_index(), 0, StepError::kNoIterations, StepFault::too_inaccurate,
       fmt::format(
-          "{}.\nSomething there changes faster than any such step: it starts or jumps at odds "
+          "{}.\n{}Something there changes faster than any such step: it starts or jumps at odds "
           "with a rigid joint (a capacitor on a source, shafts joined rigidly), a constraint is "
           "violated, or a one-sided part (a diode, contact, switch or dry friction) switches back "
           "and forth.\nRemedies: a larger /time/step/tolerance, a start that the joints allow, a "
           "small resistance or compliance in the joint, or steps of one size "
           "(/time/step_s)",
-          why));
+          why, jumping_displacement(names_of_, trials_.time_s())));
 }
 
 void AdaptiveSteps::give_up(double step_s, double error) const {
