@@ -11,6 +11,7 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/network/linearisation.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
@@ -349,6 +350,29 @@ TEST(IdealSwitches, AClosedOneAcrossASourceIsRefused) {
     const std::string what = error.what();
     EXPECT_NE(what.find("s closes"), std::string::npos) << what;
     EXPECT_NE(what.find("contradict"), std::string::npos) << what;
+  }
+}
+
+// Linearised, each is the branch it is on: L i' = −R i through a closed switch, C u' = −u/R beside an open one.
+TEST(IdealSwitches, AreLinearisedOnTheirBranches) {
+  for (const double closed : {0.0, 1.0}) {
+    Circuit circuit;
+    circuit.branch("c", "capacitor", {{"capacitance_F", 2.0}}, 1, 0, from({6.0}))
+        .branch("r", "resistor", {{"resistance_ohm", 4.0}}, 1, 0)
+        .ideal_switch("s", Signal::constant(closed), 1, 2)
+        .branch("q", "resistor", {{"resistance_ohm", 1.0}}, 2, 0);
+    const Linearisation own = linearised(circuit.build());
+    ASSERT_EQ(own.A.rows(), 1);
+    EXPECT_NEAR(own.A.coeff(0, 0), closed > 0.0 ? -1.25 / 2.0 : -0.25 / 2.0, 1e-12) << closed;
+  }
+  for (const double charge : {6.0, -6.0}) {
+    Circuit circuit;
+    circuit.branch("c", "capacitor", {{"capacitance_F", 2.0}}, 1, 0, from({charge}))
+        .branch("d", "ideal_diode", {}, 1, 2)
+        .branch("q", "resistor", {{"resistance_ohm", 1.0}}, 2, 0);
+    const Linearisation own = linearised(circuit.build());
+    ASSERT_EQ(own.A.rows(), 1);
+    EXPECT_NEAR(own.A.coeff(0, 0), charge > 0.0 ? -0.5 : 0.0, 1e-12) << charge;
   }
 }
 
