@@ -15,8 +15,8 @@ struct Unit {
   bool counts_turns = false;       ///< Hz: turns, not radians, in a second
 };
 
-/// A product of units and their powers, such as "N m/rad", "kg m^2/s", "km/h" or "rpm": blanks and * multiply, / divides
-/// by the next factor. "" is a plain number. Empty if a name in it is not known.
+/// A product of units and their powers, such as "N m/rad", "kg m^2/s", "km/h" or "rpm": blanks and *
+/// multiply, / divides by the next factor. "" is a plain number. Empty if a name in it is not known.
 std::optional<Unit> parse_unit(std::string_view text);
 
 /// How values in one unit become those in another.

@@ -97,8 +97,9 @@ Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
   return out;
 }
 
-/// u at an end of a step: what jumps there, but for the rounding of times in steps of `length_s`, is not seen yet. With
-/// 0 for that of the time alone, so that two steps of different lengths agree about their common end.
+/// u at an end of a step: what jumps there, but for the rounding of times in steps of `length_s`, is not
+/// seen yet. With 0 for that of the time alone, so that two steps of different lengths agree about their
+/// common end.
 double Signal::just_before(double time_s, double length_s) const {
   const double margin_s =
       std::max(signal_values::rounding_of(time_s, time_s, length_s),

@@ -1,4 +1,5 @@
-// Flow sources that follow a displacement: a road under a spring, a shaft that is turned, a plate that is charged.
+// Flow sources that follow a displacement: a road under a spring, a shaft that is turned, a plate that is
+// charged.
 
 #include <cmath>
 #include <memory>

@@ -20,8 +20,8 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-/// A circuit of branches between nodes: e = v(from) − v(to), and f flows from one to the other. Kirchhoff's laws are one
-/// joint.
+/// A circuit of branches between nodes: e = v(from) − v(to), and f flows from one to the other. Kirchhoff's
+/// laws are one joint.
 class Circuit {
  public:
   Circuit& branch(const std::string& name, const std::string& type, Parameters parameters, int from,
@@ -90,8 +90,8 @@ double open_share(const Stepper& stepper) {
 
 double voltage(const Stepper& stepper) { return stepper.state("c")[0]; }
 
-// Half-wave rectifier: 10 V at 50 Hz, 1 mF beside 100 Ω. While the diode conducts the capacitor has the voltage of
-// the source; it stops where the current of both, C u' + u/R, is 0.
+// Half-wave rectifier: 10 V at 50 Hz, 1 mF beside 100 Ω. While the diode conducts the capacitor has the
+// voltage of the source; it stops where the current of both, C u' + u/R, is 0.
 constexpr double kPeak_V = 10.0, kOmega = 2.0 * kPi * 50.0, kC_F = 1e-3, kR_ohm = 100.0;
 
 double half_wave(double t) {
@@ -230,8 +230,8 @@ TEST(IdealSwitches, ABridgeOfFourDiodesRectifies) {
   }
 }
 
-// A boost converter of 12 V, 100 µH, 100 µF at 20 kHz and a duty of one half; with 10 Ω its current never stops, with
-// 500 Ω it does.
+// A boost converter of 12 V, 100 µH, 100 µF at 20 kHz and a duty of one half; with 10 Ω its current never
+// stops, with 500 Ω it does.
 TEST(IdealSwitches, ABoostConverterAtAFixedDuty) {
   constexpr double V = 12.0, L = 100e-6, C = 100e-6, kPeriod_s = 50e-6;
   for (const double R : {10.0, 500.0}) {

@@ -15,8 +15,9 @@ namespace portwave::scenario_file {
 /// The unit of what a sensor measures; empty: a plain number, or not known.
 std::string unit_of(const System& system, const Sensor& sensor);
 
-/// The units of signals, as far as they are known: those of quantities, those that blocks declare, and through blocks that
-/// keep the unit of their inputs. Where two known ones meet they must agree; what is not known agrees with all.
+/// The units of signals, as far as they are known: those of quantities, those that blocks declare, and
+/// through blocks that keep the unit of their inputs. Where two known ones meet they must agree; what is
+/// not known agrees with all.
 class SignalUnits {
  public:
   /// The "unit" of a block; `where`: that of the text.

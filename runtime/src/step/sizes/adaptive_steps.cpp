@@ -285,8 +285,8 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
 
 namespace {
 
-/// "the displacement of road.flow jumps …": of a displacement that jumps where a step begins, which no shorter one
-/// does better; empty: none does.
+/// "the displacement of road.flow jumps …": of a displacement that jumps where a step begins, which no
+/// shorter one does better; empty: none does.
 std::string jumping_displacement(const System& system, double time_s) {
   const double beside_s = 1e-9 * std::max(1e-3, std::abs(time_s));
   for (const Part& part : system.parts()) {

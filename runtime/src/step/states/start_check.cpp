@@ -64,8 +64,9 @@ void archive_impulses(StateArchive& archive, Impulses& impulses) {
 
 namespace {
 
-/// An input that opens or closes an ideal switch, as the step from now on sees it: in the mean, or, where steps end
-/// at jumps, just after its beginning. NaN, which opens it, if a callback fails: the step reports that.
+/// An input that opens or closes an ideal switch, as the step from now on sees it: in the mean, or, where
+/// steps end at jumps, just after its beginning. NaN, which opens it, if a callback fails: the step reports
+/// that.
 double input_of_step(StepEngine& engine, const StepperOptions& options, double step_s, int part,
                      int input) {
   const Signal& signal = engine.system().parts()[at(part)].inputs[at(input)];

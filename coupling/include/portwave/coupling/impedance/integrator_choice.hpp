@@ -47,9 +47,9 @@ struct IntegratorChoice {
 /// energy with every step. For steps that choose their size (`is_adaptive`), which resolve every decay, it
 /// damps what an input that is not constant drives through rigid joints: conserving steps follow such a
 /// constraint in the mean only, and its rates are wrong by O(h). In islands with ideal switches or diodes
-/// (Subsystem::has_vertical_laws) it damps all parts that can be: what these open or short is a constraint that comes
-/// and goes, and conserving steps would swing about it for ever. In a slice, where the parts of others are not
-/// known, it damps nothing. Where anything is damped the nodes are
+/// (Subsystem::has_vertical_laws) it damps all parts that can be: what these open or short is a constraint
+/// that comes and goes, and conserving steps would swing about it for ever. In a slice, where the parts of
+/// others are not known, it damps nothing. Where anything is damped the nodes are
 /// those of Radau, so that joints hold at the ends of steps.
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
                                     bool is_adaptive);

@@ -28,8 +28,8 @@ struct StateInstant {
 /// states jump to where all constraints hold: Δx = Σ(G − P) of it, as in a plastic impact.
 ///
 /// Nothing is linearised: a nonlinear part enters by ∇H(x). A nonlinear resistance (Subsystem::port_law)
-/// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing. An ideal switch is open,
-/// f = 0, or shorted, e = 0, as its input says, and an ideal diode ties nothing either.
+/// counts as one with a slope, an opaque part as one with a feedthrough: they tie nothing. An ideal switch
+/// is open, f = 0, or shorted, e = 0, as its input says, and an ideal diode ties nothing either.
 ///
 /// Cost     of the constructor: one pass over all ports, and no more if nothing is tied. Joints that
 ///          may tie something are solved with everything that depends on them algebraically, first by
@@ -52,8 +52,8 @@ class StateConstraints {
   /// Whether a part's states or inputs enter a constraint.
   bool ties(int part) const;
 
-  /// Whether no state enters it, so that no impulse can bring it about: sources on one another, or on what an ideal
-  /// switch makes of them.
+  /// Whether no state enters it, so that no impulse can bring it about: sources on one another, or on what
+  /// an ideal switch makes of them.
   bool is_prescribed(int constraint) const;
 
   /// A constraint at an instant: the sum of the terms of parts, which is 0 where it holds, and of their

@@ -34,8 +34,8 @@ class Expression {
   double operator()(std::span<const double> values) const;
   /// The same, with the first variable separate from the others.
   double operator()(double first, std::span<const double> others) const;
-  /// The derivative of an expression of one variable, by forward differentiation; where it changes over, or jumps,
-  /// that of the branch of the value there.
+  /// The derivative of an expression of one variable, by forward differentiation; where it changes over, or
+  /// jumps, that of the branch of the value there.
   double slope(double at) const;
   /// Equal for expressions with the same operations in the same order.
   std::uint64_t digest() const;

@@ -69,9 +69,9 @@ class Signal {
   };
   static Signal noise(const Noise& noise);
   /// u(t) = ds/dt, the rate of a displacement s: a position, an angle, a charge, a volume. At a point it is the
-  /// slope of s, at a kink that after it. A step sees the polynomial whose integral over the step is what s changes
-  /// by (see in_step), so that a flow source leads its port exactly to s at the end of every step; a jump of s within
-  /// a step is made up for in that step.
+  /// slope of s, at a kink that after it. A step sees the polynomial whose integral over the step is what s
+  /// changes by (see in_step), so that a flow source leads its port exactly to s at the end of every step;
+  /// a jump of s within a step is made up for in that step.
   /// Errors: ConfigError when s is settable, which has no rate, or the rate of something itself.
   static Signal rate_of(const Signal& displacement);
   /// A value set between steps (Stepper::set_input), held over each step; `initial` until then. Errors:
@@ -109,8 +109,8 @@ class Signal {
   ///
   /// An end of a step is the time just before what jumps there: that belongs to the step which begins there.
   ///
-  /// A rate u = ds/dt is p(tau) always, its moments being ∫lᵢu = [lᵢs] − ∫lᵢ′s: its mean is exactly what s changes
-  /// by over the step, divided by the length of the step, however many knots s has.
+  /// A rate u = ds/dt is p(tau) always, its moments being ∫lᵢu = [lᵢs] − ∫lᵢ′s: its mean is exactly what s
+  /// changes by over the step, divided by the length of the step, however many knots s has.
   double in_step(const StepPlace& place, std::span<const double> set_values = {},
                  const MovedJump* moved = nullptr) const;
   /// A jump of what `rate_of` is the rate of.
@@ -119,7 +119,8 @@ class Signal {
     double before = 0.0;
     double after = 0.0;
   };
-  /// The first jump of s of a rate ds/dt in (after_s, until_s], as far as it is known: in tables and expressions.
+  /// The first jump of s of a rate ds/dt in (after_s, until_s], as far as it is known: in tables and
+  /// expressions.
   std::optional<Jump> displacement_jump(double after_s, double until_s) const;
   /// Whether it is the rate of something.
   bool is_rate() const;

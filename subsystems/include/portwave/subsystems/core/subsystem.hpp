@@ -135,9 +135,9 @@ class Subsystem : public Component {
   }
 
   /// True when some characteristics (u, y) have vertical branches, so that no function φ gives them, as that of
-  /// an ideal diode: a graph that does not fall, goes through (0, 0) and ends nowhere. Whoever solves for waves asks
-  /// `port_law_point` then instead of `port_law`, which says nothing. Such a part has no states, and outputs of its
-  /// laws alone.
+  /// an ideal diode: a graph that does not fall, goes through (0, 0) and ends nowhere. Whoever solves for
+  /// waves asks `port_law_point` then instead of `port_law`, which says nothing. Such a part has no states,
+  /// and outputs of its laws alone.
   virtual bool has_vertical_laws() const { return false; }
   /// The one point of a port's characteristic with k u + βy = r, for k, β > 0. `external`: the external inputs;
   /// null: all 0. Asked only of parts with vertical laws.

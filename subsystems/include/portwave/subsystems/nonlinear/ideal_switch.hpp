@@ -19,7 +19,8 @@ namespace PORTWAVE_EXPORT portwave {
 ///          step what its input is in the mean of the step.
 /// Errors   ConfigError at construction: states, a port that is not a single one taking an effort, or another
 ///          number of external inputs than its rule has.
-/// Limits   Where a network contradicts it, as an ideal source on a closed switch does, no waves satisfy the step.
+/// Limits   Where a network contradicts it, as an ideal source on a closed switch does, no waves satisfy
+///          the step.
 class IdealSwitch final : public Subsystem {
  public:
   enum class Rule { one_way, controlled };
