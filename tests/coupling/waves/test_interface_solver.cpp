@@ -193,7 +193,7 @@ TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   };
   double last = distance();
   const double nothing = std::numeric_limits<double>::quiet_NaN();
-  for (const double square : {2.0 * first, nothing, nothing, nothing}) {
+  for (const double square : {nothing, 2.0 * first, nothing, 2.0 * first}) {
     EXPECT_FALSE(island.judge(square));
     EXPECT_TRUE(island.solver().on_trial(0));
     island.adopt();
@@ -205,6 +205,35 @@ TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   island.adopt();
   EXPECT_TRUE(island.judge(island.evaluate()));
   EXPECT_GT(island.solver().linearisation_evaluations(), 0);
+}
+
+TEST(InterfaceSolver, GoesOnFromTrialsThatAreWorseButNotForEver) {
+  const System system = testing::duffing_grid(2, 2);
+  ByHand island(system);
+  const double first = island.evaluate();
+  EXPECT_TRUE(island.judge(first));
+  const AlignedVector start = island.u();
+  island.adopt();
+  const AlignedVector full = island.u();
+  // Whatever they are said to be: none is taken, and each leads on from where it is.
+  AlignedVector before = full;
+  for (int k = 0; k < 8; ++k) {
+    island.evaluate();
+    EXPECT_FALSE(island.judge(2.0 * first));
+    EXPECT_TRUE(island.solver().on_trial(0));
+    island.adopt();
+    EXPECT_NE(island.u(), before) << k;
+    before = island.u();
+  }
+  // Then half of the first update takes the place of all.
+  island.evaluate();
+  EXPECT_FALSE(island.judge(2.0 * first));
+  island.adopt();
+  for (std::size_t w = 0; w < start.size(); ++w) {
+    EXPECT_NEAR(island.u()[w], start[w] + 0.5 * (full[w] - start[w]), 1e-6) << w;
+  }
+  // One that is better stands, however far out.
+  EXPECT_TRUE(island.judge(0.5 * first));
 }
 
 }  // namespace
