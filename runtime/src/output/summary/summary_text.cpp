@@ -55,8 +55,7 @@ std::string exchange_text(const RunSummary& summary) {
   const ExchangeOptions& exchange = summary.method.waves().exchange;
   if (exchange.kind == ExchangeKind::synchronous) return {};
   return fmt::format(
-      "asynchronous, waves at most {} evaluation{} late: on several ranks results depend on "
-      "timing",
+      "asynchronous, waves at most {} evaluation{} late: on several ranks results depend on timing",
       exchange.max_delay, exchange.max_delay == 1 ? "" : "s");
 }
 
@@ -81,11 +80,11 @@ std::string coupling_text(const RunSummary& summary) {
   if (summary.blind_share() > RunSummary::kPoorMismatch) {
     lines.push_back(
         fmt::format("poor: {:.3g} % of the steps had no time for an evaluation; their parts saw "
-                    "the waves of the\n"
-                    "               step before. This is not the solution: allow more time or more "
-                    "threads, or\n"
-                    "               take larger steps",
+                    "the waves of the",
                     100.0 * summary.blind_share()));
+    lines.emplace_back(
+        "step before. This is not the solution: allow more time or more threads, or");
+    lines.emplace_back("take larger steps");
   }
   if (summary.mismatch_share() > RunSummary::kPoorMismatch) {
     const char* const remedy =
@@ -93,23 +92,21 @@ std::string coupling_text(const RunSummary& summary) {
             ? "This is not the solution: allow more time or more iterations"
             : "This is not the solution: allow more iterations or more time, or give\n"
               "               --set '/method={\"kind\": \"auto\"}'";
-    lines.push_back(
-        fmt::format("poor: {:.3g} J went astray between the parts, {:.3g} % of the {:.3g} J that "
-                    "the run moved.\n"
-                    "               {}",
-                    std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(),
-                    summary.moved_J, remedy));
+    lines.push_back(fmt::format(
+        "poor: {:.3g} J went astray between the parts, {:.3g} % of the {:.3g} J that the run "
+        "moved.",
+        std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(), summary.moved_J));
+    lines.emplace_back(remedy);
     if (!summary.ideal_part.empty()) {
-      lines.push_back(fmt::format(
-          "\"{}\" is ideal: where it contradicts a source, or another ideal part, no waves\n"
-          "               satisfy a step. Put a small resistance in series with it",
-          printable(summary.ideal_part)));
+      lines.push_back(
+          fmt::format("\"{}\" is ideal: where it contradicts a source, or another ideal part, no",
+                      printable(summary.ideal_part)));
+      lines.emplace_back("waves satisfy a step. Put a small resistance in series with it");
     }
   }
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(
-        fmt::format("no tolerance was set; the waves of neighbours differ "
-                    "by up to {:.2g}",
+        fmt::format("no tolerance was set; the waves of neighbours differ by up to {:.2g}",
                     summary.coupling.residual));
   }
   return fmt::format("{}", fmt::join(lines, "\n               "));
