@@ -44,10 +44,9 @@ std::string guard_text(const RunSummary& summary) {
   if (std::isfinite(method.tank.cap_J)) text += fmt::format(", at most {:g} J", method.tank.cap_J);
   const GuardStatistics& guard = summary.guard;
   if (guard.steps == 0) return text + "; it never had to act";
-  text += fmt::format("; it acted in {} step{}, largest 1 - alpha {:.3g}, withheld {:.3g} J",
-                      guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha,
-                      guard.withheld_J);
-  return text;
+  return text + fmt::format("; it acted in {} step{}, largest 1 - alpha {:.3g}, withheld {:.3g} J",
+                            guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha,
+                            guard.withheld_J);
 }
 
 /// Empty where waves are never late.
@@ -98,10 +97,9 @@ std::string coupling_text(const RunSummary& summary) {
         std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(), summary.moved_J));
     lines.emplace_back(remedy);
     if (!summary.ideal_part.empty()) {
-      lines.push_back(
-          fmt::format("\"{}\" is ideal: where it contradicts a source, or another ideal part, no",
-                      printable(summary.ideal_part)));
-      lines.emplace_back("waves satisfy a step. Put a small resistance in series with it");
+      lines.push_back(fmt::format(
+          "\"{}\" is ideal, and may contradict a source: put a small resistance in series with it",
+          printable(summary.ideal_part)));
     }
   }
   if (is_open(summary) && summary.coupling.count > 0) {
