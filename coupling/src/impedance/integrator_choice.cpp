@@ -252,8 +252,18 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
     if (has_entries(physics->structure().N)) may[island] = 1;
     if (component.signature().state_size() == 0) continue;
     if (exchanges_energy(*physics, system.parts()[at(i)].initial_state.data())) may[island] = 1;
+    const Structure& structure = physics->structure();
+    int column = 0;
     for (const Port& port : component.signature().ports) {
-      (port.causality == Causality::flow_in ? has_efforts : has_flows)[island] = 1;
+      const bool takes_flow = port.causality == Causality::flow_in;
+      // What stands behind a resistance, P, is of the kind that its port takes.
+      if (has_entries(structure.G.middleCols(column, port.dimension))) {
+        (takes_flow ? has_efforts : has_flows)[island] = 1;
+      }
+      if (has_entries(structure.P.middleCols(column, port.dimension))) {
+        (takes_flow ? has_flows : has_efforts)[island] = 1;
+      }
+      column += port.dimension;
     }
   }
   for (const Junction& junction : system.junctions()) {

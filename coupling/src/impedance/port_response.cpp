@@ -329,6 +329,10 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, const StageRule& rul
                                      const double* x, Eigen::VectorXd& terms) {
   const int stages = rule.count;
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
+  if (p == 0) {
+    terms = Eigen::VectorXd(0);
+    return Matrix(0, 0);
+  }
   const Structure s = structure_at_rest(part, x);
   const SparseMatrix M = hessian_at(part, x);
   const SparseMatrix* const E = part.linear_form().E;

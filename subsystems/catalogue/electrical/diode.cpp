@@ -12,8 +12,11 @@ constexpr double kMostExponent = 40.0;
 
 PortLawValue diode_law(double saturation_A, double reach_V, double leakage_S, double u) {
   const double x = u / reach_V, bent = std::min(x, kMostExponent);
-  const double slope = std::exp(bent);
-  const double current = std::expm1(bent) + slope * (x - bent);
+  // One of e^x and e^x - 1 gives the other to round-off.
+  const bool is_small = std::abs(bent) < 1.0;
+  const double rise = is_small ? std::expm1(bent) : std::exp(bent);
+  const double slope = is_small ? rise + 1.0 : rise;
+  const double current = (is_small ? rise : rise - 1.0) + slope * (x - bent);
   return {saturation_A * current + leakage_S * u, saturation_A / reach_V * slope + leakage_S};
 }
 

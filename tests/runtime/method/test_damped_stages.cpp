@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -16,6 +17,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/linear_networks.hpp"
 #include "support/random_networks.hpp"
 #include "support/systems.hpp"
@@ -269,6 +271,42 @@ TEST(DampedStages, AreChosenForPartsThatDecayFarFasterThanTheStep) {
   EXPECT_NEAR(stepper.state(2)[0], -5.0, 1e-6);  // efforts of a common flow add up to 0
   EXPECT_NEAR(stepper.energy().dissipated_J + stepper.energy().numerical_dissipation_J, 0.025,
               1e-6);
+}
+
+/// Two storages of 1, each at 1 K or -1 K. The first gives what the second takes: through a resistance in the second,
+/// or as it stands, where the second is a storage of the other kind.
+System two_storages(bool behind_a_resistance) {
+  const auto storage = [](Causality causality, double conductance) {
+    Structure s = Structure::zero(1, 1);
+    if (conductance > 0.0) {
+      s.R.insert(0, 0) = conductance;
+      s.P.insert(0, 0) = -conductance;
+      s.S.insert(0, 0) = conductance;
+    } else {
+      s.G.insert(0, 0) = 1.0;
+    }
+    SparseMatrix Q(1, 1);
+    Q.insert(0, 0) = 1.0;
+    return std::make_shared<LinearPortHamiltonian>(
+        Signature{"storage", {{"T", "K"}}, {{"port", causality, Domain::generic, 1}}, {}},
+        std::move(s), Q);
+  };
+  SystemBuilder builder;
+  builder.add("a", storage(Causality::flow_in, 0.0), {.initial_state = {1.0}});
+  builder.add("b", storage(Causality::effort_in, behind_a_resistance ? 1e6 : 0.0),
+              {.initial_state = {-1.0}});
+  builder.connect("a.port", "b.port");
+  return builder.build();
+}
+
+TEST(DampedStages, AreChosenForStoragesThatMeetBehindAResistance) {
+  EXPECT_EQ(islands_that_may_oscillate(two_storages(true)), std::vector<char>{0});
+  EXPECT_EQ(islands_that_may_oscillate(two_storages(false)), std::vector<char>{1});  // control
+  const System system = two_storages(true);
+  Stepper stepper(system, options_of(1, 1.0, StageKind::automatic));
+  stepper.step();
+  EXPECT_NEAR(stepper.state(0)[0], 0.0, 1e-5);  // conserving steps exchange the two
+  EXPECT_NEAR(stepper.state(1)[0], 0.0, 1e-5);
 }
 
 TEST(DampedStages, LeaveSystemsThatAreResolvedAsTheyAre) {

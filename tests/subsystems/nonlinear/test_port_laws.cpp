@@ -1,6 +1,7 @@
 // Nonlinear resistances at ports, and contact: against bisection, quadrature and the balance of
 // energy written out here.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -105,6 +106,32 @@ TEST(PortLaws, SolveTheWaveRelationAsBisectionDoes) {
       }
     }
   }
+}
+
+/// The most often that a law is evaluated in a step, over impedances and waves; `slope_error` is a factor of its slope.
+int most_evaluations(double slope_error) {
+  int calls = 0, most = 0;
+  const NonlinearResistance part(one_port(Causality::effort_in), [&](double u) {
+    ++calls;
+    const double x = u / 0.045, bent = std::min(x, 40.0), rise = std::exp(bent);
+    return PortLawValue{1e-9 * (std::expm1(bent) + rise * (x - bent)),
+                        slope_error * 1e-9 / 0.045 * rise};
+  });
+  for (double gamma = 1e-6; gamma < 2e6; gamma *= 10.0) {
+    for (double a = 1e-8; a < 2e8; a *= 3.0) {
+      for (const double sign : {1.0, -1.0}) {
+        calls = 0;
+        step_of(part, 1e-7, gamma, sign * a);
+        most = std::max(most, calls);
+      }
+    }
+  }
+  return most;
+}
+
+TEST(PortLaws, SolveExponentialsInFewEvaluations) {
+  EXPECT_LE(most_evaluations(1.0), 24);
+  EXPECT_GT(most_evaluations(0.2), 40);  // control: slopes that are wrong
 }
 
 TEST(PortLaws, RefuseWhatIsNoResistance) {
