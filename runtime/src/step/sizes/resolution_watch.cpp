@@ -112,7 +112,7 @@ void ResolutionWatch::forget() {
 
 bool ResolutionWatch::is_estimated(std::int64_t step) const {
   const std::int64_t seen = step - begun_;
-  return step < kAtStart ? seen <= 4 || seen == 8 || seen == kAtStart - 1
+  return step < kAtStart ? seen <= 4 || seen == 8 || seen == 23 || seen == kAtStart - 1
                          : seen == 2 || seen == kBurst - 1;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,8 +20,8 @@ class StateArchive;
 ///               one stage) to the next, many times in a row: the remainder of such a decay, or states
 ///               that violate a constraint. Resolved motion turns more slowly.
 ///
-/// It examines the first steps of a run, some after a change by the user or a sudden change of energy, and
-/// some in every few thousand, one after another. An exception of a part's callback here ends the
+/// It examines the first steps of a run, some after a change by the user or a sudden change of energy, some
+/// before every power of two, and some in every few thousand, one after another. An exception of a part's callback here ends the
 /// examination.
 /// Cost: a pass over states and ports, and in some of these steps what StepErrorEstimate costs.
 /// Allocates at construction only.
@@ -34,7 +35,12 @@ class ResolutionWatch {
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
   /// The same without requests.
   static bool wants_always(std::int64_t step) {
-    return step < kAtStart || step % kEvery >= kEvery - kBurst;
+    if (step < kAtStart) return true;
+    const auto end =
+        step < kEvery
+            ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(step + 1)))
+            : (step / kEvery + 1) * kEvery;
+    return step >= end - kBurst;
   }
   /// Something has changed before step `step`: it and some after it are examined. The more often that
   /// happens, the less effect it has.
@@ -57,7 +63,7 @@ class ResolutionWatch {
 
  private:
   /// Consecutive steps, out of how many; and the minimum distance after a change.
-  static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 24;
+  static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 64;
   /// Consecutive changes of direction.
   static constexpr int kAlternations = 14;
 
