@@ -104,8 +104,9 @@ struct InterfaceSolver::Island {
   bool fresh = false;        // D was taken there
   int updates = 0;           // tried in this step
   int halvings = 0;
-  int wandered = 0;           // updates since, from trials that do not stand
-  double trial_square = 0.0;  // |gap|² of the last trial
+  int wandered = 0;                   // updates since, from trials that do not stand
+  int most_wandered = kMostWandered;  // in this step, from now on
+  double trial_square = 0.0;          // |gap|² of the last trial
   // As it was before this step.
   struct {
     int eager = 0;
@@ -197,6 +198,7 @@ bool InterfaceSolver::engage(int island) {
     Island* own = prepare(island);
     if (own == nullptr) return false;
     own->updates = 0;
+    own->most_wandered = kMostWandered;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -281,7 +283,10 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
 /// A full update from a trial that does not stand. False: it has wandered for too long, or cannot from there.
 bool InterfaceSolver::wander(int island, Island& own, const double* record, const double* u,
                              const double* exchanged) {
-  if (own.wandered >= kMostWandered || !std::isfinite(own.trial_square)) return false;
+  if (own.wandered >= own.most_wandered || !std::isfinite(own.trial_square)) {
+    own.most_wandered /= 2;  // where that led nowhere shorter updates are to have their turn
+    return false;
+  }
   ++own.wandered;
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {
     const std::size_t w = at(own.offsets[i]);

@@ -296,10 +296,8 @@ std::string jumping_displacement(const System& system, double time_s) {
       const std::string& input = part.component->signature().inputs[i].name;  // "flow@1" of a stage
       return fmt::format(
           "the displacement of {}.{} jumps from {:.6g} to {:.6g} at {:.9g} s, at a rate without a "
-          "bound: "
-          "let it rise within a time, or take steps of one size (/time/step_s), one of which makes "
-          "up "
-          "for it.\n",
+          "bound: let it rise within a time, or take steps of one size (/time/step_s), one of "
+          "which makes up for it.\n",
           printable(part.name), printable(input.substr(0, input.find('@'))), jump->before,
           jump->after, jump->time_s);
     }

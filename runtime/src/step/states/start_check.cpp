@@ -33,10 +33,8 @@ constexpr const char* kRemedies =
     "result of an impulse";
 constexpr const char* kRemediesOfRefuse =
     "Give consistent states; or \"start\": \"consistent\" in \"time\" lets the impulse act; or put "
-    "a "
-    "small compliance or resistance between the parts; or \"start\": \"as_given\" steps them as "
-    "they "
-    "are, and they oscillate about the result of an impulse";
+    "a small compliance or resistance between the parts; or \"start\": \"as_given\" steps them as "
+    "they are, and they oscillate about the result of an impulse";
 
 void archive_text(StateArchive& archive, std::string& text) {
   std::vector<char> own(text.begin(), text.end());
