@@ -21,6 +21,8 @@ constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
 /// Updates from one trial to the next without a smaller gap.
 constexpr int kMostWandered = 8;
+/// What such an update must leave of the gap squared, so that going round in circles is no way.
+constexpr double kWorthTheWay = 0.25;
 /// A correction this many times the gap can only be that of an equation without a solution: the
 /// matrix is shifted by 1e-14.
 constexpr double kContradiction = 1e11;
@@ -106,7 +108,7 @@ struct InterfaceSolver::Island {
   int halvings = 0;
   int wandered = 0;                   // updates since, from trials that do not stand
   int most_wandered = kMostWandered;  // in this step, from now on
-  double trial_square = 0.0;          // |gap|² of the last trial
+  double trial_square = 0.0, trial_last = 0.0, trial_before = 0.0;  // |gap|² of the last trials
   // As it was before this step.
   struct {
     int eager = 0;
@@ -209,8 +211,12 @@ bool InterfaceSolver::engage(int island) {
 bool InterfaceSolver::accept(int island, double gap_square) {
   Flags& flags = flags_[at(island)];
   Island& own = *islands_[at(island)];
+  own.trial_before = own.trial_last;
+  own.trial_last = own.trial_square;
   own.trial_square = gap_square;
-  const bool is_worse = !(gap_square <= own.square);  // a NaN, too
+  const bool wanders = own.wandered > 0 && own.halvings == 0;
+  const double most = wanders ? kWorthTheWay * own.square : own.square;
+  const bool is_worse = !(gap_square <= most);  // a NaN, too
   flags.stands = !(flags.trial && is_worse);
   if (!flags.stands) return false;
   own.before = own.square;
@@ -283,7 +289,11 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
 /// A full update from a trial that does not stand. False: it has wandered for too long, or cannot from there.
 bool InterfaceSolver::wander(int island, Island& own, const double* record, const double* u,
                              const double* exchanged) {
-  if (own.wandered >= own.most_wandered || !std::isfinite(own.trial_square)) {
+  // Between two pieces of a friction Newton's method goes to and fro.
+  constexpr double kSame = 1e-2;
+  const bool is_circle = own.wandered >= 2 &&
+                         std::abs(own.trial_square - own.trial_before) <= kSame * own.trial_square;
+  if (own.wandered >= own.most_wandered || is_circle || !std::isfinite(own.trial_square)) {
     own.most_wandered /= 2;  // where that led nowhere shorter updates are to have their turn
     return false;
   }

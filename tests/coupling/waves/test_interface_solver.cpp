@@ -219,7 +219,7 @@ TEST(InterfaceSolver, GoesOnFromTrialsThatAreWorseButNotForEver) {
   AlignedVector before = full;
   for (int k = 0; k < 8; ++k) {
     island.evaluate();
-    EXPECT_FALSE(island.judge(2.0 * first));
+    EXPECT_FALSE(island.judge((2.0 + k) * first)) << k;
     EXPECT_TRUE(island.solver().on_trial(0));
     island.adopt();
     EXPECT_NE(island.u(), before) << k;
@@ -232,8 +232,25 @@ TEST(InterfaceSolver, GoesOnFromTrialsThatAreWorseButNotForEver) {
   for (std::size_t w = 0; w < start.size(); ++w) {
     EXPECT_NEAR(island.u()[w], start[w] + 0.5 * (full[w] - start[w]), 1e-6) << w;
   }
-  // One that is better stands, however far out.
-  EXPECT_TRUE(island.judge(0.5 * first));
+  EXPECT_TRUE(island.judge(0.5 * first)) << "one that is better stands";
+}
+
+TEST(InterfaceSolver, DoesNotGoRoundInCirclesNorTakeWhatIsHardlyBetter) {
+  const System system = testing::duffing_grid(2, 2);
+  ByHand island(system);
+  const double first = island.evaluate();
+  EXPECT_TRUE(island.judge(first));
+  const AlignedVector start = island.u();
+  island.adopt();
+  const AlignedVector full = island.u();
+  for (const double square : {2.0, 0.9, 2.0}) {
+    island.evaluate();
+    EXPECT_FALSE(island.judge(square * first)) << square;
+    island.adopt();
+  }
+  for (std::size_t w = 0; w < start.size(); ++w) {
+    EXPECT_NEAR(island.u()[w], start[w] + 0.5 * (full[w] - start[w]), 1e-6) << w;
+  }
 }
 
 }  // namespace

@@ -101,9 +101,15 @@ StepperOptions exact_options(double step_s = 1e-3) {
 }
 
 /// Types that bring solvers of their own: their idle ports keep their waves.
-const std::set<std::string, std::less<>> kOwnSolver = {
-    "duffing_oscillator",        "duffing_node", "coulomb_damper",
-    "rotational_coulomb_damper", "diode",        "valve"};
+const std::set<std::string, std::less<>> kOwnSolver = {"duffing_oscillator",
+                                                       "duffing_node",
+                                                       "coulomb_damper",
+                                                       "rotational_coulomb_damper",
+                                                       "diode",
+                                                       "ideal_diode",
+                                                       "ideal_switch",
+                                                       "valve",
+                                                       "check_valve"};
 
 struct Place {
   std::string type;

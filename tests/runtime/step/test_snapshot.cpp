@@ -362,7 +362,7 @@ TEST(Snapshot, UsesItsMemoryAgain) {
   EXPECT_GE(size, 64U * sizeof(double));
   EXPECT_LE(snapshot.size_bytes(), size + 1000);  // the histogram of iterations grows
   // Away from the steps that are looked at it needs less.
-  stepper.step(30);
+  stepper.step(60);
   stepper.snapshot(snapshot);
   EXPECT_LT(snapshot.size_bytes(), size);
 }

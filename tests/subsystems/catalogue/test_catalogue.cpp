@@ -124,7 +124,7 @@ TEST_P(CatalogueType, RequiredParametersAreMissed) {
     reported.insert(issue.where);
   }
   EXPECT_EQ(reported, expected);
-  EXPECT_FALSE(expected.empty());
+  EXPECT_TRUE(!expected.empty() || type().parameters.empty());
 }
 
 TEST_P(CatalogueType, WrongKindsAreNamed) {
