@@ -191,6 +191,23 @@ TEST(Resolution, GoesOnFromASnapshot) {
   }
 }
 
+/// A diode that blocks in step 22 leaves a coil swinging, in a run of 50 steps.
+TEST(Resolution, TellsWhatBeginsLaterInAShortRun) {
+  const Scenario scenario =
+      parse_scenario(R"({"name": "coil", "time": {"step_s": 1e-7, "end_s": 5e-6},
+  "subsystems": [
+    {"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+     "inputs": {"effort": {"kind": "constant", "value": 10}}},
+    {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
+    {"name": "coil", "type": "inductor", "parameters": {"inductance_H": 2.2e-5},
+     "initial_state": {"current": 1}}],
+  "couplings": [{"kind": "common_flow", "ports": ["v.port", "d.terminals", "coil.terminals"]}]})",
+                     "coil.json", ".");
+  const Outcome own = run(scenario, 50);
+  EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
+  EXPECT_FALSE(own.summary.is_all_well());
+}
+
 /// What is looked at changes nothing of the run, and few steps of a long one are looked at.
 TEST(Resolution, LooksSeldom) {
   const Scenario scenario = discharge(1e-3, 1, 20'000);
