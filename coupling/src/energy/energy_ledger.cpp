@@ -70,9 +70,10 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       kernels_(&ledger_kernels()),
       memory_({{kColumns, at(waves.entry_count())}}),
       parts_(waves.reduction()),
-      damps_(std::ranges::any_of(
-          waves.system().parts(),
-          [](const Part& part) { return part.component->stage_rule().is_damped(); })),
+      damps_(options.may_damp ||
+             std::ranges::any_of(
+                 waves.system().parts(),
+                 [](const Part& part) { return part.component->stage_rule().is_damped(); })),
       numerical_J_(damps_ ? at(parts_.island_count()) : 0),
       adds_up_(!replicas_ && parts_.island_count() > 1),
       accepted_(at(parts_.island_count())),

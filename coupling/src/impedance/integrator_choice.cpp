@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "impedance/fast_ports.hpp"
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -20,59 +21,6 @@
 
 namespace portwave {
 namespace {
-
-using Complex = std::complex<double>;
-
-/// What a scalar port shows of its part: y = (D + s/jω)u of a fast input.
-struct FastPort {
-  double direct = 0.0;   ///< D, nonlinear resistances left out
-  double storage = 0.0;  ///< s = (G + P)ᵀ∇²H(G − P)
-  double output = 0.0;   ///< |y| at the start without inputs
-  double usual = 0.0;    ///< |y| at the typical state
-};
-
-struct FastPart {
-  std::vector<FastPort> ports;
-  double rate = 0.0;  ///< max Rᵢᵢ ∂²H/∂xᵢ²
-};
-
-double product(const SparseMatrix& A, int i, const SparseMatrix& B, int j, double sign_of_b,
-               const SparseMatrix& M, const SparseMatrix& C, double sign_of_c) {
-  // (A + sign_of_c C)ᵢᵀ M (B + sign_of_b C)ⱼ would allocate as much: columns of ports are short.
-  Eigen::SparseVector<double> left = A.col(i), right = B.col(j);
-  left += sign_of_c * Eigen::SparseVector<double>(C.col(i));
-  right += sign_of_b * Eigen::SparseVector<double>(C.col(j));
-  const Eigen::SparseVector<double> moved = M * right;
-  return left.dot(moved);
-}
-
-FastPart fast_part(const Subsystem& part, const double* x) {
-  const Signature& signature = part.signature();
-  const int n = signature.state_size(), p = signature.wave_size();
-  FastPart out;
-  out.ports.resize(at(p));
-  Structure s = part.structure();
-  if (!part.constant_structure()) part.structure_at(x, s);
-  for (int j = 0; j < p; ++j) out.ports[at(j)].direct = s.S.coeff(j, j) + s.N.coeff(j, j);
-  if (n == 0 || part.linear_form().E != nullptr) return out;
-  const SparseMatrix K = hessian_at(part, x);
-  Eigen::VectorXd g(n);
-  part.gradient(x, g.data());
-  const std::vector<double> typical = part.typical_state();
-  const Eigen::VectorXd usual = K * Eigen::Map<const Eigen::VectorXd>(typical.data(), n);
-  for (int i = 0; i < n; ++i) {
-    out.rate = std::max(out.rate, s.R.coeff(i, i) * K.coeff(i, i));
-  }
-  for (int j = 0; j < p; ++j) {
-    FastPort& port = out.ports[at(j)];
-    port.storage = product(s.G, j, s.G, j, -1.0, K, s.P, 1.0);
-    const Eigen::SparseVector<double> column =
-        Eigen::SparseVector<double>(s.G.col(j)) + Eigen::SparseVector<double>(s.P.col(j));
-    port.output = std::abs(column.dot(g));
-    port.usual = std::abs(column.dot(usual));
-  }
-  return out;
-}
 
 class DecaySearch {
  public:
@@ -140,46 +88,23 @@ class DecaySearch {
       around += fast(port).output;
       usual += fast(port).usual;
     }
+    std::vector<FastTerm> terms;
+    for (std::size_t k = 0; k < junction.waves.size(); ++k) {
+      const int port = junction.waves[k];
+      const double weight = (*w)[static_cast<Eigen::Index>(k)];
+      terms.push_back({direct(port, around, usual), fast(port).storage, weight * weight,
+                       causality(port) == Causality::effort_in});
+    }
+    std::vector<std::complex<double>> work(terms.size());
+    std::vector<double> rates(terms.size());
     for (const double beyond : {10.0, 1e3, 1e6}) {
-      const double omega = beyond / h_;
-      // Immittances that add up, of all ports, times w²; sources are next to nothing, and lossless.
-      std::vector<Complex> own(junction.waves.size());
-      double scale = 0.0;
-      for (std::size_t k = 0; k < own.size(); ++k) {
+      joint_decays(terms, adds_admittances, beyond / h_, work, rates);
+      for (std::size_t k = 0; k < terms.size(); ++k) {
         const int port = junction.waves[k];
-        own[k] = Complex(direct(port, around, usual), -fast(port).storage / omega);
-        if (std::abs(own[k]) > 0.0) scale = std::max(scale, std::abs(own[k]));
+        PartDecay& decay = decays_[at(system_.scalar_ports()[at(port)].part)];
+        if (h_ * rates[k] > decay.h_lambda) decay = {h_ * rates[k], port};
       }
-      if (scale == 0.0) return;
-      Complex sum = 0.0;
-      for (std::size_t k = 0; k < own.size(); ++k) {
-        const bool is_admittance = causality(junction.waves[k]) == Causality::effort_in;
-        if (own[k] == 0.0) own[k] = Complex(0.0, -1e-15 * scale);
-        if (is_admittance != adds_admittances) own[k] = 1.0 / own[k];
-        own[k] *= (*w)[static_cast<Eigen::Index>(k)] * (*w)[static_cast<Eigen::Index>(k)];
-        sum += own[k];
-      }
-      for (std::size_t k = 0; k < own.size(); ++k) judge(junction, k, *w, own, adds_admittances);
     }
-  }
-
-  void judge(const Junction& junction, std::size_t k, const Eigen::VectorXd& w,
-             const std::vector<Complex>& all, bool adds_admittances) {
-    const int port = junction.waves[k];
-    const double weight = w[static_cast<Eigen::Index>(k)];
-    if (!(fast(port).storage > 0.0) || weight == 0.0) return;
-    Complex seen = 0.0;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      if (j != k) seen += all[j];
-    }
-    seen /= weight * weight;
-    // What takes a flow sees an admittance, f = −Ye.
-    const bool needs_admittance = causality(port) == Causality::flow_in;
-    if (needs_admittance != adds_admittances) seen = 1.0 / seen;
-    const Complex closed = seen / (1.0 + fast(port).direct * seen);
-    const double h_lambda = h_ * fast(port).storage * closed.real();
-    PartDecay& decay = decays_[at(system_.scalar_ports()[at(port)].part)];
-    if (std::isfinite(h_lambda) && h_lambda > decay.h_lambda) decay = {h_lambda, port};
   }
 
   static constexpr double kMost = 1e100;
@@ -198,6 +123,21 @@ namespace {
 bool turns_flows_into_efforts(const DiracStructure& dirac) {
   for (Eigen::Index i = 0; i < dirac.E.rows(); ++i) {
     if (!dirac.E.row(i).isZero(0.0) && !dirac.F.row(i).isZero(0.0)) return true;
+  }
+  return false;
+}
+
+/// Whether a part does so at its ports, as a gyrator does; a transformer or gear does not, nor does a source.
+bool turns_flows_into_efforts(const Subsystem& part) {
+  const std::vector<Causality> causality = scalar_causalities(part.signature());
+  const SparseMatrix& N = part.structure().N;
+  const auto ports = static_cast<Eigen::Index>(causality.size());
+  for (Eigen::Index j = 0; j < std::min<Eigen::Index>(ports, N.outerSize()); ++j) {
+    for (SparseMatrix::InnerIterator it(N, j); it; ++it) {
+      if (it.value() == 0.0 || it.row() >= ports) continue;
+      if (causality[at(static_cast<int>(it.row()))] == causality[at(static_cast<int>(j))])
+        return true;
+    }
   }
   return false;
 }
@@ -249,7 +189,7 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
       if (is_storage) may[island] = 1;
       if (physics == nullptr || is_storage) continue;
     }
-    if (has_entries(physics->structure().N)) may[island] = 1;
+    if (turns_flows_into_efforts(*physics)) may[island] = 1;
     if (component.signature().state_size() == 0) continue;
     if (exchanges_energy(*physics, system.parts()[at(i)].initial_state.data())) may[island] = 1;
     const Structure& structure = physics->structure();
@@ -350,6 +290,13 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     }
     is_damped[at(i)] = 1;
     ++out.damped_parts;
+  }
+  if (out.damped_parts > 0) {
+    if (oscillates.empty()) oscillates = islands_that_may_oscillate(system);
+    for (int i = 0; i < parts && out.oscillating < 0; ++i) {
+      if (is_damped[at(i)] != 0 && oscillates[at(system.island_of_part(i))] != 0)
+        out.oscillating = i;
+    }
   }
   // In a slice the nodes must be those of the others.
   if (out.damped_parts == 0 && method.integrator != StageKind::damped) return out;

@@ -14,6 +14,8 @@
 #include "impedance/choice_reason.hpp"
 #include "impedance/impedance_rules.hpp"
 #include "impedance/tuned_rules.hpp"
+#include "portwave/coupling/impedance/integrator_choice.hpp"
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "waves/condensed_equation.hpp"
@@ -82,6 +84,7 @@ class Chooser {
     for (Tuned& rule : tuned_) {
       rule.condition = worst_conditions(responses, rule.impedance.by_port);
     }
+    find_change_over();
     for (const Part& part : system_.parts()) ++parts_of_key_[part.component->batch_key()];
     for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) add_work(part);
     // What an evaluation costs whatever is evaluated; islands share it.
@@ -150,7 +153,18 @@ class Chooser {
     double responses = 0.0;  ///< of ports to ports of the same part
     bool linear = true;
     bool opaque = false;  ///< some nonlinear part shows no equations
+    bool changes_over =
+        false;  ///< some resistance may bind what it leaves free now, or the other way round
   };
+
+  /// No impedances serve both sides of such a change.
+  void find_change_over() {
+    const OneSidedDecays decays(system_, responses_.step_s(), resolved_decay(1),
+                                [](int) { return true; });
+    for (const OneSidedDecays::Storage& own : decays.storages()) {
+      islands_[at(system_.island_of_part(own.part))].changes_over = true;
+    }
+  }
 
   void add_work(int part) {
     const Component& component = *system_.parts()[at(part)].component;
@@ -208,7 +222,7 @@ class Chooser {
   }
   bool is_easy(std::size_t island, const Pick& pick) const {
     const Island& own = islands_[island];
-    if (!pick.rate.converges || !pick.well_conditioned) return false;
+    if (!pick.rate.converges || !pick.well_conditioned || own.changes_over) return false;
     if (pick.rate.evaluations <= (own.linear ? kFewLinear : kFewNonlinear)) return true;
     return is_known(island, pick) && pick.work <= least_interface_work(own);
   }
@@ -315,8 +329,8 @@ class Chooser {
       if (wanted[i] == 0 || !rates[i].converges) continue;
       const Pick pick{rules[i], true, rates[i], work(kInterface, rates[i], i),
                       tuned_[rules[i]].condition[i] <= kGoodCondition};
-      const bool is_light =
-          !is_known(i, picks[i]) && solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
+      const bool is_light = (!is_known(i, picks[i]) || islands_[i].changes_over) &&
+                            solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
       const bool is_needed =
           !picks[i].rate.converges || (pick.well_conditioned && !picks[i].well_conditioned);
       if (is_needed || is_light || pick.work < picks[i].work) picks[i] = pick;

@@ -535,6 +535,13 @@ int StateConstraints::part(int constraint) const {
   return first;
 }
 
+std::vector<int> StateConstraints::parts(int constraint) const {
+  const FoundConstraint& own = impl_->found.constraints[at(constraint)];
+  std::vector<int> out;
+  impl_->for_parts(own.ports, own.equations, [&](int part) { out.push_back(part); });
+  return out;
+}
+
 std::string StateConstraints::jumps(const Odds& odds) const {
   constexpr std::size_t kShown = 6;
   std::string text;

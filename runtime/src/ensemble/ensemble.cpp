@@ -100,7 +100,11 @@ struct Ensemble::Impl {
     const WaveCoupling& m = choice.method.waves();
     const bool nonlinear = std::ranges::any_of(
         system->parts(), [](const Part& part) { return !part.component->capabilities().linear; });
-    if (tuner->follows_state()) {
+    if (run.may_change_over()) {
+      obstacle =
+          "storages beside one-sided parts take damped steps each at its own time "
+          "(\"integrator\": \"gauss\" has none)";
+    } else if (tuner->follows_state()) {
       obstacle = "impedances follow the state (\"retune_factor\" 0 leaves them as they are)";
     } else if (nonlinear && (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {
       obstacle = "the interface equation of nonlinear parts keeps factors for each";

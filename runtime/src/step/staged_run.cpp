@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
@@ -22,6 +24,7 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
     stepped_ = std::make_unique<System>(staged_system(system, choice_.plan));
   }
   if (stages == 1) leave_idle_ports();
+  find_change_over();
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
@@ -41,11 +44,45 @@ void StagedRun::leave_idle_ports() {
   live_ = std::move(live.number_of_port);
 }
 
+/// Where storages may need damped steps, the stepped system is one whose parts can be exchanged.
+void StagedRun::find_change_over() {
+  if (stages() > 1 || options_.sizes || options_.time.active() || given_->slice() != nullptr ||
+      options_.method.waves().integrator != StageKind::automatic) {
+    return;
+  }
+  const OneSidedDecays decays(stepped(), options_.step_s, resolved_decay(1),
+                              [this](int part) { return may_damp(part); });
+  may_change_over_ = !decays.empty();
+  if (may_change_over_ && is_as_given()) {
+    stepped_ = std::make_unique<System>(staged_system(*given_, choice_.plan));
+  }
+}
+
+bool StagedRun::may_damp(int part) const {
+  const Part& own = given_->parts()[at(part)];
+  return !own.integrator && own.substeps == 1 && !choice_.plan.damps(part);
+}
+
+void StagedRun::set_damped(int part, bool damped) {
+  if (undamped_.contains(part) == damped) return;
+  if (!damped) {
+    exchange_component(*stepped_, part, std::move(undamped_.extract(part).mapped()));
+    return;
+  }
+  const std::shared_ptr<const Component> own = stepped_->parts()[at(part)].component;
+  std::shared_ptr<const Component>& twin = damped_[own.get()];
+  if (twin == nullptr) twin = staged_live_part(own, portwave::damped(rule()));
+  exchange_component(*stepped_, part, twin);
+  undamped_.emplace(part, own);
+}
+
 void StagedRun::component_changed(int part) {
   if (is_as_given()) return;
   const Part& own = given_->parts()[at(part)];
   const bool is_kept = choice_.plan.keeps(part, own.substeps);
   left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
+  left_undamped_ = nullptr;
+  if (auto undamped = undamped_.extract(part)) left_undamped_ = std::move(undamped.mapped());
   exchange_component(*stepped_, part,
                      !is_kept ? staged_part(own.component, choice_.plan.rule_of(part), own.substeps)
                      : live_.empty() ? own.component
@@ -53,7 +90,9 @@ void StagedRun::component_changed(int part) {
 }
 
 void StagedRun::component_restored(int part) {
-  if (!is_as_given()) exchange_component(*stepped_, part, std::move(left_));
+  if (is_as_given()) return;
+  exchange_component(*stepped_, part, std::move(left_));
+  if (left_undamped_ != nullptr) undamped_.emplace(part, std::move(left_undamped_));
 }
 
 int StagedRun::port(int scalar_port, int stage) const {

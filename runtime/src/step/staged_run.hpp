@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -31,6 +32,13 @@ class StagedRun {
   /// Gives the stepped system away. Precondition: it is not as given.
   System take_stepped() { return std::move(*stepped_); }
 
+  /// Whether some storages may have damped steps among others (ChangeOver), and whether a part may.
+  bool may_change_over() const { return may_change_over_; }
+  bool may_damp(int part) const;
+  /// The part is stepped with damped stages from now on, or without: another component of the stepped system.
+  /// Precondition: `may_change_over`, and it may be damped.
+  void set_damped(int part, bool damped);
+
   /// Called when a part of the given system was exchanged, and when that is taken back.
   void component_changed(int part);
   void component_restored(int part);
@@ -50,6 +58,7 @@ class StagedRun {
 
  private:
   void leave_idle_ports();
+  void find_change_over();
 
   const System* given_;
   StepperOptions options_;
@@ -57,6 +66,10 @@ class StagedRun {
   std::unique_ptr<System> stepped_;        // null: the given one
   std::vector<int> live_;                  // LiveSystem::number_of_port; empty: all as given
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
+  std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
+  bool may_change_over_ = false;
+  std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped
+  std::map<const Component*, std::shared_ptr<const Component>> damped_;  // by the undamped one
 };
 
 }  // namespace portwave

@@ -63,9 +63,11 @@ StepReport WaveEngine::step_by(double step_s) {
 
   step_.freeze(step_.clock().time_s());
   iterate(moments);
+  if (change_over_) damp_what_changes_over(moments);
   guard_step(moments);
   StepReport report = step_.report();
   commit(report, step_.clock().time_s() + step_s, step_s, moments);
+  if (change_over_) leave_what_has_settled();
   retune_in_time_left(moments);
 
   if (is_timed()) note_times(report, moments);
@@ -97,6 +99,29 @@ void WaveEngine::iterate(Moments& moments) {
   moments.inner_end = step_.inner_end();
 }
 
+/// Attempts the step again, with damped stages of the storages beside parts that change over in it.
+void WaveEngine::damp_what_changes_over(Moments& moments) {
+  // Each attempt shows with its inputs what else becomes stiff.
+  constexpr int kMostAttempts = 4;
+  for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+    const WaveState& next = step_.next();
+    const std::span<const int> found =
+        change_over_->to_damp({waves_, record(), next.record.data(), next.a.data(), next.b.data()});
+    if (found.empty()) return;
+    set_damped(found, true);
+    step_.freeze(step_.clock().time_s());
+    iterate(moments);
+  }
+}
+
+/// After the commit: storages that move smoothly again conserve from the next step on.
+void WaveEngine::leave_what_has_settled() {
+  const WaveState& now = step_.now();
+  set_damped(change_over_->to_leave({waves_, step_.next().record.data(), now.record.data(),
+                                     now.a.data(), now.b.data()}),
+             false);
+}
+
 /// Commits again, with other waves, the islands whose result no energy pays for.
 void WaveEngine::guard_step(Moments& moments) {
   const auto start = scheduler_ ? Clock::now() : Clock::time_point();
@@ -113,10 +138,12 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
   report.step_s = step_s;
   if (step_.keeps_ledger()) {
     report.energy = step_.close();
-    if (watch_) watch_->note_energy(clock.steps(), report.energy);
+    if (watch_) watch_->note_energy(clock.steps(), report.energy, step_.next().a, step_.next().b);
   }
   if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {
-    watch_->look_closely(clock.steps());
+    changes_->for_each_within(clock.time_s(), end_s, [&](int input) {
+      watch_->look_closely(clock.steps(), ResolutionWatch::kSource + input);
+    });
   }
   const bool watched = is_watched() && together().is_first() && looks_in_time();
   const auto timed = [&](const auto& look) {
@@ -372,6 +399,27 @@ void WaveEngine::restore() {
     rescatter(waves_, saved_.impedance, saved_.step_s, now.a, now.b);
   }
   step_.restored();
+}
+
+LawEnds::Error WaveEngine::error_behind_stages() {
+  if (!law_ends_ || law_ends_->empty()) return {};
+  const WaveState& next = step_.next();
+  const auto input = [&](int port, int stage) {
+    const std::size_t wave = offset_of(port, stage);
+    const EffortFlow own = WaveTransform(waves_.impedance()[wave], waves_.step_s())
+                               .to_effort_flow({next.a[wave], next.b[wave]});
+    const ScalarPort& place = system().scalar_ports()[at(port)];
+    const Port& of_part =
+        system().parts()[at(place.part)].component->signature().ports[at(place.port)];
+    const double value = of_part.causality == Causality::effort_in ? own.effort : own.flow;
+    return value / run_.weight(stage);
+  };
+  const auto state = [&](int part) -> std::span<const double> {
+    end_state_.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
+    waves_.get_state(part, next.record.data(), end_state_.data());
+    return end_state_;
+  };
+  return law_ends_->error(waves_.step_s(), run_.rule(), input, state);
 }
 
 // Several ranks.

@@ -14,6 +14,7 @@
 #include "parallel/state_view.hpp"
 #include "parallel/step_profiler.hpp"
 #include "parallel/together.hpp"
+#include "step/change_over.hpp"
 #include "step/macro_step.hpp"
 #include "step/run_certificate.hpp"
 #include "step/sizes/adaptive_steps.hpp"
@@ -29,7 +30,8 @@ namespace portwave {
 /// The engine of wave coupling: a MacroStep, and around it the choice of the method, steps that choose their
 /// size, deadlines, the certificate, the check of resolution, and other ranks.
 ///
-/// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps.
+/// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps;
+/// wave_engine_archive.cpp keeps and restores it.
 class WaveEngine final : public StepEngine,
                          public WaveView,
                          public FollowingEngine,
@@ -109,7 +111,8 @@ class WaveEngine final : public StepEngine,
   // As a WaveView.
   int stages() const override { return run_.stages(); }
   int damped_parts() const override { return run_.integrators().damped_parts; }
-  std::string integrator() const override { return run_.integrators().text(system()); }
+  bool may_damp() const override { return change_over_ || damped_parts() > 0; }
+  std::string integrator() const override;
   const IntegratorChoice& integrators() const override { return run_.integrators(); }
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;
@@ -138,6 +141,8 @@ class WaveEngine final : public StepEngine,
 
   // The step (wave_engine.cpp).
   void iterate(Moments& moments);
+  void damp_what_changes_over(Moments& moments);
+  void leave_what_has_settled();
   void guard_step(Moments& moments);
   void commit(StepReport& report, double end_s, double step_s, Moments& moments);
   void count_iterations(const StepReport& report);
@@ -159,6 +164,7 @@ class WaveEngine final : public StepEngine,
   void go_on() override;
   void save() override;
   void restore() override;
+  LawEnds::Error error_behind_stages() override;
   double time_s() const override { return step_.clock().time_s(); }
   std::int64_t step_index() const override { return step_.clock().steps(); }
   const double* record() const override { return step_.now().record.data(); }
@@ -183,6 +189,10 @@ class WaveEngine final : public StepEngine,
   void take_over_maps();
   void rebind();
   bool exchange_part(int part);
+  void renew_batch(int batch);
+  void set_damped(std::span<const int> parts, bool damped);
+  void archive_damping(StateArchive& archive);
+  void arrange_damping(std::span<const char> states);
   void refuse_with_ranks() const;
   void expect_own(int part) const;
   /// Errors: std::out_of_range.
@@ -231,8 +241,10 @@ class WaveEngine final : public StepEngine,
   double look_s_ = 0.0, check_s_ = 0.0, change_s_ = 0.0;
   std::optional<std::vector<double>> tuned_;  // impedances for which no time has been left yet
   std::optional<AdaptiveSteps> sizes_;        // if steps choose their size
+  std::optional<LawEnds> law_ends_;           // then, without damped stages
   std::optional<ResolutionWatch> watch_;      // not with slices
   std::optional<InputChanges> changes_;       // for watch_, if all steps have one size
+  std::optional<ChangeOver> change_over_;     // where storages may have damped steps among others
   std::vector<int> port_waves_;               // for watch_: by port of the system and stage
   std::vector<double> port_weights_;          // for watch_: by stage
   Moments attempted_;
@@ -248,6 +260,7 @@ class WaveEngine final : public StepEngine,
   std::optional<RunCertificate> certificate_;
   StateView states_;
   StartPorts start_ports_;
+  std::vector<double> end_state_;            // scratch: of a part
   mutable std::vector<double> idle_inputs_;  // scratch: the inputs at the ports of a part
   const Hooks* hooks_ = nullptr;             // while this rank follows
 };

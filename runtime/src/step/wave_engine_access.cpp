@@ -45,9 +45,6 @@ std::vector<std::byte> bytes_of(JumpMessage message) {
   return bytes;
 }
 
-/// Largest credible number of evaluations of S in a step, unless its budget is larger.
-constexpr int kMostIterations = 10'000'000;
-
 }  // namespace
 
 // The committed step.
@@ -225,7 +222,7 @@ Profile WaveEngine::profile() {
 void WaveEngine::settings_changed() {
   const Together::Order order(together(), Together::Order::Kind::settings_changed);
   if (sizes_) sizes_->restart();
-  if (watch_) watch_->look_closely(step_.clock().steps());
+  if (watch_) watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
   start_ports_.forget();
 }
 
@@ -235,6 +232,10 @@ void WaveEngine::component_changed(int part, double more_J) {
   levels_.component_changed(part);
   const bool is_in_place = exchange_part(part);
   step_.ledger().revalue(part, more_J);
+  if (change_over_) {
+    change_over_->note(part, false);
+    change_over_->component_changed(part);
+  }
   levels_.leave_others();
   impedances_changed();
   if (is_in_place) {
@@ -256,7 +257,11 @@ void WaveEngine::component_restored(int part) {
 /// latter. Errors: ConfigError, std::invalid_argument, nothing having changed.
 bool WaveEngine::exchange_part(int part) {
   if (waves_.exchange_part(part)) return true;
-  const int number = waves_.slot(part).batch;
+  renew_batch(waves_.slot(part).batch);
+  return false;
+}
+
+void WaveEngine::renew_batch(int number) {
   const BatchSlot& slot = waves_.batch(number);
   std::unique_ptr<StepBatch> batch = waves_.batch_anew(number);
   if (batch->record_size() != slot.batch->record_size()) {
@@ -273,7 +278,37 @@ bool WaveEngine::exchange_part(int part) {
     slot.batch->set_state(static_cast<int>(i), states.data() + i * size, record);
   }
   states_.forget();
-  return false;
+}
+
+/// These parts are stepped with damped stages from now on, or without. A part whose damped step has no
+/// solution stays as it is.
+void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
+  if (parts.empty()) return;
+  auto& interface = step_.interface();
+  bool are_in_place = true;
+  for (const int part : parts) {
+    run_.set_damped(part, damped);
+    try {
+      const bool is_in_place = exchange_part(part);
+      if (is_in_place && interface) interface->current().take_over_part(part);
+      are_in_place = are_in_place && is_in_place;
+    } catch (const ConfigError&) {
+      run_.set_damped(part, !damped);
+      continue;
+    }
+    change_over_->note(part, damped);
+  }
+  step_.stale() = true;
+  levels_.leave_others();
+  if (interface) interface->forget_others();
+  if (!are_in_place || runner_.executor->keeps_places()) take_over_maps();
+}
+
+std::string WaveEngine::integrator() const {
+  std::string text = run_.integrators().text(system());
+  if (!change_over_) return text;
+  const std::string changes = change_over_->text(system(), step_.clock().steps());
+  return text.empty() || changes.empty() ? text + changes : text + "; " + changes;
 }
 
 void WaveEngine::states_changed(std::span<const double> states) {
@@ -295,6 +330,7 @@ void WaveEngine::states_changed(std::span<const double> states) {
   }
   states_.forget();
   step_.restart_waves();
+  if (change_over_) change_over_->forget();
   if (watch_) watch_->forget();
   settings_changed();
 }
@@ -343,10 +379,11 @@ void WaveEngine::carry_out_jump(std::span<const StateConstraints::PartImpulse> p
   step_.ledger().impulse(energies, is_start);
   states_.forget();
   step_.states_jumped();
+  if (change_over_) change_over_->forget();
   if (sizes_) sizes_->states_jumped();
   if (watch_) {
     watch_->forget();
-    watch_->look_closely(step_.clock().steps());
+    watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
   }
   start_ports_.forget();
 }
@@ -421,136 +458,6 @@ void WaveEngine::rebind() {
   runner_.executor->recompile();
   step_.ledger().forget_examined();
   step_.bind(*runner_.executor);
-}
-
-// Checkpoints and snapshots.
-
-void WaveEngine::archive(StateArchive& archive) {
-  if (!together().has_whole()) {
-    throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
-  }
-  together().fetch();
-  together().fetch_energies();
-  const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
-  archive_levels(archive);
-  archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
-  archive.array(step_.now().record);
-  archive.array(step_.now().a);
-  archive.array(step_.now().b);
-  archive.array(step_.settings());
-  archive.array(step_.outcomes());
-  step_.ledger().archive(archive);
-  certificate_->archive(archive);
-  portwave::archive(archive, statistics_);
-  if (auto& guard = step_.passivity_guard()) guard->archive(archive);
-  if (auto& interface = step_.interface()) interface->archive_watch(archive);
-  if (sizes_) sizes_->archive(archive);
-  if (watch_) watch_->archive(archive);
-  if (changes_) changes_->archive(archive);
-  if (auto& extrapolated = step_.extrapolated()) extrapolated->archive(archive);
-  if (!archive.reads()) return;
-  const int budget = options_.method.waves().iterations;
-  archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
-  expect_sound(archive);
-  step_.plan().rule.budget = budget;
-  start_ports_.forget();
-  states_.forget();
-  pace_.restart();
-  tuned_.reset();
-  step_.read_back();
-  together().send_state();
-}
-
-/// Checks of members that were read and that their owners do not check: numbers of parts and islands, counts,
-/// and numbers that must be finite.
-void WaveEngine::expect_sound(const StateArchive& archive) const {
-  const System& stepped = waves_.system();
-  const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
-  archive.expect(step_.clock().is_sound(), "the time");
-  archive.expect_finite(step_.settings(), "an input that is set");
-  std::vector<double> x;
-  for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
-    x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
-    waves_.get_state(part, step_.now().record.data(), x.data());
-    archive.expect_finite(x, "the state of a part");
-  }
-  for (int port = 0; port < static_cast<int>(stepped.scalar_ports().size()); ++port) {
-    const std::size_t wave = at(waves_.wave_of_port(port));
-    const double both[] = {step_.now().a[wave], step_.now().b[wave]};
-    archive.expect_finite(both, "a wave");
-  }
-  for (const IslandOutcome& own : step_.outcomes()) {
-    archive.expect(own.iterations >= 0 && own.rejected_trials >= 0,
-                   "the number of iterations of an island");
-  }
-  archive.expect_counts({tuning_.changes, tuning_.failures, step_.ledger().steps()},
-                        "the number of changes or steps so far");
-  for (int island = 0; island < stepped.island_count(); ++island) {
-    const LawFinding& own = step_.ledger().finding(island);
-    archive.expect(own.worst_part >= -1 && own.worst_part < std::ssize(stepped.parts()),
-                   "a part that the energy account names");
-    archive.expect((!own.broken_law || own.broken_law->island == island) &&
-                       (!own.growth || own.growth->island == island),
-                   "an island that the energy account names");
-  }
-  for (int island = 0; island < stepped.island_count(); ++island) {
-    archive.expect(!std::isnan(step_.ledger().tank(island)), "the energy of a tank");
-  }
-  const auto& guard = guarded();
-  if (!guard) return;
-  archive.expect(std::ranges::all_of(guard->uses(), is_island, &GuardUse::island),
-                 "an island that the guard names");
-  const GuardStatistics& s = guard->statistics();
-  archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
-}
-
-/// Step sizes and impedances in use, with the interface update's data for them. If they cannot be
-/// read, those in use fit one another, but are not the previous ones.
-void WaveEngine::archive_levels(StateArchive& archive) {
-  double in_force_s = waves_.step_s();
-  bool is_changed = false;
-  const auto take_over = [&] {
-    if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
-    rebind();
-  };
-  const StepLevels::Visit visit = {
-      .switched =
-          [&](double own_s) {
-            if (own_s == in_force_s) return;
-            if (auto& interface = step_.interface()) interface->exchange(in_force_s);
-            is_changed = true;
-            in_force_s = own_s;
-          },
-      .tuned =
-          [&](double own_s) {
-            auto& interface = step_.interface();
-            const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
-            if (archive.reads()) {
-              archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
-                             "the number of impedances");
-              if (!has_impedance(wanted)) {
-                waves_.set_impedance(wanted);
-                is_changed = true;
-                if (interface) interface->current().take_over_maps();
-              }
-            }
-            if (interface) interface->archive(archive, own_s);
-          }};
-  try {
-    levels_.archive(archive, waves_, visit);
-  } catch (...) {
-    if (archive.reads()) take_over();
-    throw;
-  }
-  if (is_changed) take_over();
-}
-
-bool WaveEngine::has_impedance(std::span<const double> by_port) const {
-  for (std::size_t i = 0; i < by_port.size(); ++i) {
-    const auto wave = static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(i)));
-    if (waves_.impedance()[wave] != by_port[i]) return false;
-  }
-  return true;
 }
 
 }  // namespace portwave

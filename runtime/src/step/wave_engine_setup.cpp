@@ -24,9 +24,12 @@ auto or_tell_others(Together& together, const Make& make) {
 }
 
 LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling& method,
-                             Together& together) {
+                             Together& together, const StagedRun& run) {
   together.discretised(waves);
-  return {.tank = method.tank, .guarded = method.guard, .slices = together.slices()};
+  return {.tank = method.tank,
+          .guarded = method.guard,
+          .slices = together.slices(),
+          .may_damp = run.may_change_over() && together.is_alone()};
 }
 
 }  // namespace
@@ -47,7 +50,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
                                                  : WaveDiscretisation::StageIncrements::none);
           })),
       step_(waves_, options_.method.waves(), system.initial_settings(),
-            ledger_options(waves_, given.method.waves(), together()), given.start_s, *this,
+            ledger_options(waves_, given.method.waves(), together(), run_), given.start_s, *this,
             together()),
       costs_(declared_costs(waves_)),
       pace_(given.time.pace, given.interrupted),
@@ -71,8 +74,10 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }
+  if (run_.may_change_over() && together().is_alone()) change_over_.emplace(run_, options_.step_s);
   if (options_.sizes) {
     const bool is_damped = run_.integrators().damped_parts > 0;
+    if (!is_damped && together().has_whole()) law_ends_.emplace(this->system());
     sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system,
                    is_damped ? damped(run_.rule()) : run_.rule(), *options_.sizes, given.step_s,
                    record(), watches_of(system, given));
@@ -82,6 +87,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
 /// Locates the data that the watch examines.
 void WaveEngine::begin_watching() {
   if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
+  watch_->expect(changes_ ? changes_->inputs() : 0, run_.integrators().oscillating);
   const int stages = run_.stages();
   for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));
   for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {

@@ -13,6 +13,7 @@
 #include "idle/live_physics.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/descriptor/second_order.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
 namespace {
@@ -70,9 +71,13 @@ class LivePart final : public Component {
         ports_(std::move(ports)) {}
 
   int given_port(int scalar_port) const { return ports_[at(scalar_port)]; }
+  std::shared_ptr<const LivePart> with_stages(const StageRule& rule) const {
+    return std::make_shared<const LivePart>(given_, staged_part(live_, rule), ports_);
+  }
 
   Capabilities capabilities() const override { return live_->capabilities(); }
   const Subsystem* port_hamiltonian() const override { return live_->port_hamiltonian(); }
+  const StageRule& stage_rule() const override { return live_->stage_rule(); }
   bool is_active() const override { return given_->is_active(); }
   std::vector<double> default_state() const override { return given_->default_state(); }
   std::vector<double> typical_state() const override { return given_->typical_state(); }
@@ -86,11 +91,11 @@ class LivePart final : public Component {
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     std::vector<const Component*> live;
-    std::vector<const Subsystem*> given;
+    std::vector<LiveBatch::Given> given;
     for (const Component* const part : parts) {
       const auto& own = dynamic_cast<const LivePart&>(*part);
       live.push_back(own.live_.get());
-      given.push_back(own.given_->port_hamiltonian());
+      given.push_back({own.given_->port_hamiltonian(), own.stage_rule().is_damped()});
     }
     return std::make_unique<LiveBatch>(live_->make_batch(live), std::move(given));
   }
@@ -127,6 +132,13 @@ std::shared_ptr<const Component> without_idle_ports(std::shared_ptr<const Compon
   if (live == nullptr) return nullptr;
   std::vector<int> ports = LiveColumns(part->signature(), idle).ports();
   return std::make_shared<const LivePart>(std::move(part), std::move(live), std::move(ports));
+}
+
+std::shared_ptr<const Component> staged_live_part(std::shared_ptr<const Component> part,
+                                                  const StageRule& rule) {
+  const auto* const own = dynamic_cast<const LivePart*>(part.get());
+  if (own == nullptr) return staged_part(std::move(part), rule);
+  return own->with_stages(rule);
 }
 
 int given_scalar_port(const Component& part, int scalar_port) {

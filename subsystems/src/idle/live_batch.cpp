@@ -6,8 +6,14 @@
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
+namespace {
 
-LiveBatch::LiveBatch(std::unique_ptr<StepBatch> own, std::vector<const Subsystem*> given)
+/// How the last step led to a state.
+constexpr double kStepped = 1.0, kDamped = 2.0;
+
+}  // namespace
+
+LiveBatch::LiveBatch(std::unique_ptr<StepBatch> own, std::vector<Given> given)
     : StepBatch(own->lanes(), own->state_size(), own->wave_size(), own->input_size()),
       own_(std::move(own)),
       given_(std::move(given)) {}
@@ -53,7 +59,7 @@ LaneStatus LiveBatch::advance(LaneRange lanes, double* record, const double* a, 
   for (int l = lanes.first; l < lanes.last; ++l) {
     const double* const from = kept(l, record);
     double* const to = kept(l, next);
-    to[0] = 1.0;
+    to[0] = given_[at(l)].is_damped ? kDamped : kStepped;
     own_->get_state(l, record, to + 1);
     std::copy_n(from + 1 + n + q, q, to + 1 + n);
     std::fill_n(to + 1 + n + q, q, 0.0);
@@ -75,14 +81,18 @@ double LiveBatch::idle_output(int lane, const double* record, int scalar_port,
                               std::span<const double> inputs) const {
   const double* const own = kept(lane, record);
   if (own[0] == 0.0) return 0.0;
-  const Subsystem& part = *given_[at(lane)];
+  const Subsystem& part = *given_[at(lane)].physics;
   const int n = state_size();
   const double* const x = own + 1;
   detail::Workspace room(at(3 * n));
   double *const next = room.data(), *const dx = next + n, *const g = dx + n;
   own_->get_state(lane, record, next);
   for (int i = 0; i < n; ++i) dx[i] = next[i] - x[i];
-  part.discrete_gradient(x, next, g);
+  if (own[0] == kDamped) {
+    part.gradient(next, g);  // ∇̄H + ½hQẋ
+  } else {
+    part.discrete_gradient(x, next, g);
+  }
   if (part.constant_structure()) return output_by(part.structure(), g, own, scalar_port, inputs);
   if (taken_.exchange(true, std::memory_order_acquire)) {
     Structure structure = part.structure();

@@ -18,14 +18,19 @@ namespace portwave {
 /// evaluated before somebody reads it.
 ///
 /// A record is that of the parts' own batch, so that its facets serve as they are, followed by
-///   [has stepped, xⁿ⁻¹, ū of that step, ū of the step to come]   per lane.
+///   [1: has stepped, 2: damped, xⁿ⁻¹, ū of that step, ū of the step to come]   per lane.
 class LiveBatch final : public StepBatch,
                         public LaneExchange,
                         public IdleOutputs,
                         private BoundCalls {
  public:
-  /// `given`: the physics of each lane with its idle ports. `own`: the batch of the parts without them.
-  LiveBatch(std::unique_ptr<StepBatch> own, std::vector<const Subsystem*> given);
+  /// The physics of a lane with its idle ports.
+  struct Given {
+    const Subsystem* physics;
+    bool is_damped;  ///< then it is linear
+  };
+  /// `own`: the batch of the parts without their idle ports.
+  LiveBatch(std::unique_ptr<StepBatch> own, std::vector<Given> given);
 
   int lane_group() const override { return own_->lane_group(); }
   double scatter_cost_ns() const override { return own_->scatter_cost_ns(); }
@@ -90,7 +95,7 @@ class LiveBatch final : public StepBatch,
   }
 
   std::unique_ptr<StepBatch> own_;
-  std::vector<const Subsystem*> given_;
+  std::vector<Given> given_;
   double step_s_ = 0.0;
   mutable Structure structure_;  ///< scratch of whoever has set `taken_`
   mutable std::atomic<bool> taken_ = false;

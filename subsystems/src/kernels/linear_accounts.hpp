@@ -83,8 +83,10 @@ void map_row(const LinearTask& t, const LinearGroup& group, const GroupArrays& a
 /// H(w) of damped stages. Room of z·W in `work`.
 template <int W, bool kShared>
 Vec<W> numerical_dissipation(const LinearTask& t, const LinearGroup& group, const GroupArrays& at,
-                             double* work) {
+                             long g, double* work) {
   const LinearShape& s = *t.shape;
+  const Vec<W> damping =
+      s.lane_damping != nullptr ? Vec<W>::load(s.lane_damping + g * W) : Vec<W>::all(s.damping);
   const EnergyCoefficients<W, kShared> value{s, group.energy};
   const double* storage = value.storage();
   Vec<W> sum = Vec<W>::all(0.0);
@@ -93,8 +95,7 @@ Vec<W> numerical_dissipation(const LinearTask& t, const LinearGroup& group, cons
     for (int i = 0; i < s.n; ++i) {
       const Vec<W> w = s.damped_count > 0
                            ? mapped_row<W, kShared>(t, group.damped, at, row + i)
-                           : Vec<W>::all(s.damping) *
-                                 (Vec<W>::load(at.next + i * W) - Vec<W>::load(at.x + i * W));
+                           : damping * (Vec<W>::load(at.next + i * W) - Vec<W>::load(at.x + i * W));
       w.store(work + i * W);
       sum = fma(coefficient<W, kShared>(value.diagonal(), i) * w, w, sum);
     }
@@ -198,7 +199,7 @@ template <int W, bool kShared>
   const Vec<W> change = stored_change<W, kShared>(s, group, at, needs_gradient ? work : nullptr);
   if (needs_gradient) find_powers<W, kShared>(t, group, at, work, dissipated, supply);
   if (s.damping > 0.0) {
-    const Vec<W> numerical = numerical_dissipation<W, kShared>(t, group, at, work);
+    const Vec<W> numerical = numerical_dissipation<W, kShared>(t, group, at, g, work);
     dissipated = dissipated + numerical;
     if (t.energy.numerical_dissipation_J != nullptr) {
       numerical.store(t.energy.numerical_dissipation_J + g * W);

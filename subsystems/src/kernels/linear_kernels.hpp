@@ -63,6 +63,8 @@ struct LinearShape {
   /// √(2δθ) of damped stages, 0 for others: w is that times Σᵢ √bᵢ P̂(cᵢ)δᵢ, and their numerical dissipation
   /// H(w), or the sum of those of substeps. With one stage δ is x⁺ − x; else w has rows of its own.
   double damping = 0.0;
+  /// With one stage, where lanes differ in it: that of each, and `damping` the largest.
+  const double* lane_damping = nullptr;
   int damped_count = 0;  ///< those rows: n for every substep, or 0
 };
 

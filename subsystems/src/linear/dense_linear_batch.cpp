@@ -23,6 +23,7 @@
 #include "linear/linear_stages.hpp"
 #include "linear/step_maps.hpp"
 #include "linear/step_rows.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
@@ -68,18 +69,25 @@ class DenseLinearBatch final : public StepBatch,
                   parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
         kernels_(linear_kernels()),
         signature_(&parts[0]->signature()),
-        stages_(parts[0]->stage_rule()),
+        rules_{parts[0]->stage_rule()},
+        stages_(rules_.front().count),
         substeps_(parts[0]->substeps()),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
     for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part->port_hamiltonian()));
+      rule_of_lane_.push_back(number_of(part->stage_rule()));
     }
+    is_damped_ = std::ranges::any_of(rules_, &StageRule::is_damped);
     shape_.n = state_size();
     shape_.p = wave_size();
     shape_.q = input_size();
-    shape_.z = substeps_ * stages_.count * shape_.n;
-    shape_.damping = std::sqrt(2.0 * stages_.damping);
-    shape_.damped_count = stages_.is_damped() && has_stages() ? substeps_ * shape_.n : 0;
+    shape_.z = substeps_ * stages_ * shape_.n;
+    shape_.damped_count = is_damped_ && has_stages() ? substeps_ * shape_.n : 0;
+    if (is_damped_) {
+      lane_damping_.resize(at(group_count() * width_));
+      for (int l = 0; l < lanes(); ++l) set_damping(l);
+      shape_.lane_damping = lane_damping_.data();
+    }
     for (const Port& port : signature_->ports) {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
@@ -102,7 +110,7 @@ class DenseLinearBatch final : public StepBatch,
     keeps_increments_ = use.stage_increments && has_stages();
   }
   void prepare(double step_s, const double* impedance) override {
-    const DistinctParts distinct(parts_, impedance, shape_.p, stride());
+    const DistinctParts distinct(parts_, rule_of_lane_, impedance, shape_.p, stride());
     if (step_s != step_s_) solved_.clear();
     step_s_ = step_s;
     const std::vector<int> of_sparsity = find_sparsities(distinct);
@@ -118,14 +126,17 @@ class DenseLinearBatch final : public StepBatch,
     const auto* const other = dynamic_cast<const DenseLinearBatch*>(&one);
     if (other == nullptr || other->lanes() != 1) return false;
     const LinearPortHamiltonian& part = *other->parts_.front();
+    const StageRule& rule = other->rules_.front();
+    if (rule.count != stages_ || (rule.is_damped() && !is_damped_)) return false;
+    const unsigned char number = number_of(rule);
     FlatMaps flat;
     try {
-      if (!find_maps(lane, part, impedance, flat)) {
-        solved_.erase(&part);
+      if (!find_maps(lane, part, number, impedance, flat)) {
+        solved_.erase({&part, number});
         return false;
       }
     } catch (...) {
-      solved_.erase(&part);
+      solved_.erase({&part, number});
       throw;
     }
     const int g = lane / width_, own = lane % width_;
@@ -137,7 +148,11 @@ class DenseLinearBatch final : public StepBatch,
     groups_[at(g)] = group_of(g);
     bound_group(g);
     const LinearPortHamiltonian* const before = std::exchange(parts_[at(lane)], &part);
-    if (before != &part) solved_.erase(before);
+    if (before != &part) {
+      for (unsigned char i = 0; i < rules_.size(); ++i) solved_.erase({before, i});
+    }
+    rule_of_lane_[at(lane)] = number;
+    set_damping(lane);
     if (lane == 0) signature_ = other->signature_;
     return true;
   }
@@ -230,7 +245,7 @@ class DenseLinearBatch final : public StepBatch,
     return true;
   }
 
-  int stages() const override { return stages_.count; }
+  int stages() const override { return stages_; }
   void stage_increments(LaneRange range, const double* record, const double* a,
                         const double* /*next*/, double* out) const override {
     // The kernel writes nothing to the record.
@@ -260,10 +275,24 @@ class DenseLinearBatch final : public StepBatch,
   LinearRounding rounding() const {
     return {shape_, energies_, rows_, width_, stride(), is_staged(), states(), group_size()};
   }
-  bool has_stages() const { return stages_.count * substeps_ > 1; }
-  bool is_staged() const { return has_stages() || stages_.is_damped(); }
-  const LinearStages& stages_of(const LinearPortHamiltonian& part) {
-    return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;
+  bool has_stages() const { return stages_ * substeps_ > 1; }
+  bool is_staged() const { return has_stages() || is_damped_; }
+  const LinearStages& stages_of(const LinearPortHamiltonian& part, unsigned char rule) {
+    return solved_.try_emplace({&part, rule}, part, rules_[rule], substeps_, step_s_).first->second;
+  }
+  unsigned char number_of(const StageRule& rule) {
+    const auto known = std::ranges::find(rules_, rule);
+    const auto number = static_cast<unsigned char>(known - rules_.begin());
+    if (known == rules_.end()) rules_.push_back(rule);
+    return number;
+  }
+  /// That of a lane, and of the padding that follows the last one.
+  void set_damping(int lane) {
+    if (lane_damping_.empty()) return;
+    const double own = std::sqrt(2.0 * rules_[rule_of_lane_[at(lane)]].damping);
+    const int last = lane + 1 < lanes() ? lane + 1 : group_count() * width_;
+    std::fill(lane_damping_.begin() + lane, lane_damping_.begin() + last, own);
+    shape_.damping = std::max(shape_.damping, own);
   }
 
   template <int width>
@@ -365,8 +394,9 @@ class DenseLinearBatch final : public StepBatch,
     sparsities_.clear();
     EqualClasses known;
     std::vector<int> out;
-    for (const LinearPortHamiltonian* part : distinct.parts) {
-      const Structure& structure = structure_of(*part);
+    for (std::size_t i = 0; i < distinct.parts.size(); ++i) {
+      const LinearPortHamiltonian* const part = distinct.parts[i];
+      const Structure& structure = structure_of(*part, distinct.tags[i]);
       const auto fits = [&](int k) {
         return sparsities_[static_cast<std::size_t>(k)].fits(part->Q(), structure);
       };
@@ -381,8 +411,8 @@ class DenseLinearBatch final : public StepBatch,
     }
     return out;
   }
-  const Structure& structure_of(const LinearPortHamiltonian& part) {
-    return is_staged() ? stages_of(part).structure() : part.structure();
+  const Structure& structure_of(const LinearPortHamiltonian& part, unsigned char rule) {
+    return is_staged() ? stages_of(part, rule).structure() : part.structure();
   }
 
   void arrange_rows(const DistinctParts& distinct, const std::vector<int>& of_sparsity) {
@@ -434,12 +464,14 @@ class DenseLinearBatch final : public StepBatch,
         }
         if (!is_staged()) maps.solve(std::span(parts).first(some.size()));
         for (std::size_t k = 0; k < some.size(); ++k) {
+          const unsigned char rule = distinct.tags[static_cast<std::size_t>(some[k])];
           if (is_staged()) {
-            take_stages(parts[k], step, flat);
+            take_stages(parts[k], rule, step, flat);
           } else {
             maps.take(static_cast<int>(k), step);
           }
-          flatten(s, parts[k], uses_integrals_[static_cast<std::size_t>(some[k])] != 0, step, flat);
+          flatten(s, parts[k], rule, uses_integrals_[static_cast<std::size_t>(some[k])] != 0, step,
+                  flat);
           put(some[k]);
         }
       }
@@ -456,10 +488,10 @@ class DenseLinearBatch final : public StepBatch,
   /// The maps of another part in a lane, in the layout that is there. False where it does not fit that: the
   /// part's matrices have entries at other places, or it has to do without integrals where the part that is
   /// there has them.
-  bool find_maps(int lane, const LinearPortHamiltonian& part, const double* impedance,
-                 FlatMaps& flat) {
+  bool find_maps(int lane, const LinearPortHamiltonian& part, unsigned char rule,
+                 const double* impedance, FlatMaps& flat) {
     const std::size_t i = at(of_lane_[at(lane)]), s = at(of_sparsity_[i]);
-    if (!sparsities_[s].fits(part.Q(), structure_of(part))) return false;
+    if (!sparsities_[s].fits(part.Q(), structure_of(part, rule))) return false;
     const bool uses_integrals = uses_integrals_[i] != 0;
     integrals_[s]->take_values_of(part);
     if (uses_integrals != (!is_staged() && !integrals_[s]->are_stiff(part, step_s_))) return false;
@@ -470,18 +502,19 @@ class DenseLinearBatch final : public StepBatch,
     port_closures(*signature_, step_s_, own.data(), one[0].closures);
     StepMaps step;
     if (is_staged()) {
-      take_stages(one[0], step, flat);
+      take_stages(one[0], rule, step, flat);
     } else {
       LaneStepMaps maps(sparsities_[s], shape_.p, step_s_);
       maps.solve(one);
       maps.take(0, step);
     }
-    flatten(s, one[0], uses_integrals, step, flat);
+    flatten(s, one[0], rule, uses_integrals, step, flat);
     return true;
   }
 
-  void take_stages(const LaneStepMaps::Part& of, StepMaps& step, FlatMaps& flat) {
-    LinearStages::Maps closed = stages_of(*of.physics).closed(of.closures, keeps_increments_);
+  void take_stages(const LaneStepMaps::Part& of, unsigned char rule, StepMaps& step,
+                   FlatMaps& flat) {
+    LinearStages::Maps closed = stages_of(*of.physics, rule).closed(of.closures, keeps_increments_);
     if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
         !closed.z.allFinite()) {
       throw ConfigError("", "the implicit step is singular at this step size");
@@ -492,11 +525,12 @@ class DenseLinearBatch final : public StepBatch,
     step = std::move(closed.step);
   }
 
-  void flatten(std::size_t sparsity, const LaneStepMaps::Part& of, bool use_integrals,
-               StepMaps& step, FlatMaps& flat) {
+  void flatten(std::size_t sparsity, const LaneStepMaps::Part& of, unsigned char rule,
+               bool use_integrals, StepMaps& step, FlatMaps& flat) {
     append(step.sigma, flat.scatter);
     append(step.D_minus_sigma, flat.scatter);
-    energies_.append(sparsity, of.physics->Q(), structure_of(*of.physics), step_s_, flat.energy);
+    energies_.append(sparsity, of.physics->Q(), structure_of(*of.physics, rule), step_s_,
+                     flat.energy);
     for (const PortClosure& c : of.closures) {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }
@@ -507,13 +541,18 @@ class DenseLinearBatch final : public StepBatch,
 
   const LinearKernels& kernels_;
   const Signature* signature_;  ///< of all of them, in shape
-  StageRule stages_;
+  /// Of all lanes the same number of stages; a few of one stage may be damped among others that are not.
+  std::vector<StageRule> rules_;
+  std::vector<unsigned char> rule_of_lane_;
+  int stages_;
+  bool is_damped_ = false;  ///< some lane was, when the batch was made
+  AlignedVector lane_damping_;
   int substeps_;
   int width_;
   double step_s_ = 0.0;
   bool keeps_increments_ = false;
   /// With stages: what was solved for at this step size, which serves at any impedance.
-  std::map<const LinearPortHamiltonian*, LinearStages> solved_;
+  std::map<std::pair<const LinearPortHamiltonian*, unsigned char>, LinearStages> solved_;
   bool may_be_driven_ = true;  ///< else nobody need look whether inputs are zero
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;

@@ -44,7 +44,8 @@ std::size_t hash_of(const LinearPortHamiltonian& part, const double* gamma, int 
 }  // namespace
 
 DistinctParts::DistinctParts(std::span<const LinearPortHamiltonian* const> lanes,
-                             const double* impedance, int ports, int stride)
+                             std::span<const unsigned char> tag_of_lane, const double* impedance,
+                             int ports, int stride)
     : ports_(at(ports)) {
   EqualClasses known;
   for (std::size_t l = 0; l < lanes.size(); ++l) {
@@ -55,12 +56,13 @@ DistinctParts::DistinctParts(std::span<const LinearPortHamiltonian* const> lanes
       for (int j = 0; j < ports; ++j) {
         if (own[j] != gamma[j * stride]) return false;
       }
-      return same_physics(*parts[at(index)], part);
+      return tags[at(index)] == tag_of_lane[l] && same_physics(*parts[at(index)], part);
     };
     int found = !of_lane.empty() && equal(of_lane.back()) ? of_lane.back() : -1;
     if (found < 0) found = known.find_or_add(hash_of(part, gamma, ports, stride), equal);
     if (found == static_cast<int>(parts.size())) {
       parts.push_back(&part);
+      tags.push_back(tag_of_lane[l]);
       for (int j = 0; j < ports; ++j) impedances_.push_back(gamma[j * stride]);
     }
     of_lane.push_back(found);

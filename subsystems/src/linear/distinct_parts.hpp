@@ -9,15 +9,17 @@
 namespace portwave {
 
 /// The parts of a batch that differ in anything that step maps depend on: one example of each class of equal
-/// parts with equal impedances.
+/// parts with equal impedances and tags.
 class DistinctParts {
  public:
   /// `impedance` of port j of lane l is at [j · stride + l].
-  DistinctParts(std::span<const LinearPortHamiltonian* const> lanes, const double* impedance,
-                int ports, int stride);
+  DistinctParts(std::span<const LinearPortHamiltonian* const> lanes,
+                std::span<const unsigned char> tag_of_lane, const double* impedance, int ports,
+                int stride);
 
   std::vector<const LinearPortHamiltonian*> parts;
-  std::vector<int> of_lane;  ///< which of them each lane has
+  std::vector<unsigned char> tags;  ///< of `parts`
+  std::vector<int> of_lane;         ///< which of them each lane has
 
   /// One for each of its ports.
   const double* impedance(std::size_t part) const { return impedances_.data() + part * ports_; }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/output/summary.hpp"
@@ -206,6 +207,88 @@ TEST(Resolution, TellsWhatBeginsLaterInAShortRun) {
   const Outcome own = run(scenario, 50);
   EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
   EXPECT_FALSE(own.summary.is_all_well());
+}
+
+/// A mass falls on a contact whose impacts take a hundredth of a step, the first one in step 45.
+TEST(Resolution, TellsImpactsWithinAStep) {
+  const auto ball = [](const char* force_N, double step_s) {
+    return parse_scenario(fmt::format(R"({{"name": "ball", "time": {{"step_s": {}, "end_s": 2}},
+  "subsystems": [
+    {{"name": "m", "type": "mass", "parameters": {{"mass_kg": 1}}, "initial_state": {{"position": 1}},
+     "inputs": {{"force": {{"kind": "constant", "value": -9.81}}}}}},
+    {{"name": "c", "type": "contact", "initial_state": {{"approach": 1}},
+     "parameters": {{"force_N": {}, "compression_m": 1, "side": "negative", "damping_s_per_m": 0.15}}}}],
+  "couplings": [{{"kind": "connection", "ports": ["c.face", "m.port"]}}]}})",
+                                      step_s, force_N),
+                          "ball.json", ".");
+  };
+  const Outcome own = run(ball("1e7", 0.01), 200);
+  EXPECT_EQ(own.resolution.kind, Resolution::Kind::jumps);
+  EXPECT_EQ(own.summary.unresolved_part, "m");
+  EXPECT_FALSE(own.summary.is_all_well());
+  // Control: a soft contact, a hundred steps long, is followed.
+  EXPECT_TRUE(run(ball("1e3", 0.001), 2000).summary.is_resolved());
+}
+
+/// Two capacitors on sources: one that jumps all the time and is followed, and one that jumps once, late.
+TEST(Resolution, LooksAtTheFirstChangeOfEachInput) {
+  const auto cells = [](double late_ohm) {
+    return parse_scenario(fmt::format(R"({{"name": "cells", "time": {{"step_s": 1e-3, "end_s": 1.5}},
+  "subsystems": [
+    {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}},
+     "inputs": {{"effort": {{"kind": "expression", "expression": "if(mod(t, 0.05) < 0.025, 48, 43)"
+  }
+}
+}
+}
+}
+},
+    {{"name": "r", "type": "resistor", "parameters": {{"resistance_ohm": 0.1}}}},
+    {{"name": "c", "type": "capacitor", "parameters": {{"capacitance_F": 0.1}},
+     "initial_state": {{"voltage": -48}}}},
+    {{"name": "w", "type": "effort_source", "parameters": {{"domain": "electrical"}},
+     "inputs": {{"effort": {{"kind": "expression", "expression": "if(t < 1.303, 0, 48)"}}}}}},
+    {{"name": "s", "type": "resistor", "parameters": {{"resistance_ohm": {}}}}},
+    {{"name": "d", "type": "capacitor", "parameters": {{"capacitance_F": 0.1}}}}],
+  "couplings": [{{"kind": "common_flow", "ports": ["v.port", "r.terminals", "c.terminals"]}},
+    {{"kind": "common_flow", "ports": ["w.port", "s.terminals", "d.terminals"]}}],
+  "method": {
+  { "kind" : "auto", "integrator" : "gauss" }
+}
+}
+})",
+                                      late_ohm),
+                          "cells.json", ".");
+}
+;
+const Outcome own = run(cells(2e-4), 1500);
+EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
+EXPECT_EQ(own.summary.unresolved_part, "d");
+EXPECT_TRUE(run(cells(0.1), 1500).summary.is_resolved());
+}
+
+/// An oscillating circuit through an ideal switch, which is always closed: all its parts are damped.
+TEST(Resolution, TellsOscillationsThatDampedStepsTake) {
+  const auto circuit = [](int stages, int steps_of_period) {
+    return parse_scenario(
+        fmt::format(R"({{"name": "circuit", "time": {{"step_s": {:.17g}, "end_s": 1}},
+  "subsystems": [
+    {{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 1e-3}}}},
+    {{"name": "s", "type": "ideal_switch", "inputs": {{"closed": {{"kind": "constant", "value": 1}}}}}},
+    {{"name": "c", "type": "capacitor", "parameters": {{"capacitance_F": 1e-5}},
+     "initial_state": {{"voltage": 10}}}}],
+  "couplings": [{{"kind": "common_flow", "ports": ["l.terminals", "s.terminals", "c.terminals"]}}],
+  "method": {{"kind": "auto", "stages": {}}}}})",
+                    2 * 3.14159265358979 * 1e-4 / steps_of_period, stages),
+        "circuit.json", ".");
+  };
+  const Outcome own = run(circuit(1, 50), 100);
+  EXPECT_EQ(own.resolution.kind, Resolution::Kind::damped_away);
+  EXPECT_GT(own.resolution.share, 0.5);
+  EXPECT_EQ(own.summary.unresolved_part, "l");
+  EXPECT_FALSE(own.summary.is_all_well());
+  EXPECT_TRUE(run(circuit(3, 50), 100).summary.is_resolved());
+  EXPECT_TRUE(run(circuit(1, 5000), 100).summary.is_resolved());
 }
 
 /// What is looked at changes nothing of the run, and few steps of a long one are looked at.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -44,6 +45,33 @@ TEST(TrustedSteps, AStartFarAboveADiodeIsNotThrownBelowZero) {
       EXPECT_NEAR(stepper.state("c")[0], 0.0041297186, 10.0 * tolerance * 5.0) << stages;
       EXPECT_GE(least, -10.0 * tolerance * 5.0) << stages;
       EXPECT_LT(stepper.step_sizes()->smallest_s, 1e-15);  // which the diode needs
+    }
+  }
+}
+
+/// 1 kg at 1 m/s against 1 N of friction stops after 1 s. The first steps have a size with which it does so in the last
+/// tenth of one of them, behind the last stage.
+TEST(TrustedSteps, AStopBehindTheLastStageIsNotOvershot) {
+  for (const int whole : {1, 2, 3, 5}) {
+    for (const double tolerance : {1e-3, 1e-6, 1e-8}) {
+      const Scenario scenario =
+          parse_scenario(fmt::format(R"({{"name": "stop", "time": {{"end_s": 1.5,
+     "step": {{"kind": "adaptive", "tolerance": {}, "largest_s": {:.17g}}}}},
+  "subsystems": [
+    {{"name": "m", "type": "mass", "parameters": {{"mass_kg": 1}}, "initial_state": {{"velocity": 1}}}},
+    {{"name": "d", "type": "coulomb_damper",
+     "parameters": {{"friction_N": 1, "creep_speed_m_per_s": 1e-5}}}}],
+  "couplings": [{{"kind": "connection", "ports": ["d.end", "m.port"]}}]}})",
+                                     tolerance, 1.0 / (whole + 0.9)),
+                         "stop.json", ".");
+      Stepper stepper(scenario.system, scenario.options);
+      double least = 1.0;
+      stepper.on_step(
+          [&](const Stepper& s, const StepReport&) { least = std::min(least, s.state("m")[1]); });
+      stepper.run_until(1.5);
+      // Friction never turns a body back.
+      EXPECT_GT(least, -10.0 * tolerance) << whole << ", " << tolerance;
+      EXPECT_NEAR(stepper.state("m")[0], 0.5, 10.0 * tolerance) << whole << ", " << tolerance;
     }
   }
 }

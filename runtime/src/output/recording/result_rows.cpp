@@ -23,7 +23,7 @@ TableColumn time_column() { return {"time_s", "s"}; }
 
 /// Whether some steps are damped: then files say what that takes.
 bool is_damped(const Stepper& stepper) {
-  return stepper.waves() != nullptr && stepper.waves()->damped_parts() > 0;
+  return stepper.waves() != nullptr && stepper.waves()->may_damp();
 }
 
 std::vector<TableColumn> energy_columns(bool has_damping, bool has_deadline) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "output/summary/resolution_text.hpp"
 #include "output/summary/starts_text.hpp"
 #include "output/summary/summary_facts.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
@@ -218,7 +219,7 @@ std::string energy_text(const RunSummary& summary) {
                       energy.supplied_J, energy.dissipated_J,
                       has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
   if (summary.impulses.count > 0) text += fmt::format(", impulses {:.6g} J", energy.impact_J);
-  if (summary.damped_parts > 0) {
+  if (summary.damped_parts > 0 || energy.numerical_dissipation_J != 0.0) {
     text += fmt::format(", damped steps {:.6g} J", energy.numerical_dissipation_J);
   }
   if (std::isfinite(energy.max_energy_ratio)) {
@@ -380,59 +381,6 @@ std::string certificate_text(const RunSummary& summary) {
     text += ": ";
   }
   return text + fmt::format("{}", fmt::join(lines, next_line));
-}
-
-/// A share as a percentage of two digits; shares above 1 as they are.
-std::string of_all(double share) { return fmt::format("{:.2g} %", 100.0 * share); }
-
-/// Motions that the steps do not resolve, and the remedy.
-std::string resolution_text(const RunSummary& summary) {
-  const Resolution& worst = *summary.resolution;
-  const char* const next_line = "\n               ";
-  std::string text = "NOT RESOLVED: ";
-  const bool is_of_port = worst.port >= 0;
-  switch (worst.kind) {
-    case Resolution::Kind::jumps:
-      text += fmt::format("step {} moves \"{}\" by an error of {} of all its motion", worst.step,
-                          printable(summary.unresolved_part), of_all(worst.share));
-      break;
-    case Resolution::Kind::alternates:
-      text +=
-          fmt::format("\"{}\" oscillates from step to step, by {} of all its motion, as in step {}",
-                      printable(summary.unresolved_part), of_all(worst.share), worst.step);
-      break;
-    default:
-      text += fmt::format(
-          "the {} at \"{}\" oscillates from step to step, by {} of its largest value, "
-          "as in step {}",
-          worst.kind == Resolution::Kind::flow_alternates ? "flow" : "effort",
-          printable(summary.unresolved_port), of_all(worst.share), worst.step);
-  }
-  text += next_line;
-  if (worst.h_lambda > 0.0) {
-    text += worst.h_lambda < 1e6
-                ? fmt::format("A step is {:.2g} times as long as the motion there (h lambda). ",
-                              worst.h_lambda)
-                : std::string("A step is far longer than the motion there. ");
-  }
-  text +=
-      "Such steps conserve energy, and a motion that should decay\n               overshoots its "
-      "rest "
-      "position. ";
-  if (is_of_port) {
-    text += "Start with states that their joints allow, or join them by a stiff spring and damper";
-  } else if (summary.sizes) {
-    text += "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
-  } else {
-    text += fmt::format(
-        "If it should decay, damp it (--set\n               /method/integrator=\"damped\"); else "
-        "take "
-        "shorter steps, or let them choose their size:{}"
-        "--set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
-        "{:.6g}}}'",
-        next_line, summary.time_s);
-  }
-  return text;
 }
 
 std::string execution_text(const RunSummary& summary) {

@@ -62,6 +62,9 @@ Json* member_of(Json& object, const std::string& key) {
   return nullptr;
 }
 
+// Objects of a scenario that it need not have, so that /method/stages can be set in any.
+bool may_be_left_out(std::string_view key) { return key == "method" || key == "outputs"; }
+
 // The value under `key`, made if `may_create`. Null, and why in `problem`, when there is none.
 Json* descend(Json& value, const std::string& key, bool may_create, std::string& problem) {
   if (value.is_object()) {
@@ -105,7 +108,9 @@ void apply(Document& document, const Override& setting) {
   std::string where;
   for (std::size_t i = 0; i < keys->size(); ++i) {
     // A new parameter of the scenario would be one that nothing uses.
-    const bool may_create = i + 1 == keys->size() && where != "/parameters";
+    const bool is_last = i + 1 == keys->size();
+    const bool may_create =
+        is_last ? where != "/parameters" : i == 0 && may_be_left_out(keys->front());
     std::string problem;
     Json* const next = descend(*place, (*keys)[i], may_create, problem);
     if (next == nullptr) {
@@ -113,6 +118,7 @@ void apply(Document& document, const Override& setting) {
                   fmt::format("does not fit: {} {}", where.empty() ? "the file" : where, problem));
     }
     place = next;
+    if (!is_last && place->is_null()) *place = Json::object();
     where += '/' + escape_key((*keys)[i]);
   }
   Document value = parse_document(setting.value);

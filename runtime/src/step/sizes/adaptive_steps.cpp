@@ -136,6 +136,11 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
       error = *own / tolerance_;
     }
+    if (const LawEnds::Error behind = trials_.error_behind_stages(); behind.part >= 0) {
+      const double scale_J = estimate_.scale_J(estimate_.kind_of(behind.part));
+      const double own = std::sqrt(behind.energy_J / scale_J) / tolerance_;
+      if (std::isfinite(own)) error = std::max(error, own);
+    }
   } catch (const StepError& failure) {
     if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
     reject(next, kInfinite);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "portwave/coupling/impedance/law_ends.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "step/sizes/crossing_search.hpp"
 #include "step/sizes/input_changes.hpp"
@@ -31,6 +32,9 @@ class StepTrials {
   virtual void save() = 0;
   /// Returns to the saved state, which stays saved.
   virtual void restore() = 0;
+
+  /// The error of the attempted step behind its last stage, if one-sided parts change over there.
+  virtual LawEnds::Error error_behind_stages() = 0;
 
   virtual double time_s() const = 0;
   virtual std::int64_t step_index() const = 0;

@@ -45,6 +45,19 @@ double InputChanges::next(double after_s, double reach_s) {
   return std::min(kink_s_, change_s_);
 }
 
+void InputChanges::for_each_within(double after_s, double until_s,
+                                   const std::function<void(int input)>& visit) const {
+  int number = 0;
+  for (const Signal* table : tables_) {
+    if (table->next_kink(after_s) <= until_s) visit(number);
+    ++number;
+  }
+  for (const Signal* own : expressions_) {
+    if (own->next_change(after_s, until_s) <= until_s) visit(number);
+    ++number;
+  }
+}
+
 void InputChanges::archive(StateArchive& archive) {
   archive.values(kink_s_, change_s_, searched_s_);
   for (const double time_s : {kink_s_, change_s_, searched_s_}) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -17,6 +19,12 @@ class InputChanges {
   /// The first such time after `after_s`, as far as `reach_s` from there; infinite if there is none. Call it
   /// with increasing times: expressions are searched some way ahead.
   double next(double after_s, double reach_s);
+
+  /// How many inputs there are that change so.
+  std::size_t inputs() const { return tables_.size() + expressions_.size(); }
+  /// Calls visit(number of the input) for each that changes after `after_s` and not after `until_s`.
+  void for_each_within(double after_s, double until_s,
+                       const std::function<void(int input)>& visit) const;
 
   void archive(StateArchive& archive);
 

@@ -17,6 +17,8 @@ namespace {
 constexpr double kJump = 0.04, kAlternation = 0.015;
 /// Likewise for an effort or flow relative to its largest one.
 constexpr double kPortAlternation = 0.05;
+/// What damped steps may take of all energy that was stored or moved.
+constexpr double kDamped = 0.05;
 /// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
 /// How fast consecutive alternations may fade or grow.
@@ -40,6 +42,8 @@ std::string_view to_string(Resolution::Kind kind) {
       return "effort_alternates";
     case Resolution::Kind::flow_alternates:
       return "flow_alternates";
+    case Resolution::Kind::damped_away:
+      return "damped_away";
   }
   return "?";
 }
@@ -67,7 +71,8 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, const StageRul
       estimate_(waves, rule, record, StepErrorEstimate::OtherParts::left_out),
       ports_(at(ports)),
       jumps_(estimate_.kinds()),
-      alternates_(estimate_.kinds()) {
+      alternates_(estimate_.kinds()),
+      patience_(kSource) {
   std::size_t states = 0, largest = 0;
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
     first_state_.push_back(states);
@@ -83,22 +88,54 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, const StageRul
   for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
 }
 
-void ResolutionWatch::look_closely(std::int64_t step) {
-  if (step < closely_from_) return;
-  closely_until_ = step + kBurst;
-  closely_from_ = step + patience_;
-  patience_ = std::min(2 * patience_, kEvery);
+void ResolutionWatch::expect(std::size_t inputs, int damped_part) {
+  patience_.resize(kSource + inputs);
+  damped_part_ = damped_part;
 }
 
-void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
+void ResolutionWatch::look_closely(std::int64_t step, int cause) {
+  Patience& own = patience_[at(cause)];
+  if (step < own.from) return;
+  closely_from_ = step;
+  closely_until_ = step + kBurst;
+  own.from = step + own.steps;
+  own.steps = std::min(2 * own.steps, kEvery);
+}
+
+bool ResolutionWatch::Usual::is_sudden(double now) {
   constexpr double kSudden = 8.0, kOfLargest = 1e-6, kMemory = 0.1;
-  const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
+  largest = std::max(largest, now);
+  const bool out = now > kSudden * value && now > kOfLargest * largest;
+  value += kMemory * (now - value);
+  return out;
+}
+
+void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
+                                  std::span<const double> a, std::span<const double> b) {
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
-  if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
-    look_closely(step);
+  turned_over_.largest = std::max(turned_over_.largest, largest_J_);
+  double efforts = 0.0, flows = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    efforts += (a[i] + b[i]) * (a[i] + b[i]);
+    flows += (a[i] - b[i]) * (a[i] - b[i]);
+  }
+  const bool sudden[] = {
+      turned_over_.is_sudden(std::abs(energy.changed_J) + std::abs(energy.supplied_J)),
+      efforts_.is_sudden(efforts), flows_.is_sudden(flows)};
+  for (int k = 0; k < 3 && step > 0; ++k) {
+    if (sudden[k]) look_closely(step, kEnergy + k);
   }
   follows_ = follows_ && step <= last_seen_ + 1;
-  usual_J_ += kMemory * (turned_over - usual_J_);
+  if (damped_part_ < 0) return;
+  moved_J_ += std::abs(energy.supplied_J);
+  // What is stiff gives in one step what it gives; oscillations give some of it in each.
+  constexpr double kAlike = 2.0;
+  const double damped_J = energy.numerical_dissipation_J;
+  if (damped_J <= kAlike * last_damped_J_ && last_damped_J_ <= kAlike * damped_J) {
+    damped_J_ += damped_J;
+    if (damped_at_ < 0 && damped_J_ > kDamped * (largest_J_ + moved_J_)) damped_at_ = step;
+  }
+  last_damped_J_ = damped_J;
 }
 
 void ResolutionWatch::forget() {
@@ -112,8 +149,9 @@ void ResolutionWatch::forget() {
 
 bool ResolutionWatch::is_estimated(std::int64_t step) const {
   const std::int64_t seen = step - begun_;
-  return step < kAtStart ? seen <= 4 || seen == 8 || seen == 23 || seen == kAtStart - 1
-                         : seen == 2 || seen == kBurst - 1;
+  // An estimate needs three steps.
+  if (step == closely_from_ + 2 && seen >= 2) return true;
+  return seen >= 2 && seen % 3 == 2;
 }
 
 void ResolutionWatch::look(std::int64_t step, const double* record, const double* a,
@@ -287,6 +325,10 @@ Resolution ResolutionWatch::value() const {
   };
   consider(Resolution::Kind::alternates, kAlternation, alternates_);
   consider(Resolution::Kind::jumps, kJump, jumps_);
+  const double damped = damped_J_ / (largest_J_ + moved_J_);
+  if (out.kind == Resolution::Kind::resolved && damped_part_ >= 0 && damped > kDamped) {
+    return {Resolution::Kind::damped_away, damped, 0.0, damped_at_, damped_part_, -1, looks_};
+  }
   if (out.kind == Resolution::Kind::resolved && port_.share > kPortAlternation) {
     out = {port_.of_flow ? Resolution::Kind::flow_alternates : Resolution::Kind::effort_alternates,
            port_.share,
@@ -322,12 +364,18 @@ void ResolutionWatch::archive(StateArchive& archive) {
                      "motion that is not resolved");
     }
   }
+  archive.array(std::span(patience_));
   archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
-                 patience_, last_seen_, begun_, looks_, step_s_, usual_J_, largest_J_);
+                 last_seen_, begun_, looks_, step_s_, turned_over_, efforts_, flows_, largest_J_,
+                 damped_J_, last_damped_J_, moved_J_, damped_at_);
+  for (const Patience& own : patience_) {
+    archive.expect_counts({own.from, own.steps}, "when the watch looks closely again");
+  }
   archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()),
                  "a port that alternates");
-  archive.expect_counts({closely_until_, closely_from_, patience_, last_seen_ + 1, begun_, looks_},
-                        "the number of steps looked at");
+  archive.expect_counts(
+      {closely_until_, closely_from_, last_seen_ + 1, begun_, looks_, damped_at_ + 1},
+      "the number of steps looked at");
 }
 
 }  // namespace portwave

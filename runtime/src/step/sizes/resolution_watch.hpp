@@ -12,10 +12,11 @@ namespace portwave {
 
 class StateArchive;
 
-/// Looks for motion that the steps of a run do not resolve (docs/concepts/step-size.md). Two signs of it:
+/// Looks for motion that the steps of a run do not resolve (docs/concepts/step-size.md). Three signs of it:
 ///
 ///   jumps       the estimate of the local error of a step reaches a share of all motion. Steps
 ///               that conserve energy throw a stiff decay to the other side of its rest;
+///   damped      steps that do not conserve take energy from what oscillates, step after step;
 ///   alternates  rates of a state, efforts or flows of a port alternate from one step (two stages: from
 ///               one stage) to the next, many times in a row: the remainder of such a decay, or states
 ///               that violate a constraint. Resolved motion turns more slowly.
@@ -42,13 +43,18 @@ class ResolutionWatch {
             : (step / kEvery + 1) * kEvery;
     return step >= end - kBurst;
   }
+  /// Reasons to look closely; from kSource on, the number of an input that has changed.
+  enum Cause { kOutside, kEnergy, kEfforts, kFlows, kSource };
   /// Something has changed before step `step`: it and some after it are examined. The more often that
-  /// happens, the less effect it has.
-  void look_closely(std::int64_t step);
+  /// happens for one cause, the less effect it has.
+  void look_closely(std::int64_t step, int cause);
+  /// How many inputs may be causes, and a damped part in an island where energy may swing, −1: there is none.
+  void expect(std::size_t inputs, int damped_part);
   /// The states were set from outside: earlier ones say nothing about them.
   void forget();
-  /// The energies of step `step`: a sudden change is examined.
-  void note_energy(std::int64_t step, const StepLedger& energy);
+  /// The energies of step `step`, and its waves: a sudden change of energy, efforts or flows is examined.
+  void note_energy(std::int64_t step, const StepLedger& energy, std::span<const double> a,
+                   std::span<const double> b);
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
   void look(std::int64_t step, const double* record, const double* a, const double* next);
@@ -115,12 +121,26 @@ class ResolutionWatch {
     int port = -1;
     bool of_flow = false;
   } port_;
-  std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;
-  std::int64_t patience_ = 2 * kBurst;  // steps before another change is heeded
-  std::int64_t begun_ = 0;              // the first step of those on end
-  bool follows_ = false;                // the step before was examined
+  std::int64_t closely_until_ = kAtStart, closely_from_ = 0, last_seen_ = -1, looks_ = 0;
+  /// Of a cause: the first step in which it is heeded again, and how many follow before the next.
+  struct Patience {
+    std::int64_t from = 0, steps = 2 * kBurst;
+  };
+  std::vector<Patience> patience_;
+  std::int64_t begun_ = 0;  // the first step of those on end
+  bool follows_ = false;    // the step before was examined
   double step_s_ = 0.0;
-  double usual_J_ = 0.0, largest_J_ = 0.0;
+  /// A sum over the network that may change suddenly.
+  struct Usual {
+    double value = 0.0, largest = 0.0;
+    bool is_sudden(double now);
+  };
+  Usual turned_over_, efforts_, flows_;
+  double largest_J_ = 0.0;
+  int damped_part_ = -1;
+  /// What damped steps took while they took about as much as in the step before, and all that was moved.
+  double damped_J_ = 0.0, last_damped_J_ = 0.0, moved_J_ = 0.0;
+  std::int64_t damped_at_ = -1;
 };
 
 }  // namespace portwave

@@ -52,6 +52,8 @@ struct LedgerOptions {
   /// The islands are replicas of one system, in lanes of common batches. Each has its own totals and
   /// findings, and nothing is summed over islands.
   bool replicas = false;
+  /// Stages of parts may be damped later.
+  bool may_damp = false;
 };
 
 /// Keeps the energy ledger and the passivity certificate of a run, step by step, from committed

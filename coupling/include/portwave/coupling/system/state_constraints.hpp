@@ -122,6 +122,8 @@ class StateConstraints {
   std::string values(int constraint, const StateInstant& at) const;
   /// A part that it ties: the first one with a state in it.
   int part(int constraint) const;
+  /// All parts that it ties.
+  std::vector<int> parts(int constraint) const;
   /// "a.speed 10 -> 4 rad/s"; the first few.
   std::string jumps(const Odds& odds) const;
   /// Whether no part whose states would jump gives its ports a physical domain. The meaning of an impulse is

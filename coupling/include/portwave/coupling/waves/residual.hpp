@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,9 +29,9 @@ struct GapSquares {
     incident += u * u;
     outgoing += b * b;
   }
-  /// |P b̂ − u| / max(|u|, |b̂|); 0 where the gap is 0, not finite where they are not.
+  /// |P b̂ − u| / max(|u|, |b̂|); 0 where the gap is 0 but for denormal numbers, not finite where they are not.
   double residual() const {
-    if (gap == 0.0) return 0.0;
+    if (gap < std::numeric_limits<double>::min()) return 0.0;
     const double size = std::max(incident, outgoing);
     return std::isinf(size) ? size : std::sqrt(gap / size);
   }

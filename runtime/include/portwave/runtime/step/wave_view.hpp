@@ -27,6 +27,8 @@ class WaveView {
   virtual int stages() const = 0;
   /// Which parts are damped, and why: how many, and in words ("": none).
   virtual int damped_parts() const = 0;
+  /// Whether any step may dissipate numerically: some parts are damped, or may be in single steps.
+  virtual bool may_damp() const = 0;
   virtual std::string integrator() const = 0;
   virtual const IntegratorChoice& integrators() const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.

@@ -26,6 +26,10 @@ namespace PORTWAVE_EXPORT portwave {
 std::shared_ptr<const Component> without_idle_ports(std::shared_ptr<const Component> part,
                                                     const std::vector<bool>& idle);
 
+/// staged_part of a linear part that may be one of without_idle_ports, with one stage.
+std::shared_ptr<const Component> staged_live_part(std::shared_ptr<const Component> part,
+                                                  const StageRule& rule);
+
 /// The number that a scalar port of a part has in the part that it was made of by without_idle_ports; of other
 /// parts the number itself.
 int given_scalar_port(const Component& part, int scalar_port);

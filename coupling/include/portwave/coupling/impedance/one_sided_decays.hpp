@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/core/port.hpp"
+#include "portwave/subsystems/matrices/structure.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// The decays of storages that share a joint with a resistance that changes: dry friction, diodes, valves,
+/// switches. Each may be far faster than a step at one moment, and nothing at the next.
+///
+/// A storage is a linear part with dense step maps. Its decay is that of fastest_decays, with what the
+/// resistances are at given inputs. Joints whose decays stay below `limit` at every resistance that their
+/// parts can have are left out, so that systems in which every decay is resolved have none; and so are joints where a
+/// part that may not be taken stores, or is tied to one that does.
+/// Cost     at construction a few µs per joint; later that of the laws, and of joints whose resistances have
+///          changed by a tenth.
+class OneSidedDecays {
+ public:
+  /// `may_take`: whether a part counts as a storage.
+  OneSidedDecays(const System& system, double step_s, double limit,
+                 const std::function<bool(int part)>& may_take);
+  ~OneSidedDecays();
+  OneSidedDecays(OneSidedDecays&&) noexcept;
+
+  struct Storage {
+    int part;
+    int set;  ///< of `sets`
+    /// Of its output at the port of the joint, y = Σ cᵢxᵢ: (state i, cᵢ).
+    std::vector<std::pair<int, double>> output = {};
+  };
+  std::span<const Storage> storages() const { return storages_; }
+  /// Parts whose ends of steps must agree: those that store at one joint, and all that rigid joints tie to these.
+  std::span<const std::vector<int>> sets() const { return sets_; }
+  bool empty() const { return storages_.empty(); }
+
+  /// A scalar port whose resistance or conductance changes.
+  struct Resistance {
+    int part;
+    int port;  ///< scalar port of the system
+    int own;   ///< of the part
+    Causality causality;
+    bool by_state;  ///< with the state of its part, not with the input of the port
+  };
+  std::span<const Resistance> resistances() const { return resistances_; }
+
+  /// The resistance or conductance number `i`, by its port's causality. `input`: of its port; `state`: of its part. The
+  /// one that does not count may be anything.
+  double direct(std::size_t i, double input, const double* state);
+  /// hλ by storage, for one value of `direct` by resistance.
+  void find(std::span<const double> direct, std::span<double> h_lambda);
+
+  /// Steps have another size from now on.
+  void set_step(double step_s);
+  /// A part has another component than before.
+  void component_changed(int part);
+
+ private:
+  struct Joint;
+
+  class Ties;
+  bool add(const Junction& junction, const std::vector<int>& number, Ties& ties);
+  void take_physics(Joint& joint);
+  void judge(Joint& joint, std::span<const double> direct);
+  bool may_be_fast(Joint& joint, double limit, std::vector<double>& direct);
+
+  const System& system_;
+  double h_;
+  std::vector<Storage> storages_;
+  std::vector<std::vector<int>> sets_;
+  std::vector<Resistance> resistances_;
+  std::vector<Joint> joints_;
+  std::vector<std::pair<int, int>> joints_of_parts_;  // (part, joint), sorted
+  std::unique_ptr<Structure> scratch_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <complex>
+#include <span>
+#include <vector>
+
+#include "portwave/subsystems/core/subsystem.hpp"
+
+// Decays of storages that share a joint with resistances, far beyond a frequency.
+
+namespace portwave {
+
+/// What a scalar port shows of its part: y = (D + s/jω)u of a fast input.
+struct FastPort {
+  double direct = 0.0;   ///< D, nonlinear resistances left out
+  double storage = 0.0;  ///< s = (G + P)ᵀ∇²H(G − P)
+  double output = 0.0;   ///< |y| at x without inputs
+  double usual = 0.0;    ///< |y| at the typical state
+};
+
+struct FastPart {
+  std::vector<FastPort> ports;
+  double rate = 0.0;  ///< max Rᵢᵢ ∂²H/∂xᵢ²
+};
+
+FastPart fast_part(const Subsystem& part, const double* x);
+
+/// A port at a joint that adds up immittances.
+struct FastTerm {
+  double direct = 0.0;
+  double storage = 0.0;
+  double weight_squared = 1.0;
+  bool is_admittance = true;  ///< what `direct` and `storage` are: of a port that takes an effort
+};
+
+/// The rate λ [1/s] at which what each port stores decays into the resistances of its joint, for motion of the
+/// angular frequency ω: 0 where nothing is stored. `work` and `lambda` have the length of `terms`.
+void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double omega,
+                  std::span<std::complex<double>> work, std::span<double> lambda);
+
+}  // namespace portwave

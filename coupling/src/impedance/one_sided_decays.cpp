@@ -1,0 +1,374 @@
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <exception>
+#include <numeric>
+#include <optional>
+#include <ranges>
+
+#include "impedance/fast_ports.hpp"
+#include "portwave/coupling/system/state_constraints.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+#include "system/balance_row.hpp"
+
+namespace portwave {
+namespace {
+
+/// Motion this much faster than a step is what a decay is judged for.
+constexpr double kBeyond = 1e3;
+constexpr double kMost = 1e100;
+
+/// A resistance, or a little less: those that differ by a tenth or less are mostly the same.
+double rounded(double resistance) {
+  if (!(resistance > 0.0)) return 0.0;
+  int exponent = 0;
+  const double share = std::frexp(std::min(resistance, kMost), &exponent);
+  return std::ldexp(std::floor(16.0 * share) / 16.0, exponent);
+}
+
+/// Whether no state stores anything, as far as some show it: the travel of a switch does not, that of a contact does.
+bool is_without_energy(const Subsystem& physics) {
+  std::vector<double> x(physics.signature().states.size());
+  try {
+    for (int exponent = -9; exponent <= 9; exponent += 3) {
+      for (const double sign : {1.0, -1.0}) {
+        std::ranges::fill(x, sign * std::pow(10.0, exponent));
+        if (physics.storage(x.data()) != 0.0) return false;
+      }
+    }
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    return false;
+  }
+  return true;
+}
+
+/// Whether the resistance at a port changes, and then whether by the state of the part.
+std::optional<bool> changes_by_state(const Subsystem& physics, int own) {
+  if (physics.has_vertical_laws()) return std::nullopt;  // their islands are damped anyway
+  if (physics.has_port_laws()) {
+    const double at_rest = physics.port_law(own, 0.0).slope;
+    for (const double u : {-1e6, -1.0, -1e-6, 1e-6, 1.0, 1e6}) {
+      if (physics.port_law(own, u).slope != at_rest) return false;
+    }
+    return std::nullopt;
+  }
+  if (physics.constant_structure() || !is_without_energy(physics)) return std::nullopt;
+  for (SparseMatrix::InnerIterator it(physics.structure().S, own); it; ++it) {
+    if (it.row() == own) return true;
+  }
+  return std::nullopt;
+}
+
+/// The largest slope of a law, as far as some inputs show it.
+double steepest(const Subsystem& physics, int own) {
+  double out = physics.port_law(own, 0.0).slope;
+  for (int exponent = -12; exponent <= 9; ++exponent) {
+    const double u = std::pow(10.0, exponent);
+    for (const double slope : {physics.port_law(own, u).slope, physics.port_law(own, -u).slope}) {
+      if (slope > out) out = slope;
+    }
+  }
+  return std::min(out, kMost);
+}
+
+/// The scalar port of a part without stages that one of its component is.
+int port_of_physics(const Component& component, int scalar_port) {
+  const Subsystem* const physics = component.port_hamiltonian();
+  return physics == nullptr ? scalar_port : scalar_port % physics->signature().wave_size();
+}
+
+const LinearPortHamiltonian* dense_storage(const Part& part) {
+  const auto* const linear =
+      dynamic_cast<const LinearPortHamiltonian*>(part.component->port_hamiltonian());
+  if (linear == nullptr || linear->uses_sparse_step_maps()) return nullptr;
+  return linear->signature().states.empty() ? nullptr : linear;
+}
+
+}  // namespace
+
+/// Which parts rigid joints tie together, found when somebody asks.
+class OneSidedDecays::Ties {
+ public:
+  Ties(const System& system, const std::function<bool(int part)>& may_take)
+      : system_(system), may_take_(may_take) {}
+
+  bool may_take(int part) const {
+    return dense_storage(system_.parts()[at(part)]) != nullptr && may_take_(part);
+  }
+  /// The parts that are tied to one of `parts`, and these; empty where some of them may not be taken.
+  std::vector<int> with(std::span<const int> parts) {
+    find();
+    std::vector<int> out(parts.begin(), parts.end());
+    for (const int part : parts) {
+      if (group_[at(part)] < 0) continue;
+      const std::vector<int>& own = tied_[at(root(group_[at(part)]))];
+      out.insert(out.end(), own.begin(), own.end());
+    }
+    std::ranges::sort(out);
+    const auto repeated = std::ranges::unique(out);
+    out.erase(repeated.begin(), repeated.end());
+    const auto stores = [&](int part) {
+      return system_.parts()[at(part)].component->signature().state_size() > 0;
+    };
+    std::erase_if(out, [&](int part) { return !stores(part); });
+    if (!std::ranges::all_of(out, [&](int part) { return may_take(part); })) out.clear();
+    return out;
+  }
+
+ private:
+  void find() {
+    if (!group_.empty()) return;
+    group_.assign(system_.parts().size(), -1);
+    const StateConstraints constraints(system_, [this](int part) -> std::span<const double> {
+      return system_.parts()[at(part)].initial_state;
+    });
+    parent_.resize(at(constraints.size()));
+    std::iota(parent_.begin(), parent_.end(), 0);
+    std::vector<int> tied;
+    for (int c = 0; c < constraints.size(); ++c) {
+      for (const int part : constraints.parts(c)) {
+        int& group = group_[at(part)];
+        if (group < 0) {
+          group = c;
+          tied.push_back(part);
+        } else {
+          parent_[at(root(c))] = root(group);
+        }
+      }
+    }
+    tied_.resize(parent_.size());
+    for (const int part : tied) tied_[at(root(group_[at(part)]))].push_back(part);
+  }
+  int root(int group) {
+    while (parent_[at(group)] != group) {
+      parent_[at(group)] = parent_[at(parent_[at(group)])];
+      group = parent_[at(group)];
+    }
+    return group;
+  }
+
+  const System& system_;
+  const std::function<bool(int part)>& may_take_;
+  std::vector<int> group_;   // by part: a constraint; −1: none
+  std::vector<int> parent_;  // of constraints
+  std::vector<std::vector<int>> tied_;
+};
+
+struct OneSidedDecays::Joint {
+  struct Port {
+    int part;
+    int own;
+    int resistance;  ///< number; −1: none
+    int storage;     ///< number; −1: none
+  };
+  bool adds_admittances;
+  std::vector<Port> ports;
+  std::vector<FastTerm> terms;  // by port, without what changes
+  std::vector<double> judged;   // by port: of the resistances, when `rates` was found
+  std::vector<double> rates;    // by port, 1/s
+  std::vector<FastTerm> now;    // scratch
+  std::vector<std::complex<double>> work;
+};
+
+OneSidedDecays::~OneSidedDecays() = default;
+OneSidedDecays::OneSidedDecays(OneSidedDecays&&) noexcept = default;
+
+OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit,
+                               const std::function<bool(int part)>& may_take)
+    : system_(system), h_(step_s), scratch_(std::make_unique<Structure>()) {
+  std::vector<int> number(system.scalar_ports().size(), -1);  // of a resistance
+  for (int i = 0; i < std::ssize(system.parts()); ++i) {
+    const Component& component = *system.parts()[at(i)].component;
+    const Subsystem* const physics = component.port_hamiltonian();
+    if (physics == nullptr) continue;
+    if (!physics->has_port_laws() && physics->constant_structure()) continue;
+    for (int wave = 0; wave < component.signature().wave_size(); ++wave) {
+      const int own = port_of_physics(component, wave);
+      const auto by_state = changes_by_state(*physics, own);
+      if (!by_state) continue;
+      const int port = system.first_scalar_port(i) + wave;
+      number[at(port)] = static_cast<int>(resistances_.size());
+      const int port_of_part = system.scalar_ports()[at(port)].port;
+      resistances_.push_back(
+          {i, port, own, component.signature().ports[at(port_of_part)].causality, *by_state});
+    }
+  }
+  if (resistances_.empty()) return;
+  Ties ties(system, may_take);
+  std::vector<double> direct(resistances_.size(), 0.0);
+  for (const Junction& junction : system.junctions()) {
+    const auto known = static_cast<std::ptrdiff_t>(storages_.size());
+    if (!add(junction, number, ties) || may_be_fast(joints_.back(), limit, direct)) continue;
+    storages_.erase(storages_.begin() + known, storages_.end());
+    sets_.pop_back();
+    joints_.pop_back();
+  }
+  for (int j = 0; j < std::ssize(joints_); ++j) {
+    for (const Joint::Port& port : joints_[at(j)].ports)
+      joints_of_parts_.emplace_back(port.part, j);
+  }
+  std::ranges::sort(joints_of_parts_);
+}
+
+/// Whether there is a joint to be judged at the junction: then it is the last one.
+bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& number, Ties& ties) {
+  const auto changes = [&](int port) { return number[at(port)] >= 0; };
+  if (junction.waves.size() < 2 || std::ranges::none_of(junction.waves, changes)) return false;
+  // e = w·(a number) and Σ wf = 0: admittances add up; else impedances.
+  auto w = balance_row(junction.dirac.F, junction.dirac.E);
+  const bool adds_admittances = w.has_value();
+  if (!w) w = balance_row(junction.dirac.E, junction.dirac.F);
+  if (!w) return false;
+  Joint joint;
+  joint.adds_admittances = adds_admittances;
+  std::vector<int> parts;
+  for (std::size_t k = 0; k < junction.waves.size(); ++k) {
+    const int port = junction.waves[k];
+    const ScalarPort& place = system_.scalar_ports()[at(port)];
+    const Part& part = system_.parts()[at(place.part)];
+    const double weight = (*w)[static_cast<Eigen::Index>(k)];
+    const bool is_storage = weight != 0.0 && ties.may_take(place.part);
+    joint.ports.push_back(
+        {place.part, port_of_physics(*part.component, port - system_.first_scalar_port(place.part)),
+         number[at(port)], is_storage ? static_cast<int>(storages_.size()) : -1});
+    const Causality causality = part.component->signature().ports[at(place.port)].causality;
+    joint.terms.push_back({0.0, 0.0, weight * weight, causality == Causality::effort_in});
+    if (is_storage) {
+      storages_.push_back({place.part, static_cast<int>(sets_.size())});
+      parts.push_back(place.part);
+    }
+  }
+  if (parts.empty()) return false;
+  joint.rates.resize(joint.ports.size());
+  joint.work.resize(joint.ports.size());
+  take_physics(joint);
+  const auto stores_apart = [&](std::size_t k) {
+    return joint.ports[k].storage < 0 && joint.terms[k].storage > 0.0;
+  };
+  const auto all = std::views::iota(std::size_t{0}, joint.ports.size());
+  std::vector<int> set;
+  if (std::ranges::none_of(all, stores_apart)) set = ties.with(parts);
+  if (set.empty()) {
+    storages_.erase(storages_.end() - std::ssize(parts), storages_.end());
+    return false;
+  }
+  sets_.push_back(std::move(set));
+  joints_.push_back(std::move(joint));
+  return true;
+}
+
+/// What does not change at the ports of a joint.
+void OneSidedDecays::take_physics(Joint& joint) {
+  joint.judged.clear();
+  for (std::size_t k = 0; k < joint.ports.size(); ++k) {
+    const Joint::Port& port = joint.ports[k];
+    const Part& part = system_.parts()[at(port.part)];
+    FastTerm& term = joint.terms[k];
+    term.direct = term.storage = 0.0;
+    const Subsystem* const physics = part.port_hamiltonian();
+    if (physics == nullptr) continue;
+    try {
+      const FastPort fast = fast_part(*physics, part.initial_state.data()).ports[at(port.own)];
+      const bool by_state = port.resistance >= 0 && resistances_[at(port.resistance)].by_state;
+      term.direct = by_state ? 0.0 : fast.direct;
+      term.storage = fast.storage;
+    } catch (const std::exception&) {  // a callback outside its domain
+    }
+    if (port.storage < 0) continue;
+    const Structure& s = physics->structure();
+    const Eigen::SparseVector<double> column = Eigen::SparseVector<double>(s.G.col(port.own)) +
+                                               Eigen::SparseVector<double>(s.P.col(port.own));
+    const Eigen::SparseVector<double> c = dense_storage(part)->Q() * column;
+    auto& output = storages_[at(port.storage)].output;
+    output.clear();
+    for (Eigen::SparseVector<double>::InnerIterator it(c); it; ++it) {
+      output.emplace_back(static_cast<int>(it.index()), it.value());
+    }
+  }
+}
+
+/// Whether some decay exceeds `limit` at resistances that the parts may have.
+bool OneSidedDecays::may_be_fast(Joint& joint, double limit, std::vector<double>& direct) {
+  std::vector<double> most(joint.ports.size(), 0.0);
+  constexpr int kDecades = 15;
+  constexpr double kLarge = 1e12;
+  for (std::size_t j = 0; j < joint.ports.size(); ++j) {
+    if (joint.ports[j].resistance < 0) continue;
+    const Resistance& own = resistances_[at(joint.ports[j].resistance)];
+    // What the state decides may be anything.
+    most[j] = own.by_state ? kLarge
+                           : steepest(*system_.parts()[at(own.part)].port_hamiltonian(), own.own);
+  }
+  for (int k = 0; k <= 2 * kDecades; ++k) {
+    const double share = std::pow(10.0, -k);
+    for (std::size_t j = 0; j < joint.ports.size(); ++j) {
+      const int number = joint.ports[j].resistance;
+      if (number >= 0) direct[at(number)] = share * most[j];
+    }
+    joint.judged.clear();
+    judge(joint, direct);
+    for (std::size_t j = 0; j < joint.ports.size(); ++j) {
+      if (joint.ports[j].storage >= 0 && h_ * joint.rates[j] > limit) return true;
+    }
+  }
+  return false;
+}
+
+/// Finds the rates again if a resistance has changed.
+void OneSidedDecays::judge(Joint& joint, std::span<const double> direct) {
+  const std::size_t count = joint.ports.size();
+  bool is_known = !joint.judged.empty();
+  joint.judged.resize(count, 0.0);
+  for (std::size_t k = 0; k < count; ++k) {
+    const int number = joint.ports[k].resistance;
+    if (number < 0) continue;
+    const double own = rounded(direct[at(number)]);
+    is_known = is_known && joint.judged[k] == own;
+    joint.judged[k] = own;
+  }
+  if (is_known) return;
+  joint.now = joint.terms;
+  for (std::size_t k = 0; k < count; ++k) {
+    joint.now[k].direct = std::min(joint.now[k].direct + joint.judged[k], kMost);
+  }
+  joint_decays(joint.now, joint.adds_admittances, kBeyond / h_, joint.work, joint.rates);
+}
+
+double OneSidedDecays::direct(std::size_t i, double input, const double* state) {
+  const Resistance& own = resistances_[i];
+  const Subsystem& physics = *system_.parts()[at(own.part)].port_hamiltonian();
+  if (!own.by_state) return physics.port_law(own.own, input).slope;
+  *scratch_ = physics.structure();
+  physics.structure_at(state, *scratch_);
+  return scratch_->S.coeff(own.own, own.own);
+}
+
+void OneSidedDecays::find(std::span<const double> direct, std::span<double> h_lambda) {
+  std::ranges::fill(h_lambda, 0.0);
+  for (Joint& joint : joints_) {
+    judge(joint, direct);
+    for (std::size_t k = 0; k < joint.ports.size(); ++k) {
+      if (const int storage = joint.ports[k].storage; storage >= 0) {
+        h_lambda[at(storage)] = h_ * joint.rates[k];
+      }
+    }
+  }
+}
+
+void OneSidedDecays::set_step(double step_s) {
+  if (step_s == h_) return;
+  h_ = step_s;
+  for (Joint& joint : joints_) joint.judged.clear();
+}
+
+void OneSidedDecays::component_changed(int part) {
+  auto it = std::ranges::lower_bound(joints_of_parts_, std::pair(part, 0));
+  for (; it != joints_of_parts_.end() && it->first == part; ++it) {
+    take_physics(joints_[at(it->second)]);
+  }
+}
+
+}  // namespace portwave

@@ -1,0 +1,83 @@
+#include "output/summary/resolution_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr const char* kNextLine = "\n               ";
+
+/// A share as a percentage of two digits. What is larger than all motion that was seen says no more than that.
+std::string of_all(double share) {
+  return share < 1.0 ? fmt::format("{:.2g} %", 100.0 * share) : std::string("more than 100 %");
+}
+
+std::string what_was_seen(const RunSummary& summary) {
+  const Resolution& worst = *summary.resolution;
+  const std::string part = printable(summary.unresolved_part);
+  switch (worst.kind) {
+    case Resolution::Kind::jumps:
+      return fmt::format("step {} moves \"{}\" by an error of {} of all its motion", worst.step,
+                         part, of_all(worst.share));
+    case Resolution::Kind::alternates:
+      return fmt::format(
+          "\"{}\" oscillates from step to step, by {} of all its motion, as in step {}", part,
+          of_all(worst.share), worst.step);
+    case Resolution::Kind::damped_away:
+      return fmt::format(
+          "damped steps take {:.2g} % of all energy there was from what oscillates about \"{}\"",
+          std::min(100.0 * worst.share, 100.0), part);
+    default:
+      return fmt::format(
+          "the {} at \"{}\" oscillates from step to step, by {} of its largest value, as in step "
+          "{}",
+          worst.kind == Resolution::Kind::flow_alternates ? "flow" : "effort",
+          printable(summary.unresolved_port), of_all(worst.share), worst.step);
+  }
+}
+
+std::string shorter_steps(const RunSummary& summary) {
+  return fmt::format(
+      "take shorter steps, or let them choose their size:{}--set '/time={{\"step\": {{\"kind\": "
+      "\"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {:.6g}}}'",
+      kNextLine, summary.time_s);
+}
+
+std::string remedy(const RunSummary& summary) {
+  const Resolution& worst = *summary.resolution;
+  if (worst.kind == Resolution::Kind::damped_away) {
+    return fmt::format(
+        "Take shorter steps, or more stages, which take far less{}(--set /method/stages=3)",
+        kNextLine);
+  }
+  if (worst.port >= 0) {
+    return "Start with states that their joints allow, or join them by a stiff spring and damper";
+  }
+  if (summary.sizes) return "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
+  return fmt::format("If it should decay, damp it{}(--set /method/integrator=\"damped\"); else {}",
+                     kNextLine, shorter_steps(summary));
+}
+
+}  // namespace
+
+std::string resolution_text(const RunSummary& summary) {
+  const Resolution& worst = *summary.resolution;
+  std::string text = "NOT RESOLVED: " + what_was_seen(summary) + kNextLine;
+  if (worst.kind == Resolution::Kind::damped_away) return text + remedy(summary);
+  if (worst.h_lambda > 0.0) {
+    text += worst.h_lambda < 1e6
+                ? fmt::format("A step is {:.2g} times as long as the motion there (h lambda). ",
+                              worst.h_lambda)
+                : std::string("A step is far longer than the motion there. ");
+  }
+  text += fmt::format(
+      "Such steps conserve energy, and a motion that should decay{}overshoots its rest position. ",
+      kNextLine);
+  return text + remedy(summary);
+}
+
+}  // namespace portwave

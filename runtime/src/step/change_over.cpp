@@ -1,0 +1,205 @@
+#include "step/change_over.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/impedance/integrator_choice.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+/// Changes of two steps, or their differences, that differ by less than this share of the larger one belong to one
+/// smooth motion: where the one turns, the other is large.
+constexpr double kAlike = 0.25;
+/// Changes by less than this share of the largest output are no motion.
+constexpr double kStill = 1e-6;
+
+}  // namespace
+
+ChangeOver::ChangeOver(const StagedRun& run, double step_s)
+    : decays_(run.stepped(), step_s, resolved_decay(1),
+              [&run](int part) { return run.may_damp(part); }) {
+  const std::size_t storages = decays_.storages().size();
+  seen_.resize(storages);
+  h_lambda_.resize(storages);
+  change_.resize(storages);
+  direct_.resize(decays_.resistances().size());
+  const std::span<const Part> parts = run.stepped().parts();
+  states_.resize(parts.size(), kNever);
+  needs_.resize(parts.size());
+  std::size_t states = 0;
+  for (const Part& part : parts) {
+    states = std::max(states, part.component->signature().states.size());
+  }
+  x_.resize(states);
+  for (const std::vector<int>& set : decays_.sets()) {
+    parts_.insert(parts_.end(), set.begin(), set.end());
+  }
+  std::ranges::sort(parts_);
+  const auto repeated = std::ranges::unique(parts_);
+  parts_.erase(repeated.begin(), repeated.end());
+  found_.reserve(parts_.size());
+}
+
+double ChangeOver::output(const WaveDiscretisation& waves, std::size_t storage,
+                          const double* record) {
+  const OneSidedDecays::Storage& own = decays_.storages()[storage];
+  waves.get_state(own.part, record, x_.data());
+  double sum = 0.0;
+  for (const auto& [state, c] : own.output) sum += c * x_[at(state)];
+  return sum;
+}
+
+void ChangeOver::look(const Attempt& step) {
+  const WaveDiscretisation& waves = step.waves;
+  decays_.set_step(waves.step_s());
+  const std::span<const OneSidedDecays::Resistance> resistances = decays_.resistances();
+  for (std::size_t i = 0; i < resistances.size(); ++i) {
+    const OneSidedDecays::Resistance& own = resistances[i];
+    if (own.by_state) {
+      waves.get_state(own.part, step.next, x_.data());
+      direct_[i] = decays_.direct(i, 0.0, x_.data());
+      continue;
+    }
+    const std::size_t wave = at(waves.wave_of_port(own.port));
+    const EffortFlow values = WaveTransform(waves.impedance()[wave], waves.step_s())
+                                  .to_effort_flow({step.a[wave], step.b[wave]});
+    const double input = own.causality == Causality::effort_in ? values.effort : values.flow;
+    direct_[i] = decays_.direct(i, input, nullptr);
+  }
+  decays_.find(direct_, h_lambda_);
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (!(h_lambda_[i] > resolved_decay(1))) continue;
+    const double before = output(waves, i, step.record), after = output(waves, i, step.next);
+    change_[i] = after - before;
+    seen_[i].largest = std::max({seen_[i].largest, std::abs(before), std::abs(after)});
+  }
+}
+
+/// Of a storage that was stiff in the step before, too.
+bool ChangeOver::is_smooth(std::size_t storage) const {
+  const Seen& own = seen_[storage];
+  const double change = change_[storage], bend = change - own.change;
+  const auto are_alike = [](double one, double other) {
+    return std::abs(one - other) <= kAlike * std::max(std::abs(one), std::abs(other));
+  };
+  const bool is_still = std::max(std::abs(change), std::abs(own.change)) <= kStill * own.largest;
+  return is_still || are_alike(change, own.change) || are_alike(bend, own.bend);
+}
+
+std::span<const int> ChangeOver::to_damp(const Attempt& step) {
+  look(step);
+  found_.clear();
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (!(h_lambda_[i] > resolved_decay(1))) continue;
+    const bool is_still = std::abs(change_[i]) <= kStill * seen_[i].largest;
+    if (is_still || (seen_[i].was_stiff && is_smooth(i))) continue;
+    for (const int part : decays_.sets()[at(decays_.storages()[i].set)]) {
+      if (!is_damped(part)) found_.push_back(part);
+    }
+  }
+  std::ranges::sort(found_);
+  const auto repeated = std::ranges::unique(found_);
+  found_.erase(repeated.begin(), repeated.end());
+  return found_;
+}
+
+std::span<const int> ChangeOver::to_leave(const Attempt& step) {
+  look(step);
+  if (damped_parts_ > 0) ++steps_;
+  for (const int part : parts_) needs_[at(part)] = 0;
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    const bool is_stiff = h_lambda_[i] > resolved_decay(1);
+    const bool is_settled = is_stiff && seen_[i].was_stiff && is_smooth(i);
+    if (is_stiff && !is_settled) {
+      for (const int part : decays_.sets()[at(decays_.storages()[i].set)]) needs_[at(part)] = 1;
+    }
+    seen_[i].bend = is_stiff ? change_[i] - seen_[i].change : 0.0;
+    seen_[i].change = is_stiff ? change_[i] : 0.0;
+    seen_[i].was_stiff = is_stiff;
+  }
+  found_.clear();
+  for (const int part : parts_) {
+    if (is_damped(part) && needs_[at(part)] == 0) found_.push_back(part);
+  }
+  return found_;
+}
+
+void ChangeOver::note(int part, bool damped) {
+  if (is_damped(part) == damped) return;
+  states_[at(part)] = damped ? kDamped : kWas;
+  damped_parts_ += damped ? 1 : -1;
+}
+
+void ChangeOver::forget() {
+  for (Seen& own : seen_) own = {0.0, 0.0, own.largest, false};
+}
+
+void ChangeOver::component_changed(int part) { decays_.component_changed(part); }
+
+std::string ChangeOver::text(const System& system, std::int64_t steps) const {
+  int count = 0, first = -1;
+  for (const int part : parts_) {
+    if (!was_damped(part)) continue;
+    if (first < 0) first = part;
+    ++count;
+  }
+  if (first < 0) return {};
+  std::string names = in_quotes(system.parts()[at(first)].name);
+  if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
+  return fmt::format("{} damped in {} of {} steps, in which one-sided parts changed over", names,
+                     steps_, steps);
+}
+
+ChangeOver::Kept ChangeOver::kept() const {
+  Kept out;
+  for (const int part : parts_) out.states.push_back(state(part));
+  for (const Seen& own : seen_) {
+    out.changes.push_back(own.change);
+    out.bends.push_back(own.bend);
+    out.largest.push_back(own.largest);
+    out.was_stiff.push_back(own.was_stiff ? 1 : 0);
+  }
+  out.steps = steps_;
+  return out;
+}
+
+bool ChangeOver::fits(const Kept& other) const {
+  return other.states.size() == parts_.size() && other.changes.size() == seen_.size();
+}
+
+void ChangeOver::take(const Kept& other) {
+  damped_parts_ = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    states_[at(parts_[i])] = static_cast<State>(other.states[i]);
+    if (other.states[i] == kDamped) ++damped_parts_;
+  }
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    seen_[i] = {other.changes[i], other.bends[i], other.largest[i], other.was_stiff[i] != 0};
+  }
+  steps_ = other.steps;
+}
+
+void ChangeOver::Kept::archive(StateArchive& archive) {
+  archive.vector(states);
+  archive.vector(changes);
+  archive.vector(bends);
+  archive.vector(largest);
+  archive.vector(was_stiff);
+  archive.value(steps);
+  const auto is_state = [](char own) { return own >= kNever && own <= kDamped; };
+  archive.expect(std::ranges::all_of(states, is_state) && largest.size() == changes.size() &&
+                     bends.size() == changes.size() && was_stiff.size() == changes.size(),
+                 "the parts that are damped in single steps");
+  archive.expect_finite(changes, "a change of an output");
+  archive.expect_finite(bends, "a change of a change of an output");
+  archive.expect_finite(largest, "a largest output");
+  archive.expect_counts({steps}, "the number of damped steps");
+}
+
+}  // namespace portwave

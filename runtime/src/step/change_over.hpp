@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "step/staged_run.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// Decides which storages take a damped step because a one-sided part beside them changes over: dry friction
+/// that begins to stick, a diode that begins to conduct, a switch that closes.
+///
+/// A conserving step throws a storage whose decay is far faster than the step to the other side of its rest, and
+/// back in the next one. So a storage is damped in a step in which its decay becomes faster than the step
+/// resolves, and in those after it until it moves smoothly again: then nothing is left that could ring, and what
+/// moves in common with its surroundings, as a block does that sticks to a moving table, is conserved. A damped
+/// stage is the end of the step, and others are means: so all that stores at the joint is damped together, with what
+/// is tied to that, and at the ends of their steps they agree. The decay is that which its resistances have at their inputs in the step as it was attempted.
+/// Cost     a law per resistance and step.
+class ChangeOver {
+ public:
+  /// Precondition: `run.may_change_over()`.
+  ChangeOver(const StagedRun& run, double step_s);
+
+  /// A step of size `step_s` was attempted from `record` into `next`, with waves `a` and `b`.
+  struct Attempt {
+    const WaveDiscretisation& waves;
+    const double* record;
+    const double* next;
+    const double* a;
+    const double* b;
+  };
+  /// The parts that are to be damped in it, and are not.
+  std::span<const int> to_damp(const Attempt& step);
+  /// It was committed: the parts that are damped, and need not be in the next one.
+  std::span<const int> to_leave(const Attempt& step);
+  void note(int part, bool damped);
+
+  bool is_damped(int part) const { return state(part) == kDamped; }
+  /// Whether it ever was: its lane has maps for that.
+  bool was_damped(int part) const { return state(part) != kNever; }
+  std::span<const int> parts() const { return parts_; }
+  /// States were set, or an impulse acted: what was seen before says nothing.
+  void forget();
+  void component_changed(int part);
+
+  /// "\"d\" and 3 others damped in 12 of 1000 steps, while one-sided parts beside them changed over"; empty if none was.
+  std::string text(const System& system, std::int64_t steps) const;
+  /// All that later steps depend on.
+  struct Kept {
+    std::vector<char> states;                     // of `parts`: 0 never damped, 1 was, 2 is
+    std::vector<double> changes, bends, largest;  // by storage
+    std::vector<char> was_stiff;
+    std::int64_t steps = 0;
+    void archive(StateArchive& archive);
+  };
+  Kept kept() const;
+  bool fits(const Kept& other) const;
+  /// Precondition: it fits.
+  void take(const Kept& other);
+
+ private:
+  enum State : char { kNever, kWas, kDamped };
+  /// What is known of a storage.
+  struct Seen {
+    double change = 0.0;   // of its output, in the last step
+    double bend = 0.0;     // difference of that from the one before
+    double largest = 0.0;  // magnitude of its output
+    bool was_stiff = false;
+  };
+  State state(int part) const { return states_[static_cast<std::size_t>(part)]; }
+  void look(const Attempt& step);
+  bool is_smooth(std::size_t storage) const;
+  double output(const WaveDiscretisation& waves, std::size_t storage, const double* record);
+
+  OneSidedDecays decays_;
+  std::vector<Seen> seen_;        // by storage
+  std::vector<double> direct_;    // by resistance
+  std::vector<double> h_lambda_;  // by storage, in the step that was looked at
+  std::vector<double> change_;    // likewise
+  std::vector<double> x_;         // scratch
+  std::vector<State> states_;     // by part
+  std::vector<char> needs_;       // by part, scratch
+  std::vector<int> parts_;        // of all sets, in order
+  std::vector<int> found_;
+  int damped_parts_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,297 @@
+// Steps in which a one-sided part changes over: dry friction that begins to stick, a diode that begins to conduct.
+// The storages beside it are damped in them, and conserve before and after.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave::test_change_over {
+namespace {
+
+Scenario scenario(const std::string& name, double step_s, const std::string& subsystems,
+                  const std::string& couplings, const std::string& integrator) {
+  return parse_scenario(fmt::format(R"({{"name": "{}", "time": {{"step_s": {:.17g}, "end_s": 1}},
+    "subsystems": [{}], "couplings": [{}], "method": {{"kind": "auto", "integrator": "{}"}}}})",
+                                    name, step_s, subsystems, couplings, integrator),
+                        name + ".json", ".");
+}
+
+/// A mass of 1 kg that 5 N of dry friction stop, from 1 m/s, after 0.2 s.
+Scenario sliding_mass(double step_s, const std::string& integrator) {
+  return scenario("sliding_mass", step_s,
+                  R"({"name": "m", "type": "mass", "parameters": {"mass_kg": 1},
+       "initial_state": {"velocity": 1}},
+      {"name": "d", "type": "coulomb_damper",
+       "parameters": {"friction_N": 5, "creep_speed_m_per_s": 1e-5}})",
+                  R"({"kind": "connection", "ports": ["d.end", "m.port"]})", integrator);
+}
+
+/// Two inertias that 40 N m of dry friction bring to one speed; behind the second a shaft with a third.
+Scenario clutch(double step_s, const std::string& integrator) {
+  return scenario(
+      "clutch", step_s,
+      R"({"name": "motor", "type": "inertia", "parameters": {"inertia_kgm2": 0.1, "ports": 2},
+       "initial_state": {"speed": 100}},
+      {"name": "load", "type": "inertia", "parameters": {"inertia_kgm2": 0.05, "ports": 2}},
+      {"name": "shaft", "type": "torsional_spring_damper",
+       "parameters": {"stiffness_Nm_per_rad": 500, "damping_Nms_per_rad": 0}},
+      {"name": "end", "type": "inertia", "parameters": {"inertia_kgm2": 0.2}},
+      {"name": "d", "type": "rotational_coulomb_damper",
+       "parameters": {"friction_Nm": 40, "creep_speed_rad_per_s": 1e-4}})",
+      R"({"kind": "free", "ports": ["motor.shaft_1"]},
+      {"kind": "common_effort", "ports": ["motor.shaft_2", "load.shaft_1", "d.shaft"]},
+      {"kind": "connection", "ports": ["load.shaft_2", "shaft.left"]},
+      {"kind": "connection", "ports": ["end.shaft", "shaft.right"]})",
+      integrator);
+}
+
+/// An oscillating circuit whose voltage a diode keeps from rising.
+Scenario clamp(double step_s, const std::string& integrator) {
+  return scenario("clamp", step_s,
+                  R"({"name": "l", "type": "inductor", "parameters": {"inductance_H": 1e-3}},
+      {"name": "d", "type": "diode",
+       "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5},
+       "initial_state": {"voltage": -5}},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000, "gives": "current"}})",
+                  R"({"kind": "common_effort",
+       "ports": ["l.terminals", "d.terminals", "c.terminals", "r.terminals"]})",
+                  integrator);
+}
+
+/// A block that sticks to a table on a spring, both at 1 m/s: 0.5 Hz for 11 kg.
+Scenario table(double step_s, const std::string& integrator) {
+  return scenario("table", step_s,
+                  R"({"name": "table", "type": "mass", "parameters": {"mass_kg": 10, "ports": 2},
+       "initial_state": {"velocity": 1}},
+      {"name": "block", "type": "mass", "parameters": {"mass_kg": 1},
+       "initial_state": {"velocity": -1}},
+      {"name": "s", "type": "spring_damper",
+       "parameters": {"stiffness_N_per_m": 108.6, "damping_Ns_per_m": 0}},
+      {"name": "d", "type": "coulomb_damper",
+       "parameters": {"friction_N": 20, "creep_speed_m_per_s": 1e-5}})",
+                  R"({"kind": "common_effort", "ports": ["table.port_1", "block.port", "d.end"]},
+      {"kind": "connection", "ports": ["s.right", "table.port_2"]},
+      {"kind": "fixed", "ports": ["s.left"]})",
+                  integrator);
+}
+
+constexpr int kSpeed = 1;  // state of masses and inertias
+
+struct Outcome {
+  RunSummary summary;
+  EnergyTotals energy;
+  std::vector<double> values;  ///< of a state, by step
+};
+
+Outcome run(const Scenario& scenario, std::int64_t steps, const std::string& part, int state = 0) {
+  Stepper stepper(scenario.system, scenario.options);
+  Outcome out;
+  for (std::int64_t n = 0; n < steps; ++n) {
+    stepper.step();
+    out.values.push_back(stepper.state(part)[static_cast<std::size_t>(state)]);
+  }
+  out.energy = stepper.energy();
+  out.summary = summarize("test", scenario.options, stepper, 1.0);
+  return out;
+}
+
+double open_share(const EnergyTotals& e) {
+  return std::abs(e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J +
+                  e.numerical_dissipation_J) /
+         e.max_J;
+}
+
+TEST(ChangeOver, AMassThatFrictionStopsStays) {
+  for (const double step_s : {0.013, 0.0301, 0.11, 0.5}) {
+    const auto after = static_cast<std::size_t>(std::ceil(0.2 / step_s));
+    const auto largest_after = [&](const std::string& integrator, Outcome& own) {
+      const Scenario sliding = sliding_mass(step_s, integrator);
+      own = run(sliding, 100, "m", kSpeed);
+      double largest = 0.0;
+      for (std::size_t n = after; n < own.values.size(); ++n) {
+        largest = std::max(largest, std::abs(own.values[n]));
+      }
+      return largest;
+    };
+    Outcome own, conserving;
+    EXPECT_LT(largest_after("auto", own), 1e-3) << step_s;
+    EXPECT_TRUE(own.summary.is_all_well()) << step_s;
+    EXPECT_LT(open_share(own.energy), 1e-12) << step_s;
+    EXPECT_GT(own.energy.numerical_dissipation_J, 0.0);
+    // What it lost to friction, but for the step in which it stopped.
+    EXPECT_LT(own.energy.numerical_dissipation_J,
+              0.5 * std::min(1.0, 25.0 * step_s * step_s) + 1e-9);
+    // Control: conserving steps throw it back and forth.
+    EXPECT_GT(largest_after("gauss", conserving), 4e-3) << step_s;
+  }
+}
+
+// SciPy, Radau at 1e-9, of the same equations: speeds of the motor and the end, mirrored as their joints mirror them.
+TEST(ChangeOver, AClutchThatLocksGoesOnAsOneShaft) {
+  const Scenario own = clutch(1e-3, "auto");
+  Stepper stepper(own.system, own.options);
+  const struct {
+    double time_s, motor, end;
+  } golden[] = {{0.1, 60.0, 17.4067},    {0.2, 27.2944, 29.5292}, {0.3, 26.6489, 30.0133},
+                {0.5, 30.6877, 26.9842}, {0.75, 30.6253, 27.031}, {1.0, 30.4407, 27.1695}};
+  for (const auto& at : golden) {
+    while (stepper.time_s() < at.time_s - 1e-9) stepper.step();
+    EXPECT_NEAR(stepper.state("motor")[kSpeed], at.motor, 0.15) << at.time_s;
+    EXPECT_NEAR(stepper.state("end")[kSpeed], -at.end, 0.15) << at.time_s;
+  }
+  const RunSummary summary = summarize("test", own.options, stepper, 1.0);
+  EXPECT_TRUE(summary.is_all_well());
+  EXPECT_EQ(summary.iterations.not_converged, 0);
+  EXPECT_LT(summary.energy.numerical_dissipation_J, 0.05);
+  EXPECT_NE(summary.integrator.find("changed over"), std::string::npos) << summary.integrator;
+  // Control: conserving steps leave a torque that alternates, and the run says so.
+  const Scenario conserving = clutch(1e-3, "gauss");
+  EXPECT_FALSE(run(conserving, 1000, "motor").summary.is_all_well());
+}
+
+// SciPy, Radau at 1e-9: V and A.
+TEST(ChangeOver, ADiodeThatBeginsToConductIsNotThrownAcross) {
+  const struct {
+    double time_s, capacitor_V, inductor_A;
+  } golden[] = {{2e-4, 0.92865, -0.464549},  {4e-4, 0.90535, -0.280966}, {8e-4, 0.53526, 0.050075},
+                {1.2e-3, 0.03054, -0.07197}, {2e-3, 0.65033, 0.011872},  {4e-3, 0.13599, 0.056905}};
+  const auto largest_error = [&](const std::string& integrator, RunSummary& summary) {
+    const Scenario own = clamp(4e-5, integrator);
+    Stepper stepper(own.system, own.options);
+    double largest = 0.0;
+    for (const auto& at : golden) {
+      while (stepper.time_s() < at.time_s - 1e-9) stepper.step();
+      largest = std::max({largest, std::abs(stepper.state("c")[0] - at.capacitor_V),
+                          10.0 * std::abs(stepper.state("l")[0] - at.inductor_A)});
+    }
+    summary = summarize("test", own.options, stepper, 1.0);
+    return largest;
+  };
+  RunSummary damped, conserving;
+  const double own = largest_error("auto", damped);
+  EXPECT_LT(own, 0.25);
+  EXPECT_TRUE(damped.is_all_well());
+  // Control.
+  EXPECT_GT(largest_error("gauss", conserving), 1.3 * own);
+  EXPECT_FALSE(conserving.is_all_well());
+}
+
+TEST(ChangeOver, WhatSticksToAMovingTableMovesWithItAndConserves) {
+  // 100 steps by period, for 20 of them.
+  const Outcome own = run(table(0.02, "auto"), 2000, "block", kSpeed);
+  EXPECT_TRUE(own.summary.is_all_well());
+  EXPECT_GT(own.energy.final_J, 0.98 * own.energy.initial_J);
+  EXPECT_LT(open_share(own.energy), 1e-11);
+  // Control: damped all the time, nothing is left.
+  EXPECT_LT(run(table(0.02, "damped"), 2000, "block").energy.final_J, 0.1 * own.energy.initial_J);
+}
+
+TEST(ChangeOver, NothingIsDampedWhereAllDecaysAreResolved) {
+  const Scenario own = table(1e-9, "auto");
+  Stepper stepper(own.system, own.options);
+  EXPECT_FALSE(stepper.waves()->may_damp());
+  const Scenario stiff = table(0.02, "auto");
+  EXPECT_TRUE(Stepper(stiff.system, stiff.options).waves()->may_damp());
+}
+
+std::vector<double> states_of(const Stepper& stepper) {
+  std::vector<double> out;
+  for (int i = 0; i < static_cast<int>(stepper.system().parts().size()); ++i) {
+    const auto own = stepper.state(i);
+    out.insert(out.end(), own.begin(), own.end());
+  }
+  const EnergyTotals e = stepper.energy();
+  out.insert(out.end(), {e.final_J, e.dissipated_J, e.numerical_dissipation_J, e.mismatch_J});
+  return out;
+}
+
+/// States and energies after each of some steps.
+std::vector<std::vector<double>> go_on(Stepper& stepper, int steps) {
+  std::vector<std::vector<double>> out;
+  for (int n = 0; n < steps; ++n) {
+    stepper.step();
+    out.push_back(states_of(stepper));
+  }
+  return out;
+}
+
+TEST(ChangeOver, SnapshotsHoldWhatIsDamped) {
+  for (const auto& make : {clutch, table}) {
+    const Scenario own = make(2e-3, "auto");
+    Stepper stepper(own.system, own.options), other(own.system, own.options);
+    // Before anything changes over, while it does, and long after.
+    for (const int before : {3, 75, 10, 200}) {
+      stepper.step(before);
+      const Snapshot snapshot = stepper.snapshot();
+      const auto first = go_on(stepper, 120);
+      stepper.restore(snapshot);
+      EXPECT_EQ(go_on(stepper, 120), first) << own.name << ", " << before;
+      Stepper fresh(own.system, own.options);
+      fresh.restore(snapshot);
+      EXPECT_EQ(go_on(fresh, 120), first) << own.name << ", " << before;
+      other.restore(snapshot);
+      EXPECT_EQ(go_on(other, 120), first) << own.name << ", " << before;
+    }
+  }
+}
+
+TEST(ChangeOver, HasTheSameBitsOnThreads) {
+  const Scenario own = clutch(1e-3, "auto");
+  Stepper alone(own.system, own.options);
+  const auto expected = go_on(alone, 300);
+  for (const ExecutorKind kind : {ExecutorKind::serial, ExecutorKind::graph, ExecutorKind::async}) {
+    StepperOptions options = own.options;
+    options.executor = kind;
+    options.threads = kind == ExecutorKind::serial ? 1 : 2;
+    Stepper stepper(own.system, options);
+    EXPECT_EQ(go_on(stepper, 300), expected);
+  }
+}
+
+TEST(ChangeOver, PartsMayBeExchangedWhileTheyAreDamped) {
+  Scenario own = clutch(1e-3, "auto");
+  const StepperOptions options = own.options;
+  Stepper stepper(changed_system(own.system, own, {}), options);
+  for (int n = 0; n < 400; ++n) {
+    if (n % 20 == 10) {
+      set_parameter(stepper, own, "motor.inertia_kgm2", n % 40 == 10 ? 0.11 : 0.1);
+      set_parameter(stepper, own, "load.inertia_kgm2", n % 40 == 10 ? 0.04 : 0.05);
+    }
+    stepper.step();
+  }
+  const RunSummary summary = summarize("test", options, stepper, 1.0);
+  EXPECT_TRUE(summary.is_all_well());
+  EXPECT_LT(open_share(stepper.energy()), 1e-9);
+  EXPECT_NEAR(stepper.state("motor")[kSpeed], -stepper.state("load")[kSpeed], 0.01);
+}
+
+TEST(ChangeOver, ReplicasAreSteppedAsTheyWouldBeAlone) {
+  const Scenario own = clutch(1e-3, "auto");
+  const auto replica = [&](int) { return clutch(1e-3, "auto").system; };
+  Ensemble ensemble(3, replica, own.options);
+  ensemble.step(150);
+  Stepper stepper(own.system, own.options);
+  stepper.step(150);
+  std::vector<double> state(static_cast<std::size_t>(ensemble.state_size()));
+  for (int i = 0; i < 3; ++i) {
+    ensemble.get_state(i, state);
+    EXPECT_EQ(state[kSpeed], stepper.state("motor")[kSpeed]);
+  }
+  EXPECT_NE(ensemble.execution().find("each at its own time"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace portwave::test_change_over
