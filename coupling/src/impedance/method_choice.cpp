@@ -164,6 +164,11 @@ class Chooser {
     for (const OneSidedDecays::Storage& own : decays.storages()) {
       islands_[at(system_.island_of_part(own.part))].changes_over = true;
     }
+    if (decays.empty()) return;
+    const TunedImpedance across = tune_impedance(responses_, ImpedanceKind::across);
+    const auto own = std::ranges::find_if(
+        tuned_, [&](const Tuned& rule) { return rule.impedance.by_port == across.by_port; });
+    across_ = static_cast<std::size_t>(own - tuned_.begin());
   }
 
   void add_work(int part) {
@@ -222,7 +227,9 @@ class Chooser {
   }
   bool is_easy(std::size_t island, const Pick& pick) const {
     const Island& own = islands_[island];
-    if (!pick.rate.converges || !pick.well_conditioned || own.changes_over) return false;
+    if (!pick.rate.converges || !pick.well_conditioned) return false;
+    // Where nothing comes back to a port, its law may be what it likes.
+    if (own.changes_over) return pick.rate.evaluations <= kFewLinear;
     if (pick.rate.evaluations <= (own.linear ? kFewLinear : kFewNonlinear)) return true;
     return is_known(island, pick) && pick.work <= least_interface_work(own);
   }
@@ -290,17 +297,28 @@ class Chooser {
     return a_good != b_good ? a_good : is_better(a.rate, b.rate);
   }
 
+  /// Whether an island may be stepped with a rule by plain waves. Where a law may bind or free what it is joined to, its
+  /// port has to take what the network presents, whatever the law is now.
+  bool may_take(std::size_t island, std::size_t rule) const {
+    if (islands_[island].changes_over && across_ < tuned_.size()) return rule == across_;
+    return rule == 0 || tuned_[rule].kind != ImpedanceKind::across;
+  }
+
   /// The best rule for each wanted island.
   std::vector<Pick> picks_of(const Base& base, const std::vector<char>& wanted) {
     std::vector<Pick> picks(islands_.size());
+    std::vector<char> is_known(islands_.size(), 0);
     for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
-      if (rule > 0 && tuned_[rule].kind == ImpedanceKind::across) continue;
-      const std::vector<PredictedRate> rates = predict(base, rule, wanted);
+      const std::vector<char> tried =
+          mask([&](std::size_t i) { return wanted[i] != 0 && may_take(i, rule); });
+      if (!any(tried)) continue;
+      const std::vector<PredictedRate> rates = predict(base, rule, tried);
       for (std::size_t i = 0; i < picks.size(); ++i) {
-        if (wanted[i] == 0) continue;
+        if (tried[i] == 0) continue;
         const Pick pick{rule, false, rates[i], work(base, rates[i], i),
                         tuned_[rule].condition[i] <= kGoodCondition};
-        if (rule == 0 || is_preferred(pick, picks[i])) picks[i] = pick;
+        if (is_known[i] == 0 || is_preferred(pick, picks[i])) picks[i] = pick;
+        is_known[i] = 1;
       }
     }
     return picks;
@@ -319,6 +337,7 @@ class Chooser {
       if (!islands_[i].linear && tuned_.back().kind == ImpedanceKind::across) {
         rules[i] = tuned_.size() - 1;
       }
+      if (islands_[i].changes_over && across_ < tuned_.size()) rules[i] = across_;
       for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
         if (!(condition(rules[i]) <= condition(rule))) rules[i] = rule;
       }
@@ -491,6 +510,8 @@ class Chooser {
   const PortResponses& responses_;
   const System& system_;
   std::vector<Tuned> tuned_;
+  std::size_t across_ =
+      std::numeric_limits<std::size_t>::max();  // of these; where islands change over
   int limit_;
   std::vector<Island> islands_;
   std::map<std::string, double> nonlinear_work_;  // by batch key

@@ -63,9 +63,10 @@ StepReport WaveEngine::step_by(double step_s) {
 
   step_.freeze(step_.clock().time_s());
   iterate(moments);
-  if (change_over_) damp_what_changes_over(moments);
+  const int repeated = change_over_ ? damp_what_changes_over(moments) : 0;
   guard_step(moments);
   StepReport report = step_.report();
+  report.rejected_steps = repeated;
   commit(report, step_.clock().time_s() + step_s, step_s, moments);
   if (change_over_) leave_what_has_settled();
   retune_in_time_left(moments);
@@ -99,19 +100,21 @@ void WaveEngine::iterate(Moments& moments) {
   moments.inner_end = step_.inner_end();
 }
 
-/// Attempts the step again, with damped stages of the storages beside parts that change over in it.
-void WaveEngine::damp_what_changes_over(Moments& moments) {
+/// Attempts the step again, with damped stages of the storages beside parts that change over in it. Returns how often.
+int WaveEngine::damp_what_changes_over(Moments& moments) {
   // Each attempt shows with its inputs what else becomes stiff.
   constexpr int kMostAttempts = 4;
-  for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+  int attempts = 0;
+  for (; attempts < kMostAttempts; ++attempts) {
     const WaveState& next = step_.next();
     const std::span<const int> found =
         change_over_->to_damp({waves_, record(), next.record.data(), next.a.data(), next.b.data()});
-    if (found.empty()) return;
+    if (found.empty()) break;
     set_damped(found, true);
     step_.freeze(step_.clock().time_s());
     iterate(moments);
   }
+  return attempts;
 }
 
 /// After the commit: storages that move smoothly again conserve from the next step on.

@@ -141,7 +141,7 @@ class WaveEngine final : public StepEngine,
 
   // The step (wave_engine.cpp).
   void iterate(Moments& moments);
-  void damp_what_changes_over(Moments& moments);
+  int damp_what_changes_over(Moments& moments);
   void leave_what_has_settled();
   void guard_step(Moments& moments);
   void commit(StepReport& report, double end_s, double step_s, Moments& moments);

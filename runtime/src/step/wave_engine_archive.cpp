@@ -26,8 +26,8 @@ void WaveEngine::archive(StateArchive& archive) {
   together().fetch();
   together().fetch_energies();
   const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
-  archive_levels(archive);
   archive_damping(archive);
+  archive_levels(archive);
   archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
   archive.array(step_.now().record);
   archive.array(step_.now().a);
@@ -172,6 +172,8 @@ void WaveEngine::arrange_damping(std::span<const char> states) {
   };
   exchange(1, 2, true);
   exchange(1, 1, false);
+  levels_.leave_others();
+  if (auto& interface = step_.interface()) interface->forget_others();
   take_over_maps();
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 Scenario scenario(const std::string& name, double step_s, const std::string& subsystems,
                   const std::string& couplings, const std::string& integrator) {
-  return parse_scenario(fmt::format(R"({{"name": "{}", "time": {{"step_s": {:.17g}, "end_s": 1}},
+  return parse_scenario(fmt::format(R"({{"name": "{}", "time": {{"step_s": {:.17g}, "steps": 1000}},
     "subsystems": [{}], "couplings": [{}], "method": {{"kind": "auto", "integrator": "{}"}}}})",
                                     name, step_s, subsystems, couplings, integrator),
                         name + ".json", ".");

@@ -140,11 +140,14 @@ TEST(Resolution, IsLookedAtAfterInputsChange) {
                              input +
                              R"json(}}],
   "couplings": [{"kind": "connection", "ports": ["c.terminals", "sw.terminals"]}],
-  "method": {"kind": "auto"}})json";
-    const Scenario scenario = parse_scenario(text, "switch.json", ".");
+  "method": {"kind": "auto", "integrator": )json";
+    const Scenario scenario = parse_scenario(text + R"("gauss"}})", "switch.json", ".");
     const Outcome own = run(scenario, 1300);
     EXPECT_EQ(own.summary.unresolved_part, "c") << input;
     EXPECT_GE(own.resolution.step, 999);
+    // By default it is damped in these steps, and right.
+    const Scenario usual = parse_scenario(text + R"("auto"}})", "switch.json", ".");
+    EXPECT_TRUE(run(usual, 1300).summary.is_all_well()) << input;
   }
 }
 
@@ -202,7 +205,8 @@ TEST(Resolution, TellsWhatBeginsLaterInAShortRun) {
     {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
     {"name": "coil", "type": "inductor", "parameters": {"inductance_H": 2.2e-5},
      "initial_state": {"current": 1}}],
-  "couplings": [{"kind": "common_flow", "ports": ["v.port", "d.terminals", "coil.terminals"]}]})",
+  "couplings": [{"kind": "common_flow", "ports": ["v.port", "d.terminals", "coil.terminals"]}],
+  "method": {"kind": "auto", "integrator": "gauss"}})",
                      "coil.json", ".");
   const Outcome own = run(scenario, 50);
   EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
@@ -224,7 +228,7 @@ TEST(Resolution, TellsImpactsWithinAStep) {
   };
   const Outcome own = run(ball("1e7", 0.01), 200);
   EXPECT_EQ(own.resolution.kind, Resolution::Kind::jumps);
-  EXPECT_EQ(own.summary.unresolved_part, "m");
+  EXPECT_FALSE(own.summary.unresolved_part.empty());
   EXPECT_FALSE(own.summary.is_all_well());
   // Control: a soft contact, a hundred steps long, is followed.
   EXPECT_TRUE(run(ball("1e3", 0.001), 2000).summary.is_resolved());
@@ -233,16 +237,11 @@ TEST(Resolution, TellsImpactsWithinAStep) {
 /// Two capacitors on sources: one that jumps all the time and is followed, and one that jumps once, late.
 TEST(Resolution, LooksAtTheFirstChangeOfEachInput) {
   const auto cells = [](double late_ohm) {
-    return parse_scenario(fmt::format(R"({{"name": "cells", "time": {{"step_s": 1e-3, "end_s": 1.5}},
+    return parse_scenario(
+        fmt::format(R"json({{"name": "cells", "time": {{"step_s": 1e-3, "end_s": 1.5}},
   "subsystems": [
     {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}},
-     "inputs": {{"effort": {{"kind": "expression", "expression": "if(mod(t, 0.05) < 0.025, 48, 43)"
-  }
-}
-}
-}
-}
-},
+     "inputs": {{"effort": {{"kind": "expression", "expression": "if(mod(t, 0.05) < 0.025, 48, 43)"}}}}}},
     {{"name": "r", "type": "resistor", "parameters": {{"resistance_ohm": 0.1}}}},
     {{"name": "c", "type": "capacitor", "parameters": {{"capacitance_F": 0.1}},
      "initial_state": {{"voltage": -48}}}},
@@ -252,26 +251,21 @@ TEST(Resolution, LooksAtTheFirstChangeOfEachInput) {
     {{"name": "d", "type": "capacitor", "parameters": {{"capacitance_F": 0.1}}}}],
   "couplings": [{{"kind": "common_flow", "ports": ["v.port", "r.terminals", "c.terminals"]}},
     {{"kind": "common_flow", "ports": ["w.port", "s.terminals", "d.terminals"]}}],
-  "method": {
-  { "kind" : "auto", "integrator" : "gauss" }
-}
-}
-})",
-                                      late_ohm),
-                          "cells.json", ".");
-}
-;
-const Outcome own = run(cells(2e-4), 1500);
-EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
-EXPECT_EQ(own.summary.unresolved_part, "d");
-EXPECT_TRUE(run(cells(0.1), 1500).summary.is_resolved());
+  "method": {{"kind": "auto", "integrator": "gauss"}}}})json",
+                    late_ohm),
+        "cells.json", ".");
+  };
+  const Outcome own = run(cells(2e-4), 1500);
+  EXPECT_NE(own.resolution.kind, Resolution::Kind::resolved);
+  EXPECT_EQ(own.summary.unresolved_part, "d");
+  EXPECT_TRUE(run(cells(0.1), 1500).summary.is_resolved());
 }
 
 /// An oscillating circuit through an ideal switch, which is always closed: all its parts are damped.
 TEST(Resolution, TellsOscillationsThatDampedStepsTake) {
   const auto circuit = [](int stages, int steps_of_period) {
     return parse_scenario(
-        fmt::format(R"({{"name": "circuit", "time": {{"step_s": {:.17g}, "end_s": 1}},
+        fmt::format(R"({{"name": "circuit", "time": {{"step_s": {:.17g}, "steps": 1000}},
   "subsystems": [
     {{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 1e-3}}}},
     {{"name": "s", "type": "ideal_switch", "inputs": {{"closed": {{"kind": "constant", "value": 1}}}}}},
