@@ -1,0 +1,328 @@
+#include "catalogue/expression_part.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/workspace.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+
+namespace portwave {
+
+using Node = ExpressionGraph::Node;
+using Entries = ExpressionPhysics::Entries;
+
+/// What a part evaluates. Its structure has the places of all entries, also where they are 0.
+struct ExpressionPart::Programs {
+  Programs(ExpressionPhysics physics, int inputs);
+
+  void set_structure(const double* x, Structure& out) const;
+  Structure structure_at(const double* x) const;
+  /// Calls put(row, column, value) for the entries of the lower half, and those of the upper one.
+  template <class Put>
+  void for_each_curvature(const double* x, Put put) const;
+
+  ExpressionTape energy, slopes, curvature, entries;
+  std::vector<std::pair<int, int>> places;  // of the results of `curvature`, row ≥ column
+  int degree = 0;                           // of a polynomial H; 0: it is none
+  bool is_constant = true, is_smooth = true;
+  std::vector<bool> depends_on;  // the structure, on each state
+  Structure pattern;             // with zeros as values
+};
+
+namespace {
+namespace expression_part {
+
+std::array<SparseMatrix*, 6> matrices_of(Structure& s) {
+  return {&s.J, &s.R, &s.G, &s.P, &s.S, &s.N};
+}
+std::array<const SparseMatrix*, 6> matrices_of(const Structure& s) {
+  return {&s.J, &s.R, &s.G, &s.P, &s.S, &s.N};
+}
+
+void fill(const Entries& entries, SparseMatrix& matrix) {
+  std::vector<Eigen::Triplet<double>> places;
+  places.reserve(entries.size());
+  for (const auto& entry : entries) places.emplace_back(entry.row, entry.column, 0.0);
+  matrix.setFromTriplets(places.begin(), places.end());
+  matrix.makeCompressed();
+}
+
+bool has_pattern(const Structure& a, const Structure& b) {
+  const auto own = matrices_of(a), other = matrices_of(b);
+  for (std::size_t m = 0; m < own.size(); ++m) {
+    if (!own[m]->isCompressed() || own[m]->rows() != other[m]->rows() ||
+        own[m]->cols() != other[m]->cols() || own[m]->nonZeros() != other[m]->nonZeros()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The part's own keys, in place of those of the class that it is built on.
+Issues in_own_words(const Issues& issues) {
+  constexpr std::string_view kStructure = "/structure_at";
+  Issues out;
+  for (const Issue& issue : issues) {
+    std::string where = issue.where;
+    if (where.starts_with("/hamiltonian")) where = "/energy";
+    if (where.starts_with(kStructure)) where = where.substr(kStructure.size());
+    out.push_back({where, issue.what});
+  }
+  return out;
+}
+
+/// H = ½xᵀQx exactly: a polynomial of degree 2 without terms of lower degree. Q if it is that, and ≥ 0.
+std::optional<SparseMatrix> quadratic_form(const ExpressionTape& energy,
+                                           const ExpressionTape& slopes, int degree,
+                                           const Eigen::MatrixXd& Q) {
+  const auto n = static_cast<std::size_t>(slopes.variables());
+  std::vector<double> zero(n, 0.0), g(n);
+  double H = 0.0;
+  energy(zero.data(), &H);
+  slopes(zero.data(), g.data());
+  const auto is_zero = [](double value) { return value == 0.0; };
+  const bool has_degree = degree == 2 || n == 0;
+  if (!has_degree || H != 0.0 || !std::ranges::all_of(g, is_zero)) return std::nullopt;
+  SparseMatrix sparse = Q.sparseView();
+  if (!validate_storage(sparse, static_cast<int>(n)).empty()) return std::nullopt;
+  return sparse;
+}
+
+Issues check_laws(const Structure& structure, int ports) {
+  for (const SparseMatrix* D : {&structure.S, &structure.N}) {
+    for (int j = 0; j < ports; ++j) {
+      for (SparseMatrix::InnerIterator it(*D, j); it; ++it) {
+        if (it.row() == j || it.row() >= ports) continue;
+        return {{"/characteristics",
+                 "where ports have a characteristic, S + N must be diagonal between all ports"}};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace expression_part
+}  // namespace
+
+ExpressionPart::Programs::Programs(ExpressionPhysics physics, int inputs) {
+  ExpressionGraph& graph = physics.graph;
+  const int n = graph.variables();
+  const std::vector<Node> gradient = graph.gradient(physics.energy);
+  const std::vector<Node> hessian = graph.hessian(physics.energy);
+  std::vector<Node> curvatures;
+  for (int j = 0; j < n; ++j) {
+    for (int i = j; i < n; ++i) {
+      const Node node = hessian[static_cast<std::size_t>(j * n + i)];
+      if (graph.is_zero(node)) continue;
+      places.emplace_back(i, j);
+      curvatures.push_back(node);
+    }
+  }
+  degree = graph.degree(physics.energy).value_or(0);
+  is_smooth = !graph.can_change_over(physics.energy);
+
+  std::vector<Node> all;
+  depends_on.assign(static_cast<std::size_t>(n), false);
+  pattern = Structure::zero(n, inputs);
+  const auto to = expression_part::matrices_of(pattern);
+  const auto lists = physics.matrices();
+  for (std::size_t m = 0; m < lists.size(); ++m) {
+    // Column by column, as a compressed matrix holds them.
+    std::ranges::sort(*lists[m], [](const auto& a, const auto& b) {
+      return std::pair(a.column, a.row) < std::pair(b.column, b.row);
+    });
+    expression_part::fill(*lists[m], *to[m]);
+    for (const auto& entry : *lists[m]) {
+      all.push_back(entry.value);
+      if (graph.number_of(entry.value)) continue;
+      is_constant = false;
+      for (int k = 0; k < n; ++k) {
+        if (graph.depends_on(entry.value, k)) depends_on[static_cast<std::size_t>(k)] = true;
+      }
+    }
+  }
+  const std::vector<Node> value = {physics.energy};
+  energy = ExpressionTape(graph, value);
+  slopes = ExpressionTape(graph, gradient);
+  curvature = ExpressionTape(graph, curvatures);
+  entries = ExpressionTape(graph, all);
+}
+
+void ExpressionPart::Programs::set_structure(const double* x, Structure& out) const {
+  if (!expression_part::has_pattern(out, pattern)) out = pattern;
+  detail::Workspace values(static_cast<std::size_t>(entries.results()));
+  entries(x, values.data());
+  const double* from = values.data();
+  for (SparseMatrix* M : expression_part::matrices_of(out)) {
+    std::copy(from, from + M->nonZeros(), M->valuePtr());
+    from += M->nonZeros();
+  }
+}
+
+Structure ExpressionPart::Programs::structure_at(const double* x) const {
+  Structure out = pattern;
+  set_structure(x, out);
+  return out;
+}
+
+template <class Put>
+void ExpressionPart::Programs::for_each_curvature(const double* x, Put put) const {
+  detail::Workspace values(places.size());
+  curvature(x, values.data());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const auto [row, column] = places[k];
+    put(row, column, values.data()[k]);
+    if (row != column) put(column, row, values.data()[k]);
+  }
+}
+
+std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionPhysics physics,
+                                                std::vector<ExpressionLaw> laws, Options options) {
+  const int n = signature.state_size(), p = signature.wave_size();
+  const auto programs =
+      std::make_shared<const Programs>(std::move(physics), p + signature.input_size());
+  std::vector<double> start = options.default_state;
+  start.resize(static_cast<std::size_t>(n), 0.0);
+  Structure structure = programs->structure_at(start.data());
+  const bool has_laws = std::ranges::any_of(laws, [](const auto& law) { return !law.is_zero(); });
+  if (has_laws) throw_if_any(expression_part::check_laws(programs->pattern, p));
+  try {
+    if (!has_laws && programs->is_constant) {
+      Eigen::MatrixXd Q = Eigen::MatrixXd::Zero(n, n);
+      programs->for_each_curvature(start.data(),
+                                   [&Q](int i, int j, double value) { Q(i, j) = value; });
+      if (const auto form = expression_part::quadratic_form(programs->energy, programs->slopes,
+                                                            programs->degree, Q)) {
+        LinearPortHamiltonian::Options linear;
+        linear.allow_active = options.allow_active;
+        linear.default_state = options.default_state;
+        return std::make_unique<LinearPortHamiltonian>(std::move(signature), std::move(structure),
+                                                       *form, std::move(linear));
+      }
+    }
+    const int degree = programs->degree;
+    const bool is_exact = degree > 0 && degree <= kMostPolynomialDegree;
+    options.discrete_gradient =
+        is_exact ? DiscreteGradient::mean_value : DiscreteGradient::gonzalez;
+    options.polynomial_degree = is_exact ? degree : 0;
+    options.check_derivatives = false;
+    if (!programs->is_constant) {
+      options.structure_at = [programs](const double* x, Structure& out) {
+        programs->set_structure(x, out);
+      };
+    }
+    return std::unique_ptr<Subsystem>(new ExpressionPart(
+        std::move(signature), std::move(structure), programs, std::move(laws), std::move(options)));
+  } catch (const ConfigError& error) {
+    throw ConfigError(expression_part::in_own_words(error.issues()));
+  }
+}
+
+ExpressionPart::ExpressionPart(Signature signature, Structure structure,
+                               const std::shared_ptr<const Programs>& programs,
+                               std::vector<ExpressionLaw> laws, Options options)
+    : NonlinearPortHamiltonian(
+          std::move(signature), std::move(structure),
+          Hamiltonian{
+              .value =
+                  [programs](const double* x) {
+                    double H = 0.0;
+                    programs->energy(x, &H);
+                    return H;
+                  },
+              .gradient = [programs](const double* x, double* g) { programs->slopes(x, g); },
+              .hessian =
+                  [programs](const double* x, double* hessian) {
+                    const int n = programs->slopes.variables();
+                    std::fill(hessian, hessian + static_cast<std::ptrdiff_t>(n) * n, 0.0);
+                    programs->for_each_curvature(
+                        x, [=](int i, int j, double value) { hessian[j * n + i] = value; });
+                  }},
+          std::move(options)),
+      programs_(programs),
+      laws_(std::move(laws)),
+      has_laws_(std::ranges::any_of(laws_, [](const auto& law) { return !law.is_zero(); })) {}
+
+bool ExpressionPart::hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const {
+  programs_->for_each_curvature(
+      x, [&hessian](int i, int j, double value) { hessian.emplace_back(i, j, value); });
+  return true;
+}
+
+bool ExpressionPart::is_smooth() const { return programs_->is_smooth; }
+
+bool ExpressionPart::structure_depends_on(int state) const {
+  return programs_->depends_on[static_cast<std::size_t>(state)];
+}
+
+ExpressionLaw::ExpressionLaw(const std::string& text, const std::vector<std::string>& names,
+                             const std::vector<double>& constants, double reach)
+    : reach_(reach) {
+  std::vector<std::string> all = {"u"};
+  all.insert(all.end(), names.begin(), names.end());
+  ExpressionGraph graph(1);
+  std::vector<Node> values = {graph.variable(0)};
+  for (const double constant : constants) values.push_back(graph.number(constant));
+  const Node law = graph.add(Expression::parse(text, all), values);
+  is_zero_ = graph.is_zero(law);
+  const std::vector<Node> results = {law, graph.gradient(law)[0]};
+  tape_ = ExpressionTape(std::move(graph), results);
+  check(text);
+}
+
+PortLawValue ExpressionLaw::within(double u) const {
+  double values[2];
+  tape_(&u, values);
+  return {values[0], values[1]};
+}
+
+PortLawValue ExpressionLaw::operator()(double u) const {
+  if (std::abs(u) <= reach_) return within(u);
+  const double end = std::copysign(reach_, u);
+  PortLawValue law = within(end);
+  law.value += law.slope * (u - end);
+  return law;
+}
+
+/// At sizes from 1e-12 of the reach on, and at places that lie evenly.
+void ExpressionLaw::check(const std::string& text) const {
+  if (is_zero_) return;
+  constexpr int kPlaces = 400;
+  std::vector<double> places;
+  for (int k = 0; k <= kPlaces; ++k) {
+    places.push_back(reach_ * std::pow(10.0, -12.0 * k / kPlaces));
+    places.push_back(reach_ * k / kPlaces);
+  }
+  std::ranges::sort(places);
+  const auto fail = [&](const std::string& what) {
+    throw ConfigError("", fmt::format("the characteristic {} {}", in_quotes(text), what));
+  };
+  if (within(0.0).value != 0.0) {
+    fail(fmt::format("must be 0 at u = 0, got {}", shown_number(within(0.0).value)));
+  }
+  for (const double side : {-1.0, 1.0}) {
+    double last = 0.0;
+    for (const double place : places) {
+      const PortLawValue law = within(side * place);
+      const double value = side * law.value;
+      if (!std::isfinite(value) || !std::isfinite(law.slope)) {
+        fail(fmt::format("is not finite at u = {}: give a lesser \"characteristic_range\"",
+                         side * place));
+      }
+      if (value < last - 1e-12 * std::abs(last) || law.slope < 0.0) {
+        fail(fmt::format("must not decrease, so that it never creates energy; it does at u = {}",
+                         side * place));
+      }
+      last = value;
+    }
+  }
+}
+
+}  // namespace portwave

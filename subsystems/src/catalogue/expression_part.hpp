@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "portwave/subsystems/base/expression_graph.hpp"
+#include "portwave/subsystems/base/expression_tape.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+namespace portwave {
+
+/// The physics of a part as nodes of one graph, whose variables are the states.
+struct ExpressionPhysics {
+  struct Entry {
+    int row, column;
+    ExpressionGraph::Node value;
+  };
+  using Entries = std::vector<Entry>;
+
+  explicit ExpressionPhysics(int states) : graph(states), energy(graph.number(0.0)) {}
+
+  std::array<Entries*, 6> matrices() { return {&J, &R, &G, &P, &S, &N}; }
+
+  ExpressionGraph graph;
+  ExpressionGraph::Node energy;
+  Entries J, R, G, P, S, N;  ///< of each place at most one; none where zero
+};
+
+/// y = … + φ(u) at a scalar port; beyond |u| = reach as straight lines.
+class ExpressionLaw {
+ public:
+  /// φ(u), with the names of constants and their values. Errors: ConfigError, `where` being empty: what
+  /// `Expression` reports; a law that is not 0 at 0, decreases or is not finite within the reach.
+  ExpressionLaw(const std::string& text, const std::vector<std::string>& names,
+                const std::vector<double>& constants, double reach);
+
+  bool is_zero() const { return is_zero_; }
+  PortLawValue operator()(double u) const;
+
+ private:
+  PortLawValue within(double u) const;
+  void check(const std::string& text) const;
+
+  ExpressionTape tape_;  // φ and φ′
+  double reach_;
+  bool is_zero_;
+};
+
+/// A part whose H, structure and laws are expressions. Its derivatives are exact, its discrete gradient the mean
+/// value by a quadrature that is exact where H is a polynomial of degree ≤ kMostPolynomialDegree, else that of
+/// Gonzalez: either way H(x⁺) − H(x) = ∇̄HᵀΔx to round-off.
+class ExpressionPart final : public NonlinearPortHamiltonian {
+ public:
+  /// As a LinearPortHamiltonian where it is one: H = ½xᵀQx ≥ 0, constant structure, no laws. `laws`: none, or
+  /// one for each scalar port. Of `options` what is derived from H is set here.
+  /// Errors: ConfigError, `where` being "/energy", "/J", "/characteristics", …
+  static std::unique_ptr<Subsystem> make(Signature signature, ExpressionPhysics physics,
+                                         std::vector<ExpressionLaw> laws, Options options);
+
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
+  bool is_smooth() const override;
+  bool structure_depends_on(int state) const override;
+  bool has_port_laws() const override { return has_laws_; }
+  PortLawValue port_law(int scalar_port, double u) const override {
+    return laws_[static_cast<std::size_t>(scalar_port)](u);
+  }
+
+ private:
+  struct Programs;
+  ExpressionPart(Signature signature, Structure structure,
+                 const std::shared_ptr<const Programs>& programs, std::vector<ExpressionLaw> laws,
+                 Options options);
+
+  std::shared_ptr<const Programs> programs_;
+  std::vector<ExpressionLaw> laws_;
+  bool has_laws_;
+};
+
+}  // namespace portwave
