@@ -172,6 +172,10 @@ std::unique_ptr<Subsystem> build_port_hamiltonian(const Parameters& parameters) 
   options.typical_state = state_numbers(parameters, "typical_state", n, issues);
   ExpressionPhysics physics = PhysicsReader(signature, parameters, issues).read();
   std::vector<ExpressionLaw> laws = read_laws(signature, parameters, issues);
+  std::vector<double> start = options.default_state, size = options.typical_state;
+  start.resize(static_cast<std::size_t>(n), 0.0);
+  size.resize(static_cast<std::size_t>(n), 1.0);
+  append(issues, "", check_symmetry(physics, signature.states, start, size));
   throw_if_any(std::move(issues));
   return ExpressionPart::make(std::move(signature), std::move(physics), std::move(laws),
                               std::move(options));
@@ -201,8 +205,7 @@ PartType port_hamiltonian_type() {
   ParameterInfo energy;
   energy.name = "energy";
   energy.kind = ParameterKind::expression;
-  energy.unit = "J";
-  energy.summary = "H, an expression of the states and the constants";
+  energy.summary = "H in joules, an expression of the states and the constants";
   energy.default_value = std::string("0");
   ParameterInfo range = positive_number(
       "characteristic_range", "", "|u| up to which characteristics hold; beyond, straight lines");

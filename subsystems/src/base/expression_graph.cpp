@@ -127,7 +127,38 @@ ExpressionGraph::Node ExpressionGraph::difference(Node a, Node b) {
   if (is_zero(a)) return negative(b);
   if (a == b) return number(0.0);
   if (at(b).code == Code::negate) return sum(a, at(b).arguments[0]);
+  if (const auto exact = without_cancellation(a, b)) return *exact;
+  if (const auto exact = without_cancellation(b, a)) return negative(*exact);
   return insert({.code = Code::subtract, .arguments = {a, b, -1}});
+}
+
+/// c − c cos a, or c − c cosh a.
+std::optional<ExpressionGraph::Node> ExpressionGraph::without_cancellation(Node a, Node b) {
+  const auto whole = number_of(a);
+  if (!whole) return std::nullopt;
+  double factor = 1.0;
+  if (const Operation& own = at(b); own.code == Code::multiply) {
+    factor = number_of(own.arguments[0]).value_or(0.0);
+    b = own.arguments[1];
+  }
+  const Operation own = at(b);
+  const bool is_cosine = own.code == Code::cosine;
+  if (factor != *whole || !(is_cosine || own.code == Code::hyperbolic_cosine)) return std::nullopt;
+  const Node half = scaled(0.5, own.arguments[0]);
+  const Node sine = of_one(is_cosine ? Code::sine : Code::hyperbolic_sine, half);
+  return scaled(is_cosine ? 2.0 * factor : -2.0 * factor, power(sine, number(2.0)));
+}
+
+/// Half of whole angles, as derivatives of sin²(a/2) bring them: sin(a/2) cos(a/2) = sin(a)/2, and so of sinh.
+std::optional<ExpressionGraph::Node> ExpressionGraph::sine_of_whole(Node a, Node b) {
+  if (at(a).code == Code::cosine || at(a).code == Code::hyperbolic_cosine) std::swap(a, b);
+  const Operation sine = at(a), cosine = at(b);
+  const bool fits = (sine.code == Code::sine && cosine.code == Code::cosine) ||
+                    (sine.code == Code::hyperbolic_sine && cosine.code == Code::hyperbolic_cosine);
+  if (!fits || sine.arguments[0] != cosine.arguments[0]) return std::nullopt;
+  const Operation half = at(sine.arguments[0]);
+  if (half.code != Code::multiply || number_of(half.arguments[0]) != 0.5) return std::nullopt;
+  return scaled(0.5, of_one(sine.code, half.arguments[1]));
 }
 
 /// Numbers and signs of the factors are taken out of them.
@@ -147,6 +178,7 @@ ExpressionGraph::Node ExpressionGraph::product(Node a, Node b) {
       *each = own.arguments[1];
     }
   }
+  if (const auto sine = sine_of_whole(a, b)) return scaled(factor, *sine);
   const Node both =
       a == b ? power(a, number(2.0))
              : insert({.code = Code::multiply, .arguments = {std::min(a, b), std::max(a, b), -1}});

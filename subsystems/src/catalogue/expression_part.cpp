@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -95,6 +97,88 @@ std::optional<SparseMatrix> quadratic_form(const ExpressionTape& energy,
   return sparse;
 }
 
+/// States to try: the start, and some within half the size of it.
+std::vector<std::vector<double>> places_near(const std::vector<double>& start,
+                                             const std::vector<double>& size) {
+  constexpr int kMore = 4;
+  std::vector<std::vector<double>> places{start};
+  std::uint64_t random = 20260316;
+  for (int k = 0; k < kMore; ++k) {
+    std::vector<double> x = start;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      x[i] += size[i] * (static_cast<double>(random >> 11) * 0x1.0p-53 - 0.5);
+    }
+    places.push_back(std::move(x));
+  }
+  return places;
+}
+
+/// A matrix that must be symmetric, or skew, and what is seen of its entries.
+class SymmetryCheck {
+ public:
+  SymmetryCheck(std::string_view name, const Entries& entries, bool is_skew)
+      : name_(name), is_skew_(is_skew) {
+    for (const auto& entry : entries) values_[{entry.row, entry.column}] = entry.value;
+  }
+
+  /// The first defect of each pair.
+  Issues defects(ExpressionGraph graph, const std::vector<StateVariable>& states,
+                 const std::vector<std::vector<double>>& places) const {
+    std::vector<std::pair<int, int>> pairs;
+    std::vector<Node> results;
+    const auto value = [&](int i, int j) {
+      const auto found = values_.find({i, j});
+      return found == values_.end() ? graph.number(0.0) : found->second;
+    };
+    for (const auto& [place, node] : values_) {
+      const auto [i, j] = place;
+      const bool is_second = i > j && values_.contains({j, i});
+      const Node own = value(i, j), other = value(j, i);
+      const bool has_numbers = graph.number_of(own) && graph.number_of(other);
+      if (is_second || has_numbers) continue;
+      if (graph.is_zero(is_skew_ ? graph.sum(own, other) : graph.difference(own, other))) continue;
+      pairs.push_back(place);
+      results.insert(results.end(), {own, other});
+    }
+    const ExpressionTape tape(std::move(graph), results);
+    std::vector<double> values(results.size());
+    std::vector<bool> is_told(pairs.size(), false);
+    Issues issues;
+    for (const std::vector<double>& x : places) {
+      tape(x.data(), values.data());
+      for (std::size_t k = 0; k < pairs.size(); ++k) {
+        const double own = values[2 * k], other = values[2 * k + 1];
+        const double defect = std::abs(is_skew_ ? own + other : own - other);
+        if (is_told[k] || !(defect > 1e-12 * (std::abs(own) + std::abs(other)))) continue;
+        is_told[k] = true;
+        issues.push_back(issue(pairs[k], own, other, states, x));
+      }
+    }
+    return issues;
+  }
+
+ private:
+  Issue issue(std::pair<int, int> place, double own, double other,
+              const std::vector<StateVariable>& states, const std::vector<double>& x) const {
+    const auto [i, j] = place;
+    std::string where_it_is;
+    for (std::size_t k = 0; k < std::min<std::size_t>(x.size(), 8); ++k) {
+      where_it_is += fmt::format("{}{} = {:.3g}", k == 0 ? "" : ", ", states[k].name, x[k]);
+    }
+    std::string rule =
+        i == j
+            ? fmt::format("must be 0 on the diagonal; at {} it is {:.6g}", where_it_is, own)
+            : fmt::format("must be {} ({},{}); at {} they are {:.6g} and {:.6g}",
+                          is_skew_ ? "the opposite of" : "equal to", j, i, where_it_is, own, other);
+    return {fmt::format("/{}/{}/{}", name_, i, j), std::move(rule)};
+  }
+
+  std::string_view name_;
+  bool is_skew_;
+  std::map<std::pair<int, int>, Node> values_;
+};
+
 Issues check_laws(const Structure& structure, int ports) {
   for (const SparseMatrix* D : {&structure.S, &structure.N}) {
     for (int j = 0; j < ports; ++j) {
@@ -181,6 +265,19 @@ void ExpressionPart::Programs::for_each_curvature(const double* x, Put put) cons
     put(row, column, values.data()[k]);
     if (row != column) put(column, row, values.data()[k]);
   }
+}
+
+Issues check_symmetry(const ExpressionPhysics& physics, const std::vector<StateVariable>& states,
+                      const std::vector<double>& start, const std::vector<double>& size) {
+  using expression_part::SymmetryCheck;
+  const auto places = expression_part::places_near(start, size);
+  Issues issues;
+  for (const SymmetryCheck& check :
+       {SymmetryCheck("J", physics.J, true), SymmetryCheck("R", physics.R, false),
+        SymmetryCheck("S", physics.S, false), SymmetryCheck("N", physics.N, true)}) {
+    append(issues, "", check.defects(physics.graph, states, places));
+  }
+  return issues;
 }
 
 std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionPhysics physics,

@@ -29,6 +29,11 @@ struct ExpressionPhysics {
   Entries J, R, G, P, S, N;  ///< of each place at most one; none where zero
 };
 
+/// Entries of J and N that are not opposite, of R and S that are not equal, `where` being "/J/0/1": as expressions,
+/// or else at states about the start, within `size` of it. Numbers alone are left to `validate`.
+Issues check_symmetry(const ExpressionPhysics& physics, const std::vector<StateVariable>& states,
+                      const std::vector<double>& start, const std::vector<double>& size);
+
 /// y = … + φ(u) at a scalar port; beyond |u| = reach as straight lines.
 class ExpressionLaw {
  public:

@@ -405,7 +405,7 @@ Json matrix_schema() {
   return schema;
 }
 
-Json expression_schema() { return {{"type", Json::array({"string", "number"})}}; }
+Json expression_schema() { return {{"anyOf", Json::array({text(), number()})}}; }
 
 Json expression_matrix_schema() {
   Json schema = {{"description", "rows of expressions or numbers, or a matrix"}};

@@ -17,7 +17,8 @@ namespace portwave {
 ///
 /// Equal subexpressions are one node. What is added is simplified: numbers are folded; 0 + a, 1·a, a^1, −(−a)
 /// are a, and 0·a and a − a are 0 whatever a is; factors that are numbers stand first and once; a/c with a
-/// number c is (1/c)·a. So an evaluation may differ from that of the `Expression` by round-off.
+/// number c is (1/c)·a; c − c cos a is 2c sin²(a/2), and c cosh a − c is 2c sinh²(a/2), which do not cancel
+/// near 0. So an evaluation may differ from that of the `Expression` by round-off.
 /// Nodes are numbered so that arguments come before what is made of them.
 /// Threads: none may read while another adds.
 class ExpressionGraph {
@@ -81,6 +82,8 @@ class ExpressionGraph {
   Node of_one(Code code, Node a);
   Node of_two(Code code, Node a, Node b);
   Node scaled(double factor, Node a);
+  std::optional<Node> without_cancellation(Node a, Node b);
+  std::optional<Node> sine_of_whole(Node a, Node b);
   void add_slopes(Node node, Node slope, std::vector<Node>& slopes);
   std::vector<bool> reached_from(Node node) const;
 
