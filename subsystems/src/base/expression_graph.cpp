@@ -211,13 +211,19 @@ ExpressionGraph::Node ExpressionGraph::chosen(Node condition, Node yes, Node no)
 
 ExpressionGraph::Node ExpressionGraph::with_arguments(Node node,
                                                       const std::array<Node, 3>& arguments) {
-  const Operation own = at(node);
-  if (std::ranges::equal(own.arguments, arguments)) return node;
-  switch (arity(own.code)) {
+  if (std::ranges::equal(at(node).arguments, arguments)) return node;
+  return copied(Operation(at(node)), arguments);
+}
+
+ExpressionGraph::Node ExpressionGraph::copied(const Operation& operation,
+                                              const std::array<Node, 3>& arguments) {
+  switch (arity(operation.code)) {
+    case 0:
+      return number(operation.number);
     case 1:
-      return of_one(own.code, arguments[0]);
+      return of_one(operation.code, arguments[0]);
     case 2:
-      return of_two(own.code, arguments[0], arguments[1]);
+      return of_two(operation.code, arguments[0], arguments[1]);
     default:
       return chosen(arguments[0], arguments[1], arguments[2]);
   }

@@ -145,6 +145,17 @@ ExpressionTape::ExpressionTape(ExpressionGraph graph, std::span<const Node> resu
   }
 }
 
+std::string ExpressionTape::bytes() const {
+  std::string out = fmt::format("{} {}:", variables_, registers_);
+  for (const double number : numbers_) out += fmt::format(" {:a}", number);
+  for (const Step& step : steps_) {
+    out += fmt::format(";{} {} {} {} {}", static_cast<int>(step.code), step.to, step.a, step.b,
+                       step.c);
+  }
+  for (const std::uint16_t result : results_) out += fmt::format(",{}", result);
+  return out;
+}
+
 void ExpressionTape::operator()(const double* x, double* out) const {
   detail::Workspace scratch(static_cast<std::size_t>(registers_));
   run<1>(x, out, scratch.data());

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/workspace.hpp"
+#include "catalogue/expression_batch.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
@@ -35,7 +36,8 @@ struct ExpressionPart::Programs {
   int degree = 0;                           // of a polynomial H; 0: it is none
   bool is_constant = true, is_smooth = true;
   std::vector<bool> depends_on;  // the structure, on each state
-  Structure pattern;             // with zeros as values
+  SplitEnergy split;
+  Structure pattern;  // with zeros as values
 };
 
 namespace {
@@ -179,6 +181,23 @@ class SymmetryCheck {
   std::map<std::pair<int, int>, Node> values_;
 };
 
+/// Equal where ports and matrices are.
+std::string key_of(const Signature& signature, const Structure& structure) {
+  std::string key = fmt::format("port_hamiltonian/{}", signature.input_size());
+  for (const Port& port : signature.ports) {
+    key += fmt::format("/{}{}", port.causality == Causality::effort_in ? 'e' : 'f', port.dimension);
+  }
+  for (const SparseMatrix* M : matrices_of(structure)) {
+    key += "|";
+    for (int j = 0; j < M->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*M, j); it; ++it) {
+        key += fmt::format(" {} {} {:a}", it.row(), j, it.value());
+      }
+    }
+  }
+  return key + "|";
+}
+
 Issues check_laws(const Structure& structure, int ports) {
   for (const SparseMatrix* D : {&structure.S, &structure.N}) {
     for (int j = 0; j < ports; ++j) {
@@ -195,7 +214,8 @@ Issues check_laws(const Structure& structure, int ports) {
 }  // namespace expression_part
 }  // namespace
 
-ExpressionPart::Programs::Programs(ExpressionPhysics physics, int inputs) {
+ExpressionPart::Programs::Programs(ExpressionPhysics physics, int inputs)
+    : split(physics.graph, physics.energy) {
   ExpressionGraph& graph = physics.graph;
   const int n = graph.variables();
   const std::vector<Node> gradient = graph.gradient(physics.energy);
@@ -306,8 +326,7 @@ std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionP
     }
     const int degree = programs->degree;
     const bool is_exact = degree > 0 && degree <= kMostPolynomialDegree;
-    options.discrete_gradient =
-        is_exact ? DiscreteGradient::mean_value : DiscreteGradient::gonzalez;
+    options.discrete_gradient = DiscreteGradient::mean_value;
     options.polynomial_degree = is_exact ? degree : 0;
     options.check_derivatives = false;
     if (!programs->is_constant) {
@@ -345,7 +364,94 @@ ExpressionPart::ExpressionPart(Signature signature, Structure structure,
           std::move(options)),
       programs_(programs),
       laws_(std::move(laws)),
-      has_laws_(std::ranges::any_of(laws_, [](const auto& law) { return !law.is_zero(); })) {}
+      has_laws_(std::ranges::any_of(laws_, [](const auto& law) { return !law.is_zero(); })),
+      split_(programs->split) {
+  split_.set_terms(storage_terms());
+  if (has_laws_ || !programs_->is_constant || !has_lanes(split_, this->signature())) return;
+  key_ = expression_part::key_of(this->signature(), this->structure()) + programs_->energy.bytes() +
+         fmt::format("/{}", storage_terms());
+}
+
+std::string ExpressionPart::batch_key() const { return key_; }
+
+std::unique_ptr<StepBatch> ExpressionPart::make_batch(
+    std::span<const Component* const> parts) const {
+  if (key_.empty()) return NonlinearPortHamiltonian::make_batch(parts);
+  return make_expression_batch(port_hamiltonian_parts(parts), split_,
+                               {.max_steps = options().max_newton_steps});
+}
+
+/// y and δ of a step, and V(y) where it is asked for.
+struct ExpressionPart::BentStep {
+  BentStep(const SplitEnergy& energy, const double* x, const double* x_next, double* room)
+      : y(room), delta(room + energy.bent().size()) {
+    for (std::size_t k = 0; k < energy.bent().size(); ++k) {
+      const int i = energy.bent()[k];
+      y[k] = x[i];
+      delta[k] = x_next[i] - x[i];
+    }
+  }
+
+  double* y;
+  double* delta;
+};
+
+/// V̄ with its derivatives and noise.
+template <class Take>
+void ExpressionPart::with_mean(const double* x, const double* x_next, Take take) const {
+  const std::size_t r = split_.bent().size();
+  const std::size_t scratch = split_.scratch_size(1);
+  detail::Workspace room(4 * r + r * r + scratch);
+  const BentStep step(split_, x, x_next, room.data());
+  double* const mean = room.data() + 2 * r;
+  double* const noise = mean + r;
+  double* const jacobian = noise + r;
+  double* const rest = jacobian + r * r;
+  double V = 0.0;
+  if (!split_.is_exact()) split_.value<1>(step.y, &V, rest);
+  split_.mean<1>(step.y, step.delta, &V, mean, jacobian, noise, rest);
+  take(mean, jacobian, noise);
+}
+
+void ExpressionPart::discrete_gradient(const double* x, const double* x_next, double* g) const {
+  const auto n = static_cast<Eigen::Index>(signature().state_size());
+  const Eigen::Map<const Eigen::VectorXd> from(x, n), to(x_next, n);
+  Eigen::Map<Eigen::VectorXd> out(g, n);
+  out = split_.c();
+  for (Eigen::Index j = 0; j < n; ++j) out += split_.Q().col(j) * (0.5 * (from[j] + to[j]));
+  with_mean(x, x_next,
+            [&](const double* mean, const double* /*jacobian*/, const double* /*noise*/) {
+              for (std::size_t k = 0; k < split_.bent().size(); ++k)
+                out[split_.bent()[k]] += mean[k];
+            });
+}
+
+/// Zeros of ∂V̄/∂y⁺ are kept, so that the pattern does not depend on the state.
+void ExpressionPart::discrete_gradient_jacobian(
+    const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
+  const Eigen::MatrixXd& Q = split_.Q();
+  for (int j = 0; j < static_cast<int>(Q.cols()); ++j) {
+    for (int i = 0; i < static_cast<int>(Q.rows()); ++i) {
+      if (Q(i, j) != 0.0) jacobian.emplace_back(i, j, 0.5 * Q(i, j));
+    }
+  }
+  with_mean(x, x_next, [&](const double* /*mean*/, const double* slopes, const double* /*noise*/) {
+    const std::vector<int>& bent = split_.bent();
+    for (const int column : bent) {
+      for (const int row : bent) jacobian.emplace_back(row, column, *slopes++);
+    }
+  });
+}
+
+void ExpressionPart::add_gradient_terms(const double* x, const double* x_next, const double* /*g*/,
+                                        double* terms) const {
+  if (split_.is_exact()) return;
+  with_mean(x, x_next,
+            [&](const double* /*mean*/, const double* /*jacobian*/, const double* noise) {
+              for (std::size_t k = 0; k < split_.bent().size(); ++k)
+                terms[split_.bent()[k]] += noise[k];
+            });
+}
 
 bool ExpressionPart::hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const {
   programs_->for_each_curvature(

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalogue/split_energy.hpp"
 #include "portwave/subsystems/base/expression_graph.hpp"
 #include "portwave/subsystems/base/expression_tape.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -54,9 +55,8 @@ class ExpressionLaw {
   bool is_zero_;
 };
 
-/// A part whose H, structure and laws are expressions. Its derivatives are exact, its discrete gradient the mean
-/// value by a quadrature that is exact where H is a polynomial of degree ≤ kMostPolynomialDegree, else that of
-/// Gonzalez: either way H(x⁺) − H(x) = ∇̄HᵀΔx to round-off.
+/// A part whose H, structure and laws are expressions. Its derivatives are exact; its discrete gradient is that of
+/// SplitEnergy. Parts with constant structure and no laws are solved in lanes (make_expression_batch).
 class ExpressionPart final : public NonlinearPortHamiltonian {
  public:
   /// As a LinearPortHamiltonian where it is one: H = ½xᵀQx ≥ 0, constant structure, no laws. `laws`: none, or
@@ -65,6 +65,13 @@ class ExpressionPart final : public NonlinearPortHamiltonian {
   static std::unique_ptr<Subsystem> make(Signature signature, ExpressionPhysics physics,
                                          std::vector<ExpressionLaw> laws, Options options);
 
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override;
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_gradient_terms(const double* x, const double* x_next, const double* g,
+                          double* terms) const override;
+  std::string batch_key() const override;
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
   bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   bool is_smooth() const override;
   bool structure_depends_on(int state) const override;
@@ -79,9 +86,15 @@ class ExpressionPart final : public NonlinearPortHamiltonian {
                  const std::shared_ptr<const Programs>& programs, std::vector<ExpressionLaw> laws,
                  Options options);
 
+  struct BentStep;
+  template <class Take>
+  void with_mean(const double* x, const double* x_next, Take take) const;
+
   std::shared_ptr<const Programs> programs_;
   std::vector<ExpressionLaw> laws_;
   bool has_laws_;
+  SplitEnergy split_;
+  std::string key_;
 };
 
 }  // namespace portwave

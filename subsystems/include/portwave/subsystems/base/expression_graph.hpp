@@ -71,6 +71,8 @@ class ExpressionGraph {
   bool can_change_over(Node node) const;
   /// The same operation of others, simplified like all that is added.
   Node with_arguments(Node node, const std::array<Node, 3>& arguments);
+  /// An operation of another graph, of arguments here; no variable.
+  Node copied(const Operation& operation, const std::array<Node, 3>& arguments);
 
   static int arity(Code code);
   /// The value of an operation of one number or of two.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "portwave/subsystems/base/expression_graph.hpp"
@@ -22,6 +23,9 @@ class ExpressionTape {
   int operations() const { return static_cast<int>(steps_.size()); }
   /// Doubles of scratch for so many lanes.
   int scratch_size(int lanes) const { return registers_ * lanes; }
+
+  /// Equal for tapes that do the same.
+  std::string bytes() const;
 
   /// Values of all results, written to `out`. Value i of lane l is at [i·lanes + l], in x and out alike.
   void operator()(const double* x, double* out) const;
