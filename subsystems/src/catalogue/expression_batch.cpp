@@ -30,6 +30,8 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// As in LaneSolver: a residual that is round-off; one from which a step that does not gain a factor 4 is the last.
 constexpr double kRoundOff = 4.0 * kEpsilon;
 constexpr double kStagnation = 1e-12;
+/// Of a bracket around the root of one equation.
+constexpr int kMostDoublings = 60, kMostBisections = 400;
 
 /// A matrix of a lane group within its coefficients: entry (i, j) of `rows` rows at (begin + j·rows + i).
 struct Block {
@@ -370,6 +372,15 @@ class ExpressionBatch final : public StepBatch {
     for (int j = 0; j < p_; ++j) std::copy_n(a + j * stride(), W, waves + j * W);
     Solve<W> solve;
     if (r_ > 0) find_increments<W>(own, coefficient, waves, range.last - range.first, warm, solve);
+    for (int lane = range.first; lane < range.last && r_ == 1; ++lane) {
+      const int l = lane - range.first;
+      if (!solve.fails[l]) continue;
+      double unused[kMostPorts];
+      const StepFault fault = solve_damped(lane, record, a + l, unused, 1, nullptr, l, {});
+      if (fault == StepFault::not_converged) {
+        solve.fails[l] = !solve_bracketed<W>(own, coefficient, l, solve);
+      }
+    }
     V<W> values[kMostStates];
     for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, b_offset_ + j);
     add_product<W>(coefficient, b_of_wave_, waves, values);
@@ -560,6 +571,48 @@ class ExpressionBatch final : public StepBatch {
         }
       }
     }
+  }
+
+  /// One equation, where Newton's method runs to and fro between the swings of a sine: its root is between a δ
+  /// with F < 0 and one with F > 0. Looked for from the step without V̄ on, ever farther out on both sides; then
+  /// by Newton's method where it stays between the two, else by halves.
+  template <int W>
+  bool solve_bracketed(const double* own, const double* coefficient, int l, Solve<W>& s) const {
+    detail::Workspace room(energy_.scratch_size(1));
+    const double gain = coefficient[of_mean_.entry(energy_.bent()[0], 0) * W + l];
+    const double y = s.y[l], known = s.known[l], V_before = own[V_ * W + l];
+    double mean = 0.0, slope = 0.0, noise = 0.0, size = 0.0;
+    const auto residual = [&](double delta) {
+      energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
+      const double F = delta - known - gain * mean;
+      const double terms =
+          std::abs(delta) + s.known_size[l] + std::abs(gain) * (std::abs(mean) + noise);
+      size = F == 0.0 ? 0.0 : std::abs(F) / terms;
+      return F;
+    };
+    double low = known, high = known;
+    double F_low = residual(low), F_high = F_low;
+    double reach = std::abs(F_low);
+    for (int k = 0; k < kMostDoublings && !(F_low <= 0.0 && F_high >= 0.0); ++k, reach *= 2.0) {
+      if (!std::isfinite(F_low) || !std::isfinite(F_high)) return false;
+      if (F_low > 0.0) F_low = residual(low = known - reach);
+      if (F_high < 0.0) F_high = residual(high = known + reach);
+    }
+    if (!(F_low <= 0.0 && F_high >= 0.0)) return false;
+    double delta = 0.5 * (low + high);
+    for (int k = 0; k < kMostBisections; ++k) {
+      const double F = residual(delta);
+      s.delta[l] = delta;
+      s.mean[l] = mean;
+      if (size <= kRoundOff) return true;
+      (F > 0.0 ? high : low) = delta;
+      const double newton = delta - F / (1.0 - gain * slope);
+      const double middle = 0.5 * (low + high);
+      const bool is_within = k % 2 == 0 && newton > low && newton < high;
+      delta = is_within ? newton : middle;
+      if (delta == low || delta == high) break;
+    }
+    return size <= kStagnation;
   }
 
   template <int W>
