@@ -11,6 +11,7 @@
 #include "base/workspace.hpp"
 #include "core/lane_values.hpp"
 #include "core/port_closure.hpp"
+#include "kernels/bent_kernels.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
@@ -206,6 +207,7 @@ class ExpressionBatch final : public StepBatch {
     V_ = room(1);
     warm_ = room(r_);
     is_warm_ = room(1);
+    if (energy_.taylor_degree() > 0) taylor_ = room(energy_.taylor_degree() + 1);
   }
 
   // ---- what depends on the step and the impedances of a lane
@@ -336,6 +338,11 @@ class ExpressionBatch final : public StepBatch {
     gather<W>(x, room.data());
     energy_.slopes<W>(room.data(), own + bent_slope_ * W, scratch);
     if (!energy_.is_exact()) energy_.value<W>(room.data(), own + V_ * W, scratch);
+    const int degree = energy_.taylor_degree();
+    if (degree == 0) return;
+    energy_.taylor<W>(room.data(), own + taylor_ * W, scratch);
+    const V<W> moved = abs(Row<W>::at(own, taylor_ + 1)) * abs(Row<W>::at(room.data(), 0));
+    Row<W>::put(own, taylor_ + degree, 2.0 * moved);
   }
 
   /// What Newton's method works on, for a lane group.
@@ -351,15 +358,124 @@ class ExpressionBatch final : public StepBatch {
 
   LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
                        const EnergyColumns& energy, bool warm) const {
+    if (next == nullptr && energy_.taylor_degree() > 0) {
+      return scatter_polynomial(range, record, a, b, warm);
+    }
     LaneStatus status;
     for_groups(range, [&](auto width, int group) {
       constexpr int W = decltype(width)::value;
-      const int first = group * W, last = std::min(first + W, lanes());
-      const LaneStatus own = solve_group<W>({first, last}, record, a + first, next, b + first,
-                                            energy.from(first), warm);
+      const LaneStatus own = solve_one<W>(group, record, a, next, b, energy, warm);
       if (status.ok()) status = own;
     });
     return status;
+  }
+
+  bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
+                       bool warm) const {
+    bent::Task t;
+    t.coefficients = coefficients_.data();
+    t.coefficient_size = static_cast<long>(coefficient_count_) * width_;
+    t.record = record;
+    t.record_size = static_cast<long>(record_count_) * width_;
+    t.a = a;
+    t.b = b;
+    t.stride = stride();
+    t.ports = p_;
+    t.degree = energy_.taylor_degree();
+    t.first = range.first / width_;
+    t.last = (range.last + width_ - 1) / width_;
+    t.warm = warm;
+    t.own_of_wave = of_wave_.entry(energy_.bent()[0], 0);
+    t.own_of_wave_step = n_;
+    t.gain = of_mean_.entry(energy_.bent()[0], 0);
+    t.b_of_wave = b_of_wave_.begin;
+    t.b_of_mean = b_of_mean_.begin;
+    t.offset = offset_ + energy_.bent()[0];
+    t.b_offset = b_offset_;
+    t.taylor = taylor_;
+    t.increment = warm_;
+    t.is_warm = is_warm_;
+    return t;
+  }
+  int run_bent(const bent::Task& task) const {
+    return width_ == 1 ? bent::kernels().scatter_alone(task) : bent::kernels().scatter(task);
+  }
+
+  /// Groups with a lane that the kernel does not solve are left to solve_group, which takes the others as they
+  /// are.
+  LaneStatus scatter_polynomial(LaneRange range, double* record, const double* a, double* b,
+                                bool warm) const {
+    double delta[kLaneGroup], mean[kLaneGroup], failed[kLaneGroup];
+    bent::Task task = bent_task(range, record, a, b, warm);
+    task.delta = delta;
+    task.mean = mean;
+    task.failed = failed;
+    LaneStatus status;
+    for (;;) {
+      const int group = run_bent(task);
+      if (group < 0) return status;
+      for_groups({group * width_, group * width_ + 1}, [&](auto width, int) {
+        constexpr int W = decltype(width)::value;
+        const LaneStatus own = solve_one<W>(group, record, a, nullptr, b, {}, warm);
+        if (status.ok()) status = own;
+      });
+      task.first = group + 1;
+    }
+  }
+
+  template <int W>
+  LaneStatus solve_one(int group, double* record, const double* a, double* next, double* b,
+                       const EnergyColumns& energy, bool warm) const {
+    const int first = group * W, last = std::min(first + W, lanes());
+    return solve_group<W>({first, last}, record, a + first, next, b + first, energy.from(first),
+                          warm);
+  }
+
+  /// The increments of a group, and its b: where H is a polynomial in one bent state by the kernel, whose lanes
+  /// keep their bits beside others that it does not solve.
+  template <int W>
+  void solve_increments(LaneRange range, double* record, const double* waves, bool warm,
+                        Solve<W>& s, double* outgoing) const {
+    double* const own = of_group(record, range.first / width_);
+    const double* const coefficient = coefficients(range.first / width_);
+    const int used = range.last - range.first;
+    const bool has_kernel = energy_.taylor_degree() > 0;
+    double delta[W], mean[W], failed[W], by_kernel[kMostPorts * W];
+    bool all = false;
+    if (has_kernel) {
+      bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
+      task.coefficients = coefficient;
+      task.stride = W;
+      task.delta = delta;
+      task.mean = mean;
+      task.failed = failed;
+      all = run_bent(task) < 0;
+    }
+    if (r_ > 0 && !all) find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
+    for (int l = 0; l < W && has_kernel; ++l) {
+      if (failed[l] != 0.0) continue;
+      s.delta[l] = delta[l];
+      s.mean[l] = mean[l];
+      s.fails[l] = false;
+    }
+    for (int lane = range.first; lane < range.last && r_ == 1; ++lane) {
+      const int l = lane - range.first;
+      if (!s.fails[l]) continue;
+      double unused[kMostPorts], given[kMostPorts];
+      for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
+      const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
+      if (fault == StepFault::not_converged) {
+        s.fails[l] = !solve_bracketed<W>(own, coefficient, l, s);
+      }
+    }
+    V<W> values[kMostPorts];
+    for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, b_offset_ + j);
+    add_product<W>(coefficient, b_of_wave_, waves, values);
+    if (r_ > 0) add_product<W>(coefficient, b_of_mean_, s.mean, values);
+    store<W>(values, p_, outgoing);
+    for (int l = 0; l < W && has_kernel; ++l) {
+      for (int j = 0; j < p_ && failed[l] == 0.0; ++j) outgoing[j * W + l] = by_kernel[j * W + l];
+    }
   }
 
   template <int W>
@@ -367,26 +483,11 @@ class ExpressionBatch final : public StepBatch {
                          const EnergyColumns& energy, bool warm) const {
     const int group = range.first / width_;
     double* const own = of_group(record, group);
-    const double* const coefficient = coefficients(group);
     double waves[kMostPorts * W];
     for (int j = 0; j < p_; ++j) std::copy_n(a + j * stride(), W, waves + j * W);
     Solve<W> solve;
-    if (r_ > 0) find_increments<W>(own, coefficient, waves, range.last - range.first, warm, solve);
-    for (int lane = range.first; lane < range.last && r_ == 1; ++lane) {
-      const int l = lane - range.first;
-      if (!solve.fails[l]) continue;
-      double unused[kMostPorts];
-      const StepFault fault = solve_damped(lane, record, a + l, unused, 1, nullptr, l, {});
-      if (fault == StepFault::not_converged) {
-        solve.fails[l] = !solve_bracketed<W>(own, coefficient, l, solve);
-      }
-    }
-    V<W> values[kMostStates];
-    for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, b_offset_ + j);
-    add_product<W>(coefficient, b_of_wave_, waves, values);
-    if (r_ > 0) add_product<W>(coefficient, b_of_mean_, solve.mean, values);
     double outgoing[kMostPorts * W];
-    store<W>(values, p_, outgoing);
+    solve_increments<W>(range, record, waves, warm, solve, outgoing);
     if (next != nullptr) commit<W>(group, own, waves, outgoing, solve, next, energy);
     LaneStatus status;
     for (int lane = range.first; lane < range.last; ++lane) {
@@ -394,7 +495,8 @@ class ExpressionBatch final : public StepBatch {
       bool finite = true;
       for (int j = 0; j < p_; ++j) finite = finite && std::isfinite(outgoing[j * W + l]);
       if (finite && (r_ == 0 || !solve.fails[l])) continue;
-      const StepFault fault = solve_damped(lane, record, a + l, outgoing + l, W, next, l, energy);
+      const StepFault fault =
+          solve_damped(lane, record, a + l, stride(), outgoing + l, W, next, l, energy);
       if (fault != StepFault::none && status.ok()) status = {lane, fault};
     }
     for (int j = 0; j < p_; ++j) {
@@ -405,14 +507,15 @@ class ExpressionBatch final : public StepBatch {
     return status;
   }
 
-  /// One lane, by the solver of any part; its b at outgoing[j·step].
-  StepFault solve_damped(int lane, const double* record, const double* a, double* outgoing,
-                         int step, double* next, int l, const EnergyColumns& energy) const {
+  /// One lane, by the solver of any part; its a at a[j·a_step], its b at outgoing[j·step].
+  StepFault solve_damped(int lane, const double* record, const double* a, int a_step,
+                         double* outgoing, int step, double* next, int l,
+                         const EnergyColumns& energy) const {
     double x[kMostStates], x_next[kMostStates], waves[kMostPorts], b[kMostPorts];
     detail::Workspace inputs(at(q_ + 1));
     get_state(lane, record, x);
     for (int j = 0; j < q_; ++j) inputs.data()[j] = *place(record, lane, input_ + j);
-    for (int j = 0; j < p_; ++j) waves[j] = a[j * stride()];
+    for (int j = 0; j < p_; ++j) waves[j] = a[j * a_step];
     return solvers_.with(lane, [&](LaneSolver& solver) {
       solver.part().freeze(x, inputs.data());
       const StepFault fault = solver.solve(waves, b);
@@ -671,7 +774,7 @@ class ExpressionBatch final : public StepBatch {
   Block of_gradient_, of_input_, of_wave_, of_mean_;
   Block b_of_gradient_, b_of_offset_, b_of_input_, b_of_wave_, b_of_mean_, u_of_a_, u_of_b_;
   int state_ = 0, input_ = 0, slope_ = 0, offset_ = 0, b_offset_ = 0;
-  int bent_slope_ = 0, V_ = 0, warm_ = 0, is_warm_ = 0;
+  int bent_slope_ = 0, V_ = 0, warm_ = 0, is_warm_ = 0, taylor_ = 0;
   AlignedVector coefficients_;
   SolverOfEachLane<LaneSolver> solvers_;
 };
@@ -684,6 +787,12 @@ bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
   return signature.state_size() <= kMostStates && signature.wave_size() <= kMostPorts &&
          signature.input_size() <= kMostStates && std::ssize(energy.bent()) <= kMostBent;
 }
+
+namespace bent {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
+
+}  // namespace bent
 
 std::unique_ptr<StepBatch> make_expression_batch(std::span<const Subsystem* const> parts,
                                                  const SplitEnergy& energy, NewtonOptions options) {

@@ -106,6 +106,15 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
   const int degree = own.degree(V).value_or(0);
   constexpr int kMost = NonlinearPortHamiltonian::kMostPolynomialDegree;
   is_exact_ = r == 0 || (degree > 0 && degree <= kMost);
+  if (r == 1 && is_exact_) {
+    std::vector<Node> series;
+    Node derivative = V;
+    for (int m = 1; m <= degree; ++m) {
+      derivative = own.quotient(own.gradient(derivative)[0], own.number(m));
+      series.push_back(derivative);
+    }
+    taylor_ = ExpressionTape(own, series);
+  }
   const auto& rule =
       detail::gauss_legendre(is_exact_ ? std::max(1, (degree + 1) / 2) : split::kPoints);
   nodes_ = rule.nodes;
@@ -114,7 +123,8 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
 
 std::size_t SplitEnergy::scratch_size(int lanes) const {
   const int r = static_cast<int>(bent_.size());
-  return at(std::max(value_.scratch_size(lanes), slopes_.scratch_size(lanes)) +
+  return at(std::max({value_.scratch_size(lanes), slopes_.scratch_size(lanes),
+                      taylor_.scratch_size(lanes)}) +
             (r + slope_count() + 2 + r) * lanes);
 }
 

@@ -40,6 +40,12 @@ class SplitEnergy {
   void slopes(const double* y, double* slopes_and_curvatures, double* scratch) const {
     slopes_.run<lanes>(y, slopes_and_curvatures, scratch);
   }
+  /// With one bent state and an exact V̄: V̄(y, y + δ) = t₁ + t₂δ + … + t_d δ^{d−1}. d, and t₁ to t_d at y; 0: not so.
+  int taylor_degree() const { return taylor_.results(); }
+  template <int lanes>
+  void taylor(const double* y, double* coefficients, double* scratch) const {
+    taylor_.run<lanes>(y, coefficients, scratch);
+  }
   int slope_count() const { return slopes_.results(); }
   /// Doubles of scratch that `mean` takes.
   std::size_t scratch_size(int lanes) const;
@@ -58,7 +64,7 @@ class SplitEnergy {
   Eigen::MatrixXd Q_;
   Eigen::VectorXd c_;
   std::vector<int> bent_;
-  ExpressionTape value_, slopes_;
+  ExpressionTape value_, slopes_, taylor_;
   std::vector<double> nodes_, weights_;
   double terms_J_ = 0.0;
   bool is_exact_ = true;
