@@ -1,7 +1,6 @@
 #include "catalogue/expression_batch.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -19,13 +18,22 @@
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
+
+namespace bent {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
+
+}  // namespace bent
+
 namespace {
 namespace expression_lanes {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-constexpr int kMostStates = 16, kMostPorts = 8, kMostBent = 4;
+using bent::kMostPorts;
+using bent::kMostStates;
+constexpr int kMostBent = 4;
 constexpr int kMostNewtonSteps = 12;
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// As in LaneSolver: a residual that is round-off; one from which a step that does not gain a factor 4 is the last.
@@ -40,14 +48,8 @@ struct Block {
   int entry(int i, int j) const { return begin + j * rows + i; }
 };
 
-/// One number of a matrix that all lanes share.
-struct SharedEntry {
-  int row, column;
-  double value;
-};
-
-std::vector<SharedEntry> entries_of(const Matrix& M) {
-  std::vector<SharedEntry> out;
+std::vector<bent::Entry> entries_of(const Matrix& M) {
+  std::vector<bent::Entry> out;
   for (int j = 0; j < static_cast<int>(M.cols()); ++j) {
     for (int i = 0; i < static_cast<int>(M.rows()); ++i) {
       if (M(i, j) != 0.0) out.push_back({i, j, M(i, j)});
@@ -208,6 +210,40 @@ class ExpressionBatch final : public StepBatch {
     warm_ = room(r_);
     is_warm_ = room(1);
     if (energy_.taylor_degree() > 0) taylor_ = room(energy_.taylor_degree() + 1);
+    set_linear_task();
+  }
+
+  void set_linear_task() {
+    const auto shared = [](const std::vector<bent::Entry>& entries) {
+      return bent::Entries{entries.data(), static_cast<int>(entries.size())};
+    };
+    bent::LinearTask& t = linear_;
+    t.states = n_;
+    t.ports = p_;
+    t.inputs = q_;
+    t.bent = r_;
+    t.bent_states = energy_.bent().data();
+    t.constants = energy_.c().data();
+    t.Q = shared(Q_entries_);
+    t.R = shared(R_entries_);
+    t.P = shared(P_entries_);
+    t.S = shared(S_entries_);
+    t.outputs = shared(external_out_);
+    t.through = shared(external_through_);
+    t.of_gradient = of_gradient_.begin;
+    t.of_input = of_input_.begin;
+    t.of_wave = of_wave_.begin;
+    t.of_mean = of_mean_.begin;
+    t.b_of_gradient = b_of_gradient_.begin;
+    t.b_of_offset = b_of_offset_.begin;
+    t.b_of_input = b_of_input_.begin;
+    t.u_of_a = u_of_a_.begin;
+    t.u_of_b = u_of_b_.begin;
+    t.state = state_;
+    t.input = input_;
+    t.slope = slope_;
+    t.offset = offset_;
+    t.b_offset = b_offset_;
   }
 
   // ---- what depends on the step and the impedances of a lane
@@ -300,10 +336,6 @@ class ExpressionBatch final : public StepBatch {
     }
   }
   template <int W>
-  static void clear(V<W>* y, int count) {
-    for (int i = 0; i < count; ++i) y[i] = V<W>::all(0.0);
-  }
-  template <int W>
   static void store(const V<W>* y, int count, double* to) {
     for (int i = 0; i < count; ++i) Row<W>::put(to, i, y[i]);
   }
@@ -316,33 +348,26 @@ class ExpressionBatch final : public StepBatch {
   template <int W>
   void complete(int group, double* record) const {
     double* const own = of_group(record, group);
-    const double* const coefficient = coefficients(group);
-    const double* const x = own + state_ * W;
-    V<W> values[kMostStates];
-    for (int i = 0; i < n_; ++i) values[i] = V<W>::all(energy_.c()[i]);
-    for (const SharedEntry& e : Q_entries_) values[e.row] += e.value * Row<W>::at(x, e.column);
-    store<W>(values, n_, own + slope_ * W);
-    clear<W>(values, n_);
-    add_product<W>(coefficient, of_gradient_, own + slope_ * W, values);
-    add_product<W>(coefficient, of_input_, own + input_ * W, values);
-    store<W>(values, n_, own + offset_ * W);
-    clear<W>(values, p_);
-    add_product<W>(coefficient, b_of_gradient_, own + slope_ * W, values);
-    add_product<W>(coefficient, b_of_offset_, own + offset_ * W, values);
-    add_product<W>(coefficient, b_of_input_, own + input_ * W, values);
-    store<W>(values, p_, own + b_offset_ * W);
+    bent::LinearTask task = linear_;
+    task.coefficients = coefficients(group);
+    task.record = own;
+    (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
     std::fill(own + is_warm_ * W, own + (is_warm_ + 1) * W, 0.0);
     if (r_ == 0) return;
     detail::Workspace room(energy_.scratch_size(W) + at(kMostBent * W));
     double* const scratch = room.data() + kMostBent * W;
-    gather<W>(x, room.data());
-    energy_.slopes<W>(room.data(), own + bent_slope_ * W, scratch);
-    if (!energy_.is_exact()) energy_.value<W>(room.data(), own + V_ * W, scratch);
+    gather<W>(own + state_ * W, room.data());
     const int degree = energy_.taylor_degree();
-    if (degree == 0) return;
+    if (degree == 0) {
+      energy_.slopes<W>(room.data(), own + bent_slope_ * W, scratch);
+      if (!energy_.is_exact()) energy_.value<W>(room.data(), own + V_ * W, scratch);
+      return;
+    }
     energy_.taylor<W>(room.data(), own + taylor_ * W, scratch);
-    const V<W> moved = abs(Row<W>::at(own, taylor_ + 1)) * abs(Row<W>::at(room.data(), 0));
-    Row<W>::put(own, taylor_ + degree, 2.0 * moved);
+    const V<W> curvature = 2.0 * Row<W>::at(own, taylor_ + 1);
+    Row<W>::put(own, bent_slope_, Row<W>::at(own, taylor_));
+    Row<W>::put(own, bent_slope_ + 1, curvature);
+    Row<W>::put(own, taylor_ + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
   }
 
   /// What Newton's method works on, for a lane group.
@@ -719,47 +744,19 @@ class ExpressionBatch final : public StepBatch {
   }
 
   template <int W>
-  void commit(int group, const double* own, const double* waves, const double* outgoing,
+  void commit(int group, double* own, const double* waves, const double* outgoing,
               const Solve<W>& s, double* next, const EnergyColumns& energy) const {
-    const double* const coefficient = coefficients(group);
-    V<W> moved[kMostStates], g[kMostStates];
-    for (int i = 0; i < n_; ++i) {
-      moved[i] = Row<W>::at(own, offset_ + i);
-      g[i] = Row<W>::at(own, slope_ + i);
-    }
-    add_product<W>(coefficient, of_wave_, waves, moved);
-    if (r_ > 0) add_product<W>(coefficient, of_mean_, s.mean, moved);
-    for (int k = 0; k < r_; ++k) moved[energy_.bent()[at(k)]] = Row<W>::at(s.delta, k);
-    double* const to = of_group(next, group);
-    for (int i = 0; i < n_; ++i) {
-      V<W> x = Row<W>::at(own, state_ + i);
-      Row<W>::put(to, state_ + i, x += moved[i]);
-    }
-    std::fill(to + input_ * W, to + (input_ + q_) * W, 0.0);
-    if (!energy.wanted()) return;
-
-    for (const SharedEntry& e : Q_entries_) g[e.row] += (0.5 * e.value) * moved[e.column];
-    for (int k = 0; k < r_; ++k) g[energy_.bent()[at(k)]] += Row<W>::at(s.mean, k);
-    std::array<V<W>, kMostPorts + kMostStates> u;
-    for (int j = 0; j < p_; ++j) {
-      u[at(j)] = Row<W>::at(coefficient, u_of_a_.entry(j, 0)) * Row<W>::at(waves, j);
-      u[at(j)] += Row<W>::at(coefficient, u_of_b_.entry(j, 0)) * Row<W>::at(outgoing, j);
-    }
-    for (int j = 0; j < q_; ++j) u[at(p_ + j)] = Row<W>::at(own, input_ + j);
-    V<W> change = V<W>::all(0.0), supply = change, lost = change;
-    for (int i = 0; i < n_; ++i) change += g[i] * moved[i];
-    for (const SharedEntry& e : external_out_) {
-      supply += e.value * (u[at(p_ + e.row)] * g[e.column]);
-    }
-    for (const SharedEntry& e : external_through_) {
-      supply += e.value * (u[at(p_ + e.row)] * u[at(e.column)]);
-    }
-    for (const SharedEntry& e : R_entries_) lost += e.value * (g[e.row] * g[e.column]);
-    for (const SharedEntry& e : P_entries_) lost += (2.0 * e.value) * (g[e.row] * u[at(e.column)]);
-    for (const SharedEntry& e : S_entries_) lost += e.value * (u[at(e.row)] * u[at(e.column)]);
-    change.to(energy.change_J);
-    (step_s_ * supply).to(energy.external_supply_J);
-    (step_s_ * lost).to(energy.dissipated_J);
+    bent::LinearTask task = linear_;
+    task.step_s = step_s_;
+    task.coefficients = coefficients(group);
+    task.record = own;
+    task.next = of_group(next, group);
+    task.waves = waves;
+    task.outgoing = outgoing;
+    task.mean = s.mean;
+    task.delta = s.delta;
+    task.energy = energy;
+    (W == 1 ? bent::kernels().commit_alone : bent::kernels().commit)(task);
   }
 
   const Subsystem& part_;
@@ -768,13 +765,14 @@ class ExpressionBatch final : public StepBatch {
   int width_;
   double step_s_ = 0.0;
   Matrix JR_, in_, out_, D_;
-  std::vector<SharedEntry> Q_entries_, R_entries_, P_entries_, S_entries_;
-  std::vector<SharedEntry> external_out_, external_through_;
+  std::vector<bent::Entry> Q_entries_, R_entries_, P_entries_, S_entries_;
+  std::vector<bent::Entry> external_out_, external_through_;
   int coefficient_count_ = 0, record_count_ = 0;
   Block of_gradient_, of_input_, of_wave_, of_mean_;
   Block b_of_gradient_, b_of_offset_, b_of_input_, b_of_wave_, b_of_mean_, u_of_a_, u_of_b_;
   int state_ = 0, input_ = 0, slope_ = 0, offset_ = 0, b_offset_ = 0;
   int bent_slope_ = 0, V_ = 0, warm_ = 0, is_warm_ = 0, taylor_ = 0;
+  bent::LinearTask linear_;  // but for what a group has of its own
   AlignedVector coefficients_;
   SolverOfEachLane<LaneSolver> solvers_;
 };
@@ -787,12 +785,6 @@ bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
   return signature.state_size() <= kMostStates && signature.wave_size() <= kMostPorts &&
          signature.input_size() <= kMostStates && std::ssize(energy.bent()) <= kMostBent;
 }
-
-namespace bent {
-
-const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
-
-}  // namespace bent
 
 std::unique_ptr<StepBatch> make_expression_batch(std::span<const Subsystem* const> parts,
                                                  const SplitEnergy& energy, NewtonOptions options) {
