@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/workspace.hpp"
+#include "catalogue/expression_maps.hpp"
 #include "core/lane_values.hpp"
-#include "core/port_closure.hpp"
 #include "kernels/bent_kernels.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
@@ -28,9 +28,6 @@ const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
 namespace {
 namespace expression_lanes {
 
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-
 using bent::kMostPorts;
 using bent::kMostStates;
 constexpr int kMostBent = 4;
@@ -41,22 +38,6 @@ constexpr double kRoundOff = 4.0 * kEpsilon;
 constexpr double kStagnation = 1e-12;
 /// Of a bracket around the root of one equation.
 constexpr int kMostDoublings = 60, kMostBisections = 400;
-
-/// A matrix of a lane group within its coefficients: entry (i, j) of `rows` rows at (begin + j·rows + i).
-struct Block {
-  int begin = 0, rows = 0, columns = 0;
-  int entry(int i, int j) const { return begin + j * rows + i; }
-};
-
-std::vector<bent::Entry> entries_of(const Matrix& M) {
-  std::vector<bent::Entry> out;
-  for (int j = 0; j < static_cast<int>(M.cols()); ++j) {
-    for (int i = 0; i < static_cast<int>(M.rows()); ++i) {
-      if (M(i, j) != 0.0) out.push_back({i, j, M(i, j)});
-    }
-  }
-  return out;
-}
 
 /// Values of a lane group side by side.
 template <int W>
@@ -83,12 +64,10 @@ class ExpressionBatch final : public StepBatch {
         q_(input_size()),
         r_(static_cast<int>(energy.bent().size())),
         width_(lanes() == 1 ? 1 : kLaneGroup),
+        maps_(part_, energy_),
         solvers_(lanes(), p_, [this, options](int /*lane*/) {
           return std::make_unique<LaneSolver>(part_, options);
-        }) {
-    set_structure();
-    lay_out();
-  }
+        }) {}
 
   double scatter_cost_ns() const override { return 20.0 + 10.0 * r_ * (r_ + 1.0); }
   double advance_cost_ns() const override { return 3.0 * scatter_cost_ns(); }
@@ -96,35 +75,35 @@ class ExpressionBatch final : public StepBatch {
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;
     solvers_.prepare(step_s, impedance, stride());
-    coefficients_.assign(at(groups() * coefficient_count_ * width_), 0.0);
+    coefficients_.assign(at(groups() * maps_.coefficient_count * width_), 0.0);
     std::vector<double> own(at(p_)), last;
     std::vector<double> values;
     for (int lane = 0; lane < groups() * width_; ++lane) {
       for (int j = 0; j < p_; ++j)
         own[at(j)] = impedance[j * stride() + std::min(lane, lanes() - 1)];
-      if (lane == 0 || own != last) values = coefficients_for(own);
+      if (lane == 0 || own != last) values = maps_.coefficients(step_s_, own);
       last = own;
-      double* const to =
-          coefficients_.data() + at(lane / width_ * coefficient_count_ * width_ + lane % width_);
-      for (int k = 0; k < coefficient_count_; ++k) to[k * width_] = values[at(k)];
+      double* const to = coefficients_.data() +
+                         at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
+      for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
     }
   }
 
-  std::size_t record_size() const override { return at(groups() * record_count_ * width_); }
+  std::size_t record_size() const override { return at(groups() * maps_.record_count * width_); }
   std::vector<RecordRegion> record_regions() const override {
-    return {{0, at(record_count_ * width_)}};
+    return {{0, at(maps_.record_count * width_)}};
   }
   void set_state(int lane, const double* x, double* record) const override {
-    for (int i = 0; i < n_; ++i) *place(record, lane, state_ + i) = x[i];
+    for (int i = 0; i < n_; ++i) *place(record, lane, maps_.state + i) = x[i];
   }
   void get_state(int lane, const double* record, double* x) const override {
-    for (int i = 0; i < n_; ++i) x[i] = *place(record, lane, state_ + i);
+    for (int i = 0; i < n_; ++i) x[i] = *place(record, lane, maps_.state + i);
   }
 
   void freeze(LaneRange range, double* record, const double* input) const override {
     for (int lane = range.first; lane < range.last; ++lane) {
       for (int j = 0; j < q_; ++j) {
-        *place(record, lane, input_ + j) = input == nullptr ? 0.0 : input[lane * q_ + j];
+        *place(record, lane, maps_.input + j) = input == nullptr ? 0.0 : input[lane * q_ + j];
       }
     }
     for_groups(range, [&](auto width, int group) {
@@ -149,7 +128,7 @@ class ExpressionBatch final : public StepBatch {
     FailedSolve out;
     out.state.resize(at(n_));
     get_state(lane, record, out.state.data());
-    for (int j = 0; j < q_; ++j) out.inputs.push_back(*place(record, lane, input_ + j));
+    for (int j = 0; j < q_; ++j) out.inputs.push_back(*place(record, lane, maps_.input + j));
     return out;
   }
 
@@ -161,156 +140,13 @@ class ExpressionBatch final : public StepBatch {
     static constexpr int value = W;
   };
 
-  // ---- what does not depend on the step
-
-  void set_structure() {
-    const Structure& s = part_.structure();
-    JR_ = Matrix(s.J) - Matrix(s.R);
-    in_ = Matrix(s.G) - Matrix(s.P);
-    out_ = (Matrix(s.G) + Matrix(s.P)).transpose();
-    D_ = Matrix(s.S) + Matrix(s.N);
-    Q_entries_ = entries_of(energy_.Q());
-    R_entries_ = entries_of(Matrix(s.R));
-    P_entries_ = entries_of(Matrix(s.P));
-    S_entries_ = entries_of(Matrix(s.S));
-    external_out_ = entries_of(out_.bottomRows(q_));
-    external_through_ = entries_of(D_.bottomRows(q_));
-  }
-
-  Block block(int rows, int columns) {
-    Block out{coefficient_count_, rows, columns};
-    coefficient_count_ += rows * columns;
-    return out;
-  }
-  int room(int count) {
-    const int begin = record_count_;
-    record_count_ += count;
-    return begin;
-  }
-
-  void lay_out() {
-    of_gradient_ = block(n_, n_);
-    of_input_ = block(n_, q_);
-    of_wave_ = block(n_, p_);
-    of_mean_ = block(n_, r_);
-    b_of_gradient_ = block(p_, n_);
-    b_of_offset_ = block(p_, n_);
-    b_of_input_ = block(p_, q_);
-    b_of_wave_ = block(p_, p_);
-    b_of_mean_ = block(p_, r_);
-    u_of_a_ = block(p_, 1);
-    u_of_b_ = block(p_, 1);
-    state_ = room(n_);
-    input_ = room(q_);
-    slope_ = room(n_);   // Qx + c
-    offset_ = room(n_);  // d⁰
-    b_offset_ = room(p_);
-    bent_slope_ = room(energy_.slope_count());  // ∇V and ∇²V at x
-    V_ = room(1);
-    warm_ = room(r_);
-    is_warm_ = room(1);
-    if (energy_.taylor_degree() > 0) taylor_ = room(energy_.taylor_degree() + 1);
-    set_linear_task();
-  }
-
-  void set_linear_task() {
-    const auto shared = [](const std::vector<bent::Entry>& entries) {
-      return bent::Entries{entries.data(), static_cast<int>(entries.size())};
-    };
-    bent::LinearTask& t = linear_;
-    t.states = n_;
-    t.ports = p_;
-    t.inputs = q_;
-    t.bent = r_;
-    t.bent_states = energy_.bent().data();
-    t.constants = energy_.c().data();
-    t.Q = shared(Q_entries_);
-    t.R = shared(R_entries_);
-    t.P = shared(P_entries_);
-    t.S = shared(S_entries_);
-    t.outputs = shared(external_out_);
-    t.through = shared(external_through_);
-    t.of_gradient = of_gradient_.begin;
-    t.of_input = of_input_.begin;
-    t.of_wave = of_wave_.begin;
-    t.of_mean = of_mean_.begin;
-    t.b_of_gradient = b_of_gradient_.begin;
-    t.b_of_offset = b_of_offset_.begin;
-    t.b_of_input = b_of_input_.begin;
-    t.u_of_a = u_of_a_.begin;
-    t.u_of_b = u_of_b_.begin;
-    t.state = state_;
-    t.input = input_;
-    t.slope = slope_;
-    t.offset = offset_;
-    t.b_offset = b_offset_;
-  }
-
-  // ---- what depends on the step and the impedances of a lane
-
-  /// See the class: K = (I − h/2 A Q)⁻¹ with the closed loop A.
-  std::vector<double> coefficients_for(const std::vector<double>& impedance) const {
-    const std::vector<PortClosure> ports =
-        port_closures(part_.signature(), step_s_, impedance.data());
-    Matrix M = Matrix::Zero(p_, p_), beta = Matrix::Zero(p_, p_), source = Matrix::Zero(p_, p_);
-    Matrix slope = Matrix::Zero(p_, p_), sign = Matrix::Zero(p_, p_);
-    for (int j = 0; j < p_; ++j) {
-      const PortClosure& port = ports[at(j)];
-      M.row(j) = port.beta * D_.row(j).head(p_);
-      M(j, j) += port.alpha;
-      beta(j, j) = port.beta;
-      source(j, j) = port.s;
-      slope(j, j) = port.slope;
-      sign(j, j) = port.sign;
-    }
-    const Matrix M_inverse = inverse(M);
-    const Matrix in_p = in_.leftCols(p_), in_x = in_.rightCols(q_), out_p = out_.topRows(p_);
-    const Matrix through = D_.topRows(p_).rightCols(q_);
-    const Matrix back = M_inverse * beta;  // u_p of −(y that the port does not see of itself)
-    const Matrix A = JR_ - in_p * back * out_p;
-    const Matrix K = inverse(Matrix::Identity(n_, n_) - 0.5 * step_s_ * A * energy_.Q()) * step_s_;
-    Matrix bent = Matrix::Zero(n_, r_);
-    for (int k = 0; k < r_; ++k) bent(energy_.bent()[at(k)], k) = 1.0;
-    const Matrix of_wave = K * in_p * M_inverse * source, of_mean = K * A * bent;
-    const Matrix L = slope * back;
-
-    std::vector<double> out(at(coefficient_count_));
-    const auto put = [&out](const Block& to, const Matrix& what) {
-      for (int j = 0; j < to.columns; ++j) {
-        for (int i = 0; i < to.rows; ++i) out[at(to.entry(i, j))] = what(i, j);
-      }
-    };
-    const Matrix half = 0.5 * L * out_p * energy_.Q();
-    put(of_gradient_, K * A);
-    put(of_input_, K * (in_x - in_p * back * through));
-    put(of_wave_, of_wave);
-    put(of_mean_, of_mean);
-    put(b_of_gradient_, -(L * out_p));
-    put(b_of_offset_, -half);
-    put(b_of_input_, -(L * through));
-    put(b_of_wave_, sign + slope * M_inverse * source - half * of_wave);
-    put(b_of_mean_, -(L * out_p * bent) - half * of_mean);
-    for (int j = 0; j < p_; ++j) {
-      const PortClosure& port = ports[at(j)];
-      out[at(u_of_a_.entry(j, 0))] = port.input(1.0, 0.0);
-      out[at(u_of_b_.entry(j, 0))] = port.input(0.0, 1.0);
-    }
-    const bool finite = std::ranges::all_of(out, [](double value) { return std::isfinite(value); });
-    if (!finite) throw ConfigError("", "the implicit step is singular at this impedance");
-    return out;
-  }
-
-  static Matrix inverse(const Matrix& M) { return M.rows() == 0 ? Matrix(M) : lu_inverse(M); }
-
-  // ---- the step
-
   int groups() const { return (lanes() + width_ - 1) / width_; }
   const double* coefficients(int group) const {
-    return coefficients_.data() + at(group * coefficient_count_ * width_);
+    return coefficients_.data() + at(group * maps_.coefficient_count * width_);
   }
   template <class Pointer>
   Pointer of_group(Pointer record, int group) const {
-    return record + static_cast<std::ptrdiff_t>(group) * record_count_ * width_;
+    return record + static_cast<std::ptrdiff_t>(group) * maps_.record_count * width_;
   }
   template <class Pointer>
   Pointer place(Pointer record, int lane, int value) const {
@@ -329,7 +165,8 @@ class ExpressionBatch final : public StepBatch {
   }
 
   template <int W>
-  static void add_product(const double* coefficient, const Block& M, const double* x, V<W>* y) {
+  static void add_product(const double* coefficient, const ExpressionMaps::Block& M,
+                          const double* x, V<W>* y) {
     for (int j = 0; j < M.columns; ++j) {
       const V<W> own = Row<W>::at(x, j);
       for (int i = 0; i < M.rows; ++i) y[i] += Row<W>::at(coefficient, M.entry(i, j)) * own;
@@ -348,26 +185,26 @@ class ExpressionBatch final : public StepBatch {
   template <int W>
   void complete(int group, double* record) const {
     double* const own = of_group(record, group);
-    bent::LinearTask task = linear_;
+    bent::LinearTask task = maps_.linear;
     task.coefficients = coefficients(group);
     task.record = own;
     (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
-    std::fill(own + is_warm_ * W, own + (is_warm_ + 1) * W, 0.0);
+    std::fill(own + maps_.is_warm * W, own + (maps_.is_warm + 1) * W, 0.0);
     if (r_ == 0) return;
     detail::Workspace room(energy_.scratch_size(W) + at(kMostBent * W));
     double* const scratch = room.data() + kMostBent * W;
-    gather<W>(own + state_ * W, room.data());
+    gather<W>(own + maps_.state * W, room.data());
     const int degree = energy_.taylor_degree();
     if (degree == 0) {
-      energy_.slopes<W>(room.data(), own + bent_slope_ * W, scratch);
-      if (!energy_.is_exact()) energy_.value<W>(room.data(), own + V_ * W, scratch);
+      energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
+      if (!energy_.is_exact()) energy_.value<W>(room.data(), own + maps_.V * W, scratch);
       return;
     }
-    energy_.taylor<W>(room.data(), own + taylor_ * W, scratch);
-    const V<W> curvature = 2.0 * Row<W>::at(own, taylor_ + 1);
-    Row<W>::put(own, bent_slope_, Row<W>::at(own, taylor_));
-    Row<W>::put(own, bent_slope_ + 1, curvature);
-    Row<W>::put(own, taylor_ + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
+    energy_.taylor<W>(room.data(), own + maps_.taylor * W, scratch);
+    const V<W> curvature = 2.0 * Row<W>::at(own, maps_.taylor + 1);
+    Row<W>::put(own, maps_.bent_slope, Row<W>::at(own, maps_.taylor));
+    Row<W>::put(own, maps_.bent_slope + 1, curvature);
+    Row<W>::put(own, maps_.taylor + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
   }
 
   /// What Newton's method works on, for a lane group.
@@ -397,29 +234,17 @@ class ExpressionBatch final : public StepBatch {
 
   bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
                        bool warm) const {
-    bent::Task t;
+    bent::Task t = maps_.polynomial;
     t.coefficients = coefficients_.data();
-    t.coefficient_size = static_cast<long>(coefficient_count_) * width_;
+    t.coefficient_size = static_cast<long>(maps_.coefficient_count) * width_;
     t.record = record;
-    t.record_size = static_cast<long>(record_count_) * width_;
+    t.record_size = static_cast<long>(maps_.record_count) * width_;
     t.a = a;
     t.b = b;
     t.stride = stride();
-    t.ports = p_;
-    t.degree = energy_.taylor_degree();
     t.first = range.first / width_;
     t.last = (range.last + width_ - 1) / width_;
     t.warm = warm;
-    t.own_of_wave = of_wave_.entry(energy_.bent()[0], 0);
-    t.own_of_wave_step = n_;
-    t.gain = of_mean_.entry(energy_.bent()[0], 0);
-    t.b_of_wave = b_of_wave_.begin;
-    t.b_of_mean = b_of_mean_.begin;
-    t.offset = offset_ + energy_.bent()[0];
-    t.b_offset = b_offset_;
-    t.taylor = taylor_;
-    t.increment = warm_;
-    t.is_warm = is_warm_;
     return t;
   }
   int run_bent(const bent::Task& task) const {
@@ -494,9 +319,9 @@ class ExpressionBatch final : public StepBatch {
       }
     }
     V<W> values[kMostPorts];
-    for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, b_offset_ + j);
-    add_product<W>(coefficient, b_of_wave_, waves, values);
-    if (r_ > 0) add_product<W>(coefficient, b_of_mean_, s.mean, values);
+    for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, maps_.b_offset + j);
+    add_product<W>(coefficient, maps_.b_of_wave, waves, values);
+    if (r_ > 0) add_product<W>(coefficient, maps_.b_of_mean, s.mean, values);
     store<W>(values, p_, outgoing);
     for (int l = 0; l < W && has_kernel; ++l) {
       for (int j = 0; j < p_ && failed[l] == 0.0; ++j) outgoing[j * W + l] = by_kernel[j * W + l];
@@ -539,7 +364,7 @@ class ExpressionBatch final : public StepBatch {
     double x[kMostStates], x_next[kMostStates], waves[kMostPorts], b[kMostPorts];
     detail::Workspace inputs(at(q_ + 1));
     get_state(lane, record, x);
-    for (int j = 0; j < q_; ++j) inputs.data()[j] = *place(record, lane, input_ + j);
+    for (int j = 0; j < q_; ++j) inputs.data()[j] = *place(record, lane, maps_.input + j);
     for (int j = 0; j < p_; ++j) waves[j] = a[j * a_step];
     return solvers_.with(lane, [&](LaneSolver& solver) {
       solver.part().freeze(x, inputs.data());
@@ -557,12 +382,12 @@ class ExpressionBatch final : public StepBatch {
   template <int W>
   void find_increments(double* own, const double* coefficient, const double* waves, int lanes_used,
                        bool warm, Solve<W>& s) const {
-    gather<W>(own + state_ * W, s.y);
+    gather<W>(own + maps_.state * W, s.y);
     for (int k = 0; k < r_; ++k) {
       const int i = energy_.bent()[at(k)];
-      V<W> sum = Row<W>::at(own, offset_ + i), size = abs(sum);
+      V<W> sum = Row<W>::at(own, maps_.offset + i), size = abs(sum);
       for (int j = 0; j < p_; ++j) {
-        const V<W> term = Row<W>::at(coefficient, of_wave_.entry(i, j)) * Row<W>::at(waves, j);
+        const V<W> term = Row<W>::at(coefficient, maps_.of_wave.entry(i, j)) * Row<W>::at(waves, j);
         sum += term;
         size += abs(term);
       }
@@ -573,25 +398,25 @@ class ExpressionBatch final : public StepBatch {
     for (int l = 0; l < W; ++l) {
       s.is_done[l] = l >= lanes_used;
       s.fails[l] = false;
-      if (!warm || own[is_warm_ * W + l] == 0.0) continue;
-      for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(warm_ + k) * W + l];
+      if (!warm || own[maps_.is_warm * W + l] == 0.0) continue;
+      for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(maps_.warm + k) * W + l];
     }
     iterate<W>(own, coefficient, s);
     if (!warm) return;
     for (int l = 0; l < W; ++l) {
-      own[is_warm_ * W + l] = s.fails[l] ? 0.0 : 1.0;
-      for (int k = 0; k < r_; ++k) own[(warm_ + k) * W + l] = s.delta[k * W + l];
+      own[maps_.is_warm * W + l] = s.fails[l] ? 0.0 : 1.0;
+      for (int k = 0; k < r_; ++k) own[(maps_.warm + k) * W + l] = s.delta[k * W + l];
     }
   }
 
   double N(const double* coefficient, int row, int k, int l, int W) const {
-    return coefficient[of_mean_.entry(energy_.bent()[at(row)], k) * W + l];
+    return coefficient[maps_.of_mean.entry(energy_.bent()[at(row)], k) * W + l];
   }
 
   /// δ of the step linearised at x: (I − ½N∇²V)δ = known + N∇V.
   template <int W>
   void predict(const double* own, const double* coefficient, Solve<W>& s) const {
-    const double* const slopes = own + bent_slope_ * W;
+    const double* const slopes = own + maps_.bent_slope * W;
     const double* curvature = slopes + r_ * W;
     for (int j = 0; j < r_; ++j) {
       for (int i = j; i < r_; ++i, curvature += W) {
@@ -616,7 +441,7 @@ class ExpressionBatch final : public StepBatch {
   void solve_linear(const double* coefficient, const double* jacobian, const double* right,
                     double* out) const {
     if (r_ == 1) {
-      const double* const gain = coefficient + of_mean_.entry(energy_.bent()[0], 0) * W;
+      const double* const gain = coefficient + maps_.of_mean.entry(energy_.bent()[0], 0) * W;
       for (int l = 0; l < W; ++l) out[l] = right[l] / (1.0 - gain[l] * jacobian[l]);
       return;
     }
@@ -656,7 +481,7 @@ class ExpressionBatch final : public StepBatch {
     detail::Workspace room(energy_.scratch_size(W));
     double residual[kMostBent * W], step[kMostBent * W], before[W];
     for (int k = 0; k <= kMostNewtonSteps; ++k) {
-      energy_.mean<W>(s.y, s.delta, own + V_ * W, s.mean, s.jacobian, s.noise, room.data());
+      energy_.mean<W>(s.y, s.delta, own + maps_.V * W, s.mean, s.jacobian, s.noise, room.data());
       double size[W];
       std::fill(size, size + W, 0.0);
       for (int i = 0; i < r_; ++i) {
@@ -664,7 +489,7 @@ class ExpressionBatch final : public StepBatch {
         F -= Row<W>::at(s.known, i);
         w += Row<W>::at(s.known_size, i);
         for (int j = 0; j < r_; ++j) {
-          const V<W> gain = Row<W>::at(coefficient, of_mean_.entry(energy_.bent()[at(i)], j));
+          const V<W> gain = Row<W>::at(coefficient, maps_.of_mean.entry(energy_.bent()[at(i)], j));
           const V<W> term = gain * Row<W>::at(s.mean, j);
           F -= term;
           w += abs(term);
@@ -707,8 +532,8 @@ class ExpressionBatch final : public StepBatch {
   template <int W>
   bool solve_bracketed(const double* own, const double* coefficient, int l, Solve<W>& s) const {
     detail::Workspace room(energy_.scratch_size(1));
-    const double gain = coefficient[of_mean_.entry(energy_.bent()[0], 0) * W + l];
-    const double y = s.y[l], known = s.known[l], V_before = own[V_ * W + l];
+    const double gain = coefficient[maps_.of_mean.entry(energy_.bent()[0], 0) * W + l];
+    const double y = s.y[l], known = s.known[l], V_before = own[maps_.V * W + l];
     double mean = 0.0, slope = 0.0, noise = 0.0, size = 0.0;
     const auto residual = [&](double delta) {
       energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
@@ -746,7 +571,7 @@ class ExpressionBatch final : public StepBatch {
   template <int W>
   void commit(int group, double* own, const double* waves, const double* outgoing,
               const Solve<W>& s, double* next, const EnergyColumns& energy) const {
-    bent::LinearTask task = linear_;
+    bent::LinearTask task = maps_.linear;
     task.step_s = step_s_;
     task.coefficients = coefficients(group);
     task.record = own;
@@ -763,16 +588,8 @@ class ExpressionBatch final : public StepBatch {
   SplitEnergy energy_;
   int n_, p_, q_, r_;
   int width_;
+  ExpressionMaps maps_;
   double step_s_ = 0.0;
-  Matrix JR_, in_, out_, D_;
-  std::vector<bent::Entry> Q_entries_, R_entries_, P_entries_, S_entries_;
-  std::vector<bent::Entry> external_out_, external_through_;
-  int coefficient_count_ = 0, record_count_ = 0;
-  Block of_gradient_, of_input_, of_wave_, of_mean_;
-  Block b_of_gradient_, b_of_offset_, b_of_input_, b_of_wave_, b_of_mean_, u_of_a_, u_of_b_;
-  int state_ = 0, input_ = 0, slope_ = 0, offset_ = 0, b_offset_ = 0;
-  int bent_slope_ = 0, V_ = 0, warm_ = 0, is_warm_ = 0, taylor_ = 0;
-  bent::LinearTask linear_;  // but for what a group has of its own
   AlignedVector coefficients_;
   SolverOfEachLane<LaneSolver> solvers_;
 };

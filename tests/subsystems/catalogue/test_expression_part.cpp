@@ -74,6 +74,21 @@ Given toda() {
   return given;
 }
 
+/// Two bent states, with forces of both; an external force, and a friction between input and state.
+Given plane(const std::string& potential) {
+  return {.states = {{"q1", "m"}, {"q2", "m"}, {"p1", "kg m/s"}, {"p2", "kg m/s"}},
+          .ports = {{"force", Causality::effort_in, Domain::translation, 2}},
+          .inputs = {{"wind", "N"}},
+          .energy = "p1^2/2 + p2^2/3 + " + potential,
+          .J = {{0, 0, 1, 0}, {0, 0, 0, 1}, {-1, 0, 0, 0}, {0, -1, 0, 0}},
+          .R = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0.2, 0}, {0, 0, 0, 0}},
+          .G = {{0, 0, 0}, {0, 0, 0}, {-1, 0, 0.5}, {0, -1, 1}}};
+}
+Given henon_heiles() { return plane("q1^2/2 + q2^2/2 + q1^2*q2 - q2^3/3 + (q1^2 + q2^2)^2/4"); }
+Given twin_pendulum() {
+  return plane("3*(1 - cos(q1)) + 2*(1 - cos(q1 - q2)) + exp(0.3*q2) - 0.3*q2 - 1");
+}
+
 /// A spring that hardens, with a damper that works harder where it is stretched, and feedthrough.
 Given hardening_spring() {
   return {.states = {{"q", "m"}, {"p", "kg m/s"}},
@@ -123,7 +138,9 @@ std::vector<Case> cases() {
           {"hardening_spring", hardening_spring()},
           {"diode_like", diode_like()},
           {"resistor", resistor()},
-          {"with_law", with_law()}};
+          {"with_law", with_law()},
+          {"henon_heiles", henon_heiles()},
+          {"twin_pendulum", twin_pendulum(), true}};
 }
 
 TEST(ExpressionPart, KeepsEveryLaw) {
@@ -200,6 +217,8 @@ TEST(ExpressionPart, BalancesItsEnergyFarFromRest) {
   EXPECT_LT(imbalance(toda(), 1, 0.1, {3.0, -1.0}), 1e-13);
   EXPECT_LT(imbalance(hardening_spring(), 1, 0.05, {1.0, -3.0}), 1e-13);
   EXPECT_LT(imbalance(with_law(), 1, 0.2, {3.0, -5.0}), 1e-13);
+  EXPECT_LT(imbalance(henon_heiles(), 1, 0.1, {1.0, -1.5, 0.4, 2.0}), 1e-13);
+  EXPECT_LT(imbalance(twin_pendulum(), 1, 0.1, {3.0, -1.5, 0.4, 2.0}), 1e-13);
   // Integrals of polynomials are exact with more stages too.
   for (const int stages : {2, 3}) {
     EXPECT_LT(imbalance(double_well(), stages, 0.2, {3.0, -5.0}), 1e-12) << stages;

@@ -128,7 +128,7 @@ struct PortHamiltonianParameters {
   std::vector<ExternalInput> inputs = {};
   /// numbers that the expressions call by name
   std::vector<NamedNumber> constants = {};
-  /// H, an expression of the states and the constants [J]
+  /// H in joules, an expression of the states and the constants
   std::string energy = "0";
   /// n×n, skew; zero if absent
   ExpressionMatrixParameter J = {};
