@@ -318,6 +318,10 @@ class ExpressionBatch final : public StepBatch {
         s.fails[l] = !solve_bracketed<W>(own, coefficient, l, s);
       }
     }
+    if (all) {
+      std::copy_n(by_kernel, p_ * W, outgoing);
+      return;
+    }
     V<W> values[kMostPorts];
     for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, maps_.b_offset + j);
     add_product<W>(coefficient, maps_.b_of_wave, waves, values);

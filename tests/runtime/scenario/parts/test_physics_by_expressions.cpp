@@ -13,15 +13,13 @@
 namespace portwave::test_physics_by_expressions {
 namespace {
 
-const std::string kByEnergy = R"({"name": "pendulum", "type": "port_hamiltonian", "parameters": {
+const std::string kByEnergy =
+    R"json({"name": "pendulum", "type": "port_hamiltonian", "parameters": {
   "states": {"angle": "rad", "momentum": "kg m^2/s"}, "inputs": ["torque"],
   "constants": {"m": 1, "l": 0.5, "g": 9.81, "c": 0.02},
   "energy": "momentum^2/(2*m*l^2) + m*g*l*(1 - cos(angle))",
-                  "J" : [ [ 0, 1 ], [ -1, 0 ] ],
-                  "R" : [ [ 0, 0 ], [ 0, "c" ] ],
-                  "G" : [ [ 0, 0 ], [ -1, 1 ] ],
-                  "ports" : [ {"name" : "shaft", "causality" : "effort_in", "domain" : "rotation"} ]
-},)";
+  "J": [[0, 1], [-1, 0]], "R": [[0, 0], [0, "c"]], "G": [[0, 0], [-1, 1]],
+  "ports": [{"name": "shaft", "causality": "effort_in", "domain": "rotation"}]},)json";
 const std::string kByHand = R"({"name": "pendulum", "type": "pendulum", "parameters":
   {"mass_kg": 1, "length_m": 0.5, "damping_Nms_per_rad": 0.02},)";
 
