@@ -140,7 +140,9 @@ std::vector<Case> cases() {
           {"resistor", resistor()},
           {"with_law", with_law()},
           {"henon_heiles", henon_heiles()},
-          {"twin_pendulum", twin_pendulum(), true}};
+          {"twin_pendulum", twin_pendulum(), true},
+          {"falling", plane("9.81*q1")},
+          {"saddle", plane("q1^2 - q2^2 + q1*q2")}};
 }
 
 TEST(ExpressionPart, KeepsEveryLaw) {
