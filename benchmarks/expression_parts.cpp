@@ -1,6 +1,7 @@
 // What a part costs that is given by expressions, beside the same part written by hand: port solves and commits
 // of a batch of Duffing oscillators, and of pendulums, on one thread. Both give the same answers; the oscillator
-// to round-off, the pendulum as far as its two discrete gradients agree.
+// to round-off, the pendulum as far as its two discrete gradients agree. And steps of 400 oscillators, each on a
+// mass, as a run takes them.
 
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
@@ -105,6 +108,37 @@ CataloguePart duffing_by_energy() {
        .S = {{"d", 0}, {0, 0}}});
 }
 
+/// Oscillators, each on a mass of its own.
+std::unique_ptr<Stepper> network(const CataloguePart& oscillator) {
+  const std::shared_ptr<const Component> own = oscillator, mass = parts::mass({.mass_kg = 2.0});
+  SystemBuilder builder;
+  for (int i = 0; i < 400; ++i) {
+    const std::string name = std::to_string(i);
+    builder.add("o" + name, own, {.initial_state = {0.8, 0.0, 0.0}, .inputs = {}});
+    builder.add("m" + name, mass);
+    builder.connect("o" + name + ".coupling", "m" + name + ".port");
+  }
+  StepperOptions options;
+  options.step_s = kStep;
+  options.threads = 1;
+  return std::make_unique<Stepper>(builder.build(), options);
+}
+
+void compare_steps(const Report& report) {
+  const auto hand = network(duffing_by_hand()), energy = network(duffing_by_energy());
+  hand->step(50);
+  energy->step(50);
+  const double a = hand->state("o0")[0], b = energy->state("o0")[0];
+  if (!(std::abs(a - b) < 1e-9)) throw std::runtime_error("the two networks disagree");
+  report.add({.name = "expression_parts/duffing/step",
+              .sense = Sense::at_most,
+              .goal = 2.0,
+              .note = std::string(to_string(instruction_set()))},
+             take_turns({processor_timed([&] { energy->step(); }),
+                         processor_timed([&] { hand->step(); })}),
+             0, 1);
+}
+
 CataloguePart pendulum_by_hand() {
   return parts::pendulum({.mass_kg = 1.0, .length_m = 0.5, .damping_Nms_per_rad = 0.02});
 }
@@ -157,6 +191,7 @@ int main(int argc, char** argv) try {
   const Report report("expression_parts", 1);
   if (report.only_lists(argc, argv)) return 0;
   compare(report, "duffing", duffing_by_hand(), duffing_by_energy(), {0.8, 0.5, 0.2}, 1e-11);
+  compare_steps(report);
   compare(report, "pendulum", pendulum_by_hand(), pendulum_by_energy(), {1.5, 0.3}, 1e-4);
   return 0;
 } catch (const std::exception& error) {
