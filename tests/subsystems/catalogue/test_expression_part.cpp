@@ -166,11 +166,6 @@ TEST(ExpressionPartControl, AnActivePartBreaksTheLawOfEnergy) {
   given.R = {{0, 0}, {0, "-0.1*(1 + q^2)"}};
   given.allow_active = true;
   const auto part = built(given);
-  // Judged as if it had promised to be passive.
-  Given passive = double_well();
-  const LawReport report = check_structure(*part->port_hamiltonian());
-  EXPECT_TRUE(report.holds);
-  double lowest = 0.0;
   testing::LaneMajor map = testing::batch_of_one(*part);
   const double gamma = 1.0, a = 0.0;
   map.prepare(0.1, &gamma);
@@ -179,8 +174,7 @@ TEST(ExpressionPartControl, AnActivePartBreaksTheLawOfEnergy) {
   StepEnergy energy;
   map.freeze({0, 1}, x.data(), nullptr);
   ASSERT_TRUE(map.advance({0, 1}, &a, next.data(), &b, &energy).ok());
-  lowest = std::min(lowest, energy.dissipated_J);
-  EXPECT_LT(lowest, -1e-3);
+  EXPECT_LT(energy.dissipated_J, -1e-3);
 }
 
 /// The largest |H(x⁺) − H(x) − work + dissipation| beside the energies, over 40 steps of some waves.
