@@ -20,8 +20,14 @@ _WORDS = {
     "matrix": "array_like or mapping",
     "ports": "sequence of mapping",
     "inputs": "sequence of str or mapping",
-    "states": "sequence of str or mapping",
+    "states": "sequence of str or mapping, or mapping of str to str",
+    "expression": "str",
+    "expressions": "sequence of str",
+    "expression_matrix": "sequence of sequence of str or float, or matrix",
+    "constants": "mapping of str to float",
 }
+
+_SIMPLE = ("number", "integer", "boolean", "choice", "expression")
 
 
 def part_types() -> Dict[str, Dict[str, Any]]:
@@ -45,7 +51,7 @@ def part_types() -> Dict[str, Dict[str, Any]]:
 def _default(parameter: Dict[str, Any]) -> Any:
     if parameter["required"]:
         return inspect.Parameter.empty
-    return parameter["default"] if parameter["kind"] in ("number", "integer", "boolean", "choice") else None
+    return parameter["default"] if parameter["kind"] in _SIMPLE else None
 
 
 def _range(parameter: Dict[str, Any]) -> str:

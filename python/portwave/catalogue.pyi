@@ -1,5 +1,5 @@
 # Made from the catalogue by subsystems/catalogue/part_factories.py: change the type there.
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from .catalogue_part import CataloguePart
 
@@ -23,6 +23,7 @@ __all__ = [
     "linear_port_hamiltonian",
     "descriptor_port_hamiltonian",
     "second_order_system",
+    "port_hamiltonian",
     "inertia",
     "torsional_spring",
     "rotational_damper",
@@ -191,7 +192,7 @@ def rigid_body(
 ) -> CataloguePart: ...
 def linear_port_hamiltonian(
     *,
-    states: Sequence[Any],
+    states: Union[Sequence[Any], Mapping[str, Any]],
     ports: Sequence[Mapping[str, Any]],
     J: Any,
     G: Any,
@@ -206,7 +207,7 @@ def linear_port_hamiltonian(
 ) -> CataloguePart: ...
 def descriptor_port_hamiltonian(
     *,
-    states: Sequence[Any],
+    states: Union[Sequence[Any], Mapping[str, Any]],
     ports: Sequence[Mapping[str, Any]],
     E: Any,
     J: Any,
@@ -219,7 +220,7 @@ def descriptor_port_hamiltonian(
 ) -> CataloguePart: ...
 def second_order_system(
     *,
-    coordinates: Sequence[Any],
+    coordinates: Union[Sequence[Any], Mapping[str, Any]],
     ports: Sequence[Mapping[str, Any]],
     M: Any,
     K: Any,
@@ -227,6 +228,25 @@ def second_order_system(
     inputs: Optional[Sequence[Any]] = None,
     D: Optional[Any] = None,
     step_maps: str = "automatic",
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def port_hamiltonian(
+    *,
+    states: Union[Sequence[Any], Mapping[str, Any]],
+    ports: Sequence[Mapping[str, Any]],
+    inputs: Optional[Sequence[Any]] = None,
+    constants: Optional[Mapping[str, float]] = None,
+    energy: str = "0",
+    J: Optional[Any] = None,
+    R: Optional[Any] = None,
+    G: Optional[Any] = None,
+    P: Optional[Any] = None,
+    S: Optional[Any] = None,
+    N: Optional[Any] = None,
+    characteristics: Optional[Sequence[str]] = None,
+    characteristic_range: float = 1000000.0,
+    default_state: Optional[Sequence[float]] = None,
+    typical_state: Optional[Sequence[float]] = None,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def inertia(

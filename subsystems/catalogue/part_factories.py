@@ -72,8 +72,11 @@ def cpp_member(info):
         return f"{own} {info['name']} = {shown};"
     own = {"choice": "std::string", "numbers": "std::vector<double>", "matrix": "MatrixParameter",
            "ports": "std::vector<Port>", "inputs": "std::vector<ExternalInput>",
-           "states": "std::vector<StateVariable>"}[kind]
-    return f"{own} {info['name']} = {quoted(default) if kind == 'choice' and default else '{}'};"
+           "states": "std::vector<StateVariable>", "expression": "std::string",
+           "expressions": "std::vector<std::string>", "expression_matrix": "ExpressionMatrixParameter",
+           "constants": "std::vector<NamedNumber>"}[kind]
+    is_text = kind in ("choice", "expression")
+    return f"{own} {info['name']} = {quoted(default) if is_text and default else '{}'};"
 
 
 def cpp_comment(prefix, text):
@@ -154,14 +157,16 @@ namespace portwave::parts {{}}
 def python_type(info):
     return {"number": "float", "integer": "int", "boolean": "bool", "choice": "str", "numbers": "Sequence[float]",
             "matrix": "Any", "ports": "Sequence[Mapping[str, Any]]", "inputs": "Sequence[Any]",
-            "states": "Sequence[Any]"}[info["kind"]]
+            "states": "Union[Sequence[Any], Mapping[str, Any]]", "expression": "str",
+            "expressions": "Sequence[str]", "expression_matrix": "Any",
+            "constants": "Mapping[str, float]"}[info["kind"]]
 
 
 def python_parameter(info):
     own = python_type(info)
     if info["required"]:
         return f"{info['name']}: {own}"
-    shown = {"number": number, "integer": str, "boolean": str, "choice": quoted}
+    shown = {"number": number, "integer": str, "boolean": str, "choice": quoted, "expression": quoted}
     if info["kind"] not in shown:
         return f"{info['name']}: Optional[{own}] = None"
     return f"{info['name']}: {own} = {shown[info['kind']](info['default'])}"
@@ -178,7 +183,7 @@ def python_stub(groups):
     parts = [part for parts in groups.values() for part in parts]
     names = "".join(f"    {quoted(part['type'])},\n" for part in parts)
     return f"""# {NOTE}
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from .catalogue_part import CataloguePart
 

@@ -136,6 +136,25 @@ std::uint64_t mark_of(const ParameterValue& value) {
       return digest.value();
     }
 
+    std::uint64_t operator()(const std::vector<std::string>& list) {
+      for (const std::string& text : list) digest.add(text);
+      return digest.value();
+    }
+    std::uint64_t operator()(const ExpressionRows& rows) {
+      for (const std::vector<std::string>& row : rows) {
+        digest.add(static_cast<int>(row.size()));
+        for (const std::string& text : row) digest.add(text);
+      }
+      return digest.value();
+    }
+    std::uint64_t operator()(const std::vector<NamedNumber>& list) {
+      for (const NamedNumber& own : list) {
+        digest.add(own.name);
+        digest.add(own.value);
+      }
+      return digest.value();
+    }
+
     static std::uint64_t mark_of_entry(const MatrixEntry& entry) {
       if (entry.value == 0.0) return 0;
       Digest digest;

@@ -18,6 +18,7 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/descriptor_parts.hpp"
 #include "support/guard_of.hpp"
@@ -299,6 +300,34 @@ TEST(Allocation, NoneInTheGenericNewtonBatch) {
       EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(kind, with_hessian), serial(0.1)),
                 0)
           << to_string(kind) << " hessian=" << with_hessian;
+    }
+  }
+}
+
+/// Two parts of this energy on one another; their friction depends on the state if it is not a number.
+System pair_by_energy(const std::string& energy, const std::string& friction) {
+  const CataloguePart part =
+      parts::port_hamiltonian({.states = {{"q", "m"}, {"p", "kg m/s"}},
+                               .ports = {{"end", Causality::effort_in, Domain::translation, 1}},
+                               .energy = energy,
+                               .J = {{0, 1}, {-1, 0}},
+                               .R = {{0, 0}, {0, friction}},
+                               .G = {{0}, {-1}}});
+  SystemBuilder builder;
+  builder.add("left", part, {.initial_state = {1.0, 0.5}, .inputs = {}});
+  builder.add("spring", parts::spring_damper({.stiffness_N_per_m = 3, .damping_Ns_per_m = 0.1}));
+  builder.add("right", part, {.initial_state = {-0.4, 0.0}, .inputs = {}});
+  builder.connect("left.end", "spring.left");
+  builder.connect("right.end", "spring.right");
+  return builder.build();
+}
+
+TEST(Allocation, NoneInPartsGivenByExpressions) {
+  for (const char* const energy :
+       {"p^2/2 + q^4", "p^2/2 + 1 - cos(q)", "p^2/2 + sqrt(1 + q^2)*p^2"}) {
+    for (const char* const friction : {"0.1", "0.1*(1 + q^2)"}) {
+      EXPECT_EQ(allocations_while_stepping(pair_by_energy(energy, friction), serial(0.1)), 0)
+          << energy << ", " << friction;
     }
   }
 }

@@ -157,3 +157,24 @@ def test_a_misspelt_parameter_is_named():
 def test_json_of_a_described_system_is_a_scenario():
     document = json.loads(described().to_json())
     assert document["subsystems"][0]["parameters"] == {"mass_kg": 2, "ports": 2}
+
+
+def test_a_part_may_be_given_by_its_energy():
+    pendulum = pw.port_hamiltonian(
+        states={"angle": "rad", "momentum": "kg m^2/s"},
+        constants={"m": 1, "l": 0.5, "g": 9.81},
+        energy="momentum^2/(2*m*l^2) + m*g*l*(1 - cos(angle))",
+        J=[[0, 1], [-1, 0]],
+        R=[[0, 0], [0, "0.02"]],
+        G=[[0], [-1]],
+        ports=[{"name": "shaft", "causality": "effort_in", "domain": "rotation"}],
+    )
+    ends = []
+    for part in (pendulum, pw.pendulum(mass_kg=1, length_m=0.5, damping_Nms_per_rad=0.02)):
+        system = pw.System("swing", step_s=0.01).add("arm", part, initial_state={"angle": 2.0})
+        stepper = pw.Stepper(system.join("free", "arm.shaft"))
+        stepper.step(100)
+        ends.append(stepper.state("arm"))
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-10)
+    with pytest.raises(pw.ConfigError, match='column 1: there is no "x"'):
+        pw.Stepper(pw.System().add("arm", pw.port_hamiltonian(states=["q"], ports=[], energy="x")))

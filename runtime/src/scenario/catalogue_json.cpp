@@ -49,6 +49,13 @@ Json value_json(int value) { return Json(value); }
 Json value_json(bool value) { return Json(value); }
 Json value_json(const std::string& value) { return Json(value); }
 Json value_json(const std::vector<double>& value) { return Json(value); }
+Json value_json(const std::vector<std::string>& value) { return Json(value); }
+Json value_json(const ExpressionRows& value) { return Json(value); }
+Json value_json(const std::vector<NamedNumber>& value) {
+  Json json = Json::object();
+  for (const NamedNumber& own : value) json[own.name] = own.value;
+  return json;
+}
 template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
@@ -108,9 +115,17 @@ std::string_view to_string(ParameterKind kind) {
     case ParameterKind::inputs:
       return "inputs";
     case ParameterKind::states:
+      return "states";
+    case ParameterKind::expression:
+      return "expression";
+    case ParameterKind::expressions:
+      return "expressions";
+    case ParameterKind::expression_matrix:
+      return "expression_matrix";
+    case ParameterKind::constants:
       break;
   }
-  return "states";
+  return "constants";
 }
 
 std::string_view group_of(const PartType& type) {

@@ -110,7 +110,16 @@ Json parameter_schema(const ParameterInfo& info) {
     case ParameterKind::inputs:
       return list(reference("named"));
     case ParameterKind::states:
-      return {{"anyOf", Json::array({list(reference("named")), counted_states_schema()})}};
+      return {{"anyOf",
+               Json::array({list(reference("named")), map_of(text()), counted_states_schema()})}};
+    case ParameterKind::expression:
+      return expression_schema();
+    case ParameterKind::expressions:
+      return list(expression_schema());
+    case ParameterKind::expression_matrix:
+      return expression_matrix_schema();
+    case ParameterKind::constants:
+      return constants_schema();
   }
   return Json::object();
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace portwave {
 
 MatrixParameter::MatrixParameter(const Eigen::MatrixXd& matrix) {
@@ -29,6 +31,16 @@ std::optional<ParameterValue> MatrixParameter::value() const {
   return rows_;
 }
 
+ExpressionMatrixParameter::Entry::Entry(double number) : text_(fmt::format("{}", number)) {}
+
+ExpressionMatrixParameter::ExpressionMatrixParameter(
+    std::initializer_list<std::vector<Entry>> rows) {
+  for (const std::vector<Entry>& row : rows) {
+    std::vector<std::string>& own = rows_.emplace_back();
+    for (const Entry& entry : row) own.push_back(entry.text());
+  }
+}
+
 void CataloguePart::set(std::string_view name, ParameterValue value) {
   parameters_.insert_or_assign(std::string(name), std::move(value));
 }
@@ -50,6 +62,15 @@ void CataloguePart::give(std::string_view name, const std::vector<double>& value
 }
 void CataloguePart::give(std::string_view name, const MatrixParameter& value) {
   if (auto own = value.value()) set(name, *std::move(own));
+}
+void CataloguePart::give(std::string_view name, const std::vector<std::string>& value) {
+  if (!value.empty()) set(name, value);
+}
+void CataloguePart::give(std::string_view name, const ExpressionMatrixParameter& value) {
+  if (!value.rows().empty()) set(name, value.rows());
+}
+void CataloguePart::give(std::string_view name, const std::vector<NamedNumber>& value) {
+  if (!value.empty()) set(name, value);
 }
 void CataloguePart::give(std::string_view name, const std::vector<Port>& value) {
   set(name, value);

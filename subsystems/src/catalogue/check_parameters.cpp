@@ -34,6 +34,14 @@ std::string_view describe(ParameterKind kind) {
       return "a list of inputs";
     case ParameterKind::states:
       return "a list of states";
+    case ParameterKind::expression:
+      return "an expression";
+    case ParameterKind::expressions:
+      return "a list of expressions";
+    case ParameterKind::expression_matrix:
+      return "a matrix of expressions or numbers";
+    case ParameterKind::constants:
+      return "named numbers";
   }
   return "a value";
 }
@@ -51,6 +59,9 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
     std::string operator()(const std::vector<ExternalInput>&) { return "a list of inputs"; }
     std::string operator()(const std::vector<StateVariable>&) { return "a list of states"; }
+    std::string operator()(const std::vector<std::string>&) { return "a list of texts"; }
+    std::string operator()(const ExpressionRows&) { return "a matrix of texts"; }
+    std::string operator()(const std::vector<NamedNumber>&) { return "named numbers"; }
   };
   return std::visit(Visitor{}, value);
 }
@@ -91,6 +102,18 @@ class ValueCheck {
       case ParameterKind::states:
         return with<std::vector<StateVariable>>(
             value, [this](const auto& states) { check_names(states); });
+      case ParameterKind::expression:
+        return with<std::string>(value, [](const std::string&) {});
+      case ParameterKind::expressions:
+        return with<std::vector<std::string>>(value, [](const auto&) {});
+      case ParameterKind::expression_matrix:
+        if (const auto* rows = std::get_if<ExpressionRows>(&value)) return check_shape(*rows);
+        return check_matrix(value);
+      case ParameterKind::constants:
+        return with<std::vector<NamedNumber>>(value, [this](const auto& constants) {
+          check_names(constants);
+          check_constants(constants);
+        });
     }
   }
 
@@ -169,12 +192,26 @@ class ValueCheck {
     }
   }
 
-  void check_rows(const MatrixRows& rows) {
+  template <class Entry>
+  void check_shape(const std::vector<std::vector<Entry>>& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].size() != rows.front().size()) {
-        report(fmt::format("{}/{}", where_, i), fmt::format("has {} numbers, but row 0 has {}",
-                                                            rows[i].size(), rows.front().size()));
-      }
+      if (rows[i].size() == rows.front().size()) continue;
+      report(fmt::format("{}/{}", where_, i),
+             fmt::format("has {} numbers, but row 0 has {}", rows[i].size(), rows.front().size()));
+    }
+  }
+
+  void check_constants(const std::vector<NamedNumber>& constants) {
+    for (const NamedNumber& constant : constants) {
+      if (std::isfinite(constant.value)) continue;
+      report(fmt::format("{}/{}", where_, constant.name),
+             fmt::format("must be finite, got {}", shown_number(constant.value)));
+    }
+  }
+
+  void check_rows(const MatrixRows& rows) {
+    check_shape(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t j = 0; j < rows[i].size(); ++j) {
         if (std::isfinite(rows[i][j])) continue;
         report(fmt::format("{}/{}/{}", where_, i, j),
@@ -222,7 +259,10 @@ class ValueCheck {
 
 /// [] for a matrix, by rows or by entries: where the matrix is optional, as good as not given.
 bool is_empty_matrix(const ParameterInfo& info, const ParameterValue& value) {
-  if (info.kind != ParameterKind::matrix) return false;
+  const bool is_matrix =
+      info.kind == ParameterKind::matrix || info.kind == ParameterKind::expression_matrix;
+  if (!is_matrix) return false;
+  if (const auto* const texts = std::get_if<ExpressionRows>(&value)) return texts->empty();
   const auto* const rows = std::get_if<MatrixRows>(&value);
   const auto* const entries = std::get_if<MatrixEntries>(&value);
   return (rows != nullptr && rows->empty()) || (entries != nullptr && entries->empty());

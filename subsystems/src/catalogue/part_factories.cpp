@@ -213,6 +213,27 @@ CataloguePart second_order_system(const SecondOrderSystemParameters& parameters)
   return part;
 }
 
+CataloguePart port_hamiltonian(const PortHamiltonianParameters& parameters) {
+  CataloguePart part("port_hamiltonian");
+  part.give("states", parameters.states);
+  part.give("ports", parameters.ports);
+  part.give("inputs", parameters.inputs);
+  part.give("constants", parameters.constants);
+  part.give("energy", parameters.energy);
+  part.give("J", parameters.J);
+  part.give("R", parameters.R);
+  part.give("G", parameters.G);
+  part.give("P", parameters.P);
+  part.give("S", parameters.S);
+  part.give("N", parameters.N);
+  part.give("characteristics", parameters.characteristics);
+  part.give("characteristic_range", parameters.characteristic_range);
+  part.give("default_state", parameters.default_state);
+  part.give("typical_state", parameters.typical_state);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
 CataloguePart inertia(const InertiaParameters& parameters) {
   CataloguePart part("inertia");
   part.give("inertia_kgm2", parameters.inertia_kgm2);

@@ -212,10 +212,26 @@ std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) 
   return states;
 }
 
+// {"q": "rad", "p": "kg m^2/s"}: names with their units, in this order.
+bool holds_units(const Json& object) {
+  return object.is_object() && !object.empty() &&
+         std::ranges::all_of(object, [](const Json& unit) { return unit.is_string(); });
+}
+
+std::vector<StateVariable> states_with_units(const Json& object) {
+  std::vector<StateVariable> states;
+  for (const auto& [name, unit] : object.items()) {
+    states.push_back({name, unit.get<std::string>()});
+  }
+  return states;
+}
+
 std::optional<std::vector<StateVariable>> read_states(const Node& node) {
+  if (holds_units(node.json())) return states_with_units(node.json());
   if (node.json().is_object()) return read_counted_states(node);
-  return read_list<StateVariable>(node, "an array of states or {\"count\": ...}",
-                                  read_named<StateVariable>);
+  return read_list<StateVariable>(
+      node, "an array of states, {\"name\": \"unit\", ...} or {\"count\": ...}",
+      read_named<StateVariable>);
 }
 
 template <class T>
@@ -229,6 +245,44 @@ std::optional<ParameterValue> read_matrix_parameter(const Node& node,
   auto matrix = read_matrix(node, folder);
   if (!matrix) return std::nullopt;
   return std::visit([](auto& form) { return ParameterValue(std::move(form)); }, *matrix);
+}
+
+// An expression, or a number in its place.
+std::optional<std::string> read_expression(const Node& node) {
+  if (node.json().is_string()) return node.text();
+  if (node.json().is_number()) return fmt::format("{}", node.json().get<double>());
+  node.fail_expected("an expression or a number");
+  return std::nullopt;
+}
+
+bool holds_text(const Json& rows) {
+  if (!rows.is_array()) return false;
+  return std::ranges::any_of(rows, [](const Json& row) {
+    return row.is_array() &&
+           std::ranges::any_of(row, [](const Json& entry) { return entry.is_string(); });
+  });
+}
+
+std::optional<ExpressionRows> read_expression_rows(const Node& node) {
+  return read_list<std::vector<std::string>>(node, "an array of rows", [](const Node& row) {
+    return read_list<std::string>(row, "an array of expressions or numbers", read_expression);
+  });
+}
+
+std::optional<std::vector<NamedNumber>> read_constants(const Node& node) {
+  if (!node.is_object("an object of names and numbers")) return std::nullopt;
+  std::vector<NamedNumber> constants;
+  bool is_sound = true;
+  for (const auto& [name, json] : node.json().items()) {
+    const Node member = node.member(name, json);
+    if (const auto value = member.number()) {
+      constants.push_back({name, *value});
+    } else {
+      is_sound = false;
+    }
+  }
+  if (!is_sound) return std::nullopt;
+  return constants;
 }
 
 // Ranges are for the catalogue to check; here only what an int can hold and memory can bear.
@@ -329,6 +383,15 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
           read_list<ExternalInput>(node, "an array of inputs", read_named<ExternalInput>));
     case ParameterKind::states:
       return as_parameter(read_states(node));
+    case ParameterKind::expression:
+      return as_parameter(read_expression(node));
+    case ParameterKind::expressions:
+      return as_parameter(read_list<std::string>(node, "an array of expressions", read_expression));
+    case ParameterKind::expression_matrix:
+      if (holds_text(node.json())) return as_parameter(read_expression_rows(node));
+      return read_matrix_parameter(node, folder);
+    case ParameterKind::constants:
+      return as_parameter(read_constants(node));
   }
   return std::nullopt;
 }
@@ -341,6 +404,16 @@ Json matrix_schema() {
       Json::array({list(list(number())), entries_keys().schema(), matrix_file_keys().schema()});
   return schema;
 }
+
+Json expression_schema() { return {{"anyOf", Json::array({text(), number()})}}; }
+
+Json expression_matrix_schema() {
+  Json schema = {{"description", "rows of expressions or numbers, or a matrix"}};
+  schema["anyOf"] = Json::array({list(list(expression_schema())), reference("matrix")});
+  return schema;
+}
+
+Json constants_schema() { return map_of(number()); }
 
 Json port_schema() { return port_keys().schema(); }
 

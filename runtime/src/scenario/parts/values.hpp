@@ -33,8 +33,11 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
 std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info,
                                              const std::filesystem::path& folder);
 
-/// Schemas of these values: a matrix, a port, a state or input, states that are counted.
+/// Schemas of these values: a matrix, an expression or a matrix of them, named numbers, a port, a state or input, states that are counted.
 Json matrix_schema();
+Json expression_schema();
+Json expression_matrix_schema();
+Json constants_schema();
 Json port_schema();
 Json named_schema();
 Json counted_states_schema();

@@ -61,6 +61,7 @@ class Expression {
  private:
   friend class ExpressionParser;
   friend class ExpressionRange;
+  friend class ExpressionGraph;
   enum class Code : std::uint8_t {
     number,
     variable,

@@ -37,22 +37,35 @@ struct ShapedMatrix {
   std::string source;     ///< the name of the file, for messages
 };
 
-/// The type of a parameter's value. Scenario files map JSON to these, one to one.
-enum class ParameterKind {
-  number,   ///< double
-  numbers,  ///< std::vector<double>, the bounds being those of each
-  integer,  ///< int
-  boolean,  ///< bool
-  choice,   ///< std::string out of `choices`
-  matrix,   ///< MatrixRows, MatrixEntries or ShapedMatrix
-  ports,    ///< std::vector<Port>
-  inputs,   ///< std::vector<ExternalInput>
-  states,   ///< std::vector<StateVariable>
+/// A matrix of expressions by rows, as `Expression` reads them.
+using ExpressionRows = std::vector<std::vector<std::string>>;
+/// A number that expressions call by its name.
+struct NamedNumber {
+  std::string name;
+  double value = 0.0;
 };
 
-using ParameterValue = std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows,
-                                    MatrixEntries, std::vector<Port>, std::vector<ExternalInput>,
-                                    std::vector<StateVariable>, ShapedMatrix>;
+/// The type of a parameter's value. Scenario files map JSON to these, one to one.
+enum class ParameterKind {
+  number,             ///< double
+  numbers,            ///< std::vector<double>, the bounds being those of each
+  integer,            ///< int
+  boolean,            ///< bool
+  choice,             ///< std::string out of `choices`
+  matrix,             ///< MatrixRows, MatrixEntries or ShapedMatrix
+  ports,              ///< std::vector<Port>
+  inputs,             ///< std::vector<ExternalInput>
+  states,             ///< std::vector<StateVariable>
+  expression,         ///< std::string, to be read as an `Expression`
+  expressions,        ///< std::vector<std::string>
+  expression_matrix,  ///< ExpressionRows, or of numbers alone as a matrix
+  constants,          ///< std::vector<NamedNumber>
+};
+
+using ParameterValue =
+    std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows, MatrixEntries,
+                 std::vector<Port>, std::vector<ExternalInput>, std::vector<StateVariable>,
+                 ShapedMatrix, std::vector<std::string>, ExpressionRows, std::vector<NamedNumber>>;
 
 /// Describes one parameter of a part type: enough to check it, list it and write its JSON Schema.
 struct ParameterInfo {

@@ -33,6 +33,34 @@ class MatrixParameter {
   std::optional<ShapedMatrix> sparse_;
 };
 
+/// A matrix of expressions as a parameter, by rows of texts and numbers: {{0, "p3"}, {"-p3", 0}}. Empty: not
+/// given.
+class ExpressionMatrixParameter {
+ public:
+  /// An expression, or a number in its place.
+  class Entry {
+   public:
+    Entry(const char* text) : text_(text) {}
+    Entry(std::string text) : text_(std::move(text)) {}
+    Entry(int number) : Entry(static_cast<double>(number)) {}
+    Entry(double number);
+
+    const std::string& text() const { return text_; }
+
+   private:
+    std::string text_;
+  };
+
+  ExpressionMatrixParameter() = default;
+  ExpressionMatrixParameter(std::initializer_list<std::vector<Entry>> rows);
+  ExpressionMatrixParameter(ExpressionRows rows) : rows_(std::move(rows)) {}
+
+  const ExpressionRows& rows() const { return rows_; }
+
+ private:
+  ExpressionRows rows_;
+};
+
 /// A part of a catalogue's type as it is described: a type and parameters, not yet checked. NetworkBuilder
 /// takes it, and keeps its parameters, so that they can be changed while the part is stepped. Where a component
 /// is expected, as by SystemBuilder, it is built; `description_of` then gives its parameters.
@@ -56,6 +84,9 @@ class CataloguePart {
   void give(std::string_view name, const char* value) { give(name, std::string(value)); }
   void give(std::string_view name, const std::vector<double>& value);
   void give(std::string_view name, const MatrixParameter& value);
+  void give(std::string_view name, const std::vector<std::string>& value);
+  void give(std::string_view name, const ExpressionMatrixParameter& value);
+  void give(std::string_view name, const std::vector<NamedNumber>& value);
   /// Given also where the list is empty.
   void give(std::string_view name, const std::vector<Port>& value);
   void give(std::string_view name, const std::vector<ExternalInput>& value);

@@ -118,5 +118,51 @@ struct SecondOrderSystemParameters {
 /// Inputs:  force [N]
 CataloguePart second_order_system(const SecondOrderSystemParameters& parameters);
 
+/// Parameters of `port_hamiltonian`.
+struct PortHamiltonianParameters {
+  /// names and units of the n states; required
+  std::vector<StateVariable> states = {};
+  /// the power ports; required
+  std::vector<Port> ports = {};
+  /// external inputs
+  std::vector<ExternalInput> inputs = {};
+  /// numbers that the expressions call by name
+  std::vector<NamedNumber> constants = {};
+  /// H in joules, an expression of the states and the constants
+  std::string energy = "0";
+  /// n×n, skew; zero if absent
+  ExpressionMatrixParameter J = {};
+  /// n×n, symmetric, [R P; P^T S] positive semidefinite; zero if absent
+  ExpressionMatrixParameter R = {};
+  /// n×m; zero if absent
+  ExpressionMatrixParameter G = {};
+  /// n×m; zero if absent
+  ExpressionMatrixParameter P = {};
+  /// m×m, symmetric; zero if absent
+  ExpressionMatrixParameter S = {};
+  /// m×m, skew; zero if absent
+  ExpressionMatrixParameter N = {};
+  /// phi of each scalar port, an expression of its input u and the constants: 0 at u = 0, not
+  ///   decreasing; none if absent
+  std::vector<std::string> characteristics = {};
+  /// |u| up to which characteristics hold; beyond, straight lines; > 0
+  double characteristic_range = 1000000.0;
+  /// the state to start from where a scenario names none; H must be finite there. Zero if absent
+  std::vector<double> default_state = {};
+  /// a usual size of each state, in its unit; found from H if absent; > 0
+  std::vector<double> typical_state = {};
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// Any port-Hamiltonian part, given by expressions for its energy and its matrices.
+///   x' = (J(x) - R(x)) dH/dx + (G(x) - P(x)) u,  y = (G + P)^T dH/dx + (S + N) u + phi(u)
+///   u: the inputs of the scalar ports, then the external inputs; phi: at the ports alone
+///   dissipation [dH/dx; u]^T [R P; P^T S] [dH/dx; u] + sum phi(u) u >= 0
+/// Ports:   shaft (rotation)
+/// States:  q [rad], p [kg m^2/s]
+/// Inputs:  torque [N m]
+CataloguePart port_hamiltonian(const PortHamiltonianParameters& parameters);
+
 }  // namespace parts
 }  // namespace portwave

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "catalogue/split_energy.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
+
+namespace portwave {
+
+/// Whether `make_expression_batch` takes parts with this energy and signature.
+bool has_lanes(const SplitEnergy& energy, const Signature& signature);
+
+/// Parts that are all alike, of constant structure, without laws of ports: `energy` is that of each. With
+///   ∇̄H = Q(x + Δ/2) + c + V̄(y, y + δ),   δ = Δ at the r states y,
+/// the step is linear but for V̄: Δ = d⁰ + D a + N V̄ with d⁰ of the frozen state, and so is b. Newton's method
+/// solves the r equations of δ, eight parts side by side, from the step linearised at x. A lane where it does not
+/// come closer each time is left to the damped Newton method of LaneSolver.
+/// Cost     a few evaluations of ∇V and ∇²V for eight lanes at once. Errors: StepFault::not_converged, not_finite.
+std::unique_ptr<StepBatch> make_expression_batch(std::span<const Subsystem* const> parts,
+                                                 const SplitEnergy& energy, NewtonOptions options);
+
+}  // namespace portwave

@@ -1,0 +1,197 @@
+#include "catalogue/expression_maps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/port_closure.hpp"
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
+
+namespace portwave {
+namespace {
+namespace expression_maps {
+
+using Matrix = Eigen::MatrixXd;
+
+std::vector<bent::Entry> entries_of(const Matrix& M) {
+  std::vector<bent::Entry> out;
+  for (int j = 0; j < static_cast<int>(M.cols()); ++j) {
+    for (int i = 0; i < static_cast<int>(M.rows()); ++i) {
+      if (M(i, j) != 0.0) out.push_back({i, j, M(i, j)});
+    }
+  }
+  return out;
+}
+
+Matrix inverse(const Matrix& M) { return M.rows() == 0 ? Matrix(M) : lu_inverse(M); }
+
+}  // namespace expression_maps
+}  // namespace
+
+ExpressionMaps::ExpressionMaps(const Subsystem& part, const SplitEnergy& energy)
+    : part_(part),
+      energy_(energy),
+      n_(part.signature().state_size()),
+      p_(part.signature().wave_size()),
+      q_(part.signature().input_size()),
+      r_(static_cast<int>(energy.bent().size())) {
+  using expression_maps::entries_of;
+  using expression_maps::Matrix;
+  const Structure& s = part_.structure();
+  JR_ = Matrix(s.J) - Matrix(s.R);
+  in_ = Matrix(s.G) - Matrix(s.P);
+  out_ = (Matrix(s.G) + Matrix(s.P)).transpose();
+  D_ = Matrix(s.S) + Matrix(s.N);
+  Q_entries_ = entries_of(energy_.Q());
+  R_entries_ = entries_of(Matrix(s.R));
+  P_entries_ = entries_of(Matrix(s.P));
+  S_entries_ = entries_of(Matrix(s.S));
+  external_out_ = entries_of(out_.bottomRows(q_));
+  external_through_ = entries_of(D_.bottomRows(q_));
+  lay_out();
+  set_linear_task();
+  set_polynomial_task();
+}
+
+ExpressionMaps::Block ExpressionMaps::block(int rows, int columns) {
+  Block out{coefficient_count, rows, columns};
+  coefficient_count += rows * columns;
+  return out;
+}
+
+int ExpressionMaps::room(int count) {
+  const int begin = record_count;
+  record_count += count;
+  return begin;
+}
+
+void ExpressionMaps::lay_out() {
+  of_gradient = block(n_, n_);
+  of_input = block(n_, q_);
+  of_wave = block(n_, p_);
+  of_mean = block(n_, r_);
+  b_of_gradient = block(p_, n_);
+  b_of_offset = block(p_, n_);
+  b_of_input = block(p_, q_);
+  b_of_wave = block(p_, p_);
+  b_of_mean = block(p_, r_);
+  u_of_a = block(p_, 1);
+  u_of_b = block(p_, 1);
+  state = room(n_);
+  input = room(q_);
+  slope = room(n_);   // Qx + c
+  offset = room(n_);  // d⁰
+  b_offset = room(p_);
+  bent_slope = room(energy_.slope_count());  // ∇V and ∇²V at x
+  V = room(1);
+  warm = room(r_);
+  is_warm = room(1);
+  if (energy_.taylor_degree() > 0) taylor = room(energy_.taylor_degree() + 1);
+}
+
+void ExpressionMaps::set_polynomial_task() {
+  bent::Task& t = polynomial;
+  t.ports = p_;
+  t.degree = energy_.taylor_degree();
+  if (t.degree == 0) return;
+  t.own_of_wave = of_wave.entry(energy_.bent()[0], 0);
+  t.own_of_wave_step = n_;
+  t.gain = of_mean.entry(energy_.bent()[0], 0);
+  t.b_of_wave = b_of_wave.begin;
+  t.b_of_mean = b_of_mean.begin;
+  t.offset = offset + energy_.bent()[0];
+  t.b_offset = b_offset;
+  t.taylor = taylor;
+  t.increment = warm;
+  t.is_warm = is_warm;
+}
+
+void ExpressionMaps::set_linear_task() {
+  const auto shared = [](const std::vector<bent::Entry>& entries) {
+    return bent::Entries{entries.data(), static_cast<int>(entries.size())};
+  };
+  bent::LinearTask& t = linear;
+  t.states = n_;
+  t.ports = p_;
+  t.inputs = q_;
+  t.bent = r_;
+  t.bent_states = energy_.bent().data();
+  t.constants = energy_.c().data();
+  t.Q = shared(Q_entries_);
+  t.R = shared(R_entries_);
+  t.P = shared(P_entries_);
+  t.S = shared(S_entries_);
+  t.outputs = shared(external_out_);
+  t.through = shared(external_through_);
+  t.of_gradient = of_gradient.begin;
+  t.of_input = of_input.begin;
+  t.of_wave = of_wave.begin;
+  t.of_mean = of_mean.begin;
+  t.b_of_gradient = b_of_gradient.begin;
+  t.b_of_offset = b_of_offset.begin;
+  t.b_of_input = b_of_input.begin;
+  t.u_of_a = u_of_a.begin;
+  t.u_of_b = u_of_b.begin;
+  t.state = state;
+  t.input = input;
+  t.slope = slope;
+  t.offset = offset;
+  t.b_offset = b_offset;
+}
+
+/// K = (I − h/2 A Q)⁻¹ h with the closed loop A.
+std::vector<double> ExpressionMaps::coefficients(double step_s,
+                                                 const std::vector<double>& impedance) const {
+  using expression_maps::inverse;
+  using expression_maps::Matrix;
+  const std::vector<PortClosure> ports = port_closures(part_.signature(), step_s, impedance.data());
+  Matrix M = Matrix::Zero(p_, p_), beta = Matrix::Zero(p_, p_), source = Matrix::Zero(p_, p_);
+  Matrix per_b = Matrix::Zero(p_, p_), sign = Matrix::Zero(p_, p_);
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = ports[at(j)];
+    M.row(j) = port.beta * D_.row(j).head(p_);
+    M(j, j) += port.alpha;
+    beta(j, j) = port.beta;
+    source(j, j) = port.s;
+    per_b(j, j) = port.slope;
+    sign(j, j) = port.sign;
+  }
+  const Matrix M_inverse = inverse(M);
+  const Matrix in_p = in_.leftCols(p_), in_x = in_.rightCols(q_), out_p = out_.topRows(p_);
+  const Matrix through = D_.topRows(p_).rightCols(q_);
+  const Matrix back = M_inverse * beta;  // u_p of −(y that the port does not see of itself)
+  const Matrix A = JR_ - in_p * back * out_p;
+  const Matrix K = inverse(Matrix::Identity(n_, n_) - 0.5 * step_s * A * energy_.Q()) * step_s;
+  Matrix bent = Matrix::Zero(n_, r_);
+  for (int k = 0; k < r_; ++k) bent(energy_.bent()[at(k)], k) = 1.0;
+  const Matrix wave = K * in_p * M_inverse * source, mean = K * A * bent;
+  const Matrix L = per_b * back;
+
+  std::vector<double> out(at(coefficient_count));
+  const auto put = [&out](const Block& to, const Matrix& what) {
+    for (int j = 0; j < to.columns; ++j) {
+      for (int i = 0; i < to.rows; ++i) out[at(to.entry(i, j))] = what(i, j);
+    }
+  };
+  const Matrix half = 0.5 * L * out_p * energy_.Q();
+  put(of_gradient, K * A);
+  put(of_input, K * (in_x - in_p * back * through));
+  put(of_wave, wave);
+  put(of_mean, mean);
+  put(b_of_gradient, -(L * out_p));
+  put(b_of_offset, -half);
+  put(b_of_input, -(L * through));
+  put(b_of_wave, sign + per_b * M_inverse * source - half * wave);
+  put(b_of_mean, -(L * out_p * bent) - half * mean);
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = ports[at(j)];
+    out[at(u_of_a.entry(j, 0))] = port.input(1.0, 0.0);
+    out[at(u_of_b.entry(j, 0))] = port.input(0.0, 1.0);
+  }
+  const bool finite = std::ranges::all_of(out, [](double value) { return std::isfinite(value); });
+  if (!finite) throw ConfigError("", "the implicit step is singular at this impedance");
+  return out;
+}
+
+}  // namespace portwave

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/subsystems/base/expression_graph.hpp"
+#include "portwave/subsystems/base/expression_tape.hpp"
+
+namespace portwave {
+
+/// An energy of n states split into what is quadratic and what is not:
+///   H(x) = ½xᵀQx + cᵀx + V(y),   y = the r states by which ∇²H changes.
+/// Its discrete gradient is that of the two: ∇̄H = Q(x + x⁺)/2 + c + V̄(y, y⁺), where V̄ is the mean of ∇V along the
+/// step by Gauss quadrature: exact for polynomials of degree ≤ kMostPolynomialDegree, else corrected along the
+/// step where the rest is more than round-off, so that V̄ᵀ(y⁺ − y) = V(y⁺) − V(y).
+/// Threads: immutable.
+class SplitEnergy {
+ public:
+  /// Splits the energy, a node of the graph.
+  SplitEnergy(const ExpressionGraph& graph, ExpressionGraph::Node energy);
+
+  const Eigen::MatrixXd& Q() const { return Q_; }
+  const Eigen::VectorXd& c() const { return c_; }
+  /// The numbers of the states y, increasing.
+  const std::vector<int>& bent() const { return bent_; }
+  /// V, apart from a constant, is known to round-off of this [J]: its terms at usual states. Set by the part.
+  void set_terms(double terms_J) { terms_J_ = terms_J; }
+  /// A polynomial of a degree for which V̄ is exact.
+  bool is_exact() const { return is_exact_; }
+
+  /// Below, value k of lane l is at [k·lanes + l]. V at y; ∇V and the lower half of ∇²V by columns.
+  template <int lanes>
+  void value(const double* y, double* V, double* scratch) const {
+    value_.run<lanes>(y, V, scratch);
+  }
+  template <int lanes>
+  void slopes(const double* y, double* slopes_and_curvatures, double* scratch) const {
+    slopes_.run<lanes>(y, slopes_and_curvatures, scratch);
+  }
+  /// With one bent state and an exact V̄: V̄(y, y + δ) = t₁ + t₂δ + … + t_d δ^{d−1}. d, and t₁ to t_d at y; 0: not so.
+  int taylor_degree() const { return taylor_.results(); }
+  template <int lanes>
+  void taylor(const double* y, double* coefficients, double* scratch) const {
+    taylor_.run<lanes>(y, coefficients, scratch);
+  }
+  int slope_count() const { return slopes_.results(); }
+  /// Doubles of scratch that `mean` takes.
+  std::size_t scratch_size(int lanes) const;
+
+  /// V̄ (r) and ∂V̄/∂y⁺ (r×r by columns) of steps from y by δ; V_before: V(y), used where it is not exact.
+  /// `noise` (r, or null): what roundings of y and y⁺ move in V̄, as multiples of ε, and the terms of a correction.
+  template <int lanes>
+  void mean(const double* y, const double* delta, const double* V_before, double* mean,
+            double* jacobian, double* noise, double* scratch) const;
+
+ private:
+  template <int lanes>
+  void correct(const double* y, const double* delta, const double* V_before, double* mean,
+               double* jacobian, double* noise, double* scratch) const;
+
+  Eigen::MatrixXd Q_;
+  Eigen::VectorXd c_;
+  std::vector<int> bent_;
+  ExpressionTape value_, slopes_, taylor_;
+  std::vector<double> nodes_, weights_;
+  double terms_J_ = 0.0;
+  bool is_exact_ = true;
+};
+
+}  // namespace portwave

@@ -1,0 +1,108 @@
+// Parts given by expressions in scenario files: they move as the same part written by hand, with every kind of
+// step, and what is wrong with them is told at its place in the file.
+
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "support/source_folder.hpp"
+
+namespace portwave::test_physics_by_expressions {
+namespace {
+
+const std::string kByEnergy =
+    R"json({"name": "pendulum", "type": "port_hamiltonian", "parameters": {
+  "states": {"angle": "rad", "momentum": "kg m^2/s"}, "inputs": ["torque"],
+  "constants": {"m": 1, "l": 0.5, "g": 9.81, "c": 0.02},
+  "energy": "momentum^2/(2*m*l^2) + m*g*l*(1 - cos(angle))",
+  "J": [[0, 1], [-1, 0]], "R": [[0, 0], [0, "c"]], "G": [[0, 0], [-1, 1]],
+  "ports": [{"name": "shaft", "causality": "effort_in", "domain": "rotation"}]},)json";
+const std::string kByHand = R"({"name": "pendulum", "type": "pendulum", "parameters":
+  {"mass_kg": 1, "length_m": 0.5, "damping_Nms_per_rad": 0.02},)";
+
+std::string scenario_of(const std::string& pendulum, const std::string& settings) {
+  return R"({"name": "s", )" + settings + R"(, "subsystems": [)" + pendulum +
+         R"("initial_state": {"angle": 2.5}},
+    {"name": "spring", "type": "torsional_spring_damper",
+     "parameters": {"stiffness_Nm_per_rad": 2, "damping_Nms_per_rad": 0.1}},
+    {"name": "wheel", "type": "inertia", "parameters": {"inertia_kgm2": 0.1}}],
+    "couplings": [{"kind": "connection", "ports": ["pendulum.shaft", "spring.left"]},
+                  {"kind": "connection", "ports": ["spring.right", "wheel.shaft"]}]})";
+}
+
+/// The angle at 1 s.
+double angle(const std::string& pendulum, const std::string& settings) {
+  const Scenario scenario = parse_scenario(scenario_of(pendulum, settings), "s.json", ".");
+  Stepper stepper(scenario.system, scenario.options);
+  while (stepper.time_s() < 1.0 - 1e-9) stepper.step();
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << settings;
+  return stepper.state("pendulum")[0];
+}
+
+const std::string kFixed = R"("time": {"step_s": 0.01, "end_s": 1})";
+
+TEST(PhysicsByExpressions, MoveAsThePartWrittenByHand) {
+  for (const std::string method :
+       {R"({"kind": "auto"})", R"({"kind": "auto", "stages": 2})",
+        R"({"kind": "auto", "stages": 3})", R"({"kind": "auto", "integrator": "damped"})",
+        R"({"kind": "auto", "integrator": "damped", "stages": 2})"}) {
+    const std::string settings = kFixed + R"(, "method": )" + method;
+    EXPECT_NEAR(angle(kByEnergy, settings), angle(kByHand, settings), 1e-8) << method;
+  }
+  std::string other = kByEnergy;
+  other.replace(other.find("9.81"), 4, "9.82");
+  EXPECT_GT(std::abs(angle(other, kFixed) - angle(kByHand, kFixed)), 1e-4) << "control";
+}
+
+TEST(PhysicsByExpressions, StepsOfChosenSizeKeepToTheirTolerance) {
+  const std::string chosen =
+      R"("time": {"step": {"kind": "adaptive", "tolerance": 1e-8}, "end_s": 1})";
+  const std::string exact =
+      R"("time": {"step_s": 0.001, "end_s": 1}, "method": {"kind": "auto", "stages": 3})";
+  EXPECT_NEAR(angle(kByEnergy, chosen), angle(kByHand, exact), 1e-4);
+}
+
+std::string report_of(const std::string& parameters) {
+  try {
+    parse_scenario(R"({"name": "s", "time": {"step_s": 0.01, "end_s": 1}, "subsystems": [
+      {"name": "own", "type": "port_hamiltonian", "parameters": )" +
+                       parameters + "}]}",
+                   "s.json", ".");
+  } catch (const ScenarioError& error) {
+    return error.report();
+  }
+  return "";
+}
+
+TEST(PhysicsByExpressions, TellWhatIsWrongAtItsPlaceInTheFile) {
+  const std::string text = report_of(R"({"states": ["q", "p"], "ports": [],
+    "energy": "p^2 + sin(q", "J": [[0, "1"], ["-a", 0]], "R": [[0, 0, 0]], "constants": {"b": "x"}})");
+  for (const char* const said : {"s.json /subsystems/0/parameters/constants/b: must be a number"}) {
+    EXPECT_NE(text.find(said), std::string::npos) << said << "\nin\n" << text;
+  }
+  const std::string other = report_of(R"({"states": ["q", "p"], "ports": [],
+    "energy": "p^2 + sin(q", "J": [[0, "1"], ["-a", 0]], "R": [[0, 0, 0]], "constants": {"b": 1}})");
+  for (const char* const said :
+       {"s.json /subsystems/0/parameters/energy: in the expression \"p^2 + sin(q\", column 12",
+        "s.json /subsystems/0/parameters/J/1/0: in the expression \"-a\", column 2: there is no "
+        "\"a\"",
+        "s.json /subsystems/0/parameters/R: must be 2×2"}) {
+    EXPECT_NE(other.find(said), std::string::npos) << said << "\nin\n" << other;
+  }
+}
+
+TEST(PhysicsByExpressions, TheExampleKeepsItsEnergy) {
+  const Scenario scenario = load_scenario(testing::source_file("examples/pendulum_by_energy.json"),
+                                          {{"/time/end_s", "1"}});
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(500);
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  const EnergyTotals energy = stepper.energy();
+  EXPECT_NEAR(energy.final_J + energy.dissipated_J, energy.initial_J, 1e-8);
+}
+
+}  // namespace
+}  // namespace portwave::test_physics_by_expressions
