@@ -114,12 +114,7 @@ void StartCheck::begin_sources() {
     const double time_s = engine_.clock().time_s();
     source.held = value(source, time_s);
     source.amplitude = std::isfinite(source.held) ? std::abs(source.held) : 0.0;
-    if (source.is_settable) {
-      source.is_controlled =
-          options_.signals != nullptr &&
-          std::ranges::any_of(options_.signals->actuators(),
-                              [&](const auto& actuator) { return actuator.slot == signal.slot(); });
-    } else {
+    if (!source.is_settable) {
       const bool is_constant =
           std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
@@ -378,7 +373,15 @@ void StartCheck::refresh() {
   if (switched.empty() && !constraints_.has_changed(here.state)) return;
   changed_ = switched.empty() ? "a part has changed" : std::move(switched);
   constraints_ = StateConstraints(engine_.system(), here.state, input);
+  const std::vector<Source> before = std::exchange(sources_, {});
   begin_sources();
+  for (Source& own :
+       sources_) {  // an input that was set in the same instant has jumped all the same
+    const auto same = std::ranges::find_if(before, [&own](const Source& other) {
+      return other.part == own.part && other.input == own.input;
+    });
+    if (own.is_settable && same != before.end()) own.held = same->held;
+  }
   in_step_.clear();  // of other sources
   has_changed_ = true;
 }
@@ -417,47 +420,21 @@ void StartCheck::look(double share) {
   }
 }
 
-/// Settable inputs are held over a step: every change of one is a jump. If signals drive them, at
-/// every sample, a change that its neighbours explain is none.
+/// Settable inputs are held over a step: every change of one is a jump. That of a signal that is sampled is one
+/// at every sample, because what it drives is a staircase.
 void StartCheck::look_at_held() {
-  constexpr double kAlike = 4.0;
-  constexpr std::int64_t kPatience = 10;
   const double time_s = engine_.clock().time_s();
-  const std::int64_t step = options_.sizes && options_.signals_every_s > 0.0
-                                ? std::llround(time_s / options_.signals_every_s)
-                                : engine_.clock().steps();
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     Source& source = sources_[at(i)];
     if (!source.is_settable) continue;
-    const double now_it_is = value(source, time_s);
-    const double change = now_it_is - source.held;
-    SourceJump jump{i, time_s, source.held, now_it_is};
-    bool is_jump = change != 0.0;
-    if (source.is_controlled) {
-      const double last = std::abs(source.change);
-      const bool is_over = change == 0.0 && last > 0.0 &&
-                           step - source.changed_in > std::max(kPatience, 2 * source.interval);
-      is_jump = (change != 0.0 || is_over) && last > 0.0 &&
-                last > kAlike * std::max(std::abs(source.change_before), std::abs(change));
-      jump.before = source.held - source.change;
-      jump.after = source.held;
-      if (change != 0.0 || is_over) {
-        const std::int64_t gap = step - source.changed_in;
-        if (last > 0.0 && change != 0.0) {  // the shortest is that of its samples
-          source.interval = source.interval == 0 ? gap : std::min(source.interval, gap);
-        }
-        source.changed_in = step;
-        source.change_before = source.change;
-        source.change = change;
-      }
-    }
-    source.held = now_it_is;
-    source.amplitude = std::max(source.amplitude, std::abs(now_it_is));
-    if (!is_jump) continue;
+    const SourceJump jump{i, time_s, source.held, value(source, time_s)};
+    if (jump.after == jump.before) continue;
+    source.held = jump.after;
+    source.amplitude = std::max(source.amplitude, std::abs(jump.after));
     try {
       tell_jump(jump, jump.after);
     } catch (...) {
-      if (!source.is_controlled) source.held = jump.before;  // until it is taken back
+      source.held = jump.before;  // until it is taken back
       throw;
     }
   }
@@ -544,7 +521,8 @@ void StartCheck::tell_jump(const SourceJump& jump, double value_after) {
   const double by = own.weight * (jump.after - jump.before);
   const double size = std::max(
       residual.size, std::abs(own.weight) * std::max(source.amplitude, std::abs(jump.before)));
-  if (!(by * by > kOddsShare * size * size)) return;
+  // Steps keep what they are left of small changes, too, and those of a staircase add up.
+  if (!is_held && !(by * by > kOddsShare * size * size)) return;
   const int violated[] = {own.constraint};
   const StateConstraints::Odds odds = constraints_.odds_of(violated, there);
   if (!counts(odds)) return;
@@ -568,8 +546,7 @@ void StartCheck::archive(StateArchive& archive) {
   archive_impulses(archive, impulses_);
   archive.vector(in_step_);
   for (Source& source : sources_) {
-    archive.values(source.held, source.amplitude, source.change, source.change_before,
-                   source.changed_in, source.interval);
+    archive.values(source.held, source.amplitude);
   }
   if (!archive.reads()) return;
   archive.expect_counts({notes_.count}, "the number of starts at odds");

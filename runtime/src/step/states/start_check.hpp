@@ -63,10 +63,7 @@ class StartCheck {
     int part = 0, input = 0;
     double amplitude = 0.0;  ///< as far as it is known
     double held = 0.0;       ///< for a settable one: its value at the last check
-    bool is_settable = false, is_controlled = false, may_jump = false;
-    // For a source driven by a signal: its last change, which is a jump unless its neighbours are alike.
-    double change = 0.0, change_before = 0.0;
-    std::int64_t changed_in = 0, interval = 0;  ///< in steps, or samples
+    bool is_settable = false, may_jump = false;
   };
   /// A source that jumps in a constraint, and its new value.
   struct SourceJump {
