@@ -385,6 +385,16 @@ std::string certificate_text(const RunSummary& summary) {
 /// A share as a percentage of two digits; shares above 1 as they are.
 std::string of_all(double share) { return fmt::format("{:.2g} %", 100.0 * share); }
 
+/// For pulses of a source of a rigid joint.
+std::string pulses_remedy(const RunSummary& summary) {
+  return fmt::format(
+      "\n               is of pulses that no row shows. Motion has their mean; what is dissipated "
+      "and\n               what springs take from them is off. Take steps that are shorter than a "
+      "pulse, or let\n               them end at its edges: --set '/time={{\"step\": {{\"kind\": "
+      "\"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {:.6g}}}'",
+      summary.time_s);
+}
+
 /// Motions that the steps do not resolve, and the remedy.
 std::string resolution_text(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
@@ -401,6 +411,11 @@ std::string resolution_text(const RunSummary& summary) {
           fmt::format("\"{}\" oscillates from step to step, by {} of all its motion, as in step {}",
                       printable(summary.unresolved_part), of_all(worst.share), worst.step);
       break;
+    case Resolution::Kind::pulses:
+      text += fmt::format(
+          "\"{}\" jumps to and fro within steps, first in step {}: {} of its mean square",
+          printable(summary.unresolved_part), worst.step, of_all(worst.share));
+      return text + pulses_remedy(summary);
     default:
       text += fmt::format(
           "the {} at \"{}\" oscillates from step to step, by {} of its largest value, "

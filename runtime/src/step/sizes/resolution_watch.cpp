@@ -40,6 +40,8 @@ std::string_view to_string(Resolution::Kind kind) {
       return "effort_alternates";
     case Resolution::Kind::flow_alternates:
       return "flow_alternates";
+    case Resolution::Kind::pulses:
+      return "pulses";
   }
   return "?";
 }

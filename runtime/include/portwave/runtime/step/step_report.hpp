@@ -83,11 +83,12 @@ struct Resolution {
     alternates,         ///< states alternate from step to step
     effort_alternates,  ///< the effort of a port alternates
     flow_alternates,    ///< the flow of a port alternates
+    pulses,             ///< a source of a rigid joint jumps to and fro within steps
   };
   Kind kind = Kind::resolved;
   double share =
       0.0;  ///< amplitude of the error, of all motion of parts of its kind; of the largest
-            ///< effort or flow there
+            ///< effort or flow there; of the mean square of a source, what steps do not see
   double h_lambda =
       0.0;  ///< rate of the decay or oscillation that was seen times the step; 0: not known
   std::int64_t step = -1;  ///< step with the worst defect
