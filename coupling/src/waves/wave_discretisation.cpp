@@ -498,12 +498,16 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
-      const Signal::MovedJump* jump = nullptr;
-      for (const MovedInputJump& own : moved) {
-        if (own.part == driven.part && own.input == input_before_stages(driven)) jump = &own.jump;
+      const auto with = [&](const Signal::MovedJump* jump) {
+        return driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s, own_.step_s,
+                                   set_values, jump);
+      };
+      const double sampled = with(nullptr);
+      input[driven.slot] = sampled;
+      for (const MovedInputJump& own : moved) {  // the sum of what each adds
+        if (own.part != driven.part || own.input != input_before_stages(driven)) continue;
+        input[driven.slot] += with(&own.jump) - sampled;
       }
-      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s,
-                                               own_.step_s, set_values, jump);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

@@ -203,6 +203,17 @@ std::optional<Advice> not_resolved(const Json& summary) {
   const Json& resolution = at(summary, "resolution");
   const std::string status = text_or(at(resolution, "status"), "resolved");
   if (status == "resolved") return {};
+  if (status == "pulses") {
+    return Advice{
+        Level::warn, "The steps do not resolve the motion",
+        fmt::format("{} jumps to and fro within steps, first in step {:.0f}: {:.2g} % of its mean "
+                    "square is of pulses that no row shows. Motion has their mean; what is "
+                    "dissipated is off. Take steps that are shorter than a pulse, or let them "
+                    "choose their size (`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": "
+                    "1e-6}}`).",
+                    text_or(at(resolution, "part"), "?"), count(at(resolution, "step")),
+                    100.0 * count(at(resolution, "share")))};
+  }
   const double h_lambda = count(at(resolution, "h_lambda"));
   const std::string rate =
       h_lambda > 0.0 ? fmt::format(" A step is {:.2g} times as long as the motion there.", h_lambda)

@@ -100,7 +100,7 @@ class StepEngine {
   virtual void jump([[maybe_unused]] std::span<const StateConstraints::PartImpulse> parts,
                     [[maybe_unused]] bool is_start) {}
   virtual bool can_jump() const { return false; }
-  /// In steps from now on these inputs have their jump at an end of the step. Precondition: `can_jump`.
+  /// In steps from now on this is added to these inputs, which then do not jump. Precondition: `can_jump`.
   virtual void move_jumps([[maybe_unused]] std::span<const MovedInputJump> jumps) {}
 
   virtual bool keeps_ledger() const = 0;

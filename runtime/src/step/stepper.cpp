@@ -186,6 +186,7 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
     limit_s = std::min(limit_s, start_check_->before_step(most_s));
   }
   StepReport report = engine_->step_towards(limit_s);
+  if (start_check_ != nullptr) start_check_->after_step(report);
   if (signals_ != nullptr) sample_if_possible();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   look(report);
@@ -210,6 +211,7 @@ StepReport Stepper::step_by(double step_s) {
   const double start_s = time_s();
   if (start_check_ != nullptr) start_check_->before_step(step_s);
   StepReport report = engine_->step_by(step_s);
+  if (start_check_ != nullptr) start_check_->after_step(report);
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   look(report);
   if (!observers_.empty()) {
@@ -489,7 +491,14 @@ const Certificate& Stepper::certificate() const { return engine_->certificate();
 std::string Stepper::name_of_part(int number) const { return engine_->name_of_part(number); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
 const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_sizes(); }
-std::optional<Resolution> Stepper::resolution() const { return engine_->resolution(); }
+std::optional<Resolution> Stepper::resolution() const {
+  const std::optional<Resolution> motion = engine_->resolution();
+  if (start_check_ == nullptr || (motion && motion->kind != Resolution::Kind::resolved)) {
+    return motion;
+  }
+  const Resolution pulses = start_check_->pulses();
+  return pulses.kind == Resolution::Kind::resolved ? motion : pulses;
+}
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }

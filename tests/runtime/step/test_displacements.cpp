@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/step/stepper.hpp"
@@ -52,7 +53,8 @@ TEST(Displacements, AreFollowedToRoundingAtTheEndOfEveryStep) {
       Signal::piecewise_linear({{0.1, 0.0}, {0.25, 0.08}, {0.4, 0.08}, {0.4, -0.01}, {0.9, 0.02}})};
   for (const Signal& road : roads) {
     for (const int stages : {1, 2, 3}) {
-      Stepper stepper(over_a_road(Signal::rate_of(road), 3.0), steps_of(0.01, stages));
+      Stepper stepper(over_a_road(Signal::rate_of(road), 3.0),
+                      steps_of(0.01, stages, Start::as_given));
       const double start = road(0.0);
       for (int n = 1; n <= 100; ++n) {
         stepper.step();
@@ -126,6 +128,48 @@ TEST(Displacements, StepsThatChooseTheirSizeSayThatAJumpHasNoRate) {
   }
 }
 
+// Of a damper c a step of length h makes the heat c s²/h of a jump by s: there is no answer that steps approach.
+TEST(Displacements, AJumpThatADamperTakesUpIsRefusedWithTheRemedies) {
+  for (const double jump_s : {0.5, 0.5033}) {
+    const Signal road = Signal::expression(fmt::format("0.05*(t >= {})", jump_s));
+    for (const bool chooses : {false, true}) {
+      StepperOptions options = steps_of(0.01, chooses ? 3 : 1);
+      if (chooses) options.sizes = StepSizes{.tolerance = 1e-6};
+      Stepper stepper(over_a_road(Signal::rate_of(road), 3.0), options);
+      try {
+        while (stepper.step_if_before(1.0)) {
+        }
+        FAIL() << "nothing was refused";
+      } catch (const StepError& error) {
+        const std::string what = error.what();
+        EXPECT_NE(what.find("the displacement of road.flow jumps from 0 to 0.05"),
+                  std::string::npos)
+            << what;
+        EXPECT_NE(what.find("a damper takes it up"), std::string::npos) << what;
+        EXPECT_NEAR(stepper.time_s(), chooses ? jump_s : 0.5, 1e-9);
+      }
+    }
+    Stepper spring(over_a_road(Signal::rate_of(road)), steps_of(0.01, 1));
+    spring.step(100);
+    EXPECT_EQ(spring.starts_at_odds().count, 0);
+  }
+}
+
+TEST(DisplacementsControl, WhatADamperMakesOfAJumpGrowsAsStepsGetShorter) {
+  std::vector<double> heat_J;
+  for (const double h : {0.01, 0.005}) {
+    Stepper stepper(over_a_road(Signal::rate_of(Signal::expression("0.05*(t >= 0.5033)")), 3.0),
+                    steps_of(h, 1, Start::as_given));
+    while (stepper.step_if_before(0.52)) {
+    }
+    heat_J.push_back(stepper.energy().dissipated_J);
+    EXPECT_EQ(stepper.starts_at_odds().count, 1);
+    EXPECT_NE(stepper.starts_at_odds().first.find("a damper takes it up"), std::string::npos);
+  }
+  EXPECT_NEAR(heat_J[0], 3.0 * 0.05 * 0.05 / 0.01, 0.1 * heat_J[0]);
+  EXPECT_GT(heat_J[1], 1.8 * heat_J[0]);
+}
+
 System rigid(Signal flow) {
   SystemBuilder builder;
   SystemBuilder::PartOptions options;
@@ -160,6 +204,29 @@ TEST(Displacements, AKinkOfARigidOneIsAnImpulse) {
     }
     EXPECT_NEAR(stepper.state("mass")[1], speed, 1e-8);
     EXPECT_EQ(stepper.impulses().count, 1) << kink_s;
+  }
+}
+
+// A road that rises by 1 cm within 3.3 ms, and falls again: both kinks lie in one step of 10 ms, or in two.
+TEST(Displacements, BothKinksOfARigidOneAreImpulses) {
+  for (const double rise_s : {0.5, 0.5012, 0.5089}) {
+    const double fall_s = rise_s + 0.3, speed = 0.01 / 0.0033;
+    const Signal road = Signal::piecewise_linear(
+        {{rise_s, 0.0}, {rise_s + 0.0033, 0.01}, {fall_s, 0.01}, {fall_s + 0.0033, 0.0}});
+    for (const int stages : {1, 2, 3}) {
+      Stepper stepper(rigid(Signal::rate_of(road)), steps_of(0.01, stages));
+      for (int n = 1; n <= 100; ++n) {
+        stepper.step();
+        EXPECT_NEAR(position(stepper), road(0.01 * n), 1e-10) << rise_s << " " << n;
+        const double before = road(0.01 * n - 1e-7), rate = (road(0.01 * n) - before) / 1e-7;
+        EXPECT_NEAR(stepper.state("mass")[1], rate, 1e-5) << rise_s << " " << n;
+      }
+      // Both ways Mv² is supplied at the first kink, and half of it lost at each.
+      EXPECT_EQ(stepper.impulses().count, 4) << rise_s;
+      const double once_J = kMass_kg * speed * speed;
+      EXPECT_NEAR(stepper.energy().supplied_J, 2.0 * once_J, 1e-6 * once_J) << rise_s;
+      EXPECT_NEAR(stepper.energy().impact_J, 2.0 * once_J, 1e-6 * once_J) << rise_s;
+    }
   }
 }
 

@@ -226,20 +226,24 @@ System with_controller(std::shared_ptr<const Block> reference, StepperOptions& o
   return system;
 }
 
-TEST(Starts, ASampledReferenceIsSmoothUnlessItJumps) {
+// It is held between samples, so that what it drives would have to jump at each of them.
+TEST(Starts, ASampledReferenceJumpsAtTheSampleAtWhichItChanges) {
   StepperOptions options = options_of(0.01);
+  std::string what;
   const System smooth =
       with_controller(block::ramp({.start_s = 0.2, .slope_per_s = 3.0, .end_s = 1.5}), options);
-  std::string what;
-  Stepper good(smooth, options);
-  EXPECT_EQ(refused_step(good, 300, &what), -1) << what;
+  Stepper ramp(smooth, options);
+  EXPECT_EQ(refused_step(ramp, 300, &what), 21);
+  EXPECT_TRUE(contains(what, "q.flow jumps from 0 to 0.03 rad/s")) << what;
+  EXPECT_EQ(refused_step(ramp, 300), 21) << "it stays refused";
   const System jumps =
       with_controller(block::step({.time_s = 0.5, .before = 0.0, .after = 1.0}), options);
-  Stepper bad(jumps, options);
-  const std::int64_t step = refused_step(bad, 300, &what);
-  EXPECT_GE(step, 50);
-  EXPECT_LE(step, 62);
+  Stepper step(jumps, options);
+  EXPECT_EQ(refused_step(step, 300, &what), 50);
   EXPECT_TRUE(contains(what, "q.flow jumps from 0 to 1 rad/s")) << what;
+  const System rests = with_controller(block::source(Signal::constant(0.0)), options);
+  Stepper still(rests, options);
+  EXPECT_EQ(refused_step(still, 300), -1);
 }
 
 TEST(Starts, OfAnInputThatNoJointTiesThereIsNone) {

@@ -27,6 +27,10 @@ std::string what_was_seen(const RunSummary& summary) {
       return fmt::format(
           "\"{}\" oscillates from step to step, by {} of all its motion, as in step {}", part,
           of_all(worst.share), worst.step);
+    case Resolution::Kind::pulses:
+      return fmt::format(
+          "\"{}\" jumps to and fro within steps, first in step {}: {} of its mean square", part,
+          worst.step, of_all(worst.share));
     case Resolution::Kind::damped_away:
       return fmt::format(
           "damped steps take {:.2g} % of all energy there was from what oscillates about \"{}\"",
@@ -49,6 +53,15 @@ std::string shorter_steps(const RunSummary& summary) {
 
 std::string remedy(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
+  if (worst.kind == Resolution::Kind::pulses) {
+    return fmt::format(
+        "is of pulses that no row shows. Motion has their mean; what is dissipated and{0}what "
+        "springs take from "
+        "them is off. Take steps that are shorter than a pulse, or let{0}them end at its edges: "
+        "--set "
+        "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {1:.6g}}}'",
+        kNextLine, summary.time_s);
+  }
   if (worst.kind == Resolution::Kind::damped_away) {
     return fmt::format(
         "Take shorter steps, or more stages, which take far less{}(--set /method/stages=3)",
@@ -67,7 +80,9 @@ std::string remedy(const RunSummary& summary) {
 std::string resolution_text(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
   std::string text = "NOT RESOLVED: " + what_was_seen(summary) + kNextLine;
-  if (worst.kind == Resolution::Kind::damped_away) return text + remedy(summary);
+  if (worst.kind == Resolution::Kind::damped_away || worst.kind == Resolution::Kind::pulses) {
+    return text + remedy(summary);
+  }
   if (worst.h_lambda > 0.0) {
     text += worst.h_lambda < 1e6
                 ? fmt::format("A step is {:.2g} times as long as the motion there (h lambda). ",

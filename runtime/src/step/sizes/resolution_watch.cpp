@@ -44,6 +44,8 @@ std::string_view to_string(Resolution::Kind kind) {
       return "flow_alternates";
     case Resolution::Kind::damped_away:
       return "damped_away";
+    case Resolution::Kind::pulses:
+      return "pulses";
   }
   return "?";
 }

@@ -22,10 +22,6 @@ constexpr double kNoise = 1e-18;
 /// Violation of a constraint that steps leave, as a share of energy: if every iteration has converged, and
 /// if convergence was not checked.
 constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
-/// The last digits of a step's ends, in steps: a jump there belongs to the step that begins.
-constexpr double kSameInstant = 1e-9;
-/// The same for the time of a jump in a step of fixed size, which is known to this share of it.
-constexpr double kSameInstantOfJump = 1e-7;
 
 constexpr const char* kRemedies =
     "Give consistent states; or put a small compliance or resistance between the parts; or "
@@ -70,7 +66,8 @@ double input_of_step(StepEngine& engine, const StepperOptions& options, double s
   const Signal& signal = engine.system().parts()[at(part)].inputs[at(input)];
   const double time_s = engine.clock().time_s();
   try {
-    if (options.sizes) return signal.at(time_s + kSameInstant * step_s, engine.settings());
+    if (options.sizes)
+      return signal.at(time_s + StartCheck::kSameInstant * step_s, engine.settings());
     return signal.in_step({.time_s = time_s + 0.5 * step_s, .begin_s = time_s, .length_s = step_s},
                           engine.settings());
   } catch (const std::exception&) {
@@ -89,7 +86,9 @@ std::unique_ptr<StartCheck> StartCheck::made(StepEngine& engine, const StepperOp
     return input_of_step(engine, options, options.step_s, part, number);
   };
   StateConstraints constraints(engine.system(), state, input);
-  if (constraints.empty() && !constraints.may_change()) return nullptr;
+  if (constraints.empty() && !constraints.may_change() && !has_jumping_rate(engine.system())) {
+    return nullptr;
+  }
   return std::make_unique<StartCheck>(engine, options, std::move(constraints));
 }
 
@@ -114,12 +113,7 @@ void StartCheck::begin_sources() {
     const double time_s = engine_.clock().time_s();
     source.held = value(source, time_s);
     source.amplitude = std::isfinite(source.held) ? std::abs(source.held) : 0.0;
-    if (source.is_settable) {
-      source.is_controlled =
-          options_.signals != nullptr &&
-          std::ranges::any_of(options_.signals->actuators(),
-                              [&](const auto& actuator) { return actuator.slot == signal.slot(); });
-    } else {
+    if (!source.is_settable) {
       const bool is_constant =
           std::isfinite(source.held) && signal.digest() == Signal::constant(source.held).digest();
       source.may_jump = !is_constant && signal.highest_frequency_Hz() == 0.0;
@@ -134,6 +128,7 @@ void StartCheck::begin_sources() {
     has_jumping_ = has_jumping_ || source.may_jump;
     sources_.push_back(source);
   }
+  displacements_ = displacements_of(engine_.system());
 }
 
 /// NaN if a callback fails, which the step that samples it reports: no comparison holds with that.
@@ -220,12 +215,6 @@ void StartCheck::let_jump(const StateConstraints::Odds& odds, const Occasion& oc
   are_set_ = true;
   impulses_.in_all.add(own.energies);
   if (is_beginning_) impulses_.at_start.add(own.energies);
-  if (occasion.goes_on) {
-    if (impulses_.count == std::ssize(impulses_.first)) {
-      impulses_.first.back().energies.add(own.energies);
-    }
-    return;
-  }
   if (++impulses_.count <= static_cast<std::int64_t>(Impulses::kKept)) {
     impulses_.first.push_back(std::move(own));
   }
@@ -288,83 +277,50 @@ void StartCheck::part_changes(int part) {
 }
 
 double StartCheck::before_step(double step_s) {
-  if (!moved_.empty()) {
-    moved_.clear();
-    engine_.move_jumps(moved_);
-  }
+  forget_jumps_within();
   coming_s_ = step_s;
+  double end_s = displacements_.empty() ? kNoLimit : look_at_displacements(step_s);
   refresh();
   if (constraints_.may_change()) refuse_contradictions(step_s);
   if (has_changed_) look_at_change();
   has_changed_ = false;
   if (is_due_) look(tolerated_share());
   is_due_ = false;
-  if (!in_step_.empty()) look_after_step();
   if (has_settable_) look_at_held();
-  if (!has_jumping_) return kNoLimit;
+  if (!has_jumping_) return end_s;
   const double time_s = engine_.clock().time_s();
   const bool is_start = engine_.clock().steps() == 0;
   const double from_s = is_start ? time_s : time_s - kSameInstant * step_s;
   const double to_s = time_s + (1.0 - kSameInstant) * step_s;
-  double end_s = kNoLimit;
   for (const Source& source : sources_) {
     refuse_displacement_jump(source, time_s - kSameInstant * step_s, to_s);
   }
+  std::vector<SourceJump> within;
+  std::int64_t at_once = 0;
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     if (!sources_[at(i)].may_jump) continue;
-    const std::optional<SourceJump> jump = jump_in(i, from_s, to_s);
-    if (!jump) continue;
-    const double same = options_.sizes ? kSameInstant : kSameInstantOfJump;
-    const bool is_later = jump->time_s > time_s + same * step_s;
-    if (is_later && options_.sizes) {
-      end_s = std::min(end_s, jump->time_s);
-    } else if (is_later && options_.start == Start::consistent) {
-      jump_in_step(*jump, step_s);
-    } else {
-      tell_jump(*jump, jump->after);
+    for (const SourceJump& jump : jumps_in(i, from_s, to_s)) {
+      const double same = options_.sizes ? kSameInstant : kSameInstantOfJump;
+      const bool is_later = jump.time_s > time_s + same * step_s;
+      if (is_later && options_.sizes) {
+        end_s = std::min(end_s, jump.time_s);
+      } else if (is_later && options_.start == Start::consistent && engine_.can_jump() &&
+                 !is_without_domain(jump)) {
+        within.push_back(jump);
+      } else {
+        tell_jump(jump, jump.after);
+        ++at_once;
+      }
     }
   }
-  if (!moved_.empty()) engine_.move_jumps(moved_);
+  if (!options_.sizes) note_squares(step_s, within, at_once);
+  if (!within.empty()) jump_within(std::move(within), step_s);
   return end_s;
-}
-
-/// A jump in the first half of a step comes at its beginning, one in the second half at its end. That of a rate
-/// stays where it is, because the step must follow the displacement: what it leaves is an impulse after it.
-void StartCheck::jump_in_step(const SourceJump& jump, double step_s) {
-  const Source& source = sources_[at(jump.source)];
-  const double time_s = engine_.clock().time_s(), by = jump.after - jump.before;
-  const bool is_rate = engine_.system().parts()[at(source.part)].inputs[at(source.input)].is_rate();
-  const bool is_first = !is_rate && jump.time_s <= time_s + 0.5 * step_s;
-  const std::int64_t told = impulses_.count;
-  if (is_first) tell_jump(jump, value(source, time_s) + by);
-  if (!is_rate && engine_.can_jump() && !is_without_domain(jump)) {
-    moved_.push_back(
-        {source.part, source.input, {jump.time_s, is_first ? by : 0.0, is_first ? 0.0 : -by}});
-  }
-  in_step_.push_back({engine_.clock().steps(), jump.source, impulses_.count - told, jump.time_s,
-                      jump.before, jump.after});
 }
 
 bool StartCheck::is_without_domain(const SourceJump& jump) const {
   const int violated[] = {constraints_.sources()[at(jump.source)].constraint};
   return constraints_.is_without_domain(constraints_.odds_of(violated, now(jump.time_s)));
-}
-
-void StartCheck::look_after_step() {
-  const std::int64_t step = engine_.clock().steps();
-  const std::vector<InStep> all = std::exchange(in_step_, {});
-  for (const InStep& own : all) {
-    // A step that failed is tried again, and its jumps are found again.
-    if (own.step >= step || own.source >= std::ssize(sources_)) continue;
-    const SourceJump jump{static_cast<int>(own.source), own.time_s, own.before, own.after};
-    const StateInstant here = now(engine_.clock().time_s());
-    const int violated[] = {constraints_.sources()[at(jump.source)].constraint};
-    const StateConstraints::Odds odds = constraints_.odds_of(violated, here);
-    if (odds.is_consistent && !counts(odds)) continue;
-    treat(odds, here,
-          {jump_text(jump), jump_text(jump) + fmt::format(" at {:.9g} s, and ", jump.time_s),
-           jump.time_s, own.told > 0});
-  }
 }
 
 /// Finds the constraints again if feedthrough depends on states, as after a switch has opened.
@@ -378,8 +334,17 @@ void StartCheck::refresh() {
   if (switched.empty() && !constraints_.has_changed(here.state)) return;
   changed_ = switched.empty() ? "a part has changed" : std::move(switched);
   constraints_ = StateConstraints(engine_.system(), here.state, input);
+  const std::vector<Source> before = std::exchange(sources_, {});
   begin_sources();
-  in_step_.clear();  // of other sources
+  for (Source& own : sources_) {
+    const auto same = std::ranges::find_if(before, [&own](const Source& other) {
+      return other.part == own.part && other.input == own.input;
+    });
+    if (same == before.end()) continue;
+    // An input that was set in the same instant has jumped all the same.
+    if (own.is_settable) own.held = same->held;
+    own.seen = same->seen;
+  }
   has_changed_ = true;
 }
 
@@ -417,139 +382,24 @@ void StartCheck::look(double share) {
   }
 }
 
-/// Settable inputs are held over a step: every change of one is a jump. If signals drive them, at
-/// every sample, a change that its neighbours explain is none.
+/// Settable inputs are held over a step: every change of one is a jump. That of a signal that is sampled is one
+/// at every sample, because what it drives is a staircase.
 void StartCheck::look_at_held() {
-  constexpr double kAlike = 4.0;
-  constexpr std::int64_t kPatience = 10;
   const double time_s = engine_.clock().time_s();
-  const std::int64_t step = options_.sizes && options_.signals_every_s > 0.0
-                                ? std::llround(time_s / options_.signals_every_s)
-                                : engine_.clock().steps();
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
     Source& source = sources_[at(i)];
     if (!source.is_settable) continue;
-    const double now_it_is = value(source, time_s);
-    const double change = now_it_is - source.held;
-    SourceJump jump{i, time_s, source.held, now_it_is};
-    bool is_jump = change != 0.0;
-    if (source.is_controlled) {
-      const double last = std::abs(source.change);
-      const bool is_over = change == 0.0 && last > 0.0 &&
-                           step - source.changed_in > std::max(kPatience, 2 * source.interval);
-      is_jump = (change != 0.0 || is_over) && last > 0.0 &&
-                last > kAlike * std::max(std::abs(source.change_before), std::abs(change));
-      jump.before = source.held - source.change;
-      jump.after = source.held;
-      if (change != 0.0 || is_over) {
-        const std::int64_t gap = step - source.changed_in;
-        if (last > 0.0 && change != 0.0) {  // the shortest is that of its samples
-          source.interval = source.interval == 0 ? gap : std::min(source.interval, gap);
-        }
-        source.changed_in = step;
-        source.change_before = source.change;
-        source.change = change;
-      }
-    }
-    source.held = now_it_is;
-    source.amplitude = std::max(source.amplitude, std::abs(now_it_is));
-    if (!is_jump) continue;
+    const SourceJump jump{i, time_s, source.held, value(source, time_s)};
+    if (jump.after == jump.before) continue;
+    source.held = jump.after;
+    source.amplitude = std::max(source.amplitude, std::abs(jump.after));
     try {
       tell_jump(jump, jump.after);
     } catch (...) {
-      if (!source.is_controlled) source.held = jump.before;  // until it is taken back
+      source.held = jump.before;  // until it is taken back
       throw;
     }
   }
-}
-
-std::optional<StartCheck::SourceJump> StartCheck::jump_in(int number, double from_s,
-                                                          double to_s) const {
-  constexpr int kParts = 8, kSteep = 3;
-  // Steps that choose their size follow every input without a jump, and end at jumps.
-  const int deepest = options_.sizes ? 64 : 24;
-  const Source& source = sources_[at(number)];
-  const auto at_time = [&](double time_s) { return value(source, time_s); };
-  std::array<double, kParts + 1> s{};
-  const double width = (to_s - from_s) / kParts;
-  for (int i = 0; i <= kParts; ++i) s[at(i)] = at_time(i == kParts ? to_s : from_s + i * width);
-  if (std::ranges::all_of(s, [&](double own) { return own == s[0]; })) return std::nullopt;
-  if (!std::ranges::all_of(s, [](double own) { return std::isfinite(own); })) return std::nullopt;
-  std::array<double, kParts> change{};
-  double variation = 0.0;
-  for (int i = 0; i < kParts; ++i) {
-    change[at(i)] = s[at(i + 1)] - s[at(i)];
-    variation += std::abs(change[at(i)]);
-  }
-  std::array<double, kParts> sorted = change;
-  std::ranges::nth_element(sorted, sorted.begin() + kParts / 2);
-  double typical = sorted[kParts / 2];
-  int place = 0;
-  for (int i = 1; i < kParts; ++i) {
-    if (std::abs(change[at(i)] - typical) > std::abs(change[at(place)] - typical)) place = i;
-  }
-  double low_s = from_s + place * width, high_s = place + 1 == kParts ? to_s : low_s + width;
-  double low = s[at(place)], high = s[at(place + 1)];
-  std::optional<SourceJump> steep;
-  for (int level = 1; level <= deepest; ++level) {
-    const double mid_s = low_s + 0.5 * (high_s - low_s);
-    if (!(mid_s > low_s && mid_s < high_s)) break;
-    const double mid = at_time(mid_s);
-    typical *= 0.5;
-    if (std::abs(mid - low - typical) >= std::abs(high - mid - typical)) {
-      high_s = mid_s;
-      high = mid;
-    } else {
-      low_s = mid_s;
-      low = mid;
-    }
-    if (level == kSteep) steep = SourceJump{number, high_s, low, high};
-  }
-  const auto is_felt = [&](double jump) {
-    const StateConstraints::Source& own = constraints_.sources()[at(number)];
-    const StateConstraints::Residual there =
-        constraints_.residual(own.constraint, now(engine_.clock().time_s()));
-    const double size = std::max(there.size, std::abs(own.weight) * source.amplitude);
-    const double by = own.weight * jump;
-    return by * by > kOddsShare * size * size;
-  };
-  // A jump keeps its size at any resolution, and so does a change as steep as one.
-  const double span_s = to_s - from_s;
-  double around = variation + std::abs(at_time(to_s + span_s) - s[kParts]);
-  if (engine_.clock().steps() > 0) around += std::abs(s[0] - at_time(from_s - span_s));
-  const bool is_steep =
-      !options_.sizes && steep && std::abs(steep->after - steep->before) > 0.5 * around;
-  if (!is_steep && !(std::abs(high - low) > 1e-7 * source.amplitude)) return std::nullopt;
-  if (!is_felt(is_steep ? steep->after - steep->before : high - low)) return std::nullopt;
-  // Of a true jump the values beside it; of a steep change those around it.
-  const bool is_sharp =
-      !is_steep || std::abs(high - low) > 0.5 * std::abs(steep->after - steep->before);
-  if (is_sharp) return SourceJump{number, high_s, low, high};
-  return SourceJump{number, high_s, steep->before, steep->after};
-}
-
-/// `value_after`: that of the source which the impulse brings about.
-void StartCheck::tell_jump(const SourceJump& jump, double value_after) {
-  const StateConstraints::Source& own = constraints_.sources()[at(jump.source)];
-  const Source& source = sources_[at(jump.source)];
-  // A held input has its value of now, whenever it jumped.
-  const bool is_held = source.is_settable && options_.start == Start::consistent;
-  StateInstant there = now(jump.time_s);
-  if (!is_held)
-    there.input = [this, &source, &jump, value_after](int part, int input) {
-      if (part == source.part && input == source.input) return value_after;
-      return value(part, input, jump.time_s);
-    };
-  const StateConstraints::Residual residual = constraints_.residual(own.constraint, there);
-  const double by = own.weight * (jump.after - jump.before);
-  const double size = std::max(
-      residual.size, std::abs(own.weight) * std::max(source.amplitude, std::abs(jump.before)));
-  if (!(by * by > kOddsShare * size * size)) return;
-  const int violated[] = {own.constraint};
-  const StateConstraints::Odds odds = constraints_.odds_of(violated, there);
-  if (!counts(odds)) return;
-  const std::string text = jump_text(jump);
-  treat(odds, there, {text, fmt::format("{} at {:.9g} s, and ", text, jump.time_s), jump.time_s});
 }
 
 std::string StartCheck::jump_text(const SourceJump& jump) const {
@@ -566,10 +416,9 @@ void StartCheck::archive(StateArchive& archive) {
   archive.values(notes_.count, notes_.first_s, noted_in_, has_changed_, is_due_, are_set_);
   archive_text(archive, notes_.first);
   archive_impulses(archive, impulses_);
-  archive.vector(in_step_);
+  archive.values(told_in_, carried_after_);
   for (Source& source : sources_) {
-    archive.values(source.held, source.amplitude, source.change, source.change_before,
-                   source.changed_in, source.interval);
+    archive.values(source.held, source.amplitude, source.seen);
   }
   if (!archive.reads()) return;
   archive.expect_counts({notes_.count}, "the number of starts at odds");

@@ -84,10 +84,12 @@ struct Resolution {
     effort_alternates,  ///< the effort of a port alternates
     flow_alternates,    ///< the flow of a port alternates
     damped_away,        ///< damped steps take energy from oscillations that go on
+    pulses,             ///< a source of a rigid joint jumps to and fro within steps
   };
   Kind kind = Kind::resolved;
   /// Amplitude of the error, of all motion of parts of its kind; of the largest effort or flow there; of what damped
-  /// steps take, of all energy that was stored or went in and out.
+  /// steps take, of all energy that was stored or went in and out; of the mean square of a source, what steps do
+  /// not see.
   double share = 0.0;
   double h_lambda =
       0.0;  ///< rate of the decay or oscillation that was seen times the step; 0: not known
