@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "output/summary/summary_facts.hpp"
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "signals/table_span.hpp"
 
 namespace portwave {
@@ -194,6 +195,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
                          ? worst.part
                          : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
     summary.unresolved_part = stepper.name_of_part(part);
+    const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
+    summary.is_unresolved_damped = is_whole && stepper.waves()->integrators().plan.damps(part);
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);

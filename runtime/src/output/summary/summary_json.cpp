@@ -164,6 +164,9 @@ Json coupling_json(const RunSummary& summary) {
                {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
                {"asked_to_converge", !is_open(summary)}};
   if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
+  if (summary.is_coupled_poorly() && !summary.ideal_part.empty()) {
+    json["ideal_part"] = summary.ideal_part;
+  }
   return json;
 }
 

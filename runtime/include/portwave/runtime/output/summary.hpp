@@ -64,6 +64,7 @@ struct RunSummary {
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
+  bool is_unresolved_damped = false;     ///< that part takes damped steps
   std::string unresolved_port;           ///< and of its port, as "part.port", of efforts and flows
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
