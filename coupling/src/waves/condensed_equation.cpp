@@ -12,7 +12,6 @@
 namespace portwave {
 namespace {
 
-
 bool is_common_flow(const DiracStructure& dirac) {
   const DiracStructure known = DiracStructure::common_flow(dirac.size());
   return dirac.size() > 0 && dirac.E == known.E && dirac.F == known.F;

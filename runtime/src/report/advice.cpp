@@ -103,9 +103,10 @@ std::optional<Advice> coupled_poorly(const Json& summary) {
   const std::string remedy =
       ideal.empty() ? "Allow more iterations or more time, or let the method be chosen (`--set "
                       "'/method={\"kind\": \"auto\"}'`)."
-                    : fmt::format("\"{}\" is ideal, and may contradict a source or another ideal "
-                                  "part: put a small resistance, such as 1 mΩ, in series with it.",
-                                  ideal);
+                    : fmt::format(
+                          "\"{}\" is ideal, and may contradict a source or another ideal "
+                          "part: put a small resistance, such as 1 mΩ, in series with it.",
+                          ideal);
   return Advice{
       Level::bad, "The coupling is poor",
       fmt::format(

@@ -111,6 +111,7 @@ class WaveEngine final : public StepEngine,
   int damped_parts() const override { return run_.integrators().damped_parts; }
   std::string integrator() const override { return run_.integrators().text(system()); }
   const IntegratorChoice& integrators() const override { return run_.integrators(); }
+  SwitchTimes switch_times(int part) const override;
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;
   void set_impedance(std::span<const double> by_port) override;

@@ -313,8 +313,7 @@ TEST(IdealSwitches, ABuckConverterAtAnyStepSize) {
       {1e-5, 2, 5, 50.0, 2, 0.0110348764499982, 4.04359471093198, 0.01},
   };
   for (const Buck& own : all) {
-    const auto where =
-        fmt::format("h={} R={} stages={}", own.step_s, own.R_ohm, own.stages);
+    const auto where = fmt::format("h={} R={} stages={}", own.step_s, own.R_ohm, own.stages);
     Stepper stepper(buck_converter(own), steps_of(own.step_s, own.stages));
     std::int64_t evaluations = 0;
     for (int n = 0; n < 300; ++n) evaluations += stepper.step().iterations;

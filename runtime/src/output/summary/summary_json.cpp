@@ -233,6 +233,15 @@ Json resolution_json(const RunSummary& summary) {
   return json;
 }
 
+Json switches_json(const RunSummary& summary) {
+  const RunSummary::MovedSwitch& own = summary.moved_switch;
+  return {{"part", own.part},
+          {"moved_share", number(own.share)},
+          {"closed_s", number(own.times.closed_s)},
+          {"open_s", number(own.times.open_s)},
+          {"moved_s", number(own.times.moved_s)}};
+}
+
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
@@ -422,6 +431,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"recording_wait_s", number(summary.recording_wait_s)},
       {"steps_per_s", number(summary.steps_per_s())},
       {"real_time_factor", number(summary.real_time_factor())}};
+  if (!summary.moved_switch.part.empty()) json["switches"] = switches_json(summary);
   if (!summary.notes.empty()) json["notes"] = summary.notes;
   if (!summary.events.empty()) {
     json["events"] = events_json(summary);

@@ -426,11 +426,12 @@ std::string resolution_text(const RunSummary& summary) {
                               worst.h_lambda)
                 : std::string("A step is far longer than the motion there. ");
   }
-  text += summary.is_unresolved_damped
-              ? "Damped steps of several stages overshoot where a\n               part changes over "
-                "within them. "
-              : "Such steps conserve energy, and a motion that should decay\n               "
-                "overshoots its rest position. ";
+  text +=
+      summary.is_unresolved_damped
+          ? "Damped steps of several stages overshoot where a\n               part changes over "
+            "within them. "
+          : "Such steps conserve energy, and a motion that should decay\n               "
+            "overshoots its rest position. ";
   if (is_of_port) {
     text += "Start with states that their joints allow, or join them by a stiff spring and damper";
   } else if (summary.sizes) {
@@ -447,6 +448,22 @@ std::string resolution_text(const RunSummary& summary) {
         next_line, summary.time_s);
   }
   return text;
+}
+
+/// A switch whose changes are not those asked for, and the remedy.
+std::string switches_text(const RunSummary& summary) {
+  const RunSummary::MovedSwitch& own = summary.moved_switch;
+  return fmt::format(
+      "MOVED: steps open and close \"{}\" as a whole, {:.2g} % of the time between two changes "
+      "away\n               "
+      "from those of its input. The time for which it is closed is right in the mean, single "
+      "changes "
+      "are\n               not. Choose steps that end at the changes, or much shorter ones "
+      "(--set /time/step_s={:.3g}), or let\n               them choose their size: --set "
+      "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
+      "{:.6g}}}'",
+      printable(own.part), 100.0 * own.share,
+      summary.step_s * 0.5 * RunSummary::kFarMoved / own.share, summary.time_s);
 }
 
 std::string execution_text(const RunSummary& summary) {
@@ -606,6 +623,7 @@ std::string summary_text(const RunSummary& summary) {
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary));
   if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));
+  if (summary.is_switch_moved()) text += line("switches", switches_text(summary));
   text += line("execution", execution_text(summary));
   return text + time_budget_text(summary) + phases_text(summary) +
          line("time", speed_text(summary));
