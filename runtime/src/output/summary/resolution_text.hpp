@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "portwave/runtime/output/summary.hpp"
+
+namespace portwave {
+
+/// Motions that the steps do not resolve, and the remedy.
+std::string resolution_text(const RunSummary& summary);
+/// A switch whose changes are not those asked for, and the remedy.
+std::string switches_text(const RunSummary& summary);
+
+}  // namespace portwave
