@@ -12,8 +12,6 @@
 namespace portwave {
 namespace {
 
-constexpr double kOfOthers = 1e-14;  // the shift of their rows
-
 bool is_common_flow(const DiracStructure& dirac) {
   const DiracStructure known = DiracStructure::common_flow(dirac.size());
   return dirac.size() > 0 && dirac.E == known.E && dirac.F == known.F;
@@ -191,7 +189,8 @@ bool CondensedEquation::factorise_unknowns(double step_s) {
 
 /// x = z + (γ/s) f and y = z − (γ/s) f at condensed ports, z = e/s; x = z and y = Dz at the others. With f
 /// = f⁰ + B_oᵀZ⁻¹B_o s z the rows x − P y = r become a system for z.
-bool CondensedEquation::factorise_others(const Interconnection& coupling, const PartMatrix& D) {
+bool CondensedEquation::factorise_others(const Interconnection& coupling, const PartMatrix& D,
+                                         double shift) {
   const auto q = static_cast<Eigen::Index>(others_.size());
   Eigen::MatrixXd y = Eigen::MatrixXd::Zero(q, q),
                   y_of_f = Eigen::MatrixXd::Zero(q, condensed_others_);
@@ -242,7 +241,7 @@ bool CondensedEquation::factorise_others(const Interconnection& coupling, const 
       matrix.col(other_at_[at(other.local)]) += of_flows_ * flows.col(other.column);
     }
   }
-  matrix.diagonal().array() += kOfOthers;
+  matrix.diagonal().array() += shift;
   if (!matrix.allFinite()) return false;
   if (q > 0) small_.compute(matrix);
   z_.setZero(q);
@@ -254,9 +253,9 @@ bool CondensedEquation::factorise_others(const Interconnection& coupling, const 
 
 bool CondensedEquation::factorise(const Interconnection& coupling,
                                   std::span<const double> impedance, double step_s,
-                                  const PartMatrix& D) {
+                                  const PartMatrix& D, double shift) {
   take_impedances(impedance, step_s);
-  return factorise_unknowns(step_s) && factorise_others(coupling, D);
+  return factorise_unknowns(step_s) && factorise_others(coupling, D, shift);
 }
 
 /// force = Σ velocity

@@ -42,9 +42,10 @@ class CondensedEquation {
 
   /// Parts with ports that are not condensed: those whose D is asked for.
   std::span<const int> other_parts() const { return other_parts_; }
-  /// `impedance`: by scalar port of the system. Errors: false where a number is not finite. Allocates.
+  /// `impedance`: by scalar port of the system. `shift`: of the rows of other ports. Errors: false where a
+  /// number is not finite. Allocates.
   bool factorise(const Interconnection& coupling, std::span<const double> impedance, double step_s,
-                 const PartMatrix& D);
+                 const PartMatrix& D, double shift = InterfaceEquation::kShift);
   std::size_t entries() const;
   /// As InterfaceEquation::solve.
   void solve(const double* gap, double* change);
@@ -77,7 +78,7 @@ class CondensedEquation {
   void take_impedances(std::span<const double> impedance, double step_s);
   SparseMatrix assembled() const;
   bool factorise_unknowns(double step_s);
-  bool factorise_others(const Interconnection& coupling, const PartMatrix& D);
+  bool factorise_others(const Interconnection& coupling, const PartMatrix& D, double shift);
   void multiply(Member& member) const;
   void solve_unknowns(double* x);
 

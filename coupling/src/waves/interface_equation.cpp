@@ -11,7 +11,6 @@
 namespace portwave {
 namespace {
 
-constexpr double kShift = 1e-14;
 /// Reflections of more ports get an unknown of their own.
 constexpr std::size_t kFewPorts = 3;
 
@@ -155,11 +154,16 @@ bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMat
   return renew(D);
 }
 
-bool InterfaceEquation::renew(const PartMatrix& D) {
+bool InterfaceEquation::renew(const PartMatrix& D, double shift) {
   const std::span<double> matrix = lu_.values();
   std::ranges::fill(matrix, 0.0);
   for (const Term& term : std::span(terms_).first(begin_[0])) {
     matrix[at(term.slot)] += term.factor;
+  }
+  if (shift != kShift) {  // the diagonal of the ports comes first
+    for (const Term& term : std::span(terms_).first(network_.ports.size())) {
+      matrix[at(term.slot)] += shift - kShift;
+    }
   }
   for (std::size_t i = 0; i < network_.parts.size(); ++i) {
     const double* const values = D(network_.parts[i]);

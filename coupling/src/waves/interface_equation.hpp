@@ -46,6 +46,8 @@ class InterfaceEquation {
 
   /// Largest number of entries of the factors: 1 GiB.
   static constexpr std::size_t kMostEntries = std::size_t{1} << 26;
+  /// δ
+  static constexpr double kShift = 1e-14;
 
   InterfaceEquation(const System& system, const IslandNetworks& networks, int island);
 
@@ -56,9 +58,9 @@ class InterfaceEquation {
   /// that are 0 are no entries. Errors: false where a number is not finite. Allocates.
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
                  const std::function<bool(int part)>& changes = {});
-  /// Factorises for other D of those parts, everything else unchanged. The factors depend on the numbers alone,
-  /// not on those before. Allocates only where exchanges are needed.
-  bool renew(const PartMatrix& D);
+  /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
+  /// numbers alone, not on those before. Allocates only where exchanges are needed.
+  bool renew(const PartMatrix& D, double shift = kShift);
   std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
   /// du from the gap P S(u) − u, both by local port. Allocates nothing. The bits do not depend on `each`.
   void solve(const double* gap, double* change, const ForEach& each = {});

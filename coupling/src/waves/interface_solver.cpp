@@ -26,6 +26,15 @@ constexpr double kWorthTheWay = 0.25;
 /// A correction this many times the gap can only be that of an equation without a solution: the
 /// matrix is shifted by 1e-14.
 constexpr double kContradiction = 1e11;
+/// A correction this many times the gap, and this many times the waves, is that of an equation that is singular
+/// or nearly so: a loop of closed switches and conducting diodes, say, none of which stays so.
+constexpr double kSingular = 1e6;
+constexpr double kFar = 4.0;
+/// Such a correction is found with this shift, beside which errors of D are small, so that its sign is right, and
+/// leads this many times the waves away, past the bends on its way.
+constexpr double kReachShift = 1e-6;
+constexpr double kReach = 1e3;
+constexpr int kMostReaches = 3;
 /// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
 
@@ -58,22 +67,22 @@ struct InterfaceSolver::Island {
             equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries);
   }
 
-  bool factorise(const WaveDiscretisation& waves) {
+  bool factorise(const WaveDiscretisation& waves, double shift = InterfaceEquation::kShift) {
     const auto D = [&](int part) { return parts.of(part); };
     if (condensed == nullptr) {
       const auto changes = [&](int part) {
         return waves.batch(waves.slot(part).batch).affine == nullptr;
       };
-      ready =
-          is_known ? equation.renew(D) : equation.factorise(waves.interconnection(), D, changes);
-      is_known = true;
+      const bool is_new = !std::exchange(is_known, true);
+      if (is_new) ready = equation.factorise(waves.interconnection(), D, changes);
+      if (!is_new || shift != InterfaceEquation::kShift) ready = equation.renew(D, shift);
     } else {
       for (std::size_t port = 0; port < impedance.size(); ++port) {
         impedance[port] = waves.impedance()[at(waves.wave_of_port(static_cast<int>(port)))];
       }
-      ready = condensed->factorise(waves.interconnection(), impedance, waves.step_s(), D);
+      ready = condensed->factorise(waves.interconnection(), impedance, waves.step_s(), D, shift);
     }
-    is_behind = false;
+    is_behind = shift != InterfaceEquation::kShift;
     return ready;
   }
 
@@ -86,6 +95,20 @@ struct InterfaceSolver::Island {
     }
   }
 
+  /// |gap|², |change|²
+  struct Squares {
+    double gap = 0.0;
+    double change = 0.0;
+  };
+  Squares squares() const {
+    Squares out;
+    for (std::size_t i = 0; i < gap.size(); ++i) {
+      out.gap += gap[i] * gap[i];
+      out.change += change[i] * change[i];
+    }
+    return out;
+  }
+
   std::unique_ptr<CondensedEquation> condensed;  // in place of `equation`, where it can be
   std::vector<double> impedance;                 // by scalar port, for `condensed`
   PartLinearisation parts;
@@ -95,19 +118,22 @@ struct InterfaceSolver::Island {
   bool fits = false;
   bool is_known = false;   // the pattern of the equation, with the step maps there are
   bool ready = false;      // there are factors
-  bool is_behind = false;  // they are not those of the D that was read back
+  bool is_behind = false;  // they are not those of D: it was read back, or shifted by more
   int eager = 0;           // steps in which D is renewed at the first evaluation
   int evaluations = 0;     // of the nonlinear parts, in this step
   // At the last evaluation that stands:
   double square = 0.0;       // |gap|²
   double before = 0.0;       // that of the one before
   double size = 0.0;         // |P S(u)|²
+  double first_size = 0.0;   // the same at the first one of the step; 0: there is none yet
   bool is_rounding = false;  // the gap is no more than that
   bool fresh = false;        // D was taken there
   int updates = 0;           // tried in this step
   int halvings = 0;
   int wandered = 0;                   // updates since, from trials that do not stand
   int most_wandered = kMostWandered;  // in this step, from now on
+  bool is_far_out = false;            // the trial in progress is no more than a way past bends
+  int reaches = 0;                    // such trials that may still be made in this step
   double trial_square = 0.0, trial_last = 0.0, trial_before = 0.0;  // |gap|² of the last trials
   // As it was before this step.
   struct {
@@ -201,6 +227,9 @@ bool InterfaceSolver::engage(int island) {
     if (own == nullptr) return false;
     own->updates = 0;
     own->most_wandered = kMostWandered;
+    own->reaches = kMostReaches;
+    own->is_far_out = false;
+    own->first_size = 0.0;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -216,7 +245,7 @@ bool InterfaceSolver::accept(int island, double gap_square) {
   own.trial_square = gap_square;
   const bool wanders = own.wandered > 0 && own.halvings == 0;
   const double most = wanders ? kWorthTheWay * own.square : own.square;
-  const bool is_worse = !(gap_square <= most);  // a NaN, too
+  const bool is_worse = own.is_far_out || !(gap_square <= most);  // a NaN, too
   flags.stands = !(flags.trial && is_worse);
   if (!flags.stands) return false;
   own.before = own.square;
@@ -235,6 +264,7 @@ InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* recor
   } else {
     // Without time for more, a failed trial is not repeated in another way.
     const bool may_solve = most == Effort::solve && own.ready && stands;
+    own.reaches = 0;
     propose(island, own, !may_solve ? -1.0 : own.is_rounding ? 0.0 : 1.0);
   }
   if (own.evaluations > renewals) return Effort::renew;
@@ -306,7 +336,7 @@ bool InterfaceSolver::wander(int island, Island& own, const double* record, cons
   const bool is_sound = std::exchange(own.fresh, false);  // of the base it is not
   if (!is_sound) return false;
   own.solve(*each_);
-  if (contradicts(own)) return false;
+  if (!is_of_use(own, exchanged)) return false;
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {
     const std::size_t w = at(own.offsets[i]);
     u_[w] = u[w] + own.change[i];
@@ -337,6 +367,7 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
     size += exchanged[w] * exchanged[w];
   }
   own.size = size;
+  if (own.first_size == 0.0) own.first_size = size;
   own.is_rounding = own.square <= kRounding * kRounding * size;
   own.fresh = false;
   own.halvings = own.wandered = 0;
@@ -368,22 +399,44 @@ void InterfaceSolver::catch_up(Island& own) const {
 /// Whether the equation has no solution: parts with contradictory demands on one port, such as two
 /// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
 bool InterfaceSolver::contradicts(const Island& own) const {
-  double gap = 0.0, change = 0.0;
-  for (std::size_t i = 0; i < own.gap.size(); ++i) {
-    gap += own.gap[i] * own.gap[i];
-    change += own.change[i] * own.change[i];
-  }
+  const auto [gap, change] = own.squares();
   return change > kContradiction * kContradiction * gap;
+}
+
+/// Whether the correction for the gap at waves with this P S(u) leads on. Where the equation is nearly singular it
+/// is replaced by one that leads past the next bends: what the parts ask for together on one branch each, a source
+/// of a loop without a resistance say, ends where one of them leaves its branch.
+bool InterfaceSolver::is_of_use(Island& own, const double* exchanged) const {
+  own.is_far_out = false;
+  if (own.parts.is_affine()) return !contradicts(own);
+  double size = 0.0;
+  for (const int w : own.offsets) size += exchanged[w] * exchanged[w];
+  const auto [gap, change] = own.squares();
+  const double far = std::max(size, gap);
+  if (!(change > kSingular * kSingular * gap && change > kFar * kFar * far)) {
+    return !contradicts(own);
+  }
+  if (own.reaches == 0 || own.most_wandered == 0) return false;
+  --own.reaches;
+  if (!own.factorise(waves_, kReachShift)) return false;
+  own.solve(*each_);
+  const double reach = std::sqrt(own.squares().change / far);
+  if (!(reach > 0.0) || !std::isfinite(reach)) return false;
+  for (double& value : own.change) value *= kReach / reach;
+  own.is_far_out = true;
+  return true;
 }
 
 /// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and without factors, base + gap/2.
 void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
+  own.is_far_out = false;
   if (own.is_behind && damping > 0.0) catch_up(own);
   bool is_averaged = damping < 0.0 || !own.ready;
   if (!is_averaged && damping != 0.0) {
     own.solve(*each_);
-    is_averaged = contradicts(own);
+    is_averaged = !is_of_use(own, shadow_.data());
+    if (own.is_far_out) damping = 1.0;
   }
   if (is_averaged) {
     damping = 0.5;
@@ -396,6 +449,11 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   ++own.updates;
   flags.active = true;
   flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;
+}
+
+double InterfaceSolver::first_size(int island) const {
+  const Island* const own = islands_[at(island)].get();
+  return own != nullptr && engaged(island) ? own->first_size : 0.0;
 }
 
 int InterfaceSolver::linearisation_evaluations() const {

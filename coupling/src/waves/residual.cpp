@@ -7,6 +7,16 @@
 #include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
+
+double InterfaceGap::residual_since(double before) const {
+  constexpr double kMostGrowth = 1e4;
+  constexpr double kRounding = 1e-16;
+  const double most = kMostGrowth * kMostGrowth * before;
+  if (!(before > 0.0) || !(size > most)) return residual;
+  const double gap = std::max(2.0 * energy_J, kRounding * kRounding * size);
+  return larger_or_nan(residual, std::sqrt(gap / most));
+}
+
 InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(waves) {
   for (auto* v : {&gap_, &incident_, &outgoing_}) {
     v->resize(static_cast<std::size_t>(waves.entry_count()));
@@ -26,13 +36,14 @@ void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, con
 InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   if (!taken_.empty() && taken_[static_cast<std::size_t>(island)].is_taken) {
     const auto& [squares, largest, is_taken] = taken_[static_cast<std::size_t>(island)];
-    const InterfaceGap all{squares.residual(), 0.5 * squares.gap};
-    return per_part ? InterfaceGap{larger_or_nan(all.residual, largest), all.energy_J} : all;
+    InterfaceGap all{squares.residual(), 0.5 * squares.gap, squares.size()};
+    if (per_part) all.residual = larger_or_nan(all.residual, largest);
+    return all;
   }
   const PartOrderReduction& parts = waves_.reduction();
   const GapSquares all{parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
                        parts.sum(island, outgoing_.data())};
-  InterfaceGap out{all.residual(), 0.5 * all.gap};
+  InterfaceGap out{all.residual(), 0.5 * all.gap, all.size()};
   if (!per_part) return out;
   for (const int entry : parts.entries_of(island)) {
     const auto e = static_cast<std::size_t>(entry);

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/core/lane_exchange.hpp"
+#include "portwave/subsystems/nonlinear/switch_steps.hpp"
 
 namespace portwave {
 namespace {
@@ -257,6 +258,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   slot.wave = wave_size_;
   slot.input = input_size_;
   slot.entry = entry_count_;
+  const bool is_of_switch = dynamic_cast<const SwitchSteps*>(&batch) != nullptr;
   for (int lane = 0; lane < batch.lanes(); ++lane) {
     const int index = parts[static_cast<std::size_t>(lane)];
     const Part& part = system_.parts()[static_cast<std::size_t>(index)];
@@ -270,7 +272,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
       const auto driven = static_cast<std::size_t>(lane * batch.input_size() + j);
-      driven_.push_back({&part, input_size_ + driven, index, j});
+      driven_.push_back({&part, input_size_ + driven, index, j, is_of_switch});
       slot.driven = true;
     }
   }
@@ -498,6 +500,15 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
+      if (driven.is_of_switch) {
+        const auto number = static_cast<std::size_t>(driven.input);
+        const std::vector<InputNode>& nodes = driven.in->input_nodes;
+        const InputNode node = nodes.empty() ? InputNode{} : nodes[number];
+        input[driven.slot] =
+            node.scale * closed_share(driven.in->inputs[number], mid_s + node.begin * own_.step_s,
+                                      node.length * own_.step_s, set_values);
+        continue;
+      }
       const auto with = [&](const Signal::MovedJump* jump) {
         return driven.in->input_at(static_cast<std::size_t>(driven.input), mid_s, own_.step_s,
                                    set_values, jump);

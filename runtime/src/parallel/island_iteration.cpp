@@ -42,7 +42,8 @@ void advance(const StepArrays& s, int island, const double* exchanged,
 
 bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int evaluations,
                             const double* exchanged, IslandOutcome& outcome) const {
-  const InterfaceGap gap = s.residual->gap(island_, rule.tolerance_per_part);
+  InterfaceGap gap = s.residual->gap(island_, rule.tolerance_per_part);
+  gap.residual = gap.residual_since(s.next_iterate.first_size(island_));
   const double square = 2.0 * gap.energy_J;
   const bool stands = s.next_iterate.take(island_, square);
   if (!s.next_iterate.is_solved(island_)) {

@@ -99,16 +99,23 @@ std::optional<Advice> coupled_poorly(const Json& summary) {
             "more threads, or take larger steps.",
             100.0 * blind)};
   }
+  const std::string ideal = text_or(at(summary, "coupling", "ideal_part"), "");
+  const std::string remedy =
+      ideal.empty() ? "Allow more iterations or more time, or let the method be chosen (`--set "
+                      "'/method={\"kind\": \"auto\"}'`)."
+                    : fmt::format(
+                          "\"{}\" is ideal, and may contradict a source or another ideal "
+                          "part: put a small resistance, such as 1 mΩ, in series with it.",
+                          ideal);
   return Advice{
       Level::bad, "The coupling is poor",
       fmt::format(
           "{:.3g} J went astray between the parts, {:.2g} % of the {:.3g} J that the run moved: "
           "this is "
-          "safe, but not the solution. Allow more iterations or more time, or let the method be "
-          "chosen (`--set '/method={{\"kind\": \"auto\"}}'`).",
+          "safe, but not the solution. {}",
           std::abs(count(at(summary, "energy", "mismatch_J"))),
           100.0 * count(at(summary, "coupling", "mismatch_share")),
-          count(at(summary, "coupling", "moved_J")))};
+          count(at(summary, "coupling", "moved_J")), remedy)};
 }
 
 std::optional<Advice> starts_at_odds(const Json& summary) {

@@ -114,6 +114,7 @@ class WaveEngine final : public StepEngine,
   bool may_damp() const override { return change_over_ || damped_parts() > 0; }
   std::string integrator() const override;
   const IntegratorChoice& integrators() const override { return run_.integrators(); }
+  SwitchTimes switch_times(int part) const override;
   WavePair waves_at(int scalar_port, int stage) const override;
   void set_iterations(int iterations) override;
   void set_impedance(std::span<const double> by_port) override;

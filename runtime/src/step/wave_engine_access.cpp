@@ -138,6 +138,15 @@ double WaveEngine::impedance(int scalar_port, int stage) const {
   return waves_.impedance()[offset_of(scalar_port, stage)];
 }
 
+SwitchTimes WaveEngine::switch_times(int part) const {
+  if (!together().has_whole()) return {};
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
+  const auto* const own = dynamic_cast<const SwitchSteps*>(batch.batch);
+  if (own == nullptr) return {};
+  return own->switch_times(slot.lane, step_.now().record.data() + batch.record);
+}
+
 double WaveEngine::tank(int island) const {
   expect_number("island", island, static_cast<std::size_t>(waves_.system().island_count()));
   return step_.ledger().tank(island);

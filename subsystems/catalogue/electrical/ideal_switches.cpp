@@ -28,7 +28,7 @@ PartType ideal_switch_type() {
   type.summary = "Ideal switch: a short while its input is 0.5 or more, else open.";
   type.equations =
       "u = 0 where closed >= 0.5,  i = 0 elsewhere\n"
-      "Without loss. A step has it open or closed throughout: as it is for most of the step. "
+      "Without loss. A step has it open or closed throughout, and its duty is right in the mean. "
       "Where\n"
       "it opens under the current of an inductor, or closes on a charged capacitor, an impulse "
       "acts.";

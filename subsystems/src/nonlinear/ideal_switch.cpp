@@ -12,12 +12,17 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/nonlinear/switch_steps.hpp"
 
 namespace portwave {
 namespace {
 
-/// A record has the inputs of all stages, and the branch of the step, lane by lane.
-class IdealSwitchBatch final : public StepBatch, public StageMotion, public LaneExchange {
+/// A record has, lane by lane, the branch of the step, the share of it for which the input asks to be closed, and
+/// what there was before (SwitchTimes).
+class IdealSwitchBatch final : public StepBatch,
+                               public StageMotion,
+                               public LaneExchange,
+                               public SwitchSteps {
  public:
   IdealSwitchBatch(int lanes, IdealSwitch::Rule rule, const StageRule& stages)
       : StepBatch(lanes, 0, stages.count, rule == IdealSwitch::Rule::controlled ? stages.count : 0),
@@ -32,25 +37,40 @@ class IdealSwitchBatch final : public StepBatch, public StageMotion, public Lane
   double scatter_cost_ns() const override { return 2.0 * wave_size(); }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
 
-  /// Neither the step size nor an impedance matters: a wave comes back as it is, or with another sign.
-  void prepare(double /*step_s*/, const double* /*impedance*/) override {}
+  /// An impedance does not matter: a wave comes back as it is, or with another sign.
+  void prepare(double step_s, const double* /*impedance*/) override { step_s_ = step_s; }
   bool exchange(int /*lane*/, StepBatch& one, const double* /*impedance*/) override {
     const auto* const other = dynamic_cast<const IdealSwitchBatch*>(&one);
     return other != nullptr && other->input_size() == input_size() && other->stages_ == stages_;
   }
 
-  std::size_t record_size() const override { return is_controlled() ? at(stride()) : 0; }
+  std::size_t record_size() const override {
+    return is_controlled() ? at(kColumns) * at(stride()) : 0;
+  }
   std::vector<RecordRegion> record_regions() const override {
-    return {is_controlled() ? RecordRegion{0, at(lane_group())} : RecordRegion{}};
+    std::vector<RecordRegion> out;
+    for (int column = 0; is_controlled() && column < kColumns; ++column) {
+      out.push_back({at(column) * at(stride()), at(lane_group())});
+    }
+    return out.empty() ? std::vector<RecordRegion>{RecordRegion{}} : out;
   }
   void set_state(int lane, const double* /*x*/, double* record) const override {
-    if (is_controlled()) record[lane] = kOpen;
+    if (!is_controlled()) return;
+    for (int column = 0; column < kColumns; ++column) value(column, lane, record) = 0.0;
+    record[lane] = kOpen;
   }
   void get_state(int /*lane*/, const double* /*record*/, double* /*x*/) const override {}
   void freeze(LaneRange range, double* record, const double* input) const override {
     for (int l = range.first; is_controlled() && l < range.last; ++l) {
-      record[l] = input == nullptr ? kOpen : branch(input + l * input_size());
+      const double share = input == nullptr ? 0.0 : mean(input + l * input_size());
+      value(kShare, l, record) = share;
+      record[l] = closes_in_step(share, value(kLag, l, record) / step_s_) ? kShorted : kOpen;
     }
+  }
+  SwitchTimes switch_times(int lane, const double* record) const override {
+    if (!is_controlled()) return {};
+    return {value(kClosed, lane, record), value(kOpened, lane, record), value(kMoved, lane, record),
+            value(kLag, lane, record)};
   }
 
   LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
@@ -70,7 +90,7 @@ class IdealSwitchBatch final : public StepBatch, public StageMotion, public Lane
                      const EnergyColumns& energy) const override {
     for (int l = range.first; l < range.last; ++l) {
       if (energy.wanted()) energy.set(l, {});
-      if (is_controlled()) next[l] = kOpen;  // an input of 0, until it is frozen with another
+      if (is_controlled()) count(l, record, next);
     }
     return scatter(range, record, a, b);
   }
@@ -80,16 +100,44 @@ class IdealSwitchBatch final : public StepBatch, public StageMotion, public Lane
 
   bool is_controlled() const { return input_size() > 0; }
 
-  /// By the mean over the step. Inputs of several stages are √bᵢ times those of the part.
-  double branch(const double* input) const {
-    if (wave_size() == 1) return IdealSwitch::is_closed(input[0]) ? kShorted : kOpen;
-    double mean = 0.0;
-    for (int i = 0; i < wave_size(); ++i) mean += std::sqrt(stages_.b[at(i)]) * input[i];
-    constexpr double kRounding = 1e-12;
-    return IdealSwitch::is_closed(mean + kRounding) ? kShorted : kOpen;
+  /// Columns of a record, after the branch.
+  enum Column { kShare = 1, kLag, kClosed, kOpened, kMoved, kColumns };
+
+  double& value(int column, int lane, double* record) const {
+    return record[column * stride() + lane];
+  }
+  double value(int column, int lane, const double* record) const {
+    return record[column * stride() + lane];
+  }
+
+  /// Of the step, from 0 to 1. Inputs of several stages are √bᵢ times those of the part.
+  double mean(const double* input) const {
+    double mean = input[0];
+    if (wave_size() > 1) {
+      mean = 0.0;
+      for (int i = 0; i < wave_size(); ++i) mean += std::sqrt(stages_.b[at(i)]) * input[i];
+    }
+    return std::isnan(mean) ? 0.0 : std::clamp(mean, 0.0, 1.0);
+  }
+
+  /// The next step is open, as with an input of 0, until it is frozen with another.
+  void count(int lane, const double* record, double* next) const {
+    const double share = value(kShare, lane, record);
+    const double given = record[lane] == kShorted ? 1.0 : 0.0;
+    const double half_s = 0.5 * step_s_;
+    const double lag_s = value(kLag, lane, record) + (share - given) * step_s_;
+    const double more_s[] = {share, 1.0 - share, std::abs(share - given)};
+    for (const int column : {kClosed, kOpened, kMoved}) {
+      value(column, lane, next) = value(column, lane, record) + more_s[column - kClosed] * step_s_;
+    }
+    value(kLag, lane, next) =
+        share == given ? value(kLag, lane, record) : std::clamp(lag_s, -half_s, half_s);
+    value(kShare, lane, next) = 0.0;
+    next[lane] = kOpen;
   }
 
   const StageRule stages_;
+  double step_s_ = 1.0;
 };
 
 }  // namespace

@@ -61,5 +61,24 @@ TEST_F(InterfaceResidualOfAChain, IsNaNWhereverAWaveIs) {
   }
 }
 
+// Waves along a direction that a singular equation leaves free: beside them any gap would be small.
+TEST_F(InterfaceResidualOfAChain, WavesThatGrewOutOfAllProportionMakeNoGapSmall) {
+  const auto ports = static_cast<double>(system_.scalar_ports().size());
+  wave(exchanged_, 0) = 1.5;
+  const InterfaceGap usual = gap(false);
+  EXPECT_DOUBLE_EQ(usual.size, ports);
+  EXPECT_EQ(usual.residual_since(ports), usual.residual);
+  EXPECT_EQ(usual.residual_since(1e-7 * ports), usual.residual);
+  EXPECT_EQ(usual.residual_since(0.0), usual.residual);
+
+  for (std::size_t i = 0; i < u_.size(); ++i) u_[i] = b_[i] = exchanged_[i] = 1e11;
+  EXPECT_EQ(gap(false).residual, 0.0);
+  EXPECT_GT(gap(false).residual_since(ports), 1e-10) << "no gap is known to more than rounding";
+  wave(exchanged_, 0) += 0.5;
+  EXPECT_LT(gap(false).residual, 1e-11);
+  EXPECT_GT(gap(false).residual_since(ports), 1e-6);
+  EXPECT_EQ(gap(false).residual_since(1e21 * ports), gap(false).residual);
+}
+
 }  // namespace
 }  // namespace portwave::test_interface_residual

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <numbers>
 #include <string>
@@ -9,9 +10,11 @@
 #include <vector>
 
 #include <Eigen/Dense>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/network/linearisation.hpp"
+#include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
@@ -267,6 +270,142 @@ TEST(IdealSwitches, ABoostConverterAtAFixedDuty) {
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
     }
   }
+}
+
+// A buck converter of 10 V, 1 mH and 100 µF. When the switch closes the diode still conducts: the branches of the
+// last step put the source on a loop without a resistance, which has no solution. SciPy: matrix exponentials from
+// one change to the next, the diode's within a step by bisection.
+struct Buck {
+  double step_s;
+  int on, period;  // in steps
+  double R_ohm;
+  int stages;
+  double end_A, end_V;  // after 300 steps
+  double tolerance;     // of both, relative
+};
+
+System buck_converter(const Buck& own) {
+  const double duty = static_cast<double>(own.on) / own.period;
+  Circuit circuit;
+  circuit.source("v", Signal::constant(10.0), 1, 0)
+      .ideal_switch("s",
+                    Signal::expression(fmt::format("mod(t, {:.17g}) < {:.17g}",
+                                                   own.period * own.step_s, own.on * own.step_s)),
+                    1, 2)
+      .branch("d", "ideal_diode", {}, 0, 2)
+      .branch("l", "inductor", {{"inductance_H", 1e-3}}, 2, 3, from({10.0 * duty / own.R_ohm}))
+      .branch("c", "capacitor", {{"capacitance_F", 1e-4}}, 3, 0, from({10.0 * duty}))
+      .branch("r", "resistor", {{"resistance_ohm", own.R_ohm}}, 3, 0);
+  return circuit.build();
+}
+
+TEST(IdealSwitches, ABuckConverterAtAnyStepSize) {
+  const Buck all[] = {
+      {1e-6, 3, 10, 5.0, 1, 0.596352634698632, 3.02025937876364, 1e-4},
+      {3e-7, 3, 10, 5.0, 1, 0.59988003384074, 3.00255836815005, 1e-5},
+      {3e-8, 3, 10, 5.0, 1, 0.599999872633623, 3.00002809143244, 1e-6},
+      {1e-8, 3, 10, 5.0, 1, 0.599999995263526, 3.00000314047954, 1e-7},
+      {1e-6, 3, 10, 5.0, 2, 0.596352634698632, 3.02025937876364, 1e-10},
+      {1e-8, 3, 10, 5.0, 2, 0.599999995263526, 3.00000314047954, 1e-10},
+      {1e-5, 2, 5, 5.0, 2, 0.73765034183635, 4.00298982823871, 1e-6},
+      {1e-5, 2, 5, 5.0, 3, 0.73765034183635, 4.00298982823871, 1e-11},
+      // Its current stops within steps.
+      {1e-5, 2, 5, 50.0, 1, 0.0110348764499982, 4.04359471093198, 0.1},
+      {1e-5, 2, 5, 50.0, 2, 0.0110348764499982, 4.04359471093198, 0.01},
+  };
+  for (const Buck& own : all) {
+    const auto where = fmt::format("h={} R={} stages={}", own.step_s, own.R_ohm, own.stages);
+    Stepper stepper(buck_converter(own), steps_of(own.step_s, own.stages));
+    std::int64_t evaluations = 0;
+    for (int n = 0; n < 300; ++n) evaluations += stepper.step().iterations;
+    EXPECT_NEAR(stepper.state("l")[0], own.end_A, own.tolerance * own.end_A) << where;
+    EXPECT_NEAR(voltage(stepper), own.end_V, own.tolerance * own.end_V) << where;
+    EXPECT_EQ(stepper.iterations().not_converged, 0) << where;
+    EXPECT_EQ(stepper.waves()->guard()->missed_steps, 0) << where;
+    EXPECT_LE(evaluations, 300 * 4) << where;
+    EXPECT_LE(open_share(stepper), 1e-12) << where;
+  }
+}
+
+// Changes within steps: what the switch is closed for is right in the mean, and moved changes are told.
+TEST(IdealSwitches, TheDutyIsRightInTheMeanWhereverChangesLie) {
+  struct Case {
+    double period_s, closed_s, shift_s;
+    int stages;
+  };
+  constexpr double h = 1e-5;
+  for (const auto& [period_s, closed_s, shift_s, stages] :
+       {Case{h, 0.4 * h, 0.0, 1}, Case{3.0 * h, h, 0.5 * h, 1}, Case{3.0 * h, h, 0.5 * h, 3},
+        Case{4.0 * h, 1.2 * h, 0.0, 1}, Case{10.0 * h, 3.0 * h, 0.0, 1}}) {
+    const double duty = closed_s / period_s;
+    Circuit circuit;
+    circuit.source("v", Signal::constant(10.0), 1, 0)
+        .ideal_switch("s",
+                      Signal::expression(fmt::format("mod(t + {:.17g}, {:.17g}) < {:.17g}", shift_s,
+                                                     period_s, closed_s)),
+                      1, 2)
+        .branch("d", "ideal_diode", {}, 0, 2)
+        .branch("l", "inductor", {{"inductance_H", 1e-3}}, 2, 3, from({2.0 * duty}))
+        .branch("c", "capacitor", {{"capacitance_F", 1e-4}}, 3, 0, from({10.0 * duty}))
+        .branch("r", "resistor", {{"resistance_ohm", 5.0}}, 3, 0);
+    const StepperOptions options = steps_of(h, stages);
+    Stepper stepper(circuit.build(), options);
+    double sum = 0.0;
+    for (int n = 0; n < 900; ++n) {
+      stepper.step();
+      if (n >= 600) sum += voltage(stepper);
+    }
+    const auto where = fmt::format("duty {} of {} s, {} stages", duty, period_s, stages);
+    EXPECT_NEAR(sum / 300, 10.0 * duty, 0.01) << where;
+    EXPECT_EQ(stepper.impulses().count, 0) << where;
+    const RunSummary summary = summarize("duty", options, stepper, 1.0);
+    const bool is_aligned = period_s == 10.0 * h;
+    EXPECT_EQ(summary.is_switch_moved(), !is_aligned) << where;
+    EXPECT_EQ(summary.is_all_well(), is_aligned) << where;
+    const bool is_told =
+        summary_text(summary).find("steps open and close \"s\"") != std::string::npos;
+    EXPECT_EQ(is_told, !is_aligned) << where;
+  }
+}
+
+// Currents that switches free jump in their rates: no polynomial runs through them, and none should.
+TEST(IdealSwitches, SeveralStagesResolveWhatSwitchesDo) {
+  for (const int stages : {2, 3}) {
+    const Buck own{1e-6, 3, 10, 5.0, stages, 0.0, 0.0, 0.0};
+    const StepperOptions options = steps_of(own.step_s, stages);
+    Stepper stepper(buck_converter(own), options);
+    for (int n = 0; n < 1500; ++n) stepper.step();
+    ASSERT_TRUE(stepper.resolution().has_value());
+    EXPECT_EQ(stepper.resolution()->kind, Resolution::Kind::resolved) << stages;
+    EXPECT_TRUE(summarize("buck", options, stepper, 1.0).is_all_well()) << stages;
+  }
+}
+
+TEST(IdealSwitches, ContradictionsAreNotToldToIterateLonger) {
+  Circuit circuit;
+  circuit.source("v", Signal::expression("10*sin(2*pi*50*t)"), 1, 0)
+      .branch("d", "ideal_diode", {}, 1, 0);
+  const StepperOptions options = steps_of(1e-3);
+  Stepper stepper(circuit.build(), options);
+  for (int n = 0; n < 50; ++n) stepper.step();
+  const RunSummary summary = summarize("contradiction", options, stepper, 1.0);
+  EXPECT_FALSE(summary.is_all_well());
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("\"d\" is ideal"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 mOhm"), std::string::npos) << text;
+  EXPECT_EQ(text.find("more iterations"), std::string::npos) << text;
+}
+
+TEST(IdealSwitches, ADampedMotionIsNotToldToBeDamped) {
+  RunSummary summary;
+  summary.resolution = Resolution{.kind = Resolution::Kind::jumps, .share = 0.3, .part = 0};
+  summary.unresolved_part = "c";
+  EXPECT_NE(summary_text(summary).find("damp it"), std::string::npos) << "control";
+  summary.is_unresolved_damped = true;
+  const std::string text = summary_text(summary);
+  EXPECT_EQ(text.find("damp it"), std::string::npos) << text;
+  EXPECT_EQ(text.find("conserve energy"), std::string::npos) << text;
+  EXPECT_NE(text.find("/method/stages=1"), std::string::npos) << text;
 }
 
 // More stages are of a higher order between changes of branches, and steps that choose their size end at them.

@@ -12,6 +12,7 @@
 #include "portwave/subsystems/core/component_digest.hpp"
 #include "portwave/subsystems/nonlinear/ideal_switch.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
+#include "portwave/subsystems/nonlinear/switch_steps.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave::test_ideal_switch {
@@ -84,6 +85,64 @@ TEST(IdealSwitch, ASwitchIsAShortOrOpenAsItsInputSays) {
     EXPECT_EQ(step_of(*batch, {a}, {})[0], a) << "without an input it is open";
     EXPECT_EQ(step_of(*batch, {a}, {std::nan("")})[0], a);
   }
+}
+
+TEST(SwitchSteps, TheShareOfAStepForWhichAnInputClosesASwitch) {
+  EXPECT_EQ(closed_share(Signal::constant(0.3), 0.0, 0.1), 0.0) << "a value is no share";
+  EXPECT_EQ(closed_share(Signal::constant(0.7), 0.0, 0.1), 1.0);
+  EXPECT_EQ(closed_share(Signal::settable(0.5), 0.0, 0.1), 1.0);
+  const Signal pulses = Signal::expression("mod(t, 1) < 0.4");
+  EXPECT_NEAR(closed_share(pulses, 0.0, 1.0), 0.4, 1e-9);
+  EXPECT_NEAR(closed_share(pulses, 7.3, 0.2), 0.5, 1e-9);
+  EXPECT_NEAR(closed_share(pulses, 0.2, 3.0), 0.4, 1e-9);
+  EXPECT_EQ(closed_share(pulses, 2.4, 0.6), 0.0) << "an end belongs to the time before it";
+  EXPECT_EQ(closed_share(pulses, 3.0, 0.4), 1.0);
+  const Signal table = Signal::piecewise_linear({{0.0, 0.0}, {1.0, 1.0}, {1.0, 0.0}, {2.0, 0.0}});
+  EXPECT_NEAR(closed_share(table, 0.0, 2.0), 0.25, 1e-9) << "from .5 s to 1 s";
+  const Signal sine = Signal::callback([](double t) { return std::sin(t); });
+  EXPECT_NEAR(closed_share(sine, 0.0, 1.0), 1.0 - std::asin(0.5), 1e-9);
+}
+
+// What one step is closed for too long the next one with a change is closed for less: the mean is exact.
+TEST(SwitchSteps, TheMeanIsThatOfTheInput) {
+  const auto part = ideal_switch();
+  const Component* const parts[] = {part.get()};
+  const auto batch = part->make_batch(parts);
+  const double gamma = 1.0, h = 0.1;
+  batch->prepare(h, &gamma);
+  const auto& steps = dynamic_cast<const SwitchSteps&>(*batch);
+  for (const double share : {0.4, 0.5, 1.0 / 3.0, 0.07, 0.9}) {
+    AlignedVector record(batch->record_size()), next(batch->record_size());
+    batch->set_state(0, nullptr, record.data());
+    int closed = 0, rounded = 0;
+    for (int n = 1; n <= 600; ++n) {
+      // Twice, as after a step that failed: it counts once.
+      for (int again = 0; again < 2; ++again) batch->freeze({0, 1}, record.data(), &share);
+      const double a = 1.0;
+      double b = 0.0;
+      ASSERT_TRUE(batch->advance({0, 1}, record.data(), &a, next.data(), &b, {}).ok());
+      closed += b < 0.0 ? 1 : 0;
+      rounded += share >= 0.5 ? 1 : 0;
+      EXPECT_LE(std::abs(closed - share * n), 0.5 + 1e-6) << share << " after " << n;
+      std::swap(record, next);
+    }
+    EXPECT_GT(std::abs(rounded - share * 600), 40.0) << "control: each step by itself is far off";
+    const SwitchTimes times = steps.switch_times(0, record.data());
+    EXPECT_NEAR(times.closed_s, 600 * h * share, 1e-9);
+    EXPECT_NEAR(times.open_s, 600 * h * (1.0 - share), 1e-9);
+    EXPECT_GT(times.moved_share(h), 0.05) << share;
+  }
+}
+
+TEST(SwitchSteps, ChangesAtTheEndsOfStepsAreNotMoved) {
+  EXPECT_TRUE(closes_in_step(1.0, -0.5)) << "a whole step is what it is, whatever came before";
+  EXPECT_FALSE(closes_in_step(0.0, 0.5));
+  EXPECT_TRUE(closes_in_step(0.3, 0.25));
+  EXPECT_FALSE(closes_in_step(0.3, 0.0)) << "control";
+  const SwitchTimes once{.closed_s = 1.0, .open_s = 1.0, .moved_s = 0.05, .lag_s = 0.05};
+  EXPECT_EQ(once.moved_share(0.1), 0.0) << "a single change is moved by a part of a step";
+  const SwitchTimes often{.closed_s = 1.0, .open_s = 2.0, .moved_s = 0.2, .lag_s = 0.0};
+  EXPECT_DOUBLE_EQ(often.moved_share(0.1), 0.1);
 }
 
 // The general solver, by port_law_point, finds the same waves.

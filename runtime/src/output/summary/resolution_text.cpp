@@ -71,6 +71,10 @@ std::string remedy(const RunSummary& summary) {
     return "Start with states that their joints allow, or join them by a stiff spring and damper";
   }
   if (summary.sizes) return "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
+  if (summary.is_unresolved_damped) {
+    return fmt::format("Take one stage (--set /method/stages=1),{}or {}", kNextLine,
+                       shorter_steps(summary));
+  }
   return fmt::format("If it should decay, damp it{}(--set /method/integrator=\"damped\"); else {}",
                      kNextLine, shorter_steps(summary));
 }
@@ -89,10 +93,31 @@ std::string resolution_text(const RunSummary& summary) {
                               worst.h_lambda)
                 : std::string("A step is far longer than the motion there. ");
   }
-  text += fmt::format(
-      "Such steps conserve energy, and a motion that should decay{}overshoots its rest position. ",
-      kNextLine);
+  text +=
+      summary.is_unresolved_damped
+          ? fmt::format(
+                "Damped steps of several stages overshoot where a{}part changes over within them. ",
+                kNextLine)
+          : fmt::format(
+                "Such steps conserve energy, and a motion that should decay{}overshoots its rest "
+                "position. ",
+                kNextLine);
   return text + remedy(summary);
+}
+
+std::string switches_text(const RunSummary& summary) {
+  const RunSummary::MovedSwitch& own = summary.moved_switch;
+  return fmt::format(
+      "MOVED: steps open and close \"{}\" as a whole, {:.2g} % of the time between two changes "
+      "away\n               "
+      "from those of its input. The time for which it is closed is right in the mean, single "
+      "changes "
+      "are\n               not. Choose steps that end at the changes, or much shorter ones "
+      "(--set /time/step_s={:.3g}), or let\n               them choose their size: --set "
+      "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
+      "{:.6g}}}'",
+      printable(own.part), 100.0 * own.share,
+      summary.step_s * 0.5 * RunSummary::kFarMoved / own.share, summary.time_s);
 }
 
 }  // namespace portwave

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "output/summary/summary_facts.hpp"
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "signals/table_span.hpp"
 
 namespace portwave {
@@ -106,6 +107,11 @@ std::vector<std::string> RunSummary::shortcomings() const {
   if (!is_resolved()) {
     out.push_back(fmt::format("the steps do not resolve the motion of \"{}\"", unresolved_part));
   }
+  if (is_switch_moved()) {
+    out.push_back(
+        fmt::format("steps move the changes of \"{}\" by {:.2g} % of the time between them",
+                    moved_switch.part, 100.0 * moved_switch.share));
+  }
   if (blind_share() > kPoorMismatch) {
     out.push_back(
         fmt::format("{:.2g} % of the steps had no time for an evaluation", 100.0 * blind_share()));
@@ -132,6 +138,20 @@ std::string ideal_part_of(const System& system, int beside) {
     }
   }
   return {};
+}
+
+RunSummary::MovedSwitch moved_switch_of(const Stepper& stepper, double step_s) {
+  RunSummary::MovedSwitch out;
+  const System& system = stepper.system();
+  if (stepper.waves() == nullptr || system.slice() != nullptr) return out;
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Subsystem* const physics = system.parts()[static_cast<std::size_t>(i)].port_hamiltonian();
+    if (physics == nullptr || !physics->has_vertical_laws()) continue;
+    const SwitchTimes times = stepper.waves()->switch_times(i);
+    const double share = times.moved_share(step_s);
+    if (share > out.share) out = {system.name_of_part(i), times, share};
+  }
+  return out;
 }
 
 /// A part that was cut counts once.
@@ -194,10 +214,13 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
                          ? worst.part
                          : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
     summary.unresolved_part = stepper.name_of_part(part);
+    const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
+    summary.is_unresolved_damped = is_whole && stepper.waves()->integrators().plan.damps(part);
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);
   }
+  summary.moved_switch = moved_switch_of(stepper, options.step_s);
   summary.ideal_part = ideal_part_of(stepper.system(), summary.certificate.missed.part);
   summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
   summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);

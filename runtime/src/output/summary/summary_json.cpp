@@ -164,6 +164,9 @@ Json coupling_json(const RunSummary& summary) {
                {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
                {"asked_to_converge", !is_open(summary)}};
   if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
+  if (summary.is_coupled_poorly() && !summary.ideal_part.empty()) {
+    json["ideal_part"] = summary.ideal_part;
+  }
   return json;
 }
 
@@ -228,6 +231,15 @@ Json resolution_json(const RunSummary& summary) {
   json["h_lambda"] = worst.h_lambda > 0.0 ? number(worst.h_lambda) : Json(nullptr);
   json["step"] = worst.step;
   return json;
+}
+
+Json switches_json(const RunSummary& summary) {
+  const RunSummary::MovedSwitch& own = summary.moved_switch;
+  return {{"part", own.part},
+          {"moved_share", number(own.share)},
+          {"closed_s", number(own.times.closed_s)},
+          {"open_s", number(own.times.open_s)},
+          {"moved_s", number(own.times.moved_s)}};
 }
 
 Json certificate_json(const RunSummary& summary) {
@@ -419,6 +431,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"recording_wait_s", number(summary.recording_wait_s)},
       {"steps_per_s", number(summary.steps_per_s())},
       {"real_time_factor", number(summary.real_time_factor())}};
+  if (!summary.moved_switch.part.empty()) json["switches"] = switches_json(summary);
   if (!summary.notes.empty()) json["notes"] = summary.notes;
   if (!summary.events.empty()) {
     json["events"] = events_json(summary);

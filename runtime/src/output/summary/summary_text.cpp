@@ -73,6 +73,14 @@ std::string network_method_text(const RunSummary& summary) {
   return text;
 }
 
+/// What to do about an ideal part: more iterations do not solve what has no solution.
+std::string ideal_text(const RunSummary& summary) {
+  return fmt::format(
+      "\"{}\" is ideal, and may contradict a source\n               or another ideal part. Put a "
+      "small resistance, such as 1 mOhm, in series with it",
+      printable(summary.ideal_part));
+}
+
 /// Agreement of the waves where no tolerance was set, and energy that went astray between the parts; empty
 /// where neither matters.
 std::string coupling_text(const RunSummary& summary) {
@@ -87,8 +95,9 @@ std::string coupling_text(const RunSummary& summary) {
     lines.emplace_back("take larger steps");
   }
   if (summary.mismatch_share() > RunSummary::kPoorMismatch) {
-    const char* const remedy =
-        is_automatic(summary.method)
+    const std::string remedy =
+        !summary.ideal_part.empty() ? "This is not the solution: " + ideal_text(summary)
+        : is_automatic(summary.method)
             ? "This is not the solution: allow more time or more iterations"
             : "This is not the solution: allow more iterations or more time, or give\n"
               "               --set '/method={\"kind\": \"auto\"}'";
@@ -96,12 +105,7 @@ std::string coupling_text(const RunSummary& summary) {
         "poor: {:.3g} J went astray between the parts, {:.3g} % of the {:.3g} J that the run "
         "moved.",
         std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(), summary.moved_J));
-    lines.emplace_back(remedy);
-    if (!summary.ideal_part.empty()) {
-      lines.push_back(fmt::format(
-          "\"{}\" is ideal, and may contradict a source: put a small resistance in series with it",
-          printable(summary.ideal_part)));
-    }
+    lines.push_back(remedy);
   }
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(
@@ -282,19 +286,26 @@ std::string missed_text(const RunSummary& summary) {
     text += fmt::format(", of which {:.3g} J at \"{}\"", missed.part_gap_J,
                         printable(summary.missed_part));
   }
+  const bool is_told = summary.is_coupled_poorly() || summary.guard.missed_steps > 0;
+  if (!summary.ideal_part.empty() && !is_told) text += "\n               " + ideal_text(summary);
   return text;
 }
 
 /// Noticeable changes by the guard, and the remedy.
 std::string changed_text(const RunSummary& summary) {
+  std::string remedy = is_automatic(summary.method)
+                           ? "Allow more iterations, or a smaller tolerance (--set "
+                             "/method/tolerance=1e-14)"
+                           : "Allow more iterations, a smaller tolerance (--set "
+                             "/method/tolerance=1e-14), or have the method\n               chosen "
+                             "(--set '/method={\"kind\": \"auto\"}')";
+  if (!summary.ideal_part.empty()) remedy = ideal_text(summary);
   return fmt::format(
       "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its waves did not "
       "agree "
-      "well enough.\n               "
-      "Allow more iterations, a smaller tolerance (--set /method/tolerance=1e-14), or have the "
-      "method\n"
-      "               chosen (--set '/method={{\"kind\": \"auto\"}}')",
-      1.0 - summary.guard.min_alpha, summary.guard.worst_step, printable(summary.guarded_part));
+      "well enough.\n               {}",
+      1.0 - summary.guard.min_alpha, summary.guard.worst_step, printable(summary.guarded_part),
+      remedy);
 }
 
 std::string certificate_text(const RunSummary& summary) {
@@ -540,6 +551,7 @@ std::string summary_text(const RunSummary& summary) {
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary));
   if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));
+  if (summary.is_switch_moved()) text += line("switches", switches_text(summary));
   text += line("execution", execution_text(summary));
   return text + time_budget_text(summary) + phases_text(summary) +
          line("time", speed_text(summary));

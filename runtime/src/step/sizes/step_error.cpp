@@ -116,7 +116,11 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const Stag
   }
   is_nonlinear_.resize(at(waves.system().island_count()), 0);
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
-    if (waves.system().parts()[at(i)].component->capabilities().linear) continue;
+    const Part& part = waves.system().parts()[at(i)];
+    if (part.component->capabilities().linear) continue;
+    // What an ideal switch or diode ties or frees jumps in its rates: no polynomial, and no error.
+    const Subsystem* const physics = part.port_hamiltonian();
+    if (physics != nullptr && physics->has_vertical_laws()) continue;
     is_nonlinear_[at(waves.system().island_of_part(i))] = 1;
   }
   kinds_.resize(kinds.size());

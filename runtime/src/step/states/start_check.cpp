@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/nonlinear/switch_steps.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
@@ -58,18 +60,21 @@ void archive_impulses(StateArchive& archive, Impulses& impulses) {
 
 namespace {
 
-/// An input that opens or closes an ideal switch, as the step from now on sees it: in the mean, or, where
-/// steps end at jumps, just after its beginning. NaN, which opens it, if a callback fails: the step reports
+/// An input that opens or closes an ideal switch, as the step from now on sees it: as a whole, or, where steps
+/// end at jumps, just after its beginning. NaN, which opens it, if a callback fails: the step reports
 /// that.
 double input_of_step(StepEngine& engine, const StepperOptions& options, double step_s, int part,
                      int input) {
   const Signal& signal = engine.system().parts()[at(part)].inputs[at(input)];
   const double time_s = engine.clock().time_s();
   try {
-    if (options.sizes)
+    if (options.sizes) {
       return signal.at(time_s + StartCheck::kSameInstant * step_s, engine.settings());
-    return signal.in_step({.time_s = time_s + 0.5 * step_s, .begin_s = time_s, .length_s = step_s},
-                          engine.settings());
+    }
+    const WaveView* const waves = engine.waves();
+    const double lag_s = waves != nullptr ? waves->switch_times(part).lag_s : 0.0;
+    const double share = closed_share(signal, time_s, step_s, engine.settings());
+    return closes_in_step(share, lag_s / step_s) ? 1.0 : 0.0;
   } catch (const std::exception&) {
     return std::numeric_limits<double>::quiet_NaN();
   }

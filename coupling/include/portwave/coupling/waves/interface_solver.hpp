@@ -88,6 +88,8 @@ class InterfaceSolver {
   const double* u() const { return u_.data(); }
   /// P S(u) at the last evaluation that stands.
   const double* shadow() const { return shadow_.data(); }
+  /// |P S(u)|² at the first evaluation of the step from which an engaged island was updated; 0: at none yet.
+  double first_size(int island) const;
   /// Evaluations of the nonlinear parts, in this step, to renew D.
   int linearisation_evaluations() const;
   std::size_t bytes() const;
@@ -123,6 +125,7 @@ class InterfaceSolver {
   void renew(Island& own, const double* record, const double* u, const double* exchanged) const;
   void catch_up(Island& own) const;
   bool contradicts(const Island& own) const;
+  bool is_of_use(Island& own, const double* exchanged) const;
   void propose(int island, Island& own, double damping);
 
   const WaveDiscretisation& waves_;

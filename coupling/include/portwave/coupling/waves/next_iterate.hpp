@@ -45,6 +45,10 @@ class NextIterate {
     if (acceleration_ != nullptr) acceleration_->sequence(island).abandon();
     return interface_->accept(island, gap_square);
   }
+  /// |P S(u)|² of the first evaluation that the interface equation was solved from; 0: from none, so far.
+  double first_size(int island) const {
+    return interface_ != nullptr ? interface_->first_size(island) : 0.0;
+  }
   /// Makes the next iterate of an island that is solved (InterfaceSolver::advance).
   InterfaceSolver::Effort solve(int island, const double* record, const double* u,
                                 const double* exchanged, InterfaceSolver::Effort most) const {

@@ -16,6 +16,11 @@ namespace portwave {
 struct InterfaceGap {
   double residual = 0.0;  ///< |P b̂ − u| / max(|u|, |b̂|); 0 when all waves are zero
   double energy_J = 0.0;  ///< ½|P b̂ − u|²
+  double size = 0.0;      ///< max(|u|, |b̂|)²
+
+  /// The residual where the waves were |a|² = `before` at first: waves that have grown out of all proportion
+  /// within a step do not make a gap small. Where they have not it is `residual`.
+  double residual_since(double before) const;
 };
 
 /// Squared norms of some waves: of the gap P b̂ − u, of u and of b̂.
@@ -32,9 +37,9 @@ struct GapSquares {
   /// |P b̂ − u| / max(|u|, |b̂|); 0 where the gap is 0 but for denormal numbers, not finite where they are not.
   double residual() const {
     if (gap < std::numeric_limits<double>::min()) return 0.0;
-    const double size = std::max(incident, outgoing);
-    return std::isinf(size) ? size : std::sqrt(gap / size);
+    return std::isinf(size()) ? size() : std::sqrt(gap / size());
   }
+  double size() const { return std::max(incident, outgoing); }
 };
 
 /// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part

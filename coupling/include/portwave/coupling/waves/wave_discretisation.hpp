@@ -197,6 +197,7 @@ class WaveDiscretisation {
     std::size_t slot;
     int part;
     int input;
+    bool is_of_switch;  // the share of the step for which it closes that
   };
 
   static int input_before_stages(const DrivenInput& driven);

@@ -61,9 +61,17 @@ struct RunSummary {
   std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
   std::string
       ideal_part;  ///< an ideal switch or diode, which may be what a poor run is due to; empty: there is none
+  /// The ideal switch that steps open and close farthest from when its input asks for it; empty: none does.
+  struct MovedSwitch {
+    std::string part;
+    SwitchTimes times;
+    double share = 0.0;  ///< SwitchTimes::moved_share
+  };
+  MovedSwitch moved_switch;
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
+  bool is_unresolved_damped = false;     ///< that part takes damped steps
   std::string unresolved_port;           ///< and of its port, as "part.port", of efforts and flows
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
@@ -90,6 +98,9 @@ struct RunSummary {
   /// Share of the moved energy that was lost or gained between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;
+  /// Of the time between two changes of a switch: farther than this its changes are not those asked for.
+  static constexpr double kFarMoved = 0.05;
+  bool is_switch_moved() const { return moved_switch.share > kFarMoved; }
   /// Share of the steps that a time budget left without an evaluation: parts then have the waves of the step
   /// before, and what they disagree about is not known.
   double blind_share() const;

@@ -7,6 +7,7 @@
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
+#include "portwave/subsystems/nonlinear/switch_steps.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
 
@@ -31,6 +32,8 @@ class WaveView {
   virtual bool may_damp() const = 0;
   virtual std::string integrator() const = 0;
   virtual const IntegratorChoice& integrators() const = 0;
+  /// Of an ideal switch: when it was to be closed, and was. Zeros for all else, and on several ranks.
+  virtual SwitchTimes switch_times(int part) const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
   virtual WavePair waves_at(int scalar_port, int stage) const = 0;
   /// With more than one stage, the waves of the first.

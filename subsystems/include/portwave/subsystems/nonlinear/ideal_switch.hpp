@@ -15,8 +15,9 @@ namespace PORTWAVE_EXPORT portwave {
 ///   controlled  shorted where its external input is 0.5 or more, else open
 /// It neither stores nor dissipates: e f = 0 always.
 /// Step     b = −a of a shorted port, b = a of an open one: b = −|a| of a one-way port, for every step size and
-///          impedance; nonexpansive, lossless, 1 ns on each of eight lanes. A controlled port keeps for a whole
-///          step what its input is in the mean of the step.
+///          impedance; nonexpansive, lossless, 1 ns on each of eight lanes. A controlled port is
+///          closed or open for a whole step (closes_in_step); the input of its batch is the share of the step
+///          for which it is asked to be closed (closed_share).
 /// Errors   ConfigError at construction: states, a port that is not a single one taking an effort, or another
 ///          number of external inputs than its rule has.
 /// Limits   Where a network contradicts it, as an ideal source on a closed switch does, no waves satisfy

@@ -182,7 +182,7 @@ struct IdealSwitchParameters {
 
 /// Ideal switch: a short while its input is 0.5 or more, else open.
 ///   u = 0 where closed >= 0.5,  i = 0 elsewhere
-///   Without loss. A step has it open or closed throughout: as it is for most of the step. Where
+///   Without loss. A step has it open or closed throughout, and its duty is right in the mean. Where
 ///   it opens under the current of an inductor, or closes on a charged capacitor, an impulse acts.
 /// Ports:   terminals (electrical)
 /// Inputs:  closed
