@@ -9,7 +9,7 @@
 
 #include "base/workspace.hpp"
 #include "catalogue/expression_maps.hpp"
-#include "core/lane_values.hpp"
+#include "catalogue/lane_row.hpp"
 #include "kernels/bent_kernels.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
@@ -18,12 +18,6 @@
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
-
-namespace bent {
-
-const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
-
-}  // namespace bent
 
 namespace {
 namespace expression_lanes {
@@ -38,18 +32,6 @@ constexpr double kRoundOff = 4.0 * kEpsilon;
 constexpr double kStagnation = 1e-12;
 /// Of a bracket around the root of one equation.
 constexpr int kMostDoublings = 60, kMostBisections = 400;
-
-/// Values of a lane group side by side.
-template <int W>
-struct Row {
-  using Values = LaneValues<W>;
-  static Values at(const double* values, int k) {
-    return Values::from(values + static_cast<std::ptrdiff_t>(k) * W);
-  }
-  static void put(double* values, int k, const Values& what) {
-    what.to(values + static_cast<std::ptrdiff_t>(k) * W);
-  }
-};
 
 class ExpressionBatch final : public StepBatch {
  public:

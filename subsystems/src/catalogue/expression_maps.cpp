@@ -9,6 +9,13 @@
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
+
+namespace bent {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
+
+}  // namespace bent
+
 namespace {
 namespace expression_maps {
 

@@ -33,7 +33,7 @@ std::string what_was_seen(const RunSummary& summary) {
           worst.step, of_all(worst.share));
     case Resolution::Kind::damped_away:
       return fmt::format(
-          "damped steps take {:.2g} % of all energy there was from what oscillates about \"{}\"",
+          "damped steps take {:.3g} % of all energy there was from what oscillates about \"{}\"",
           std::min(100.0 * worst.share, 100.0), part);
     default:
       return fmt::format(

@@ -21,6 +21,8 @@ namespace {
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 /// Violations by this share of all energy there are rounding noise of the given states.
 constexpr double kNoise = 1e-18;
+/// States that are given are at odds from an energy on that is this share of what the joint binds.
+constexpr double kOddsAtStart = 1e-14;
 /// Violation of a constraint that steps leave, as a share of energy: if every iteration has converged, and
 /// if convergence was not checked.
 constexpr double kLeftByConverged = 1e-6, kLeftByOthers = 1e-2;
@@ -153,25 +155,28 @@ StateInstant StartCheck::now(double time_s) const {
           .input = [this, time_s](int part, int input) { return value(part, input, time_s); }};
 }
 
-double StartCheck::largest_energy_J() const {
+double StartCheck::largest_energy_J(int island) const {
   double sum = 0.0;
   const System& system = engine_.system();
   const StateInstant here = now(engine_.clock().time_s());
   std::vector<double> z;
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Subsystem* const physics = system.parts()[at(i)].port_hamiltonian();
-    if (physics == nullptr) continue;
+    if (physics == nullptr || (island >= 0 && system.island_of_part(i) != island)) continue;
     const std::span<const double> x = here.state(i);
     z.assign(x.size(), 0.0);
     physics->gradient(x.data(), z.data());
     for (std::size_t k = 0; k < x.size(); ++k) sum += 0.5 * std::abs(z[k] * x[k]);
   }
-  return engine_.keeps_ledger() ? std::max(sum, engine_.energy().max_J) : sum;
+  const bool is_all = island < 0 || system.island_count() == 1;
+  return is_all && engine_.keeps_ledger() ? std::max(sum, engine_.energy().max_J) : sum;
 }
 
 /// Whether it is more than noise.
 bool StartCheck::counts(const StateConstraints::Odds& odds) const {
-  return !odds.is_consistent || std::abs(odds.impulse_J) > kNoise * largest_energy_J();
+  if (!odds.is_consistent) return true;
+  const int island = engine_.system().island_of_part(constraints_.part(odds.violated.front()));
+  return std::abs(odds.impulse_J) > kNoise * largest_energy_J(island);
 }
 
 std::string StartCheck::text(const StateConstraints::Odds& odds, const StateInstant& at_it) const {
@@ -255,7 +260,7 @@ void StartCheck::begin() {
   for (const Source& source : sources_) amplitude.push_back(source.amplitude);
   Issues issues;
   is_beginning_ = true;
-  for (const StateConstraints::Odds& odds : constraints_.odds(start, kOddsShare, amplitude)) {
+  for (const StateConstraints::Odds& odds : constraints_.odds(start, kOddsAtStart, amplitude)) {
     if (!counts(odds)) continue;
     try {
       treat(odds, start, {"the start", "", engine_.clock().time_s()});

@@ -148,7 +148,8 @@ class StartCheck {
   [[noreturn]] void refuse(const StateConstraints::Odds& odds, const StateInstant& at,
                            const std::string& before) const;
   double tolerated_share() const;
-  double largest_energy_J() const;
+  /// Of an island; −1: of all.
+  double largest_energy_J(int island = -1) const;
 
   StepEngine& engine_;
   const StepperOptions options_;
