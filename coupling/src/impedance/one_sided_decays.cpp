@@ -122,6 +122,11 @@ class OneSidedDecays::Ties {
   void find() {
     if (!group_.empty()) return;
     group_.assign(system_.parts().size(), -1);
+    // Of steps with stages nobody asks what is damped together.
+    const auto has_stages = [](const Part& part) {
+      return part.component->stages() * part.component->substeps() > 1;
+    };
+    if (std::ranges::any_of(system_.parts(), has_stages)) return;
     const StateConstraints constraints(system_, [this](int part) -> std::span<const double> {
       return system_.parts()[at(part)].initial_state;
     });

@@ -100,12 +100,12 @@ TEST(GuardPromises, CoarseStepsOnFrictionAreThoseWithoutTheGuard) {
   EXPECT_LT(std::abs(guarded.stepper->energy().mismatch_J), 1e-5);
 }
 
-// Half a joule ends in the switch, and none in the interface.
+// Half a joule ends in the switch, or in the steps in which it opens, and none in the interface.
 TEST(GuardPromises, AnOpenedCoilLosesItsEnergyInTheSwitch) {
   const Stepped run(kOpenedCoil);
   const EnergyTotals& e = run.stepper->energy();
   EXPECT_NEAR(run.stepper->state("l")[0], 0.0, 0.02);
-  EXPECT_NEAR(e.dissipated_J, 0.5, 1e-3);
+  EXPECT_NEAR(e.dissipated_J + e.numerical_dissipation_J, 0.5, 1e-3);
   EXPECT_NEAR(e.mismatch_J, 0.0, 1e-3);
   EXPECT_LE(e.tolerated_J, 1e-3);
   EXPECT_EQ(guard_of(*run.stepper).missed_steps, 0);
@@ -116,7 +116,10 @@ TEST(GuardPromises, LanesAndRanksDoWhatOneStepperDoes) {
       {R"({"kind": "auto"})", 1e-6},
       {R"({"kind": "peaceman-rachford", "iterations": 40, "tolerance": 1e-6,
            "impedance": {"kind": "matched", "retune_factor": 0}})",
-       1e-2}};
+       1e-2},
+      {R"({"kind": "peaceman-rachford", "iterations": 40, "tolerance": 1e-4, "integrator": "gauss",
+           "impedance": {"kind": "matched", "retune_factor": 0}})",
+       1e-4}};
   double tolerated_J = 0.0;
   for (const auto& [method, creep_m_per_s] : methods) {
     const std::string text = sliding(1.0, 1.0, 5.0, creep_m_per_s, method, 0.001, 400);

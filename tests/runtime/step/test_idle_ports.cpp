@@ -109,7 +109,8 @@ const std::set<std::string, std::less<>> kOwnSolver = {"duffing_oscillator",
                                                        "ideal_diode",
                                                        "ideal_switch",
                                                        "valve",
-                                                       "check_valve"};
+                                                       "check_valve",
+                                                       "port_hamiltonian"};
 
 struct Place {
   std::string type;

@@ -74,9 +74,10 @@ Cycle cycle_of(Stepper& stepper, double end_s) {
       out.fastest_m_per_s = std::max(out.fastest_m_per_s, speed);
     }
     const double after_J = 0.5 * v * v + 0.5 * kStiffness * d * d;
-    out.worst_balance_J = std::max(out.worst_balance_J,
-                                   std::abs(after_J - before_J - report.energy.supplied_J +
-                                            report.energy.dissipated_J + report.energy.mismatch_J));
+    out.worst_balance_J = std::max(
+        out.worst_balance_J,
+        std::abs(after_J - before_J - report.energy.supplied_J + report.energy.dissipated_J +
+                 report.energy.mismatch_J + report.energy.numerical_dissipation_J));
     before_J = after_J;
   }
   return out;
