@@ -130,6 +130,13 @@ std::span<const int> ChangeOver::to_leave(const Attempt& step) {
   return found_;
 }
 
+bool ChangeOver::engage() {
+  if (is_engaged_) return false;
+  for (const int part : parts_) states_[at(part)] = kReady;
+  is_engaged_ = true;
+  return true;
+}
+
 void ChangeOver::note(int part, bool damped) {
   if (is_damped(part) == damped) return;
   states_[at(part)] = damped ? kDamped : kWas;
@@ -175,6 +182,7 @@ bool ChangeOver::fits(const Kept& other) const {
 
 void ChangeOver::take(const Kept& other) {
   damped_parts_ = 0;
+  is_engaged_ = std::ranges::any_of(other.states, [](char own) { return own != kNever; });
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     states_[at(parts_[i])] = static_cast<State>(other.states[i]);
     if (other.states[i] == kDamped) ++damped_parts_;

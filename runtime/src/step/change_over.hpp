@@ -40,11 +40,12 @@ class ChangeOver {
   std::span<const int> to_damp(const Attempt& step);
   /// It was committed: the parts that are damped, and need not be in the next one.
   std::span<const int> to_leave(const Attempt& step);
+  /// Something is to be damped: whether it is the first time. Then the batches of all `parts` are to be made for it.
+  bool engage();
   void note(int part, bool damped);
 
   bool is_damped(int part) const { return state(part) == kDamped; }
-  /// Whether it ever was: its lane has maps for that.
-  bool was_damped(int part) const { return state(part) != kNever; }
+  bool was_damped(int part) const { return state(part) >= kWas; }
   std::span<const int> parts() const { return parts_; }
   /// States were set, or an impulse acted: what was seen before says nothing.
   void forget();
@@ -66,7 +67,7 @@ class ChangeOver {
   void take(const Kept& other);
 
  private:
-  enum State : char { kNever, kWas, kDamped };
+  enum State : char { kNever, kReady, kWas, kDamped };
   /// What is known of a storage.
   struct Seen {
     double change = 0.0;   // of its output, in the last step
@@ -89,6 +90,7 @@ class ChangeOver {
   std::vector<char> needs_;       // by part, scratch
   std::vector<int> parts_;        // of all sets, in order
   std::vector<int> found_;
+  bool is_engaged_ = false;
   int damped_parts_ = 0;
   std::int64_t steps_ = 0;
 };

@@ -53,9 +53,26 @@ void StagedRun::find_change_over() {
   const OneSidedDecays decays(stepped(), options_.step_s, resolved_decay(1),
                               [this](int part) { return may_damp(part); });
   may_change_over_ = !decays.empty();
-  if (may_change_over_ && is_as_given()) {
-    stepped_ = std::make_unique<System>(staged_system(*given_, choice_.plan));
+  if (!may_change_over_) return;
+  std::vector<int> parts;
+  for (const std::vector<int>& set : decays.sets()) {
+    parts.insert(parts.end(), set.begin(), set.end());
   }
+  if (is_as_given()) stepped_ = std::make_unique<System>(staged_system(*given_, choice_.plan));
+  // In batches of their own: the bits of others must not depend on what shares a batch with them.
+  may_change_.assign(given_->parts().size(), 0);
+  for (const int part : parts) {
+    may_change_[at(part)] = 1;
+    exchange_component(*stepped_, part, apart(stepped_->parts()[at(part)].component));
+  }
+}
+
+/// The component with one stage of its own, without damping: with the steps that it has, and another key of its batch.
+std::shared_ptr<const Component> StagedRun::apart(
+    const std::shared_ptr<const Component>& component) {
+  std::shared_ptr<const Component>& own = apart_[component.get()];
+  if (own == nullptr) own = staged_live_part(component, rule());
+  return own;
 }
 
 bool StagedRun::may_damp(int part) const {
@@ -83,10 +100,14 @@ void StagedRun::component_changed(int part) {
   left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
   left_undamped_ = nullptr;
   if (auto undamped = undamped_.extract(part)) left_undamped_ = std::move(undamped.mapped());
-  exchange_component(*stepped_, part,
-                     !is_kept ? staged_part(own.component, choice_.plan.rule_of(part), own.substeps)
-                     : live_.empty() ? own.component
-                                     : live_component(*given_, part));
+  std::shared_ptr<const Component> next =
+      !is_kept        ? staged_part(own.component, choice_.plan.rule_of(part), own.substeps)
+      : live_.empty() ? own.component
+                      : live_component(*given_, part);
+  if (!may_change_.empty() && may_change_[at(part)] != 0) {
+    next = staged_live_part(std::move(next), rule());
+  }
+  exchange_component(*stepped_, part, std::move(next));
 }
 
 void StagedRun::component_restored(int part) {

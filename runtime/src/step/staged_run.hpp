@@ -59,6 +59,7 @@ class StagedRun {
  private:
   void leave_idle_ports();
   void find_change_over();
+  std::shared_ptr<const Component> apart(const std::shared_ptr<const Component>& component);
 
   const System* given_;
   StepperOptions options_;
@@ -68,6 +69,8 @@ class StagedRun {
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
   std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
   bool may_change_over_ = false;
+  std::vector<char> may_change_;  // by part: it may be damped in single steps; empty: none may
+  std::map<const Component*, std::shared_ptr<const Component>> apart_;
   std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped
   std::map<const Component*, std::shared_ptr<const Component>> damped_;  // by the undamped one
 };

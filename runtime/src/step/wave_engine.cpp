@@ -106,6 +106,7 @@ int WaveEngine::damp_what_changes_over(Moments& moments) {
   constexpr int kMostAttempts = 4;
   int attempts = 0;
   for (; attempts < kMostAttempts; ++attempts) {
+    together().fetch_next();
     const WaveState& next = step_.next();
     const std::span<const int> found =
         change_over_->to_damp({waves_, record(), next.record.data(), next.a.data(), next.b.data()});
@@ -119,6 +120,7 @@ int WaveEngine::damp_what_changes_over(Moments& moments) {
 
 /// After the commit: storages that move smoothly again conserve from the next step on.
 void WaveEngine::leave_what_has_settled() {
+  together().fetch();
   const WaveState& now = step_.now();
   set_damped(change_over_->to_leave({waves_, step_.next().record.data(), now.record.data(),
                                      now.a.data(), now.b.data()}),

@@ -289,11 +289,16 @@ void WaveEngine::renew_batch(int number) {
   states_.forget();
 }
 
-/// These parts are stepped with damped stages from now on, or without. A part whose damped step has no
+/// These parts are stepped with damped stages from now on, or without. With the first of them all batches that may have
+/// such lanes are made for them, so that no bits depend on what shares a batch. A part whose damped step has no
 /// solution stays as it is.
 void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
   if (parts.empty()) return;
   auto& interface = step_.interface();
+  if (change_over_->engage()) {
+    arrange_damping(change_over_->kept().states);
+    states_.forget();
+  }
   bool are_in_place = true;
   for (const int part : parts) {
     run_.set_damped(part, damped);

@@ -170,8 +170,8 @@ void WaveEngine::arrange_damping(std::span<const char> states) {
       exchange_part(parts[i]);
     }
   };
-  exchange(1, 2, true);
-  exchange(1, 1, false);
+  exchange(1, 3, true);
+  exchange(1, 2, false);
   levels_.leave_others();
   if (auto& interface = step_.interface()) interface->forget_others();
   take_over_maps();

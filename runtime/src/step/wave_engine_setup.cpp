@@ -29,7 +29,7 @@ LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling
   return {.tank = method.tank,
           .guarded = method.guard,
           .slices = together.slices(),
-          .may_damp = run.may_change_over() && together.is_alone()};
+          .may_damp = run.may_change_over() && together.has_whole()};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }
-  if (run_.may_change_over() && together().is_alone()) change_over_.emplace(run_, options_.step_s);
+  if (run_.may_change_over() && together().has_whole()) change_over_.emplace(run_, options_.step_s);
   if (options_.sizes) {
     const bool is_damped = run_.integrators().damped_parts > 0;
     if (!is_damped && together().has_whole()) law_ends_.emplace(this->system());
