@@ -179,6 +179,7 @@ bool exchanges_energy(const Subsystem& part, const double* x) {
 
 std::vector<char> islands_that_may_oscillate(const System& system) {
   std::vector<char> may(at(system.island_count()), 0), has_efforts(may), has_flows(may);
+  std::vector<char> is_driven(may), has_laws(may);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Component& component = *system.parts()[at(i)].component;
     const std::size_t island = at(system.island_of_part(i));
@@ -190,6 +191,8 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
       if (physics == nullptr || is_storage) continue;
     }
     if (turns_flows_into_efforts(*physics)) may[island] = 1;
+    if (has_entries(physics->structure().N)) is_driven[island] = 1;
+    if (physics->has_port_laws()) has_laws[island] = 1;
     if (component.signature().state_size() == 0) continue;
     if (exchanges_energy(*physics, system.parts()[at(i)].initial_state.data())) may[island] = 1;
     const Structure& structure = physics->structure();
@@ -212,6 +215,8 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
   }
   for (std::size_t i = 0; i < may.size(); ++i) {
     if (has_efforts[i] != 0 && has_flows[i] != 0) may[i] = 1;
+    // What a source drives against a law is stiff for a while only: a rectifier conserves while it conducts.
+    if (is_driven[i] != 0 && has_laws[i] != 0) may[i] = 1;
   }
   return may;
 }

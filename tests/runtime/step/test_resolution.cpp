@@ -213,14 +213,14 @@ TEST(Resolution, TellsWhatBeginsLaterInAShortRun) {
   EXPECT_FALSE(own.summary.is_all_well());
 }
 
-/// A mass falls on a contact whose impacts take a hundredth of a step, the first one in step 45.
+/// A mass falls on a contact whose impacts take a hundredth of a step, the first one in step 142, where nobody looks.
 TEST(Resolution, TellsImpactsWithinAStep) {
   const auto ball = [](const char* force_N, double step_s) {
     return parse_scenario(fmt::format(R"({{"name": "ball", "time": {{"step_s": {}, "end_s": 2}},
   "subsystems": [
-    {{"name": "m", "type": "mass", "parameters": {{"mass_kg": 1}}, "initial_state": {{"position": 1}},
+    {{"name": "m", "type": "mass", "parameters": {{"mass_kg": 1}}, "initial_state": {{"position": 10}},
      "inputs": {{"force": {{"kind": "constant", "value": -9.81}}}}}},
-    {{"name": "c", "type": "contact", "initial_state": {{"approach": 1}},
+    {{"name": "c", "type": "contact", "initial_state": {{"approach": 10}},
      "parameters": {{"force_N": {}, "compression_m": 1, "side": "negative", "damping_s_per_m": 0.15}}}}],
   "couplings": [{{"kind": "connection", "ports": ["c.face", "m.port"]}}]}})",
                                       step_s, force_N),
