@@ -17,8 +17,9 @@ namespace {
 constexpr double kJump = 0.04, kAlternation = 0.015;
 /// Likewise for an effort or flow relative to its largest one.
 constexpr double kPortAlternation = 0.05;
-/// What damped steps may take of all energy that was stored or moved.
-constexpr double kDamped = 0.05;
+/// What damped steps may take of all energy that was stored or moved; and what they may take beside what
+/// resistances take, if it is more than little of that energy: oscillations die too soon by as much.
+constexpr double kDamped = 0.05, kDampedBeside = 0.1, kDampedLittle = 0.01;
 /// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
 /// How fast consecutive alternations may fade or grow.
@@ -130,14 +131,22 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
   follows_ = follows_ && step <= last_seen_ + 1;
   if (damped_part_ < 0) return;
   moved_J_ += std::abs(energy.supplied_J);
+  dissipated_J_ += energy.dissipated_J;
   // What is stiff gives in one step what it gives; oscillations give some of it in each.
   constexpr double kAlike = 2.0;
   const double damped_J = energy.numerical_dissipation_J;
   if (damped_J <= kAlike * last_damped_J_ && last_damped_J_ <= kAlike * damped_J) {
     damped_J_ += damped_J;
-    if (damped_at_ < 0 && damped_J_ > kDamped * (largest_J_ + moved_J_)) damped_at_ = step;
+    if (damped_at_ < 0 && is_damped_away()) damped_at_ = step;
   }
   last_damped_J_ = damped_J;
+}
+
+bool ResolutionWatch::is_damped_away() const {
+  if (damped_part_ < 0) return false;
+  const double all_J = largest_J_ + moved_J_;
+  if (damped_J_ > kDamped * all_J) return true;
+  return damped_J_ > kDampedLittle * all_J && damped_J_ > kDampedBeside * dissipated_J_;
 }
 
 void ResolutionWatch::forget() {
@@ -327,8 +336,8 @@ Resolution ResolutionWatch::value() const {
   };
   consider(Resolution::Kind::alternates, kAlternation, alternates_);
   consider(Resolution::Kind::jumps, kJump, jumps_);
-  const double damped = damped_J_ / (largest_J_ + moved_J_);
-  if (out.kind == Resolution::Kind::resolved && damped_part_ >= 0 && damped > kDamped) {
+  if (out.kind == Resolution::Kind::resolved && is_damped_away()) {
+    const double damped = damped_J_ / (largest_J_ + moved_J_);
     return {Resolution::Kind::damped_away, damped, 0.0, damped_at_, damped_part_, -1, looks_};
   }
   if (out.kind == Resolution::Kind::resolved && port_.share > kPortAlternation) {
@@ -369,7 +378,7 @@ void ResolutionWatch::archive(StateArchive& archive) {
   archive.array(std::span(patience_));
   archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
                  last_seen_, begun_, looks_, step_s_, turned_over_, efforts_, flows_, largest_J_,
-                 damped_J_, last_damped_J_, moved_J_, damped_at_);
+                 damped_J_, last_damped_J_, moved_J_, dissipated_J_, damped_at_);
   for (const Patience& own : patience_) {
     archive.expect_counts({own.from, own.steps}, "when the watch looks closely again");
   }

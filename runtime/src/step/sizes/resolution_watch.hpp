@@ -51,6 +51,7 @@ class ResolutionWatch {
   /// How many inputs may be causes, and a damped part in an island where energy may swing, −1: there is none.
   void expect(std::size_t inputs, int damped_part);
   /// The states were set from outside: earlier ones say nothing about them.
+  bool is_damped_away() const;
   void forget();
   /// The energies of step `step`, and its waves: a sudden change of energy, efforts or flows is examined.
   void note_energy(std::int64_t step, const StepLedger& energy, std::span<const double> a,
@@ -140,6 +141,8 @@ class ResolutionWatch {
   int damped_part_ = -1;
   /// What damped steps took while they took about as much as in the step before, and all that was moved.
   double damped_J_ = 0.0, last_damped_J_ = 0.0, moved_J_ = 0.0;
+  /// What resistances took.
+  double dissipated_J_ = 0.0;
   std::int64_t damped_at_ = -1;
 };
 
