@@ -21,6 +21,7 @@ struct Draft {
   RunArguments run;
   ReportArguments report;
   ValidateArguments validate;
+  CheckArguments check;
   ListArguments list;
   SchemaArguments schema;
   TuneArguments tune;
@@ -47,6 +48,32 @@ void add_generate(Verb& top, GenerateArguments& generate) {
   }
 }
 
+void add_check(Verb& top, CheckArguments& check) {
+  Verb verb = top.add("check", "Check that parts keep the laws of port-Hamiltonian steps");
+  verb.app()
+      .add_option("SCENARIO|TYPE", check.scenario.file,
+                  "Scenario file (JSON), or a type of part with the parameters of its example")
+      ->required()
+      ->type_name("");
+  verb.texts(
+      "--part", "NAME", "Check this part only; may be repeated",
+      [](const std::string&) { return std::string(); },
+      [&check](const std::vector<std::string>& names) { check.parts = names; });
+  verb.reals("--steps-s", "T,T...", "Step sizes to try [s]", {1e-300, 1e300},
+             [&check](std::vector<double> steps) { check.steps_s = std::move(steps); });
+  verb.integer("--trials", "Random states, waves, inputs and impedances for each step size",
+               {1, 100000},
+               [&check](std::int64_t count) { check.trials = static_cast<int>(count); })
+      ->default_str("4");
+  verb.integer("--seed", "Seed of the random numbers", {0, kMostSteps},
+               [&check](std::int64_t seed) { check.seed = seed; })
+      ->default_str("1");
+  add_json(verb, check.json, "the verdicts");
+  add_overrides(verb, check.scenario.overrides);
+  add_permissions(verb, check.scenario);
+  verb.app().footer(std::string(kCheckExamples));
+}
+
 void add_verbs(Verb& top, Draft& draft) {
   top.app().require_subcommand(1);
   top.app().set_version_flag("--version", fmt::format("portwave {}", version()));
@@ -57,6 +84,7 @@ void add_verbs(Verb& top, Draft& draft) {
   Verb validate = top.add("validate", "Check a scenario without running it");
   add_scenario(validate, draft.validate.scenario);
   validate.app().footer(std::string(kValidateExamples));
+  add_check(top, draft.check);
   Verb list = top.add("list", "Show the catalogue, or one type of part in full");
   list.text(
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
@@ -82,6 +110,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "run") return std::move(draft.run);
   if (verb.get_name() == "report") return std::move(draft.report);
   if (verb.get_name() == "validate") return std::move(draft.validate);
+  if (verb.get_name() == "check") return std::move(draft.check);
   if (verb.get_name() == "list") return std::move(draft.list);
   if (verb.get_name() == "schema") return std::move(draft.schema);
   if (verb.get_parent()->get_name() == "generate") {

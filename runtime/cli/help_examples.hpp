@@ -10,6 +10,7 @@ inline constexpr std::string_view kExamples = R"(Examples:
   portwave run examples/two_oscillators.json --set /method/iterations=8 --certify full
   portwave report results
   portwave validate examples/two_oscillators.json
+  portwave check examples/pendulum_by_energy.json
   portwave list duffing_oscillator
   portwave tune examples/two_oscillators.json
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
@@ -47,6 +48,15 @@ inline constexpr std::string_view kValidateExamples = R"(Examples:
   portwave validate examples/chain_64.json --set /method/iterations=8
 
 All defects are listed at once. Exit codes: 0 the scenario is valid, 2 it has defects.)";
+
+inline constexpr std::string_view kCheckExamples = R"(Examples:
+  portwave check examples/pendulum_by_energy.json
+  portwave check examples/robot_arm.json --part arm
+  portwave check duffing_oscillator --steps-s 0.001,0.1
+  portwave check my_type --plugin ./my_parts.so
+
+Equal parts of a scenario are checked once, with steps of its size and shorter ones. Random states lie about as
+far from the default state as states usually do. Exit codes: 0 every law holds, 1 a law is broken.)";
 
 inline constexpr std::string_view kListExamples = R"(Examples:
   portwave list

@@ -59,6 +59,16 @@ struct ValidateArguments {
   ScenarioArguments scenario;
 };
 
+/// The laws of parts: of a type of part, or of the parts of a scenario.
+struct CheckArguments {
+  ScenarioArguments scenario;      ///< its file may be the name of a type
+  std::vector<std::string> parts;  ///< by name; none: one of each kind of equal ones
+  std::vector<double> steps_s;     ///< none: by the scenario's step
+  std::optional<int> trials;
+  std::optional<std::int64_t> seed;
+  bool json = false;
+};
+
 struct ListArguments {
   std::optional<std::string> type;  ///< or method; none: all
   bool markdown = false;            ///< types of parts as a page of Markdown
@@ -152,16 +162,17 @@ struct GenerateArguments {
 };
 
 using Command =
-    std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments, SchemaArguments,
-                 TuneArguments, StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
-                 StudyToleranceArguments, StudyIterationArguments, StudyScalingArguments,
-                 StudyDelayArguments, GenerateArguments>;
+    std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments, ListArguments,
+                 SchemaArguments, TuneArguments, StudyBudgetArguments, StudyRateArguments,
+                 StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
+                 StudyScalingArguments, StudyDelayArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ReportArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const CheckArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 /// Of `arguments.blocks`.
 int list_blocks(const ListArguments& arguments, std::ostream& out, std::ostream& err);

@@ -266,16 +266,29 @@ bool ExpressionGraph::depends_on(Node node, int variable) const {
   return variable <= node && reached_from(node)[static_cast<std::size_t>(variable)];
 }
 
-bool ExpressionGraph::can_change_over(Node node) const {
+std::vector<bool> ExpressionGraph::change_over_by(Node node) const {
   const std::vector<bool> reached = reached_from(node);
-  for (Node i = 0; i <= node; ++i) {
+  std::vector<bool> in_one(reached.size(), false);  // part of an operation that can change over
+  for (Node i = node; i >= 0; --i) {
     if (!reached[static_cast<std::size_t>(i)]) continue;
     const Code code = at(i).code;
     const bool compares = code >= Code::less && code <= Code::unequal;
     const bool selects = code >= Code::minimum && code <= Code::choose;
-    if (compares || selects || code >= Code::magnitude) return true;
+    const bool own =
+        in_one[static_cast<std::size_t>(i)] || compares || selects || code >= Code::magnitude;
+    if (!own) continue;
+    in_one[static_cast<std::size_t>(i)] = true;
+    for (const Node argument : at(i).arguments) {
+      if (argument >= 0) in_one[static_cast<std::size_t>(argument)] = true;
+    }
   }
-  return false;
+  in_one.resize(static_cast<std::size_t>(variables_), false);
+  return in_one;
+}
+
+bool ExpressionGraph::can_change_over(Node node) const {
+  const std::vector<bool> by = change_over_by(node);
+  return std::find(by.begin(), by.end(), true) != by.end();
 }
 
 std::optional<int> ExpressionGraph::degree(Node node) const {

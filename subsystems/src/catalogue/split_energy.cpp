@@ -67,7 +67,8 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
   ExpressionGraph graph = of;
   const int n = graph.variables();
   const std::vector<Node> gradient = graph.gradient(energy), hessian = graph.hessian(energy);
-  std::vector<bool> is_bent(at(n), false);
+  // Where H has a kink or jumps, its second derivatives do not show that it bends.
+  std::vector<bool> is_bent = graph.change_over_by(energy);
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) {
       if (!graph.number_of(hessian[at(j * n + i)])) is_bent[at(i)] = is_bent[at(j)] = true;

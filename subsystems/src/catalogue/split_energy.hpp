@@ -12,7 +12,7 @@
 namespace portwave {
 
 /// An energy of n states split into what is quadratic and what is not:
-///   H(x) = ½xᵀQx + cᵀx + V(y),   y = the r states by which ∇²H changes.
+///   H(x) = ½xᵀQx + cᵀx + V(y),   y = the r states by which ∇²H changes, or H has kinks.
 /// Its discrete gradient is that of the two: ∇̄H = Q(x + x⁺)/2 + c + V̄(y, y⁺), where V̄ is the mean of ∇V along the
 /// step by Gauss quadrature: exact for polynomials of degree ≤ kMostPolynomialDegree, else corrected along the
 /// step where the rest is more than round-off, so that V̄ᵀ(y⁺ − y) = V(y⁺) − V(y).

@@ -92,6 +92,7 @@ LawReport check_structure(const Subsystem& part, const ConformanceOptions& optio
   rules.allow_active = part.is_active();
   rules.names = variable_names(signature);
   const Issues issues = validate(part.structure(), n, m, rules);
+  tally.see(0.0, 1.0, [&] { return fmt::format("{} states, {} ports and inputs", n, m); });
   see_issues(tally, issues, "");
   if (part.default_state().size() != static_cast<std::size_t>(n)) {
     tally.fail("the default state has not one entry per state");

@@ -191,6 +191,10 @@ struct Ends {
   bool pass_level = false;
 };
 
+/// Orders are those of short steps: where one is low, it is looked for with steps this many times shorter.
+constexpr double kShorter = 8.0;
+constexpr int kMostTries = 3;
+
 /// False when a run fails, which the tally is told.
 bool run_all(const Motion& motion, const ConformanceOptions& options, const Start& start, double h,
              int steps, const std::string& where, Tally& tally, Ends& ends) {
@@ -220,21 +224,25 @@ LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOpt
     const std::string where = fmt::format("trial={}, seed={}", trial, options.seed);
     const Start start = start_of(part, sampler);
     if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
-    const double h = 0.1 / start.rate;
-    Ends ends;
-    if (!run_all({part, part, gauss_stages(1)}, options, start, h, kSteps, where, tally, ends)) {
+    const Length length(part, start.x);
+    double h = 0.1 / start.rate;
+    for (int tried = 1;; ++tried, h /= kShorter) {
+      Ends ends;
+      if (!run_all({part, part, gauss_stages(1)}, options, start, h, kSteps, where, tally, ends)) {
+        return std::move(tally).report();
+      }
+      if (ends.pass_level) break;
+      const auto& x = ends.x;
+      const double last = length(x[2] - x[3]);
+      if (last <= 1e-12 * (length(x[3]) + length(start.x))) break;  // exact, or nothing moves
+      const double order = std::log2(length(x[1] - x[2]) / last);
+      if (options.order - order > kMargin && tried < kMostTries) continue;
+      tally.see(options.order - order, kMargin, [&] {
+        return fmt::format("observed order {:.3f}, expected {:g}, h={:g} and halves, {}", order,
+                           options.order, h, where);
+      });
       break;
     }
-    if (ends.pass_level) continue;
-    const auto& x = ends.x;
-    const Length length(part, start.x);
-    const double last = length(x[2] - x[3]);
-    if (last <= 1e-12 * (length(x[3]) + length(start.x))) continue;  // exact, or nothing moves
-    const double order = std::log2(length(x[1] - x[2]) / last);
-    tally.see(options.order - order, kMargin, [&] {
-      return fmt::format("observed order {:.3f}, expected {:g}, h={:g} and halves, {}", order,
-                         options.order, h, where);
-    });
   }
   return std::move(tally).report();
 }
@@ -260,24 +268,28 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
                       rule.count, trial, options.seed);
       const Start start = start_of(part, sampler);
       if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
-      const double h = (rule.count == 1 ? 0.05 : 0.4) / start.rate;
-      Ends ends;
-      if (!run_all({part, *staged, rule}, options, start, h, kSteps, where, tally, ends)) {
-        return std::move(tally).report();
-      }
-      if (ends.pass_level) continue;
-      const auto& x = ends.x;
-      // Orders are seen between where steps are short enough and where round-off begins.
       const Length length(part, start.x);
-      const double floor = kRoundOff * (length(x[3]) + length(start.x));
-      const double steps[] = {length(x[0] - x[1]), length(x[1] - x[2]), length(x[2] - x[3])};
-      if (steps[1] <= floor) continue;
-      double order = std::log2(steps[0] / steps[1]);
-      if (steps[2] > floor) order = std::max(order, std::log2(steps[1] / steps[2]));
-      tally.see(expected - order, kMargin, [&] {
-        return fmt::format("observed order {:.3f}, expected {}, h={:g} and halves, {}", order,
-                           expected, h, where);
-      });
+      double h = (rule.count == 1 ? 0.05 : 0.4) / start.rate;
+      for (int tried = 1;; ++tried, h /= kShorter) {
+        Ends ends;
+        if (!run_all({part, *staged, rule}, options, start, h, kSteps, where, tally, ends)) {
+          return std::move(tally).report();
+        }
+        if (ends.pass_level) break;
+        const auto& x = ends.x;
+        // Orders are seen between where steps are short enough and where round-off begins.
+        const double floor = kRoundOff * (length(x[3]) + length(start.x));
+        const double steps[] = {length(x[0] - x[1]), length(x[1] - x[2]), length(x[2] - x[3])};
+        if (steps[1] <= floor) break;
+        double order = std::log2(steps[0] / steps[1]);
+        if (steps[2] > floor) order = std::max(order, std::log2(steps[1] / steps[2]));
+        if (expected - order > kMargin && tried < kMostTries) continue;
+        tally.see(expected - order, kMargin, [&] {
+          return fmt::format("observed order {:.3f}, expected {}, h={:g} and halves, {}", order,
+                             expected, h, where);
+        });
+        break;
+      }
     }
   }
   return std::move(tally).report();

@@ -188,6 +188,12 @@ TEST(ExpressionGraph, KnowsWhatCanChangeOver) {
   EXPECT_TRUE(can("max(x, 0)^2"));
   EXPECT_FALSE(can("tanh(x)*exp(y)/atan2(z, 2)"));
   EXPECT_FALSE(can("if(1 > 0, x, abs(y))"));
+  const auto by = [](const std::string& text) {
+    const Parsed own(text);
+    return own.graph.change_over_by(own.node);
+  };
+  EXPECT_EQ(by("x*abs(y) + z^2"), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(by("if(x < 0, sin(z), 1) + y"), (std::vector<bool>{true, false, true}));
 }
 
 TEST(ExpressionTape, ALaneHasTheBitsThatItHasAlone) {

@@ -222,6 +222,20 @@ TEST(ExpressionPart, BalancesItsEnergyFarFromRest) {
   }
 }
 
+/// ∇²H does not show where these bend.
+TEST(ExpressionPart, BalancesItsEnergyOverKinks) {
+  Given given = double_well();
+  for (const char* potential :
+       {"abs(q)", "max(q, 0) + max(-2*q, 0)", "if(q < 0.3, -0.5*q, q - 0.45)",
+        "20*max(q - 0.4, 0)^2 + 30*min(q + 0.2, 0)^2"}) {
+    given.energy = std::string("p^2/2 + ") + potential;
+    EXPECT_LT(imbalance(given, 1, 0.2, {0.9, -2.0}), 1e-12) << potential;
+    EXPECT_LT(imbalance(given, 1, 0.01, {0.05, -2.0}), 1e-13) << potential;
+  }
+  EXPECT_LT(imbalance(plane("abs(q1 - q2) + q1^2/2 + q2^2/2"), 1, 0.1, {0.3, -0.5, 1.0, 2.0}),
+            1e-13);
+}
+
 TEST(ExpressionPartControl, AnEnergyThatIsNotBalancedIsNoticed) {
   EXPECT_GT(imbalance(double_well(), 1, 0.2, {3.0, -5.0}, 1e-8), 1e-11);
 }

@@ -67,7 +67,8 @@ class ExpressionGraph {
   /// The degree of a polynomial in the variables, or a bound of it where terms of it cancel. None for what is
   /// not seen to be one.
   std::optional<int> degree(Node node) const;
-  /// Whether an operation in it can change over.
+  /// By variable, whether an operation in it that can change over depends on that one; and whether there is any.
+  std::vector<bool> change_over_by(Node node) const;
   bool can_change_over(Node node) const;
   /// The same operation of others, simplified like all that is added.
   Node with_arguments(Node node, const std::array<Node, 3>& arguments);
