@@ -401,6 +401,7 @@ class PyStepper {
     nb::dict out;
     out["kind"] = std::string(to_string(worst.kind));
     out["part"] = summary.unresolved_part;
+    out["name"] = summary.unresolved_name;
     out["port"] = summary.unresolved_port;
     out["share"] = worst.share;
     out["h_lambda"] = worst.h_lambda;

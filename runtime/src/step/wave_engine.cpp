@@ -157,7 +157,10 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
     if (scheduler_) moments.examined_s += seconds(Clock::now() - start);
   };
   if (watched) {
-    timed([&] { watch_->look(clock.steps(), record(), incident(), next()); });
+    timed([&] {
+      watch_->look(clock.steps(), record(), incident(), next());
+      if (hidden_) hidden_->look(clock.steps(), clock.time_s(), step_s, run_.rule());
+    });
   }
   step_.accept(end_s, step_s, sizes_.has_value());
   states_.forget();

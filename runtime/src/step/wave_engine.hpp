@@ -18,6 +18,7 @@
 #include "step/macro_step.hpp"
 #include "step/run_certificate.hpp"
 #include "step/sizes/adaptive_steps.hpp"
+#include "step/sizes/hidden_inputs.hpp"
 #include "step/sizes/input_changes.hpp"
 #include "step/sizes/resolution_watch.hpp"
 #include "step/sizes/step_levels.hpp"
@@ -102,7 +103,9 @@ class WaveEngine final : public StepEngine,
   }
   std::optional<Resolution> resolution() const override {
     if (!watch_) return std::nullopt;
-    return watch_->value();
+    // Inputs first: what is wrong with motion may come from them.
+    const Resolution of_inputs = hidden_ ? hidden_->value() : Resolution{};
+    return of_inputs.kind == Resolution::Kind::resolved ? watch_->value() : of_inputs;
   }
   std::size_t overhead_bytes() const override;
   Profile profile() override;
@@ -245,6 +248,7 @@ class WaveEngine final : public StepEngine,
   std::optional<AdaptiveSteps> sizes_;        // if steps choose their size
   std::optional<LawEnds> law_ends_;           // then, without damped stages
   std::optional<ResolutionWatch> watch_;      // not with slices
+  std::optional<HiddenInputs> hidden_;        // likewise
   std::optional<InputChanges> changes_;       // for watch_, if all steps have one size
   std::optional<ChangeOver> change_over_;     // where storages may have damped steps among others
   std::vector<int> port_waves_;               // for watch_: by port of the system and stage

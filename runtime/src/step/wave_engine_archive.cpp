@@ -42,6 +42,7 @@ void WaveEngine::archive(StateArchive& archive) {
   if (sizes_) sizes_->archive(archive);
   if (watch_) watch_->archive(archive);
   if (changes_) changes_->archive(archive);
+  if (hidden_) hidden_->archive(archive);
   if (auto& extrapolated = step_.extrapolated()) extrapolated->archive(archive);
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;

@@ -86,7 +86,10 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
 
 /// Locates the data that the watch examines.
 void WaveEngine::begin_watching() {
-  if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
+  if (!options_.sizes && step_.is_driven()) {
+    changes_.emplace(system());
+    hidden_.emplace(system());
+  }
   watch_->expect(changes_ ? changes_->inputs() : 0, run_.integrators().oscillating);
   const int stages = run_.stages();
   for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));

@@ -334,6 +334,45 @@ std::optional<int> ExpressionGraph::degree(Node node) const {
   return degrees.back();
 }
 
+ExpressionGraph::Node ExpressionGraph::magnitude(Node of) {
+  const std::vector<bool> reached = reached_from(of);
+  std::vector<Node> sizes(reached.size(), -1);
+  for (Node i = 0; i <= of; ++i) {
+    if (!reached[static_cast<std::size_t>(i)]) continue;
+    const Operation own = at(i);  // a copy: what is added moves them
+    const auto size = [&](int k) { return sizes[static_cast<std::size_t>(own.arguments[k])]; };
+    Node& out = sizes[static_cast<std::size_t>(i)];
+    switch (own.code) {
+      case Code::add:
+      case Code::subtract:
+        out = sum(size(0), size(1));
+        break;
+      case Code::multiply:
+        out = product(size(0), size(1));
+        break;
+      case Code::divide:
+        out = quotient(size(0), of_one(Code::magnitude, own.arguments[1]));
+        break;
+      case Code::negate:
+        out = size(0);
+        break;
+      case Code::choose:
+        out = chosen(own.arguments[0], size(1), size(2));
+        break;
+      case Code::power: {
+        const auto exponent = number_of(own.arguments[1]);
+        const bool is_whole = exponent && *exponent > 0.0 && std::trunc(*exponent) == *exponent;
+        out = is_whole ? power(size(0), own.arguments[1]) : of_one(Code::magnitude, i);
+        break;
+      }
+      default:
+        out = of_one(Code::magnitude, i);
+        break;
+    }
+  }
+  return sizes.back();
+}
+
 std::vector<ExpressionGraph::Node> ExpressionGraph::gradient(Node of) {
   const Node zero = number(0.0);
   std::vector<Node> slopes(static_cast<std::size_t>(of) + 1, zero);

@@ -445,7 +445,6 @@ void ExpressionPart::discrete_gradient_jacobian(
 
 void ExpressionPart::add_gradient_terms(const double* x, const double* x_next, const double* /*g*/,
                                         double* terms) const {
-  if (split_.is_exact()) return;
   with_mean(x, x_next,
             [&](const double* /*mean*/, const double* /*jacobian*/, const double* noise) {
               for (std::size_t k = 0; k < split_.bent().size(); ++k)

@@ -103,6 +103,9 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
     for (int i = j; i < r; ++i) results.push_back(curvatures[at(j * r + i)]);
   }
   slopes_ = ExpressionTape(own, results);
+  std::vector<Node> terms;
+  for (int i = 0; i < r; ++i) terms.push_back(own.magnitude(results[at(i)]));
+  terms_ = ExpressionTape(own, terms);
   value_ = ExpressionTape(own, std::vector<Node>{V});
   const int degree = own.degree(V).value_or(0);
   constexpr int kMost = NonlinearPortHamiltonian::kMostPolynomialDegree;
@@ -125,7 +128,7 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
 std::size_t SplitEnergy::scratch_size(int lanes) const {
   const int r = static_cast<int>(bent_.size());
   return at(std::max({value_.scratch_size(lanes), slopes_.scratch_size(lanes),
-                      taylor_.scratch_size(lanes)}) +
+                      taylor_.scratch_size(lanes), terms_.scratch_size(lanes)}) +
             (r + slope_count() + 2 + r) * lanes);
 }
 
@@ -138,7 +141,10 @@ void SplitEnergy::mean(const double* y, const double* delta, const double* V_bef
   double* const rest = sample + slope_count() * lanes;
   std::fill(mean, mean + r * lanes, 0.0);
   std::fill(jacobian, jacobian + r * r * lanes, 0.0);
-  if (noise != nullptr) std::fill(noise, noise + r * lanes, 0.0);
+  if (noise != nullptr) {
+    for (int i = 0; i < r * lanes; ++i) point[i] = y[i] + 0.5 * delta[i];
+    terms_.run<lanes>(point, noise, rest);
+  }
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     for (int i = 0; i < r * lanes; ++i) point[i] = y[i] + nodes_[k] * delta[i];
     slopes_.run<lanes>(point, sample, rest);

@@ -51,7 +51,7 @@ class SplitEnergy {
   std::size_t scratch_size(int lanes) const;
 
   /// V̄ (r) and ∂V̄/∂y⁺ (r×r by columns) of steps from y by δ; V_before: V(y), used where it is not exact.
-  /// `noise` (r, or null): what roundings of y and y⁺ move in V̄, as multiples of ε, and the terms of a correction.
+  /// `noise` (r, or null): what roundings of y and y⁺ move in V̄, as multiples of ε, and the terms of V̄.
   template <int lanes>
   void mean(const double* y, const double* delta, const double* V_before, double* mean,
             double* jacobian, double* noise, double* scratch) const;
@@ -65,6 +65,7 @@ class SplitEnergy {
   Eigen::VectorXd c_;
   std::vector<int> bent_;
   ExpressionTape value_, slopes_, taylor_;
+  ExpressionTape terms_;  ///< of ∇V, see ExpressionGraph::magnitude
   std::vector<double> nodes_, weights_;
   double terms_J_ = 0.0;
   bool is_exact_ = true;

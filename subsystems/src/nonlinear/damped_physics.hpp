@@ -21,6 +21,8 @@ class PositiveStiffness {
 
   /// n×n, symmetric, positive semidefinite; valid until the next call.
   const Eigen::MatrixXd& at(const double* x);
+  /// Whether that of the last call is the whole ∇²H.
+  bool is_whole() const { return is_whole_; }
 
  private:
   void find(const double* x);
@@ -29,6 +31,7 @@ class PositiveStiffness {
   std::vector<double> typical_;
   std::vector<double> x_;  ///< that of stiffness_; empty: none
   Eigen::MatrixXd stiffness_;
+  bool is_whole_ = false;
   std::vector<Eigen::Triplet<double>> entries_;
 };
 
@@ -36,13 +39,23 @@ class PositiveStiffness {
 void hessian_of(const Subsystem& part, const std::vector<double>& typical, const double* x,
                 std::vector<Eigen::Triplet<double>>& hessian);
 
-/// A part whose discrete gradient is that of its damped step of one stage, z = ∇̄H + ½θ K Δx, and everything
-/// else its own: what solves its step serves. One thread at a time.
+/// A part whose discrete gradient is that of its damped step of one stage, and everything else its own: what solves
+/// its step serves. With θ of the StageRule it is
+///   z = ∇̄H + θw,   w = ½K Δx,                 K of PositiveStiffness;
+///                  w = ∇H(x⁺) − ∇̄H           where H is convex at some states about the default one.
+/// The second is implicit Euler for θ = 1 and lets every stiff decay die, however H bends on the way; of it, where
+/// wᵀΔx < 0, is taken what is left without its part along Δx. For a quadratic H both are the same. wᵀΔx ≥ 0 for
+/// every H: what is taken is ≥ 0. One thread at a time.
 class DampedPhysics final : public Subsystem, public NumericalDissipation {
  public:
   /// `part` must outlive it.
   DampedPhysics(const Subsystem& part, double damping)
-      : Subsystem(part.signature()), part_(part), damping_(damping), stiffness_(part) {}
+      : Subsystem(part.signature()),
+        part_(part),
+        share_(2.0 * damping),
+        typical_(part.typical_state()),
+        stiffness_(part),
+        is_convex_(looks_convex()) {}
 
   std::vector<double> typical_state() const override { return part_.typical_state(); }
   std::vector<double> default_state() const override { return part_.default_state(); }
@@ -82,9 +95,20 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   double numerical_dissipation(const double* x, const double* dx) const override;
 
  private:
+  struct Excess {
+    double work = 0.0;       ///< wᵀΔx [J]
+    double square = 0.0;     ///< |Δx|² in units of the typical state
+    bool is_turned = false;  ///< w was without its part along Δx
+  };
+  bool looks_convex();
+  /// The second w of a step whose ∇̄H is `mean`.
+  Excess excess(const double* x, const double* x_next, const double* mean, double* w) const;
+
   const Subsystem& part_;
-  double damping_;
+  double share_;  ///< θ
+  std::vector<double> typical_;
   mutable PositiveStiffness stiffness_;
+  bool is_convex_;
 };
 
 /// A batch like that of make_newton_batch for one damped stage (DampedPhysics), with `damping` of their

@@ -38,6 +38,10 @@ struct Outcome {
   RunSummary summary;
 };
 
+bool says(const RunSummary& summary, const std::string& what) {
+  return summary_text(summary).find(what) != std::string::npos;
+}
+
 Outcome run(const Scenario& scenario, std::int64_t steps) {
   Stepper stepper(scenario.system, scenario.options);
   stepper.step(steps);
@@ -289,8 +293,7 @@ TEST(Resolution, TellsOscillationsThatDampedStepsTake) {
 /// give, and yet let the waves die too soon. References: three stages take 6e-5 of what one takes.
 TEST(Resolution, ComparesWhatDampedStepsTakeWithWhatResistancesTake) {
   const auto pipe = [](double step_s, int stages) {
-    return parse_scenario(
-        fmt::format(R"json({{"name": "pipe", "time": {{"step_s": {}, "end_s": 2}},
+    return parse_scenario(fmt::format(R"json({{"name": "pipe", "time": {{"step_s": {}, "end_s": 2}},
   "subsystems": [
     {{"name": "p", "type": "effort_source", "parameters": {{"domain": "hydraulic"}},
      "inputs": {{"effort": {{"kind": "expression", "expression": "if(t < 0.5, 1e6, 2e5)"}}}}}},
@@ -304,8 +307,8 @@ TEST(Resolution, ComparesWhatDampedStepsTakeWithWhatResistancesTake) {
       "E": [[-1, 1, 1], [0, 0, 0], [0, 0, 0]], "F": [[0, 0, 0], [1, 1, 0], [0, -1, 1]]}},
     {{"kind": "connection", "ports": ["line.right", "q.port"]}}],
   "method": {{"kind": "auto", "stages": {}}}}})json",
-                    step_s, stages),
-        "pipe.json", ".");
+                                      step_s, stages),
+                          "pipe.json", ".");
   };
   const Outcome own = run(pipe(1e-3, 1), 2000);
   EXPECT_EQ(own.resolution.kind, Resolution::Kind::damped_away);
@@ -313,6 +316,94 @@ TEST(Resolution, ComparesWhatDampedStepsTakeWithWhatResistancesTake) {
   EXPECT_EQ(own.summary.unresolved_part, "line");
   EXPECT_TRUE(run(pipe(1e-3, 3), 2000).summary.is_resolved());
   EXPECT_TRUE(run(pipe(2e-4, 1), 10'000).summary.is_resolved());
+}
+
+/// The winding of a motor is fast and has little energy beside the rotor.
+TEST(Resolution, LooksAtEachStateBesideItsOwnMotion) {
+  const auto motor = [](double inductance_H) {
+    return parse_scenario(
+        fmt::format(R"json({{"name": "motor", "time": {{"step_s": 1e-3, "steps": 400}},
+  "subsystems": [
+    {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}},
+     "inputs": {{"effort": {{"kind": "constant", "value": 12}}}}}},
+    {{"name": "m", "type": "dc_motor", "parameters": {{"inductance_H": {}, "resistance_ohm": 1,
+      "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 1e-4, "damping_Nms_per_rad": 1e-5}}}}],
+  "couplings": [{{"kind": "connection", "ports": ["v.port", "m.terminals"]}},
+                {{"kind": "free", "ports": ["m.shaft"]}}]}})json",
+                    inductance_H),
+        "motor.json", ".");
+  };
+  const Outcome stiff = run(motor(1e-6), 400);
+  EXPECT_EQ(stiff.resolution.kind, Resolution::Kind::alternates);
+  EXPECT_EQ(stiff.summary.unresolved_name, "m.current");
+  EXPECT_TRUE(says(stiff.summary, "NOT RESOLVED: \"m.current\" oscillates from step to step"));
+  const Outcome overshoot = run(motor(1e-4), 400);
+  EXPECT_EQ(overshoot.resolution.kind, Resolution::Kind::jumps);
+  EXPECT_EQ(overshoot.summary.unresolved_name, "m.current");
+  EXPECT_TRUE(run(motor(1e-2), 400).summary.is_resolved());
+}
+
+Scenario driven_mass(const std::string& force, const std::string& more_parts,
+                     const std::string& coupling) {
+  return parse_scenario(
+      R"json({"name": "driven", "time": {"step_s": 1e-3, "steps": 200},
+  "subsystems": [
+    {"name": "m", "type": "mass", "parameters": {"mass_kg": 1},
+     "inputs": {"force": {"kind": "expression", "expression": ")json" +
+          force + "\"}}}" + more_parts + R"json(],
+  "couplings": [)json" +
+          coupling + "]}",
+      "driven.json", ".");
+}
+
+/// A sine with the period of the steps is taken for a constant.
+TEST(Resolution, TellsInputsThatAreTooFastForTheSteps) {
+  const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
+  for (const char* force : {"sin(2*pi*1000*t)", "sin(2*pi*990*t)", "sin(2*pi*(700 + 1000*t)*t)"}) {
+    const Outcome own = run(driven_mass(force, "", free), 200);
+    EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
+    EXPECT_EQ(own.summary.unresolved_name, "m.force");
+    EXPECT_FALSE(own.summary.is_all_well());
+  }
+  EXPECT_TRUE(run(driven_mass("sin(2*pi*50*t)", "", free), 200).summary.is_resolved());
+  EXPECT_TRUE(run(driven_mass("5 + 0.2*sin(2*pi*1000*t)", "", free), 200).summary.is_resolved());
+}
+
+/// Pulses of 10 N for a fifth of a step: their mean is 2 N, which does not move what 3 N hold.
+TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
+  const std::string pulses = "if(mod(t, 1e-3) < 2e-4, 10, 0)";
+  const std::string brake =
+      R"(, {"name": "d", "type": "coulomb_damper",
+      "parameters": {"friction_N": 3, "creep_speed_m_per_s": 1e-6}})";
+  const std::string on_brake = R"({"kind": "connection", "ports": ["d.end", "m.port"]})";
+  const Outcome own = run(driven_mass(pulses, brake, on_brake), 200);
+  EXPECT_EQ(own.resolution.kind, Resolution::Kind::pulses);
+  EXPECT_EQ(own.summary.unresolved_name, "m.force");
+  EXPECT_TRUE(run(driven_mass("2", brake, on_brake), 200).summary.is_resolved());
+  // A free mass has the right speed at the end of every step.
+  const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
+  EXPECT_TRUE(run(driven_mass(pulses, "", free), 200).summary.is_resolved());
+}
+
+/// With two stages an exponential energy is integrated numerically: one step far too long leaves much of it out.
+TEST(Resolution, TellsEnergyThatIsInNoAccount) {
+  const auto cell = [](double step_s, double start) {
+    return parse_scenario(
+        fmt::format(R"json({{"name": "cell", "time": {{"step_s": {}, "steps": 10}},
+  "subsystems": [{{"name": "q", "type": "port_hamiltonian", "parameters": {{
+    "states": {{"x": "m"}}, "energy": "exp(5*x) - 5*x", "R": [[10]], "G": [[1]],
+    "ports": [{{"name": "p", "causality": "flow_in", "domain": "electrical"}}]}},
+    "initial_state": {{"x": {}}}}}],
+  "couplings": [{{"kind": "fixed", "ports": ["q.p"]}}],
+  "method": {{"kind": "auto", "stages": 2, "integrator": "damped"}}}})json",
+                    step_s, start),
+        "cell.json", ".");
+  };
+  const Outcome own = run(cell(0.05, 1.5), 1);
+  EXPECT_GT(own.summary.missing_share(), 0.01);
+  EXPECT_FALSE(own.summary.is_all_well());
+  EXPECT_TRUE(says(own.summary, "balance      NOT KEPT")) << summary_text(own.summary);
+  EXPECT_LT(run(cell(1e-4, 0.5), 1).summary.missing_share(), 1e-9);
 }
 
 /// What is looked at changes nothing of the run, and few steps of a long one are looked at.

@@ -196,6 +196,23 @@ TEST(ExpressionGraph, KnowsWhatCanChangeOver) {
   EXPECT_EQ(by("if(x < 0, sin(z), 1) + y"), (std::vector<bool>{true, false, true}));
 }
 
+TEST(ExpressionGraph, KnowsTheTermsThatCancel) {
+  const auto terms = [](const std::string& text, double x) {
+    Parsed own(text);
+    const std::vector<Node> nodes = {own.node, own.graph.magnitude(own.node)};
+    const ExpressionTape tape(own.graph, nodes);
+    Numbers at(3, x), out(2), scratch(static_cast<std::size_t>(tape.scratch_size(1)));
+    tape.run<1>(at.data(), out.data(), scratch.data());
+    EXPECT_LE(std::abs(out[0]), out[1] * (1.0 + 1e-15)) << text;
+    return out[1];
+  };
+  EXPECT_DOUBLE_EQ(terms("5*exp(x) - 5", 0.0), 10.0);
+  EXPECT_DOUBLE_EQ(terms("(x^2 - 1)*x/-4", 1.0), 0.5);
+  EXPECT_DOUBLE_EQ(terms("if(x > 0, x - 3, 7)", 3.0), 6.0);
+  EXPECT_DOUBLE_EQ(terms("-(x - y)^3", 2.0), 64.0);
+  EXPECT_DOUBLE_EQ(terms("sin(x)", -1.0), std::sin(1.0));
+}
+
 TEST(ExpressionTape, ALaneHasTheBitsThatItHasAlone) {
   for (const std::string& text : kExpressions) {
     Parsed own(text);

@@ -18,15 +18,20 @@ std::string of_all(double share) {
 
 std::string what_was_seen(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
-  const std::string part = printable(summary.unresolved_part);
+  const std::string part = printable(summary.unresolved_name);
+  const char* const all = worst.state >= 0 ? "its own" : "all its";
   switch (worst.kind) {
     case Resolution::Kind::jumps:
-      return fmt::format("step {} moves \"{}\" by an error of {} of all its motion", worst.step,
-                         part, of_all(worst.share));
+      return fmt::format("step {} moves \"{}\" by an error of {} of {} motion", worst.step, part,
+                         of_all(worst.share), all);
     case Resolution::Kind::alternates:
+      return fmt::format("\"{}\" oscillates from step to step, by {} of {} motion, as in step {}",
+                         part, of_all(worst.share), all, worst.step);
+    case Resolution::Kind::undersampled:
       return fmt::format(
-          "\"{}\" oscillates from step to step, by {} of all its motion, as in step {}", part,
-          of_all(worst.share), worst.step);
+          "\"{}\" changes too fast for the steps: what they take for its mean is off by {} of its{}"
+          "size, first in step {}",
+          part, of_all(worst.share), kNextLine, worst.step);
     case Resolution::Kind::pulses:
       return fmt::format(
           "\"{}\" jumps to and fro within steps, first in step {}: {} of its mean square", part,
@@ -62,6 +67,11 @@ std::string remedy(const RunSummary& summary) {
         "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {1:.6g}}}'",
         kNextLine, summary.time_s);
   }
+  if (worst.kind == Resolution::Kind::undersampled) {
+    std::string steps = shorter_steps(summary);
+    steps.front() = 'T';
+    return steps;
+  }
   if (worst.kind == Resolution::Kind::damped_away) {
     return fmt::format(
         "Take shorter steps, or more stages, which take far less{}(--set /method/stages=3)",
@@ -75,6 +85,11 @@ std::string remedy(const RunSummary& summary) {
     return fmt::format("Take one stage (--set /method/stages=1),{}or {}", kNextLine,
                        shorter_steps(summary));
   }
+  if (summary.is_unresolved_contact) {
+    std::string steps = shorter_steps(summary);
+    steps.front() = 'T';
+    return steps + " (damped steps would stop what springs back)";
+  }
   return fmt::format("If it should decay, damp it{}(--set /method/integrator=\"damped\"); else {}",
                      kNextLine, shorter_steps(summary));
 }
@@ -84,7 +99,9 @@ std::string remedy(const RunSummary& summary) {
 std::string resolution_text(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
   std::string text = "NOT RESOLVED: " + what_was_seen(summary) + kNextLine;
-  if (worst.kind == Resolution::Kind::damped_away || worst.kind == Resolution::Kind::pulses) {
+  const bool is_of_input =
+      worst.kind == Resolution::Kind::pulses || worst.kind == Resolution::Kind::undersampled;
+  if (worst.kind == Resolution::Kind::damped_away || is_of_input) {
     return text + remedy(summary);
   }
   if (worst.h_lambda > 0.0) {

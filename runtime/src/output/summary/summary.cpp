@@ -62,6 +62,39 @@ std::string first_part_of(const System& system, int island) {
 
 namespace {
 
+/// Of a part, or of a state or an input of it.
+std::string unresolved_name(const RunSummary& summary, const System& system) {
+  const Resolution& worst = *summary.resolution;
+  if (worst.part < 0 || system.slice() != nullptr) return summary.unresolved_part;
+  const Signature& signature =
+      system.parts()[static_cast<std::size_t>(worst.part)].component->signature();
+  if (worst.state >= 0) {
+    return summary.unresolved_part + "." +
+           signature.states[static_cast<std::size_t>(worst.state)].name;
+  }
+  if (worst.input >= 0) {
+    return summary.unresolved_part + "." +
+           signature.inputs[static_cast<std::size_t>(worst.input)].name;
+  }
+  return summary.unresolved_part;
+}
+
+/// Whether there is a contact in the island of a part: something with an energy that has kinks.
+bool springs_back(const System& system, int part) {
+  if (system.slice() != nullptr || part < 0) return false;
+  const int island = system.island_of_part(part);
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Part& own = system.parts()[static_cast<std::size_t>(i)];
+    const Subsystem* const physics = own.port_hamiltonian();
+    if (system.island_of_part(i) != island || physics == nullptr) continue;
+    if (!physics->is_smooth() && !physics->has_vertical_laws() &&
+        physics->signature().state_size() > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// In slices the energies of single parts are unknown: the total counts.
 double moved_J(const RunSummary& summary, bool is_slice) {
   const EnergyTotals& energy = summary.energy;
@@ -74,6 +107,16 @@ double moved_J(const RunSummary& summary, bool is_slice) {
 }
 
 }  // namespace
+
+double RunSummary::missing_share() const {
+  if (!has_ledger || !(moved_J > 0.0)) return 0.0;
+  const double expected_J = energy.initial_J + energy.supplied_J - energy.dissipated_J -
+                            energy.numerical_dissipation_J - energy.impact_J - energy.mismatch_J;
+  const double missing_J = std::abs(energy.final_J - expected_J);
+  const double rounding_J =
+      std::max(energy.rounding_J, 1e-9 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
+  return missing_J > rounding_J ? missing_J / moved_J : 0.0;
+}
 
 double RunSummary::mismatch_share() const {
   const double astray_J = std::abs(energy.mismatch_J);
@@ -100,12 +143,19 @@ std::vector<std::string> RunSummary::shortcomings() const {
     out.push_back(fmt::format("{} of {} inner iterations missed their tolerance",
                               iterations.not_converged, iterations.windows));
   }
+  if (missing_share() > kMissing) {
+    out.push_back(fmt::format("{:.2g} % of the energy that was moved is in no account",
+                              100.0 * missing_share()));
+  }
   if (guard.missed_steps > 0) {
     out.push_back(
         fmt::format("the guard changed the motion in {} of {} steps", guard.missed_steps, steps));
   }
   if (!is_resolved()) {
-    out.push_back(fmt::format("the steps do not resolve the motion of \"{}\"", unresolved_part));
+    const bool is_input = resolution->input >= 0;
+    out.push_back(fmt::format("the steps do not {} \"{}\"",
+                              is_input ? "follow the input" : "resolve the motion of",
+                              unresolved_name));
   }
   if (is_switch_moved()) {
     out.push_back(
@@ -214,6 +264,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
                          ? worst.part
                          : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
     summary.unresolved_part = stepper.name_of_part(part);
+    summary.unresolved_name = unresolved_name(summary, system);
+    summary.is_unresolved_contact = springs_back(system, part);
     const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
     summary.is_unresolved_damped = is_whole && stepper.waves()->integrators().plan.damps(part);
   }

@@ -157,12 +157,14 @@ void add_unjudged(const RunSummary& summary, Json& json) {
 }
 
 Json coupling_json(const RunSummary& summary) {
-  Json json = {{"poor", summary.is_coupled_poorly()},
-               {"mismatch_share",
-                summary.has_ledger ? Json(number(summary.mismatch_share())) : Json(nullptr)},
-               {"blind_share", number(summary.blind_share())},
-               {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
-               {"asked_to_converge", !is_open(summary)}};
+  Json json = {
+      {"poor", summary.is_coupled_poorly()},
+      {"missing_share", summary.has_ledger ? Json(number(summary.missing_share())) : Json(nullptr)},
+      {"mismatch_share",
+       summary.has_ledger ? Json(number(summary.mismatch_share())) : Json(nullptr)},
+      {"blind_share", number(summary.blind_share())},
+      {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
+      {"asked_to_converge", !is_open(summary)}};
   if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
   if (summary.is_coupled_poorly() && !summary.ideal_part.empty()) {
     json["ideal_part"] = summary.ideal_part;
@@ -226,6 +228,7 @@ Json resolution_json(const RunSummary& summary) {
   Json json = {{"status", std::string(to_string(worst.kind))}};
   if (summary.is_resolved()) return json;
   json["part"] = summary.unresolved_part;
+  json["name"] = summary.unresolved_name;
   json["port"] = summary.unresolved_port.empty() ? Json(nullptr) : Json(summary.unresolved_port);
   json["share"] = number(worst.share);
   json["h_lambda"] = worst.h_lambda > 0.0 ? number(worst.h_lambda) : Json(nullptr);

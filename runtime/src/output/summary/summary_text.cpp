@@ -394,6 +394,16 @@ std::string certificate_text(const RunSummary& summary) {
   return text + fmt::format("{}", fmt::join(lines, next_line));
 }
 
+std::string balance_text(const RunSummary& summary) {
+  return fmt::format(
+      "NOT KEPT: {:.2g} % of the {:.3g} J that the run moved are in no account. With several "
+      "stages, energies\n"
+      "               that are no polynomials are integrated numerically, which too long steps "
+      "leave incomplete: take"
+      "\n               shorter ones, or one stage (--set /method/stages=1)",
+      100.0 * summary.missing_share(), summary.moved_J);
+}
+
 std::string execution_text(const RunSummary& summary) {
   return fmt::format("{}, {} thread{}, {}", printable(summary.execution), summary.threads,
                      summary.threads == 1 ? "" : "s", to_string(instruction_set()));
@@ -550,6 +560,8 @@ std::string summary_text(const RunSummary& summary) {
   }
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary));
+  if (summary.missing_share() > RunSummary::kMissing)
+    text += line("balance", balance_text(summary));
   if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));
   if (summary.is_switch_moved()) text += line("switches", switches_text(summary));
   text += line("execution", execution_text(summary));

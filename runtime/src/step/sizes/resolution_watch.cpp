@@ -17,9 +17,12 @@ namespace {
 constexpr double kJump = 0.04, kAlternation = 0.015;
 /// Likewise for an effort or flow relative to its largest one.
 constexpr double kPortAlternation = 0.05;
+/// Likewise an error and an alternation of one state, relative to its own largest value, where its motion has at
+/// least such a share of the energy of its island: more than an inner iteration leaves.
+constexpr double kOwnJump = 0.08, kOwnAlternation = 0.05, kLeastOwn = 1e-10;
 /// What damped steps may take of all energy that was stored or moved; and what they may take beside what
 /// resistances take, if it is more than little of that energy: oscillations die too soon by as much.
-constexpr double kDamped = 0.05, kDampedBeside = 0.1, kDampedLittle = 0.01;
+constexpr double kDamped = 0.05, kDampedBeside = 0.1, kDampedLittle = 0.02;
 /// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
 /// How fast consecutive alternations may fade or grow.
@@ -47,6 +50,8 @@ std::string_view to_string(Resolution::Kind kind) {
       return "damped_away";
     case Resolution::Kind::pulses:
       return "pulses";
+    case Resolution::Kind::undersampled:
+      return "undersampled";
   }
   return "?";
 }
@@ -88,6 +93,7 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, const StageRul
     largest = std::max(largest, n);
   }
   states_.resize(states);
+  own_.resize(states);
   for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
 }
 
@@ -199,6 +205,7 @@ void ResolutionWatch::follow(std::int64_t step, const double* record, const doub
     if (is_first) note_bounces(next);
   }
   follow_states(step, next);
+  note_states(step, next, is_estimated(step));
   is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
 }
 
@@ -223,6 +230,53 @@ void ResolutionWatch::note_bounces(const double* next) {
     const double energy_J = 0.25 * rates_J[2];
     Finding& worst = jumps_[at(kind)];
     if (energy_J > worst.energy_J) worst = {energy_J, 0.0, begun_, own.part};
+  }
+}
+
+/// Each state beside itself.
+void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is_estimated) {
+  const bool has_estimate = is_estimated && estimate_.has_estimate();
+  for (const Rates& part : rates_) {
+    waves_.get_state(part.part, next, scratch_.data());
+    for (int i = 0; i < part.states; ++i) {
+      OwnMotion& own = own_[part.first_state + at(i)];
+      own.largest = std::max(own.largest, std::abs(scratch_[at(i)]));
+      const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
+      if (error > kOwnJump * own.largest && error > own.error) {
+        own.error = error;
+        own.step = step;
+      }
+      const Sequence& state = states_[part.first_state + at(i)];
+      if (state.alternations < kAlternations) continue;
+      const double size = kOfChange[stages_.count - 1] * std::abs(state.change);
+      if (size > kOwnAlternation * own.largest && size > own.alternation) {
+        own.alternation = size;
+        own.step = step;
+      }
+    }
+  }
+}
+
+/// The worst state that has a share of energy worth mentioning.
+void ResolutionWatch::consider_states(Resolution& out) const {
+  for (const Rates& part : rates_) {
+    for (int i = 0; i < part.states; ++i) {
+      const OwnMotion& own = own_[part.first_state + at(i)];
+      const double jump = own.error / own.largest, turn = own.alternation / own.largest;
+      const bool jumps = jump > kOwnJump, alternates = turn > kOwnAlternation;
+      if (!jumps && !alternates) continue;
+      const double share = std::max(jumps ? jump : 0.0, alternates ? turn : 0.0);
+      if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
+      const double energy_J = estimate_.energy_of_motion(part.part, i, own.largest);
+      if (!(energy_J > kLeastOwn * estimate_.island_J(part.part))) continue;
+      out = {};
+      out.kind = alternates ? Resolution::Kind::alternates : Resolution::Kind::jumps;
+      out.share = share;
+      out.step = own.step;
+      out.part = part.part;
+      out.state = i;
+      out.looks = looks_;
+    }
   }
 }
 
@@ -331,30 +385,40 @@ Resolution ResolutionWatch::value() const {
       if (own.part < 0 || !(own.energy_J > limit * limit * scale_J)) continue;
       const double share = std::sqrt(own.energy_J / scale_J);
       if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
-      out = {kind, share, own.h_lambda, own.step, own.part, -1, looks_};
+      out = {};
+      out.kind = kind;
+      out.share = share;
+      out.h_lambda = own.h_lambda;
+      out.step = own.step;
+      out.part = own.part;
+      out.looks = looks_;
     }
   };
   consider(Resolution::Kind::alternates, kAlternation, alternates_);
   consider(Resolution::Kind::jumps, kJump, jumps_);
+  if (out.kind == Resolution::Kind::resolved) consider_states(out);
   if (out.kind == Resolution::Kind::resolved && is_damped_away()) {
     const double damped = damped_J_ / (largest_J_ + moved_J_);
-    return {Resolution::Kind::damped_away, damped, 0.0, damped_at_, damped_part_, -1, looks_};
+    out.kind = Resolution::Kind::damped_away;
+    out.share = damped;
+    out.step = damped_at_;
+    out.part = damped_part_;
+    return out;
   }
   if (out.kind == Resolution::Kind::resolved && port_.share > kPortAlternation) {
-    out = {port_.of_flow ? Resolution::Kind::flow_alternates : Resolution::Kind::effort_alternates,
-           port_.share,
-           0.0,
-           port_.step,
-           -1,
-           port_.port,
-           looks_};
+    out.kind =
+        port_.of_flow ? Resolution::Kind::flow_alternates : Resolution::Kind::effort_alternates;
+    out.share = port_.share;
+    out.step = port_.step;
+    out.port = port_.port;
   }
   return out;
 }
 
 std::size_t ResolutionWatch::bytes() const {
   return estimate_.bytes() + sizeof(Sequence) * states_.capacity() +
-         sizeof(Port) * ports_.capacity() + sizeof(Finding) * 2 * jumps_.capacity();
+         sizeof(OwnMotion) * own_.capacity() + sizeof(Port) * ports_.capacity() +
+         sizeof(Finding) * 2 * jumps_.capacity();
 }
 
 void ResolutionWatch::archive(StateArchive& archive) {
@@ -366,6 +430,7 @@ void ResolutionWatch::archive(StateArchive& archive) {
     forget();
     estimate_.archive_scales(archive);
   }
+  archive.array(std::span(own_));
   archive.array(std::span(ports_));
   for (std::vector<Finding>* all : {&jumps_, &alternates_}) {
     for (Finding& own : *all) {

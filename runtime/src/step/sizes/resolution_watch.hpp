@@ -93,6 +93,8 @@ class ResolutionWatch {
   bool is_estimated(std::int64_t step) const;
   void follow(std::int64_t step, const double* record, const double* a, const double* next);
   void note_bounces(const double* next);
+  void note_states(std::int64_t step, const double* next, bool is_estimated);
+  void consider_states(Resolution& out) const;
   void follow_states(std::int64_t step, const double* next);
   void note_alternation(std::int64_t step, int part, const double* next);
   void note_port(const Sequence& own, double largest, int port, bool of_flow);
@@ -116,6 +118,13 @@ class ResolutionWatch {
   std::vector<Port> ports_;
   std::vector<double> scratch_, sums_, differences_;
   std::vector<Finding> jumps_, alternates_;  // by kind of part
+  /// A state beside its own motion: parts may have a fast state with little energy beside a slow one with much.
+  struct OwnMotion {
+    double largest = 0.0;
+    double error = 0.0, alternation = 0.0;  ///< the largest of those that were a share of `largest`
+    std::int64_t step = -1;
+  };
+  std::vector<OwnMotion> own_;  // like states_
   struct {
     double share = 0.0;
     std::int64_t step = -1;

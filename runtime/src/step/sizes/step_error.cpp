@@ -364,6 +364,26 @@ double StepErrorEstimate::energy_between(int part, const double* x, const double
   return 0.5 * std::abs(sum);
 }
 
+double StepErrorEstimate::energy_of_motion(int part, int state, double size) const {
+  const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
+  if (physics == nullptr) return 0.0;
+  if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
+    return form.E != nullptr ? 0.0 : 0.5 * form.Q->coeff(state, state) * size * size;
+  }
+  const auto n = at(physics->signature().state_size());
+  const auto start = initial_.begin() + static_cast<std::ptrdiff_t>(first_state_[at(part)]);
+  std::vector<double> x(start, start + static_cast<std::ptrdiff_t>(n)), g(n), there(n);
+  try {
+    physics->gradient(x.data(), g.data());
+    x[at(state)] += size;
+    physics->gradient(x.data(), there.data());
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    return 0.0;
+  }
+  const double energy = 0.5 * std::abs(size * (there[at(state)] - g[at(state)]));
+  return std::isfinite(energy) ? energy : 0.0;
+}
+
 /// ½|a|² of a part.
 double StepErrorEstimate::wave_energy(int part, const double* a) const {
   const PartSlot& slot = waves_.slot(part);

@@ -102,6 +102,16 @@ class StepErrorEstimate {
   /// to its next row.
   std::span<const double> taken() const { return steps_[0].increments; }
   std::pair<std::size_t, int> place_of(int part, int stage) const;
+  bool has_estimate() const { return known_steps_ >= 2; }
+  /// The estimate that `for_each_error` has formed, of one state.
+  double estimate_of(int part, int state) const { return difference_[offset(part, state)]; }
+  /// ½ eᵀ∇²H e of a motion of one state from its initial value [J]; 0: it stores none, or is no state of its own
+  /// (E ≠ 1). Allocates.
+  double energy_of_motion(int part, int state, double size) const;
+  /// The largest energy of motion in the island of a part, so far [J].
+  double island_J(int part) const {
+    return island_J_[static_cast<std::size_t>(waves_.system().island_of_part(part))];
+  }
   /// ½ eᵀ∇²H e of a part [J]; and 0 where round-off explains e, `error`.
   double energy_of(int part, const double* next, const double* e);
   double energy_of_error(int part, const double* next, const double* e);

@@ -71,8 +71,11 @@ struct RunSummary {
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
-  bool is_unresolved_damped = false;     ///< that part takes damped steps
-  std::string unresolved_port;           ///< and of its port, as "part.port", of efforts and flows
+  std::string unresolved_name;  ///< the same, with its state or input if it is one: "motor.current"
+  bool is_unresolved_damped = false;  ///< that part takes damped steps
+  bool is_unresolved_contact =
+      false;  ///< in its island something springs back: damped steps would stop it
+  std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
@@ -95,6 +98,10 @@ struct RunSummary {
   std::vector<std::string> shortcomings() const;
   /// The run has no defects: the condition of `portwave run --strict`.
   bool is_all_well() const { return shortcomings().empty(); }
+  /// Share of the moved energy that is in no entry of the account; 0 where that is rounding. Steps of several
+  /// stages integrate energies numerically that are no polynomials; too long ones leave something out.
+  double missing_share() const;
+  static constexpr double kMissing = 1e-3;  ///< more than this is no account
   /// Share of the moved energy that was lost or gained between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;

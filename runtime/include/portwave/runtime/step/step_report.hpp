@@ -84,7 +84,8 @@ struct Resolution {
     effort_alternates,  ///< the effort of a port alternates
     flow_alternates,    ///< the flow of a port alternates
     damped_away,        ///< damped steps take energy from oscillations that go on
-    pulses,             ///< a source of a rigid joint jumps to and fro within steps
+    pulses,             ///< an input jumps to and fro within steps
+    undersampled,       ///< an input changes too fast for the steps: they take another mean for it
   };
   Kind kind = Kind::resolved;
   /// Amplitude of the error, of all motion of parts of its kind; of the largest effort or flow there; of what damped
@@ -96,6 +97,8 @@ struct Resolution {
   std::int64_t step = -1;  ///< step with the worst defect
   int part = -1;
   int port = -1;           ///< scalar port, of efforts and flows
+  int state = -1;          ///< of the part, where it is one state beside its own motion; else −1
+  int input = -1;          ///< of the part, likewise
   std::int64_t looks = 0;  ///< number of steps examined
 };
 

@@ -1,0 +1,116 @@
+#include "step/sizes/hidden_inputs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+/// Amplitude of the error of means, beside that of the input: of one stage at ωh = 1.9. Share of the mean square that
+/// is hidden.
+constexpr double kOff = 0.15, kHidden = 0.1;
+constexpr int kSamples = 16;
+
+bool is_judged(const Part& part, std::size_t input) {
+  const Signal& signal = part.inputs[input];
+  if (!part.input_is_driven[input] || signal.is_settable() || signal.is_callback() ||
+      signal.is_rate()) {
+    return false;
+  }
+  const Subsystem* const physics = part.port_hamiltonian();
+  return physics == nullptr || !physics->has_vertical_laws();
+}
+
+}  // namespace
+
+HiddenInputs::HiddenInputs(const System& system) {
+  std::vector<bool> is_nonlinear(at(system.island_count()), false);
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const bool own = !system.parts()[at(i)].component->capabilities().linear;
+    if (own) is_nonlinear[at(system.island_of_part(i))] = true;
+  }
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Part& part = system.parts()[at(i)];
+    for (std::size_t k = 0; k < part.inputs.size(); ++k) {
+      if (!is_judged(part, k)) continue;
+      inputs_.push_back(
+          {&part.inputs[k], i, static_cast<int>(k), is_nonlinear[at(system.island_of_part(i))]});
+    }
+  }
+  sums_.resize(inputs_.size());
+}
+
+void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const StageRule& rule) {
+  // Other places in every step, so that no period fits them.
+  constexpr double kGolden = 0.6180339887498949;
+  const double offset = std::fmod(kGolden * static_cast<double>(step % 1000000), 1.0);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Signal& signal = *inputs_[i].signal;
+    double mean = 0.0, square = 0.0, taken = 0.0, taken_square = 0.0;
+    try {
+      for (int k = 0; k < kSamples; ++k) {
+        const double u = signal(begin_s + (k + offset) / kSamples * step_s);
+        mean += u / kSamples;
+        square += u * u / kSamples;
+      }
+      for (int j = 0; j < rule.count; ++j) {
+        const double c = rule.c[at(j)], b = rule.b[at(j)];
+        const double u = signal.in_step({begin_s + c * step_s, begin_s, step_s, c, rule.count});
+        taken += b * u;
+        taken_square += b * u * u;
+      }
+    } catch (const std::exception&) {  // the step itself tells it, if it meets that too
+      continue;
+    }
+    if (!std::isfinite(square) || !std::isfinite(taken_square)) continue;
+    Sums& own = sums_[i];
+    own.all += square;
+    // Jumps within the step have their mean; samples have it but for one of them.
+    const bool jumps = signal.next_kink(begin_s) < begin_s + step_s ||
+                       signal.next_change(begin_s, begin_s + step_s) < begin_s + step_s;
+    const double off = jumps ? 0.0 : (mean - taken) * (mean - taken);
+    const double hidden = jumps ? std::max(square - taken_square, 0.0) : 0.0;
+    if (off > kOff * kOff * square && own.off_at < 0) own.off_at = step;
+    if (hidden > kHidden * square && own.hidden_at < 0) own.hidden_at = step;
+    own.off += off;
+    own.hidden += hidden;
+  }
+}
+
+Resolution HiddenInputs::value() const {
+  Resolution out;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Sums& own = sums_[i];
+    if (!(own.all > 0.0)) continue;
+    const auto consider = [&](Resolution::Kind kind, double share, double least,
+                              std::int64_t step) {
+      if (!(share > std::max(least, out.share)) || step < 0) return;
+      out = {};
+      out.kind = kind;
+      out.share = share;
+      out.step = step;
+      out.part = inputs_[i].part;
+      out.input = inputs_[i].input;
+    };
+    consider(Resolution::Kind::undersampled, std::sqrt(own.off / own.all), kOff, own.off_at);
+    if (inputs_[i].is_among_nonlinear) {
+      consider(Resolution::Kind::pulses, own.hidden / own.all, kHidden, own.hidden_at);
+    }
+  }
+  return out;
+}
+
+void HiddenInputs::archive(StateArchive& archive) {
+  archive.array(std::span(sums_));
+  for (const Sums& own : sums_) {
+    archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0,
+                   "what inputs do within steps");
+  }
+}
+
+}  // namespace portwave
