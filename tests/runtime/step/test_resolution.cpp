@@ -359,14 +359,14 @@ Scenario driven_mass(const std::string& force, const std::string& more_parts,
 /// A sine with the period of the steps is taken for a constant.
 TEST(Resolution, TellsInputsThatAreTooFastForTheSteps) {
   const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
-  for (const char* force : {"sin(2*pi*1000*t)", "sin(2*pi*990*t)", "sin(2*pi*(700 + 1000*t)*t)"}) {
+  for (const char* force : {"cos(2*pi*1000*t)", "sin(2*pi*990*t)", "sin(2*pi*(700 + 1000*t)*t)"}) {
     const Outcome own = run(driven_mass(force, "", free), 200);
     EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
     EXPECT_EQ(own.summary.unresolved_name, "m.force");
     EXPECT_FALSE(own.summary.is_all_well());
   }
   EXPECT_TRUE(run(driven_mass("sin(2*pi*50*t)", "", free), 200).summary.is_resolved());
-  EXPECT_TRUE(run(driven_mass("5 + 0.2*sin(2*pi*1000*t)", "", free), 200).summary.is_resolved());
+  EXPECT_TRUE(run(driven_mass("5 + 0.2*cos(2*pi*1000*t)", "", free), 200).summary.is_resolved());
 }
 
 /// Pulses of 10 N for a fifth of a step: their mean is 2 N, which does not move what 3 N hold.
@@ -400,7 +400,7 @@ TEST(Resolution, TellsEnergyThatIsInNoAccount) {
         "cell.json", ".");
   };
   const Outcome own = run(cell(0.05, 1.5), 1);
-  EXPECT_GT(own.summary.missing_share(), 0.01);
+  EXPECT_GT(own.summary.missing_share(), RunSummary::kMissing);
   EXPECT_FALSE(own.summary.is_all_well());
   EXPECT_TRUE(says(own.summary, "balance      NOT KEPT")) << summary_text(own.summary);
   EXPECT_LT(run(cell(1e-4, 0.5), 1).summary.missing_share(), 1e-9);

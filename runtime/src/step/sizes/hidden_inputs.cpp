@@ -15,6 +15,8 @@ namespace {
 /// is hidden.
 constexpr double kOff = 0.15, kHidden = 0.1;
 constexpr int kSamples = 16;
+/// Steps with pulses, from which on they are more than single ones.
+constexpr std::int64_t kFewest = 3;
 
 bool is_judged(const Part& part, std::size_t input) {
   const Signal& signal = part.inputs[input];
@@ -76,7 +78,7 @@ void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const 
     const double off = jumps ? 0.0 : (mean - taken) * (mean - taken);
     const double hidden = jumps ? std::max(square - taken_square, 0.0) : 0.0;
     if (off > kOff * kOff * square && own.off_at < 0) own.off_at = step;
-    if (hidden > kHidden * square && own.hidden_at < 0) own.hidden_at = step;
+    if (hidden > kHidden * square && own.pulses++ == 0) own.hidden_at = step;
     own.off += off;
     own.hidden += hidden;
   }
@@ -98,7 +100,8 @@ Resolution HiddenInputs::value() const {
       out.input = inputs_[i].input;
     };
     consider(Resolution::Kind::undersampled, std::sqrt(own.off / own.all), kOff, own.off_at);
-    if (inputs_[i].is_among_nonlinear) {
+    // One pulse is an impulse, of which all but its length is seen.
+    if (inputs_[i].is_among_nonlinear && own.pulses >= kFewest) {
       consider(Resolution::Kind::pulses, own.hidden / own.all, kHidden, own.hidden_at);
     }
   }

@@ -41,6 +41,7 @@ class HiddenInputs {
   struct Sums {
     double all = 0.0, off = 0.0, hidden = 0.0;
     std::int64_t off_at = -1, hidden_at = -1;  ///< the first such step
+    std::int64_t pulses = 0;                   ///< steps with hidden ones
   };
   std::vector<Input> inputs_;
   std::vector<Sums> sums_;
