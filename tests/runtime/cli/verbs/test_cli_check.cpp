@@ -23,9 +23,7 @@ using testing::said;
 using testing::Words;
 using testing::operator+;
 
-std::string example(const std::string& name) {
-  return testing::source_file("examples/" + name);
-}
+std::string example(const std::string& name) { return testing::source_file("examples/" + name); }
 
 /// A scenario of one free part with a given energy of a way and a momentum.
 class EnergyFile {
@@ -70,14 +68,13 @@ TEST(CliCheck, TellsTheLawThatAPartBreaksAndTheCase) {
   const ProcessResult broken = portwave_cli({"check", bad.file()});
   EXPECT_EQ(broken.exit_code, 1) << said(broken);
   EXPECT_TRUE(contains(broken.out, "BROKEN")) << said(broken);
-  EXPECT_TRUE(contains(broken.out, "  order_of_convergence: port solve: not_converged, h="))
+  EXPECT_TRUE(contains(broken.out, "  energy_law: port solve: not_converged, h=0.1"))
       << said(broken);
   EXPECT_TRUE(contains(broken.err, "1 of 1 part breaks a law.")) << said(broken);
   const Json parts = Json::parse(portwave_cli({"check", bad.file(), "--json"}).out);
   EXPECT_FALSE(parts[0]["holds"].get<bool>());
   EXPECT_TRUE(std::ranges::any_of(parts[0]["laws"], [](const Json& law) {
-    return law["law"] == "order_of_convergence" && !law["holds"].get<bool>() &&
-           law["worst"].is_null();
+    return law["law"] == "energy_law" && !law["holds"].get<bool>() && law["worst"].is_null();
   }));
 }
 
