@@ -30,7 +30,7 @@ void expect_all_hold(const Subsystem& part, const ConformanceOptions& options) {
 bool turns(const std::string& type) {
   const std::vector<std::string> mechanisms = {
       "pendulum",   "planar_arm",          "cart_pendulum",
-      "rigid_body", "synchronous_machine", "port_hamiltonian"};
+      "rigid_body", "synchronous_machine", "port_hamiltonian", "articulated"};
   return std::ranges::find(mechanisms, type) != mechanisms.end();
 }
 
