@@ -19,9 +19,9 @@ namespace {
 namespace articulated_type {
 
 using articulated::Body;
+using articulated::Design;
 using articulated::JointKind;
 using articulated::Mat3;
-using articulated::Mechanism;
 using articulated::Vec3;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
@@ -82,7 +82,7 @@ class Reader {
   explicit Reader(const Parameters& parameters)
       : parameters_(parameters), kinds_(value_of<Texts>(parameters, "joints")) {}
 
-  Mechanism read() {
+  Design read() {
     const std::size_t n = kinds_.size();
     if (n < 1 || n > at(articulated::kMostBodies)) {
       report("/joints",
@@ -317,7 +317,7 @@ class Reader {
   std::set<std::string> taken_;
   std::vector<GivenBody> given_;
   std::vector<Inertia> inertia_here_;
-  Mechanism out_;
+  Design out_;
   Issues issues_;
 };
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "catalogue/articulated_batch.hpp"
+#include "catalogue/mechanism_batch.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
@@ -122,11 +122,11 @@ void set_turn(const Tree& tree, const Body& body, const double* x, Structure& s)
   }
 }
 
-void set_frames(const Mechanism& mechanism, const double* x, Structure& s) {
-  const Tree& tree = mechanism.tree;
-  int column = mechanism.joint_port_size();
+void set_frames(const Design& design, const double* x, Structure& s) {
+  const Tree& tree = design.tree;
+  int column = design.joint_port_size();
   std::array<double, static_cast<std::size_t>(3) * kMostVelocities> forces;
-  for (const Frame& frame : mechanism.frames) {
+  for (const Frame& frame : design.frames) {
     tree.point_forces(x, frame.body, frame.point, forces.data());
     for (int k = 0; k < 3; ++k, ++column) {
       for (int i = frame.body; i >= 0; i = tree.bodies[at(i)].parent) {
@@ -139,15 +139,15 @@ void set_frames(const Mechanism& mechanism, const double* x, Structure& s) {
   }
 }
 
-void set_state_dependent(const Mechanism& mechanism, const double* x, Structure& s) {
-  for (const Body& body : mechanism.tree.bodies) {
-    if (has_quaternion(body.kind)) set_turn(mechanism.tree, body, x, s);
+void set_state_dependent(const Design& design, const double* x, Structure& s) {
+  for (const Body& body : design.tree.bodies) {
+    if (has_quaternion(body.kind)) set_turn(design.tree, body, x, s);
   }
-  set_frames(mechanism, x, s);
+  set_frames(design, x, s);
 }
 
-bool is_constant(const Mechanism& mechanism) {
-  return mechanism.frames.empty() && std::ranges::none_of(mechanism.tree.bodies, [](const Body& b) {
+bool is_constant(const Design& design) {
+  return design.frames.empty() && std::ranges::none_of(design.tree.bodies, [](const Body& b) {
            return has_quaternion(b.kind);
          });
 }
@@ -160,10 +160,10 @@ Numbers default_state(const Tree& tree) {
   return x;
 }
 
-Structure structure_of(const Mechanism& mechanism) {
-  const Tree& tree = mechanism.tree;
+Structure structure_of(const Design& design) {
+  const Tree& tree = design.tree;
   const int nq = tree.positions, nv = tree.velocities;
-  const int ports = mechanism.joint_port_size() + 3 * static_cast<int>(mechanism.frames.size());
+  const int ports = design.joint_port_size() + 3 * static_cast<int>(design.frames.size());
   Structure s = Structure::zero(nq + nv, ports + nv);
   int port = 0;
   for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
@@ -174,12 +174,12 @@ Structure structure_of(const Mechanism& mechanism) {
       s.J.insert(nq + body.v + k, body.q + k) = -1.0;
     }
     for (int j = body.v; j < body.v + body.velocity_count(); ++j) {
-      s.R.insert(nq + j, nq + j) = mechanism.damping[i];
-      if (mechanism.has_port[i]) s.G.insert(nq + j, port++) = -1.0;
+      s.R.insert(nq + j, nq + j) = design.damping[i];
+      if (design.has_port[i]) s.G.insert(nq + j, port++) = -1.0;
       s.G.insert(nq + j, ports + j) = 1.0;
     }
   }
-  set_state_dependent(mechanism, default_state(tree).data(), s);
+  set_state_dependent(design, default_state(tree).data(), s);
   return s;
 }
 
@@ -214,15 +214,15 @@ void name_coordinates(const Body& body, const std::string& name, Signature& out,
   }
 }
 
-Signature signature_of(const Mechanism& mechanism) {
+Signature signature_of(const Design& design) {
   Signature out;
   out.type = "articulated";
   std::vector<StateVariable> momenta;
-  for (std::size_t i = 0; i < mechanism.names.size(); ++i) {
-    const Body& body = mechanism.tree.bodies[i];
-    const std::string& name = mechanism.names[i];
+  for (std::size_t i = 0; i < design.names.size(); ++i) {
+    const Body& body = design.tree.bodies[i];
+    const std::string& name = design.names[i];
     name_coordinates(body, name, out, momenta);
-    if (!mechanism.has_port[i]) continue;
+    if (!design.has_port[i]) continue;
     if (body.kind == JointKind::free) {
       out.ports.push_back({name + "_force", Causality::effort_in, Domain::translation, 3});
       out.ports.push_back({name + "_torque", Causality::effort_in, Domain::rotation, 3});
@@ -231,7 +231,7 @@ Signature signature_of(const Mechanism& mechanism) {
       out.ports.push_back({name, Causality::effort_in, domain, body.velocity_count()});
     }
   }
-  for (const Frame& frame : mechanism.frames) {
+  for (const Frame& frame : design.frames) {
     out.ports.push_back({frame.name, Causality::effort_in, Domain::translation, 3});
   }
   out.states.insert(out.states.end(), momenta.begin(), momenta.end());
@@ -239,8 +239,8 @@ Signature signature_of(const Mechanism& mechanism) {
 }
 
 /// Angles of 1 rad, and of each momentum what alone moves its joint at 0.5 rad/s or m/s.
-Numbers typical_state(const Mechanism& mechanism) {
-  const Tree& tree = mechanism.tree;
+Numbers typical_state(const Design& design) {
+  const Tree& tree = design.tree;
   const Numbers x = default_state(tree);
   MassMatrix M;
   tree.mass_matrix(x.data(), M);
@@ -257,7 +257,7 @@ Numbers typical_state(const Mechanism& mechanism) {
           {fmt::format("/joints/{}", i),
            fmt::format("nothing that the joint {} moves by itself has inertia: give the "
                        "bodies that hang on it a mass, or moments of inertia about its axis",
-                       in_quotes(mechanism.names[i]))});
+                       in_quotes(design.names[i]))});
       break;
     }
     if (!issues.empty()) break;
@@ -273,6 +273,56 @@ Numbers typical_state(const Mechanism& mechanism) {
   return typical;
 }
 
+/// What steps of one stage ask of a tree.
+class TreeMechanism final : public Mechanism {
+ public:
+  explicit TreeMechanism(const Design& design)
+      : design_(design), tree_(design.tree), motion_(design.tree) {
+    layout_.positions = tree_.positions;
+    layout_.velocities = tree_.velocities;
+    int port = 0;
+    for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
+      const Body& body = tree_.bodies[i];
+      const int plain = body.velocity_count() - (has_quaternion(body.kind) ? 3 : 0);
+      for (int k = 0; k < plain; ++k) layout_.slides.push_back({body.q + k, body.v + k});
+      if (has_quaternion(body.kind)) layout_.turns.push_back({quaternion_of(body), turn_of(body)});
+      for (int k = 0; k < body.velocity_count(); ++k) {
+        layout_.damping.push_back(design.damping[i]);
+        layout_.port.push_back(design.has_port[i] ? port++ : -1);
+        weights_.push_back(tree_.weight[i]);
+      }
+    }
+    layout_.first_point_port = port;
+    layout_.point_ports = 3 * static_cast<int>(design.frames.size());
+  }
+
+  const Layout& layout() const override { return layout_; }
+  void mass_matrix(const double* q, MassMatrix& M) const override { tree_.mass_matrix(q, M); }
+  /// g √(m M_kk) with the mass m that a joint moves.
+  double weight_bound(int velocity, double M_kk) const override {
+    return std::sqrt(tree_.gravity * weights_[at(velocity)] * M_kk);
+  }
+  void point_forces(const double* q, double* out) const override {
+    for (const Frame& frame : design_.frames) {
+      tree_.point_forces(q, frame.body, frame.point, out);
+      out += 3 * tree_.velocities;
+    }
+  }
+  void start_at(const double* q) override { motion_.start_at(q); }
+  void run(const double* q_next, const double* v, const double* v_next, double* slope,
+           double* momentum) override {
+    motion_.end_at(q_next);
+    motion_.run(v, v_next, slope, momentum);
+  }
+
+ private:
+  const Design& design_;
+  const Tree& tree_;
+  Motion motion_;
+  Layout layout_;
+  Numbers weights_;  ///< by velocity
+};
+
 Hamiltonian hamiltonian_of(const Tree& tree) {
   Hamiltonian H;
   H.value = [tree](const double* x) { return energy(tree, x); };
@@ -281,17 +331,17 @@ Hamiltonian hamiltonian_of(const Tree& tree) {
   return H;
 }
 
-NonlinearPortHamiltonian::Options options_of(const Mechanism& mechanism, bool allow_active) {
+NonlinearPortHamiltonian::Options options_of(const Design& design, bool allow_active) {
   NonlinearPortHamiltonian::Options options;
   options.allow_active = allow_active;
   options.discrete_gradient = DiscreteGradient::mean_value;  // in place of it: that of Motion
   // Derived, and of long trees so far apart in size that differences tell nothing of the small ones.
   options.check_derivatives = false;
-  options.default_state = default_state(mechanism.tree);
-  options.typical_state = typical_state(mechanism);
-  if (!is_constant(mechanism)) {
-    options.structure_at = [mechanism](const double* x, Structure& out) {
-      set_state_dependent(mechanism, x, out);
+  options.default_state = default_state(design.tree);
+  options.typical_state = typical_state(design);
+  if (!is_constant(design)) {
+    options.structure_at = [design](const double* x, Structure& out) {
+      set_state_dependent(design, x, out);
     };
   }
   return options;
@@ -299,7 +349,7 @@ NonlinearPortHamiltonian::Options options_of(const Mechanism& mechanism, bool al
 
 }  // namespace
 
-int Mechanism::joint_port_size() const {
+int Design::joint_port_size() const {
   int size = 0;
   for (std::size_t i = 0; i < has_port.size(); ++i) {
     if (has_port[i]) size += tree.bodies[i].velocity_count();
@@ -307,15 +357,15 @@ int Mechanism::joint_port_size() const {
   return size;
 }
 
-ArticulatedPart::ArticulatedPart(Mechanism mechanism, bool allow_active)
-    : NonlinearPortHamiltonian(signature_of(mechanism), structure_of(mechanism),
-                               hamiltonian_of(mechanism.tree), options_of(mechanism, allow_active)),
-      mechanism_(std::move(mechanism)) {}
+ArticulatedPart::ArticulatedPart(Design design, bool allow_active)
+    : NonlinearPortHamiltonian(signature_of(design), structure_of(design),
+                               hamiltonian_of(design.tree), options_of(design, allow_active)),
+      design_(std::move(design)) {}
 
-/// Without them the Newton solver for mechanisms remains, and the structure may become constant.
+/// Without them the Newton solver for designs remains, and the structure may become constant.
 std::shared_ptr<const Component> ArticulatedPart::without_ports(
     const std::vector<bool>& idle) const {
-  Mechanism own = mechanism_;
+  Design own = design_;
   std::size_t port = 0;
   for (std::size_t i = 0; i < own.has_port.size(); ++i) {
     if (!own.has_port[i]) continue;
@@ -329,8 +379,8 @@ std::shared_ptr<const Component> ArticulatedPart::without_ports(
 
 Issues ArticulatedPart::check_initial_state(const double* x) const {
   Issues issues;
-  for (std::size_t i = 0; i < mechanism_.names.size(); ++i) {
-    const Body& body = mechanism_.tree.bodies[i];
+  for (std::size_t i = 0; i < design_.names.size(); ++i) {
+    const Body& body = design_.tree.bodies[i];
     if (!has_quaternion(body.kind)) continue;
     const double length = Eigen::Map<const Eigen::Vector4d>(x + quaternion_of(body)).stableNorm();
     if (std::abs(length - 1.0) <= 1e-6) continue;
@@ -338,13 +388,13 @@ Issues ArticulatedPart::check_initial_state(const double* x) const {
         {"/initial_state",
          fmt::format("the quaternion (q_w, q_x, q_y, q_z) of {} must have length 1, got "
                      "{:.9g}; without rotation it is (1, 0, 0, 0)",
-                     in_quotes(mechanism_.names[i]), length)});
+                     in_quotes(design_.names[i]), length)});
   }
   return issues;
 }
 
 void ArticulatedPart::discrete_gradient(const double* x, const double* x_next, double* g) const {
-  const Tree& tree = mechanism_.tree;
+  const Tree& tree = design_.tree;
   const Velocity start(tree, x), end(tree, x_next);
   std::array<double, kMostVelocities> momentum;
   Motion motion(tree);
@@ -358,7 +408,7 @@ void ArticulatedPart::discrete_gradient(const double* x, const double* x_next, d
 
 void ArticulatedPart::discrete_gradient_jacobian(
     const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
-  const Tree& tree = mechanism_.tree;
+  const Tree& tree = design_.tree;
   const Derivative both(tree, x, x_next);
   const int nq = tree.positions, nv = tree.velocities;
   for (int j = 0; j < nq + nv; ++j) {
@@ -369,8 +419,8 @@ void ArticulatedPart::discrete_gradient_jacobian(
 
 /// Frames depend on all positions, and turns on their quaternions and momenta.
 bool ArticulatedPart::structure_depends_on(int state) const {
-  const Tree& tree = mechanism_.tree;
-  if (!mechanism_.frames.empty() && state < tree.positions) return true;
+  const Tree& tree = design_.tree;
+  if (!design_.frames.empty() && state < tree.positions) return true;
   for (const Body& body : tree.bodies) {
     if (!has_quaternion(body.kind)) continue;
     const int q = state - quaternion_of(body), p = state - tree.positions - turn_of(body);
@@ -381,7 +431,12 @@ bool ArticulatedPart::structure_depends_on(int state) const {
 
 std::unique_ptr<StepBatch> ArticulatedPart::make_batch(
     std::span<const Component* const> parts) const {
-  return make_articulated_batch(parts, {.max_steps = options().max_newton_steps});
+  return make_mechanism_batch(
+      port_hamiltonian_parts(parts),
+      [](const Subsystem& part) {
+        return std::make_unique<TreeMechanism>(dynamic_cast<const ArticulatedPart&>(part).design());
+      },
+      {.max_steps = options().max_newton_steps});
 }
 
 }  // namespace portwave::articulated

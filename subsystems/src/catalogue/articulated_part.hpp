@@ -18,7 +18,7 @@ struct Frame {
 };
 
 /// A tree of bodies with its names, dampers and ports.
-struct Mechanism {
+struct Design {
   Tree tree;
   std::vector<std::string> names;  ///< of the joints, by body
   std::vector<double> damping;     ///< by body: N m s/rad or N s/m
@@ -31,9 +31,9 @@ struct Mechanism {
 class ArticulatedPart final : public NonlinearPortHamiltonian, public LeavesPorts {
  public:
   /// Errors: ConfigError where M is not positive definite at the default state.
-  ArticulatedPart(Mechanism mechanism, bool allow_active);
+  ArticulatedPart(Design design, bool allow_active);
 
-  const Mechanism& mechanism() const { return mechanism_; }
+  const Design& design() const { return design_; }
 
   std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override;
   Issues check_initial_state(const double* x) const override;
@@ -44,7 +44,7 @@ class ArticulatedPart final : public NonlinearPortHamiltonian, public LeavesPort
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
-  Mechanism mechanism_;
+  Design design_;
 };
 
 }  // namespace portwave::articulated

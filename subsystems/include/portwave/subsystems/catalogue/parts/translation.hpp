@@ -414,7 +414,7 @@ struct ArticulatedParameters {
   /// xx, xy, xz, yy, yz, zz of each body about its mass centre, in the axes of its joint; 0 if
   ///   absent [kg m^2]
   MatrixParameter inertias_kgm2 = {};
-  /// dampers d in the joints; none if absent [N m s/rad or N s/m]; >= 0 (less with allow_active)
+  /// dampers d in the joints, in N m s/rad or N s/m; none if absent; >= 0
   std::vector<double> damping = {};
   /// acceleration g of gravity, against z [m/s^2]; >= 0
   double gravity_m_per_s2 = 9.81;

@@ -1,20 +1,28 @@
-#include "catalogue/articulated_batch.hpp"
+#include "catalogue/mechanism_batch.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
-#include "catalogue/articulated_part.hpp"
 #include "core/port_closure.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
 
-namespace portwave::articulated {
+namespace portwave {
 namespace {
+namespace mechanism_steps {
+
+using articulated::factorise;
+using articulated::kMostPositions;
+using articulated::kMostVelocities;
+using articulated::MassMatrix;
+using articulated::Vec3;
+using articulated::VelocityVector;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// As in LaneSolver: a residual of this size beside its terms is round-off; below this one, a step that does not
@@ -27,28 +35,30 @@ constexpr int kMostSteps = 16;
 /// Of the step of one part.
 class StepSolver {
  public:
-  StepSolver(const ArticulatedPart& part, NewtonOptions options)
+  StepSolver(const Subsystem& part, std::unique_ptr<Mechanism> mechanism, NewtonOptions options)
       : part_(part),
-        tree_(part.mechanism().tree),
-        nq_(tree_.positions),
-        nv_(tree_.velocities),
-        motion_(tree_),
+        mechanism_(std::move(mechanism)),
+        layout_(mechanism_->layout()),
+        nq_(layout_.positions),
+        nv_(layout_.velocities),
         newton_(part, options) {
-    for (VelocityVector* v :
-         {&v_, &v_next_, &mean_, &force_, &push_, &F_, &terms_, &sizes_, &resistance_}) {
+    for (VelocityVector* v : {&v_, &v_next_, &mean_, &force_, &push_, &F_, &terms_, &sizes_}) {
       v->setZero(nv_);
     }
+    resistance_.setZero(nv_);
     efforts_.assign(at(part.signature().wave_size()), 0.0);
-    frame_forces_.assign(at(3 * nv_) * part.mechanism().frames.size(), 0.0);
+    point_forces_.assign(at(layout_.point_ports * nv_), 0.0);
   }
 
   void prepare(double step_s, const double* impedance) {
     h_ = step_s;
     closures_ = port_closures(part_.signature(), step_s, impedance);
-    for_joints([this](int k, double damping, int port) {
-      resistance_[k] = damping;
-      if (port >= 0) resistance_[k] += closures_[at(port)].impedance;
-    });
+    for (int k = 0; k < nv_; ++k) {
+      resistance_[k] = layout_.damping[at(k)];
+      if (const int port = layout_.port[at(k)]; port >= 0) {
+        resistance_[k] += closures_[at(port)].impedance;
+      }
+    }
     newton_.prepare(step_s, impedance);
   }
 
@@ -58,11 +68,12 @@ class StepSolver {
       newton_.part().freeze(x, input);
       return newton_.solve(a, b);
     }
-    for_joints([this, a](int k, double /*damping*/, int port) {
-      if (port < 0) return;
+    for (int k = 0; k < nv_; ++k) {
+      const int port = layout_.port[at(k)];
+      if (port < 0) continue;
       const PortClosure& own = closures_[at(port)];
       efforts_[at(port)] = own.s * a[port] + own.impedance * mean_[k];
-    });
+    }
     for (std::size_t j = 0; j < efforts_.size(); ++j) {
       b[j] = closures_[j].slope * efforts_[j] + closures_[j].sign * a[j];
     }
@@ -77,13 +88,13 @@ class StepSolver {
       x_next[k] = q_next_[at(k)];
       energy.change_J += slope_[at(k)] * (x_next[k] - x[k]);
     }
-    for_joints([&](int k, double damping, int /*port*/) {
+    for (int k = 0; k < nv_; ++k) {
       const double rate = mean_[k], p = x[nq_ + k];
       x_next[nq_ + k] = p + h_ * push_[k];
       energy.change_J += rate * (x_next[nq_ + k] - p);
       energy.external_supply_J += h_ * input[k] * rate;
-      energy.dissipated_J += h_ * damping * rate * rate;
-    });
+      energy.dissipated_J += h_ * layout_.damping[at(k)] * rate * rate;
+    }
     return energy;
   }
 
@@ -94,60 +105,32 @@ class StepSolver {
   }
 
  private:
-  /// act(velocity, damping, its scalar port or −1)
-  template <class Act>
-  void for_joints(const Act& act) const {
-    int port = 0;
-    for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
-      const Body& body = tree_.bodies[i];
-      for (int k = body.v; k < body.v + body.velocity_count(); ++k) {
-        act(k, part_.mechanism().damping[i], part_.mechanism().has_port[i] ? port++ : -1);
-      }
-    }
-  }
-
-  /// act(first scalar port of a frame, what forces there do to the velocities, from Tree::point_forces)
-  template <class Act>
-  void for_frames(const Act& act) {
-    if (part_.mechanism().frames.empty()) return;
-    int port = part_.mechanism().joint_port_size();
-    double* forces = frame_forces_.data();
-    for (const Frame& frame : part_.mechanism().frames) {
-      act(frame, port, forces);
-      port += 3;
-      forces += 3 * nv_;
-    }
-  }
-
   /// False where it does not come closer quickly; then nothing is known.
   bool solve_simply(const double* x, const double* input, const double* a) {
-    tree_.mass_matrix(x, matrix_);
+    mechanism_->mass_matrix(x, matrix_);
     v_ = Eigen::Map<const VelocityVector>(x + nq_, nv_);
     factor_ = matrix_;
     if (!factorise(factor_)) return false;
     articulated::solve(factor_, v_.data());
     const double motion = v_.dot(Eigen::Map<const VelocityVector>(x + nq_, nv_));
     sizes_ = matrix_.diagonal().cwiseSqrt() * std::sqrt(std::max(0.0, motion));
-    for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
-      const Body& body = tree_.bodies[i];
-      for (int k = body.v; k < body.v + body.velocity_count(); ++k) {
-        sizes_[k] += h_ * std::sqrt(tree_.gravity * tree_.weight[i] * matrix_(k, k));
-      }
+    for (int k = 0; k < nv_; ++k) {
+      sizes_[k] += h_ * mechanism_->weight_bound(k, matrix_(k, k));
     }
     matrix_.diagonal() += 0.5 * h_ * resistance_;
-    for_frames([&](const Frame& frame, int port, double* forces) {
-      tree_.point_forces(x, frame.body, frame.point, forces);
-      for (int j = 0; j < 3; ++j) {
-        const Eigen::Map<const VelocityVector> own(forces + j * nv_, nv_);
-        matrix_.noalias() += (0.5 * h_ * closures_[at(port + j)].impedance) * own * own.transpose();
-      }
-    });
+    if (layout_.point_ports > 0) mechanism_->point_forces(x, point_forces_.data());
+    for (int j = 0; j < layout_.point_ports; ++j) {
+      const Eigen::Map<const VelocityVector> own(point_forces_.data() + j * nv_, nv_);
+      const double impedance = closures_[at(layout_.first_point_port + j)].impedance;
+      matrix_.noalias() += (0.5 * h_ * impedance) * own * own.transpose();
+    }
     if (!factorise(matrix_)) return false;
-    for_joints([&](int k, double /*damping*/, int port) {
+    for (int k = 0; k < nv_; ++k) {
       force_[k] = input[k];
+      const int port = layout_.port[at(k)];
       if (port >= 0) force_[k] -= closures_[at(port)].s * a[port];
-    });
-    motion_.start_at(x);
+    }
+    mechanism_->start_at(x);
     v_next_ = v_;
     double before = std::numeric_limits<double>::infinity();
     for (int step = 0; step < kMostSteps; ++step) {
@@ -172,14 +155,11 @@ class StepSolver {
   /// F at v⁺; the largest of its entries beside its own terms.
   double evaluate(const double* x, const double* a) {
     move(x);
-    motion_.end_at(q_next_.data());
-    motion_.run(v_.data(), v_next_.data(), slope_.data(), momentum_.data());
-    if (!part_.mechanism().frames.empty()) {
+    mechanism_->run(q_next_.data(), v_.data(), v_next_.data(), slope_.data(), momentum_.data());
+    if (layout_.point_ports > 0) {
       std::array<double, kMostPositions> middle;
       for (int k = 0; k < nq_; ++k) middle[at(k)] = 0.5 * (x[k] + q_next_[at(k)]);
-      for_frames([&](const Frame& frame, int /*port*/, double* forces) {
-        tree_.point_forces(middle.data(), frame.body, frame.point, forces);
-      });
+      mechanism_->point_forces(middle.data(), point_forces_.data());
     }
     find_push(x, a);
     double largest = 0.0;
@@ -206,13 +186,9 @@ class StepSolver {
       push_[k] += term;
       terms_[k] += std::abs(term);
     };
-    for (const Body& body : tree_.bodies) {
-      const int turns = body.kind == JointKind::free ? 3 : 0;
-      const bool is_plain = body.kind == JointKind::revolute || body.kind == JointKind::prismatic;
-      for (int k = 0; k < (is_plain ? 1 : turns); ++k) add(body.v + k, -slope_[at(body.q + k)]);
-      if (is_plain) continue;
+    for (const Mechanism::Slide& slide : layout_.slides) add(slide.v, -slope_[at(slide.q)]);
+    for (const auto [q, v] : layout_.turns) {
       // p × ω − ½Ξ(q)ᵀ∂̄_qH, both at the middle.
-      const int v = body.v + turns, q = body.q + turns;
       const double* const slope = slope_.data() + q;
       double m[4], p[3];
       for (int k = 0; k < 4; ++k) m[k] = 0.25 * (x[q + k] + q_next_[at(q + k)]);
@@ -224,35 +200,30 @@ class StepSolver {
                        m[1 + j] * slope[1 + k]);
       }
     }
-    for_frames([&](const Frame& /*frame*/, int port, const double* forces) {
-      for (int j = 0; j < 3; ++j, forces += nv_) {
-        double speed = 0.0;
-        for (int k = 0; k < nv_; ++k) speed += forces[k] * mean_[k];
-        const PortClosure& own = closures_[at(port + j)];
-        const double effort = own.s * a[port + j] + own.impedance * speed;
-        efforts_[at(port + j)] = effort;
-        for (int k = 0; k < nv_; ++k) add(k, -forces[k] * effort);
-      }
-    });
+    const double* forces = point_forces_.data();
+    for (int j = 0; j < layout_.point_ports; ++j, forces += nv_) {
+      const int port = layout_.first_point_port + j;
+      double speed = 0.0;
+      for (int k = 0; k < nv_; ++k) speed += forces[k] * mean_[k];
+      const double effort = closures_[at(port)].s * a[port] + closures_[at(port)].impedance * speed;
+      efforts_[at(port)] = effort;
+      for (int k = 0; k < nv_; ++k) add(k, -forces[k] * effort);
+    }
   }
 
   /// q⁺ from v̄; of quaternions q⁺ − q = ¼h(q + q⁺)(0, ω̄), which keeps their length.
   void move(const double* x) {
     mean_ = 0.5 * (v_ + v_next_);
-    for (const Body& body : tree_.bodies) {
-      const int turns = body.kind == JointKind::free ? 3 : 0;
-      const bool is_plain = body.kind == JointKind::revolute || body.kind == JointKind::prismatic;
-      for (int k = 0; k < (is_plain ? 1 : turns); ++k) {
-        q_next_[at(body.q + k)] = x[body.q + k] + h_ * mean_[body.v + k];
-      }
-      if (is_plain) continue;
-      const double* const q = x + body.q + turns;
-      const Vec3 w = {0.25 * h_ * mean_[body.v + turns], 0.25 * h_ * mean_[body.v + turns + 1],
-                      0.25 * h_ * mean_[body.v + turns + 2]};
+    for (const Mechanism::Slide& slide : layout_.slides) {
+      q_next_[at(slide.q)] = x[slide.q] + h_ * mean_[slide.v];
+    }
+    for (const auto [first, v] : layout_.turns) {
+      const double* const q = x + first;
+      const Vec3 w = {0.25 * h_ * mean_[v], 0.25 * h_ * mean_[v + 1], 0.25 * h_ * mean_[v + 2]};
       const double square = dot(w, w), gain = 2.0 / (1.0 + square);
       const Vec3 axis = {q[1], q[2], q[3]};
       const Vec3 moved = q[0] * w + cross(axis, w) - square * axis;
-      double* const next = q_next_.data() + body.q + turns;
+      double* const next = q_next_.data() + first;
       next[0] = q[0] - gain * (square * q[0] + dot(axis, w));
       next[1] = q[1] + gain * moved.x;
       next[2] = q[2] + gain * moved.y;
@@ -260,13 +231,13 @@ class StepSolver {
     }
   }
 
-  const ArticulatedPart& part_;
-  const Tree& tree_;
+  const Subsystem& part_;
+  std::unique_ptr<Mechanism> mechanism_;
+  const Mechanism::Layout& layout_;
   int nq_, nv_;  ///< positions and velocities
   double h_ = 0.0;
   std::vector<PortClosure> closures_;
   VelocityVector resistance_;  ///< D of the joints
-  Motion motion_;
   LaneSolver newton_;
   bool is_simple_ = false;  ///< the last solve needed no derivatives
   MassMatrix matrix_, factor_;
@@ -277,25 +248,17 @@ class StepSolver {
   std::array<double, kMostPositions> q_next_, slope_;
   std::array<double, kMostVelocities> momentum_;
   std::vector<double> efforts_;       ///< by scalar port
-  std::vector<double> frame_forces_;  ///< of each frame, at the middle of the step
+  std::vector<double> point_forces_;  ///< at the middle of the step
 };
 
-std::vector<const ArticulatedPart*> articulated_parts(std::span<const Component* const> parts) {
-  std::vector<const ArticulatedPart*> out;
-  for (const Component* const part : parts) {
-    out.push_back(dynamic_cast<const ArticulatedPart*>(part));
-  }
-  return out;
-}
-
-class ArticulatedBatch final : public LanewiseBatch, public LaneExchange {
+class MechanismBatch final : public LanewiseBatch, public LaneExchange {
  public:
-  ArticulatedBatch(std::span<const Component* const> parts, NewtonOptions options)
+  MechanismBatch(std::span<const Subsystem* const> parts, MakeMechanism make, NewtonOptions options)
       : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                       parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
-        parts_(articulated_parts(parts)),
-        solvers_(lanes(), wave_size(), [this, options](int l) {
-          return std::make_unique<StepSolver>(*parts_[at(l)], options);
+        parts_(parts.begin(), parts.end()),
+        solvers_(lanes(), wave_size(), [this, make = std::move(make), options](int l) {
+          return std::make_unique<StepSolver>(*parts_[at(l)], make(*parts_[at(l)]), options);
         }) {}
 
   double scatter_cost_ns() const override { return 2000.0 + 1000.0 * state_size(); }
@@ -305,7 +268,7 @@ class ArticulatedBatch final : public LanewiseBatch, public LaneExchange {
     solvers_.prepare(step_s, impedance, stride());
   }
   bool exchange(int lane, StepBatch& one, const double* impedance) override {
-    auto* const other = dynamic_cast<ArticulatedBatch*>(&one);
+    auto* const other = dynamic_cast<MechanismBatch*>(&one);
     if (other == nullptr) return false;
     solvers_.take(lane, other->solvers_, impedance, stride());
     parts_[at(lane)] = other->parts_.front();
@@ -332,15 +295,16 @@ class ArticulatedBatch final : public LanewiseBatch, public LaneExchange {
         l, [&](StepSolver& own) { return own.residual(frozen.x, frozen.input, a, b.data()); });
   }
 
-  std::vector<const ArticulatedPart*> parts_;
+  std::vector<const Subsystem*> parts_;
   SolverOfEachLane<StepSolver> solvers_;
 };
 
+}  // namespace mechanism_steps
 }  // namespace
 
-std::unique_ptr<StepBatch> make_articulated_batch(std::span<const Component* const> parts,
-                                                  NewtonOptions options) {
-  return std::make_unique<ArticulatedBatch>(parts, options);
+std::unique_ptr<StepBatch> make_mechanism_batch(std::span<const Subsystem* const> parts,
+                                                MakeMechanism make, NewtonOptions options) {
+  return std::make_unique<mechanism_steps::MechanismBatch>(parts, std::move(make), options);
 }
 
-}  // namespace portwave::articulated
+}  // namespace portwave
