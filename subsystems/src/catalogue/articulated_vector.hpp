@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <type_traits>
 
 #include "core/lane_values.hpp"
 

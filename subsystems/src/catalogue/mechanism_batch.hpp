@@ -47,13 +47,14 @@ class Mechanism {
                    double* momentum) = 0;
 };
 
+using MakeMechanism = std::function<std::unique_ptr<Mechanism>(const Subsystem&)>;
+
 /// Steps of one stage of mechanisms. In v⁺, with q⁺ from v̄ = ½(v + v⁺), the step is
 ///   F(v⁺) = M(q⁺)v⁺ − p − h(T − D v̄ − ∂̄_qH) = 0,  D: dampers and impedances of the ports,
 /// with p̄ × ω̄ and quaternions where joints have them, and ∂F/∂v⁺ = M(q) + ½hD + O(h). Simplified Newton steps
 /// with that matrix need no derivatives; where they do not gain a digit each time, LaneSolver solves the step with
 /// all of them.
 /// Cost     one mass matrix, two Cholesky factors, and some five evaluations of F.
-using MakeMechanism = std::function<std::unique_ptr<Mechanism>(const Subsystem&)>;
 std::unique_ptr<StepBatch> make_mechanism_batch(std::span<const Subsystem* const> parts,
                                                 MakeMechanism make, NewtonOptions options);
 
