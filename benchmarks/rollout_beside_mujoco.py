@@ -42,6 +42,26 @@ def ours(replicas, threads, stages=1):
     return pw.Ensemble(system, replicas, threads=threads)
 
 
+def ours_articulated(replicas, threads):
+    """The same arm as a tree of bodies in space, without ports."""
+    system = pw.System("arm", step_s=STEP_S, method={"kind": "auto"})
+    moments = [m * l**2 / 12.0 for l, m in zip(LENGTHS, MASSES)]
+    system.add(
+        "arm",
+        "articulated",
+        joints=["revolute"] * 7,
+        axes=[[0, -1, 0]] * 7,
+        places_m=[[0, 0, -(LENGTHS[k - 1] if k else 0.0)] for k in range(7)],
+        masses_kg=MASSES,
+        centres_m=[[0, 0, -l / 2] for l in LENGTHS],
+        inertias_kgm2=[[i, 0, 0, i, 0, 1e-6] for i in moments],
+        damping=DAMPING,
+        joint_ports=False,
+        inputs={f"joint_{k + 1}_torque": "settable" for k in range(7)},
+    )
+    return pw.Ensemble(system, replicas, threads=threads)
+
+
 def mujoco_model(mujoco, step_s, integrator):
     body = ""
     for k, (length, mass, damping) in enumerate(zip(LENGTHS, MASSES, DAMPING)):
@@ -63,7 +83,8 @@ def mujoco_model(mujoco, step_s, integrator):
 
 def angles_of(ensemble, x):
     names = ensemble.state_names
-    return x[..., [names.index(f"arm.angle_{k + 1}") for k in range(7)]]
+    own = [n for n in names if "angle" in n]
+    return x[..., [names.index(n) for n in own]]
 
 
 def main():
@@ -104,6 +125,9 @@ def main():
 
     out = np.empty((replicas, steps, len(single.state_names)))
     contenders = {"ours/1": lambda: single.rollout(start, torques, out=out)}
+    tree = ours_articulated(replicas, 1)
+    error_tree = np.abs(angles_of(tree, tree.rollout(start, torques)) - reference).max()
+    contenders["articulated/1"] = lambda: tree.rollout(start, torques, out=out)
     double = ours(replicas, 2)
     contenders["ours/2"] = lambda: double.rollout(start, torques, out=out)
     for name, m in (("rk4", model), ("implicitfast", euler)):
@@ -143,6 +167,7 @@ def main():
 
     how = single.execution.replace('"', "'")
     row("rk4/1_thread", "ours/1", "mujoco_rk4/1", f"errors {error:.1e} and {error_rk4:.1e} rad; {how}")
+    row("articulated/1_thread", "articulated/1", "mujoco_rk4/1", f"error {error_tree:.1e} rad")
     row("rk4/2_threads", "ours/2", "mujoco_rk4/2", "")
     row("implicitfast/1_thread", "ours/1", "mujoco_implicitfast/1", f"error {error_euler:.1e} rad")
     row("implicitfast/2_threads", "ours/2", "mujoco_implicitfast/2", "")

@@ -25,6 +25,7 @@ _WORDS = {
     "expressions": "sequence of str",
     "expression_matrix": "sequence of sequence of str or float, or matrix",
     "constants": "mapping of str to float",
+    "texts": "sequence of str",
 }
 
 _SIMPLE = ("number", "integer", "boolean", "choice", "expression")

@@ -20,6 +20,7 @@ __all__ = [
     "contact",
     "cart_pendulum",
     "rigid_body",
+    "articulated",
     "linear_port_hamiltonian",
     "descriptor_port_hamiltonian",
     "second_order_system",
@@ -188,6 +189,25 @@ def rigid_body(
     damping_Ns_per_m: float = 0.0,
     angular_damping_Nms_per_rad: float = 0.0,
     gravity_m_per_s2: float = 9.81,
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def articulated(
+    *,
+    joints: Sequence[str],
+    masses_kg: Sequence[float],
+    names: Optional[Sequence[str]] = None,
+    parents: Optional[Sequence[float]] = None,
+    places_m: Optional[Any] = None,
+    turns_rad: Optional[Any] = None,
+    axes: Optional[Any] = None,
+    centres_m: Optional[Any] = None,
+    inertias_kgm2: Optional[Any] = None,
+    damping: Optional[Sequence[float]] = None,
+    gravity_m_per_s2: float = 9.81,
+    joint_ports: bool = True,
+    frames: Optional[Sequence[str]] = None,
+    frame_joints: Optional[Sequence[str]] = None,
+    frame_points_m: Optional[Any] = None,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def linear_port_hamiltonian(

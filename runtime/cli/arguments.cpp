@@ -27,6 +27,7 @@ struct Draft {
   TuneArguments tune;
   StudyArguments studies;
   GenerateArguments generate;
+  ImportArguments import;
 };
 
 /// The values are read later, so that everything wrong with them is told at once.
@@ -74,6 +75,22 @@ void add_check(Verb& top, CheckArguments& check) {
   verb.app().footer(std::string(kCheckExamples));
 }
 
+void add_import(Verb& top, ImportArguments& import) {
+  Verb verb = top.add("import", "Write the scenario of a robot from a URDF file");
+  verb.app().add_option("FILE", import.file, "URDF file")->required()->type_name("");
+  verb.real("--step", "S", "Macro-step [s]", {1e-12, 1e12},
+            [&import](double value) { import.step_s = value; })
+      ->default_str("0.001");
+  verb.real("--duration", "S", "Simulated time [s], a whole number of steps", {1e-12, 1e12},
+            [&import](double value) { import.duration_s = value; })
+      ->default_str("5");
+  verb.flag("--free-base", "The root link is free, in place of being fixed to the world",
+            import.free_base);
+  verb.flag("--hold", "A PID controller at each joint keeps it where it starts", import.hold);
+  verb.path("--out", "FILE", "File to write, in place of stdout", import.out);
+  verb.app().footer(std::string(kImportExamples));
+}
+
 void add_verbs(Verb& top, Draft& draft) {
   top.app().require_subcommand(1);
   top.app().set_version_flag("--version", fmt::format("portwave {}", version()));
@@ -104,6 +121,7 @@ void add_verbs(Verb& top, Draft& draft) {
   schema.app().footer(std::string(kSchemaExamples));
   add_study(top, draft.studies);
   add_generate(top, draft.generate);
+  add_import(top, draft.import);
 }
 
 Command command_of(const CLI::App& verb, Draft& draft) {
@@ -117,6 +135,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
     draft.generate.kind = verb.get_name();
     return std::move(draft.generate);
   }
+  if (verb.get_name() == "import") return std::move(draft.import);
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "rate") return std::move(draft.studies.rate);
   if (verb.get_name() == "delay") return std::move(draft.studies.delay);

@@ -18,6 +18,7 @@ inline constexpr std::string_view kExamples = R"(Examples:
   portwave study iteration examples/two_masses.json --iterations 60
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
+  portwave import examples/robot.urdf --out robot.json
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 done, 1 certificate violated (with --strict: not all well), 2 bad input, 3 failure while running.)";
@@ -73,6 +74,13 @@ inline constexpr std::string_view kStudiesExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
 
 "portwave study KIND --help" shows the options of one kind.)";
+
+inline constexpr std::string_view kImportExamples = R"(Examples:
+  portwave import examples/robot.urdf --out robot.json
+  portwave import examples/robot.urdf --hold | portwave run /dev/stdin
+
+The robot is one part "articulated" without motors: its joints have ports, which are free, and inputs for torques.
+Limits, dry friction, shapes and transmissions are left out; what matters of that is told.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50

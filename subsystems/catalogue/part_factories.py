@@ -74,7 +74,7 @@ def cpp_member(info):
            "ports": "std::vector<Port>", "inputs": "std::vector<ExternalInput>",
            "states": "std::vector<StateVariable>", "expression": "std::string",
            "expressions": "std::vector<std::string>", "expression_matrix": "ExpressionMatrixParameter",
-           "constants": "std::vector<NamedNumber>"}[kind]
+           "constants": "std::vector<NamedNumber>", "texts": "std::vector<std::string>"}[kind]
     is_text = kind in ("choice", "expression")
     return f"{own} {info['name']} = {quoted(default) if is_text and default else '{}'};"
 
@@ -159,7 +159,7 @@ def python_type(info):
             "matrix": "Any", "ports": "Sequence[Mapping[str, Any]]", "inputs": "Sequence[Any]",
             "states": "Union[Sequence[Any], Mapping[str, Any]]", "expression": "str",
             "expressions": "Sequence[str]", "expression_matrix": "Any",
-            "constants": "Mapping[str, float]"}[info["kind"]]
+            "constants": "Mapping[str, float]", "texts": "Sequence[str]"}[info["kind"]]
 
 
 def python_parameter(info):

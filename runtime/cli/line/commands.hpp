@@ -161,11 +161,22 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
+/// A URDF file, to be made a scenario.
+struct ImportArguments {
+  std::filesystem::path file;
+  double step_s = 0.001;
+  double duration_s = 5.0;
+  bool free_base = false;
+  bool hold = false;
+  std::optional<std::filesystem::path> out;  ///< none: stdout
+};
+
 using Command =
     std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments, ListArguments,
                  SchemaArguments, TuneArguments, StudyBudgetArguments, StudyRateArguments,
                  StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
-                 StudyScalingArguments, StudyDelayArguments, GenerateArguments>;
+                 StudyScalingArguments, StudyDelayArguments, GenerateArguments,
+                 ImportArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -188,6 +199,7 @@ int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const ImportArguments& arguments, std::ostream& out, std::ostream& err);
 
 /// The rules behind words: "uniform" and "per_port" are the scenario's own values. Errors:
 /// ScenarioError where it gives none of that kind.

@@ -89,7 +89,7 @@ Json info_json(const ParameterInfo& info) {
       {"minimum_excluded", info.minimum_excluded},
       {"maximum", bound_json(info.maximum)},
       {"passive_only", info.passive_only}};
-  if (info.kind == ParameterKind::choice) json["choices"] = info.choices;
+  if (!info.choices.empty()) json["choices"] = info.choices;
   return json;
 }
 
@@ -123,9 +123,11 @@ std::string_view to_string(ParameterKind kind) {
     case ParameterKind::expression_matrix:
       return "expression_matrix";
     case ParameterKind::constants:
+      return "constants";
+    case ParameterKind::texts:
       break;
   }
-  return "constants";
+  return "texts";
 }
 
 std::string_view group_of(const PartType& type) {

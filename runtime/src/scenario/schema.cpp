@@ -120,6 +120,8 @@ Json parameter_schema(const ParameterInfo& info) {
       return expression_matrix_schema();
     case ParameterKind::constants:
       return constants_schema();
+    case ParameterKind::texts:
+      return list(info.choices.empty() ? text() : choice(info.choices));
   }
   return Json::object();
 }

@@ -1,3 +1,6 @@
+#include "catalogue/mechanical/planar_arm.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -10,6 +13,7 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
+#include "catalogue/mechanism_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -17,21 +21,12 @@
 namespace portwave {
 namespace {
 
-using Numbers = std::vector<double>;
-
-constexpr int kMostLinks = 20;
-
-using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostLinks, 1>;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostLinks, kMostLinks>;
-
-/// The coefficients of the arm in absolute angles θ_k = q_1 + … + q_k:
-///   T = ½ Σ_ab A_ab cos(θ_a − θ_b) ω_a ω_b,   V = g Σ_a μ_a (1 − cos θ_a).
-struct Arm {
-  int links = 0;
-  Vector lengths;
-  Matrix A;
-  Vector weights;  ///< g μ_a
-};
+using planar::Arm;
+using planar::ArmPorts;
+using planar::kMostLinks;
+using planar::Matrix;
+using planar::Numbers;
+using planar::Vector;
 
 Arm make_arm(const Numbers& lengths, const Numbers& masses, const Numbers& centres,
              const Numbers& inertias, double gravity) {
@@ -172,48 +167,44 @@ struct MeanSine {
 };
 
 /// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
-void set_tip(const Arm& arm, const double* x, Structure& s) {
-  const int n = arm.links;
-  std::array<double, kMostLinks> theta = {};
-  double angle = 0.0;
-  for (int k = 0; k < n; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
-  double across = 0.0, along = 0.0;
-  for (int k = n - 1; k >= 0; --k) {
-    across += arm.lengths[k] * std::cos(theta[static_cast<std::size_t>(k)]);
-    along += arm.lengths[k] * std::sin(theta[static_cast<std::size_t>(k)]);
-    s.G.coeffRef(n + k, n) = -across;
-    s.G.coeffRef(n + k, n + 1) = -along;
-  }
+void set_tip(const Arm& arm, const double* x, int port, Structure& s) {
+  planar::for_tip_moments(arm, x, [&](int k, double across, double along) {
+    s.G.coeffRef(arm.links + k, port) = -across;
+    s.G.coeffRef(arm.links + k, port + 1) = -along;
+  });
 }
 
-Structure arm_structure(const Arm& arm, const Numbers& damping, bool tip) {
+Structure arm_structure(const Arm& arm, const Numbers& damping, const ArmPorts& own) {
   const int n = arm.links;
-  const int ports = n + (tip ? 2 : 0);
+  const int ports = own.of_joints() + (own.tip ? 2 : 0);
+  int port = 0;
   Structure s = Structure::zero(2 * n, ports + n);
   for (int k = 0; k < n; ++k) {
     s.J.insert(k, n + k) = 1.0;
     s.J.insert(n + k, k) = -1.0;
     s.R.insert(n + k, n + k) = damping[static_cast<std::size_t>(k)];
-    s.G.insert(n + k, k) = -1.0;
+    if (own.joints[static_cast<std::size_t>(k)]) s.G.insert(n + k, port++) = -1.0;
     s.G.insert(n + k, ports + k) = 1.0;
   }
-  if (tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), s);
+  if (own.tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), port, s);
   return s;
 }
 
-Signature arm_signature(int links, bool tip) {
+Signature arm_signature(int links, const ArmPorts& own) {
   Signature signature;
   signature.type = "planar_arm";
   for (int k = 1; k <= links; ++k) {
     signature.states.push_back({fmt::format("angle_{}", k), "rad"});
-    signature.ports.push_back(
-        {fmt::format("joint_{}", k), Causality::effort_in, Domain::rotation, 1});
+    if (own.joints[static_cast<std::size_t>(k - 1)]) {
+      signature.ports.push_back(
+          {fmt::format("joint_{}", k), Causality::effort_in, Domain::rotation, 1});
+    }
     signature.inputs.push_back({fmt::format("torque_{}", k), "N m"});
   }
   for (int k = 1; k <= links; ++k) {
     signature.states.push_back({fmt::format("momentum_{}", k), "kg m^2/s"});
   }
-  if (tip) signature.ports.push_back({"tip", Causality::effort_in, Domain::translation, 2});
+  if (own.tip) signature.ports.push_back({"tip", Causality::effort_in, Domain::translation, 2});
   return signature;
 }
 
@@ -237,18 +228,33 @@ Hamiltonian hamiltonian_of(const Arm& arm) {
 /// lost in them.
 class PlanarArm final : public NonlinearPortHamiltonian, public LeavesPorts {
  public:
-  PlanarArm(Arm arm, Numbers damping, bool tip, Options options)
-      : NonlinearPortHamiltonian(arm_signature(arm.links, tip), arm_structure(arm, damping, tip),
-                                 hamiltonian_of(arm), std::move(options)),
+  PlanarArm(Arm arm, Numbers damping, const ArmPorts& ports, Options options)
+      : NonlinearPortHamiltonian(arm_signature(arm.links, ports),
+                                 arm_structure(arm, damping, ports), hamiltonian_of(arm),
+                                 with_tip(std::move(options), arm, ports)),
         arm_(std::move(arm)),
-        damping_(std::move(damping)) {}
+        damping_(std::move(damping)),
+        ports_(ports) {}
 
   /// Without the tip the structure is constant.
   std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
-    if (constant_structure() || !idle.back()) return nullptr;
-    Options own = options();
-    own.structure_at = {};
-    return std::make_shared<const PlanarArm>(arm_, damping_, false, std::move(own));
+    ArmPorts own = ports_;
+    std::size_t port = 0;
+    for (std::size_t k = 0; k < own.joints.size(); ++k) {
+      if (own.joints[k]) own.joints[k] = !idle[port++];
+    }
+    if (own.tip) own.tip = !idle[port];
+    return std::make_shared<const PlanarArm>(arm_, damping_, own, options());
+  }
+
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return make_mechanism_batch(port_hamiltonian_parts(parts),
+                                [](const Subsystem& part) {
+                                  const auto& own = dynamic_cast<const PlanarArm&>(part);
+                                  return planar::make_arm_mechanism(own.arm_, own.damping_,
+                                                                    own.ports_);
+                                },
+                                {.max_steps = options().max_newton_steps});
   }
 
   void discrete_gradient(const double* x, const double* x_next, double* g) const override {
@@ -321,6 +327,15 @@ class PlanarArm final : public NonlinearPortHamiltonian, public LeavesPorts {
   bool structure_depends_on(int state) const override { return state < arm_.links; }
 
  private:
+  static Options with_tip(Options options, const Arm& arm, const ArmPorts& ports) {
+    options.structure_at = {};
+    if (!ports.tip) return options;
+    options.structure_at = [arm, port = ports.of_joints()](const double* x, Structure& out) {
+      set_tip(arm, x, port, out);
+    };
+    return options;
+  }
+
   /// The two ends of a step, without whole turns.
   struct Ends {
     std::array<double, 2 * kMostLinks> x, x_next;
@@ -367,6 +382,7 @@ class PlanarArm final : public NonlinearPortHamiltonian, public LeavesPorts {
 
   Arm arm_;
   Numbers damping_;
+  ArmPorts ports_;
 };
 
 /// Reads the lists, which must all be as long as that of the lengths, and fills in what is absent.
@@ -430,10 +446,8 @@ std::unique_ptr<Subsystem> build_planar_arm(const Parameters& parameters) {
   for (std::size_t i = states / 2; i < states; ++i) {
     options.typical_state[i] = 0.5 / hessian[i * states + i];
   }
-  if (tip) {
-    options.structure_at = [arm](const double* x, Structure& out) { set_tip(arm, x, out); };
-  }
-  return std::make_unique<PlanarArm>(arm, lists.damping, tip, std::move(options));
+  const ArmPorts ports = {std::vector<bool>(states / 2, true), tip};
+  return std::make_unique<PlanarArm>(arm, lists.damping, ports, std::move(options));
 }
 
 ParameterInfo numbers(ParameterInfo info, bool optional) {

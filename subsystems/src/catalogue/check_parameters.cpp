@@ -42,6 +42,8 @@ std::string_view describe(ParameterKind kind) {
       return "a matrix of expressions or numbers";
     case ParameterKind::constants:
       return "named numbers";
+    case ParameterKind::texts:
+      return "a list of texts";
   }
   return "a value";
 }
@@ -88,7 +90,8 @@ class ValueCheck {
       case ParameterKind::boolean:
         return with<bool>(value, [](bool) {});
       case ParameterKind::choice:
-        return with<std::string>(value, [this](const std::string& text) { check_choice(text); });
+        return with<std::string>(value,
+                                 [this](const std::string& text) { check_choice(where_, text); });
       case ParameterKind::matrix:
         return check_matrix(value);
       case ParameterKind::ports:
@@ -113,6 +116,12 @@ class ValueCheck {
         return with<std::vector<NamedNumber>>(value, [this](const auto& constants) {
           check_names(constants);
           check_constants(constants);
+        });
+      case ParameterKind::texts:
+        return with<std::vector<std::string>>(value, [this](const auto& texts) {
+          for (std::size_t i = 0; i < texts.size() && !info_.choices.empty(); ++i) {
+            check_choice(fmt::format("{}/{}", where_, i), texts[i]);
+          }
         });
     }
   }
@@ -154,9 +163,9 @@ class ValueCheck {
     }
   }
 
-  void check_choice(const std::string& text) {
+  void check_choice(const std::string& where, const std::string& text) {
     if (std::find(info_.choices.begin(), info_.choices.end(), text) != info_.choices.end()) return;
-    report(where_,
+    report(where,
            fmt::format("must be one of \"{}\", got {}.{}", fmt::join(info_.choices, "\", \""),
                        in_quotes(text), did_you_mean(text, info_.choices)));
   }

@@ -167,6 +167,27 @@ CataloguePart rigid_body(const RigidBodyParameters& parameters) {
   return part;
 }
 
+CataloguePart articulated(const ArticulatedParameters& parameters) {
+  CataloguePart part("articulated");
+  part.give("joints", parameters.joints);
+  part.give("names", parameters.names);
+  part.give("parents", parameters.parents);
+  part.give("places_m", parameters.places_m);
+  part.give("turns_rad", parameters.turns_rad);
+  part.give("axes", parameters.axes);
+  part.give("masses_kg", parameters.masses_kg);
+  part.give("centres_m", parameters.centres_m);
+  part.give("inertias_kgm2", parameters.inertias_kgm2);
+  part.give("damping", parameters.damping);
+  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
+  part.give("joint_ports", parameters.joint_ports);
+  part.give("frames", parameters.frames);
+  part.give("frame_joints", parameters.frame_joints);
+  part.give("frame_points_m", parameters.frame_points_m);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
 CataloguePart linear_port_hamiltonian(const LinearPortHamiltonianParameters& parameters) {
   CataloguePart part("linear_port_hamiltonian");
   part.give("states", parameters.states);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace portwave {
 
@@ -14,7 +16,7 @@ class LaneValues {
  public:
   static LaneValues all(double value) {
     LaneValues out;
-    for (Piece& own : out.pieces_) own = Piece{} + value;
+    each([&](std::size_t i) { out.pieces_[i] = Piece{} + value; });
     return out;
   }
   static LaneValues from(const double* values) {
@@ -25,22 +27,23 @@ class LaneValues {
   void to(double* values) const { std::memcpy(values, pieces_, sizeof(pieces_)); }
 
   LaneValues& operator+=(const LaneValues& other) {
-    for (int i = 0; i < kPieces; ++i) pieces_[i] += other.pieces_[i];
+    each([&](std::size_t i) { pieces_[i] += other.pieces_[i]; });
     return *this;
   }
   LaneValues& operator-=(const LaneValues& other) {
-    for (int i = 0; i < kPieces; ++i) pieces_[i] -= other.pieces_[i];
+    each([&](std::size_t i) { pieces_[i] -= other.pieces_[i]; });
     return *this;
   }
   LaneValues& operator*=(const LaneValues& other) {
-    for (int i = 0; i < kPieces; ++i) pieces_[i] *= other.pieces_[i];
+    each([&](std::size_t i) { pieces_[i] *= other.pieces_[i]; });
     return *this;
   }
   friend LaneValues operator+(LaneValues a, const LaneValues& b) { return a += b; }
+  friend LaneValues operator-(LaneValues a, const LaneValues& b) { return a -= b; }
   friend LaneValues operator*(LaneValues a, const LaneValues& b) { return a *= b; }
   friend LaneValues operator*(double a, const LaneValues& b) { return all(a) *= b; }
   friend LaneValues abs(LaneValues a) {
-    for (Piece& own : a.pieces_) own = size_of(own);
+    each([&](std::size_t i) { a.pieces_[i] = size_of(a.pieces_[i]); });
     return a;
   }
 
@@ -50,6 +53,13 @@ class LaneValues {
   using Piece = std::conditional_t<width == 1, double, Pair>;
   static constexpr int kPieces = static_cast<int>(width * sizeof(double) / sizeof(Piece));
   static_assert(kPieces * sizeof(Piece) == width * sizeof(double));
+
+  /// Piece by piece without a loop, which the compiler would keep.
+  template <class Act>
+  [[gnu::always_inline]] static void each(const Act& act) {
+    [&act]<std::size_t... i>(std::index_sequence<i...>) { (act(i), ...); }
+    (std::make_index_sequence<static_cast<std::size_t>(kPieces)>());
+  }
 
   static double size_of(double value) { return std::abs(value); }
   static Pair size_of(Pair values) {

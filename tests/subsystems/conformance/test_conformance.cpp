@@ -29,8 +29,8 @@ void expect_all_hold(const Subsystem& part, const ConformanceOptions& options) {
 /// Mechanisms turn many times in one step when they move a thousand times faster.
 bool turns(const std::string& type) {
   const std::vector<std::string> mechanisms = {
-      "pendulum",   "planar_arm",          "cart_pendulum",
-      "rigid_body", "synchronous_machine", "port_hamiltonian"};
+      "pendulum",         "planar_arm", "cart_pendulum", "rigid_body", "synchronous_machine",
+      "port_hamiltonian", "articulated"};
   return std::ranges::find(mechanisms, type) != mechanisms.end();
 }
 

@@ -392,6 +392,11 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
       return read_matrix_parameter(node, folder);
     case ParameterKind::constants:
       return as_parameter(read_constants(node));
+    case ParameterKind::texts:
+      return as_parameter(
+          read_list<std::string>(node, "an array of texts", [&info](const Node& one) {
+            return info.choices.empty() ? one.text() : one.choice(info.choices);
+          }));
   }
   return std::nullopt;
 }

@@ -60,6 +60,7 @@ enum class ParameterKind {
   expressions,        ///< std::vector<std::string>
   expression_matrix,  ///< ExpressionRows, or of numbers alone as a matrix
   constants,          ///< std::vector<NamedNumber>
+  texts,              ///< std::vector<std::string>, each out of `choices` if there are any
 };
 
 using ParameterValue =

@@ -389,5 +389,60 @@ struct RigidBodyParameters {
 /// Inputs:  force_x [N], force_y [N], force_z [N], torque_x [N m], torque_y [N m], torque_z [N m]
 CataloguePart rigid_body(const RigidBodyParameters& parameters);
 
+/// Parameters of `articulated`.
+struct ArticulatedParameters {
+  /// how each body hangs on its parent, one body to a joint; one of "revolute", "prismatic",
+  ///   "spherical", "free", "fixed"; required
+  std::vector<std::string> joints = {};
+  /// names of the joints, from which those of ports, states and inputs are made; joint_1, joint_2,
+  ///   ... if absent
+  std::vector<std::string> names = {};
+  /// the number of the body on which each hangs, from 1, and 0 for the world; the one before if
+  ///   absent
+  std::vector<double> parents = {};
+  /// x, y, z of each joint in the axes of its parent; 0 if absent [m]
+  MatrixParameter places_m = {};
+  /// roll, pitch, yaw of the axes of each joint in those of its parent, as in URDF; 0 if absent
+  ///   [rad]
+  MatrixParameter turns_rad = {};
+  /// axis of each revolute and prismatic joint in its own axes; z if absent
+  MatrixParameter axes = {};
+  /// masses of the bodies [kg]; >= 0; required
+  std::vector<double> masses_kg = {};
+  /// x, y, z of each mass centre in the axes of its joint; 0 if absent [m]
+  MatrixParameter centres_m = {};
+  /// xx, xy, xz, yy, yz, zz of each body about its mass centre, in the axes of its joint; 0 if
+  ///   absent [kg m^2]
+  MatrixParameter inertias_kgm2 = {};
+  /// dampers d in the joints, in N m s/rad or N s/m; none if absent; >= 0
+  std::vector<double> damping = {};
+  /// acceleration g of gravity, against z [m/s^2]; >= 0
+  double gravity_m_per_s2 = 9.81;
+  /// whether the joints have ports
+  bool joint_ports = true;
+  /// names of ports for forces on points of bodies, in world axes
+  std::vector<std::string> frames = {};
+  /// the joint whose body each frame is on
+  std::vector<std::string> frame_joints = {};
+  /// x, y, z of each frame in the axes of that body; 0 if absent [m]
+  MatrixParameter frame_points_m = {};
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// A tree of rigid bodies in space, such as a robot: it hangs in the world or is free.
+///   H(q,p) = p^T M(q)^-1 p/2 + V(q),  V: weights against z,  v = M^-1 p
+///   revolute, prismatic: q' = v,  p' = -dH/dq - d v - e + T,  f = -v
+///   spherical: q' = q (0, w)/2,  L' = L x w - (q (0, .)/2)^T dH/dq - d w - e + T, in the body's axes
+///   free: position r and p = dT/dr' in world axes beside q and L of a spherical joint
+///   frame at a point of a body: f = -its velocity in world axes, the point feels -e
+/// Ports:   base (rotation), shoulder (rotation), boom (translation), load (rotation, 3 entries),
+///   tip (translation, 3 entries)
+/// States:  base_angle [rad], shoulder_angle [rad], boom_position [m], load_q_w, load_q_x,
+///   load_q_y, ...
+/// Inputs:  base_torque [N m], shoulder_torque [N m], boom_force [N], load_torque_1 [N m],
+///   load_torque_2 [N m], load_torque_3 [N m]
+CataloguePart articulated(const ArticulatedParameters& parameters);
+
 }  // namespace parts
 }  // namespace portwave

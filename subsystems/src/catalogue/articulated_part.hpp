@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catalogue/articulated_tree.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+namespace portwave::articulated {
+
+/// A point of a body that forces act on, in the body's axes.
+struct Frame {
+  std::string name;
+  int body = 0;
+  Vec3 point = {0, 0, 0};
+};
+
+/// A tree of bodies with its names, dampers and ports.
+struct Design {
+  Tree tree;
+  std::vector<std::string> names;  ///< of the joints, by body
+  std::vector<double> damping;     ///< by body: N m s/rad or N s/m
+  std::vector<bool> has_port;      ///< by body
+  std::vector<Frame> frames;
+  int joint_port_size() const;
+};
+
+/// The part "articulated": state (q, p), H as in Tree, ports at joints and frames.
+class ArticulatedPart final : public NonlinearPortHamiltonian, public LeavesPorts {
+ public:
+  /// Errors: ConfigError where M is not positive definite at the default state.
+  ArticulatedPart(Design design, bool allow_active);
+
+  const Design& design() const { return design_; }
+
+  std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override;
+  Issues check_initial_state(const double* x) const override;
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override;
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  bool structure_depends_on(int state) const override;
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
+
+ private:
+  Design design_;
+};
+
+}  // namespace portwave::articulated

@@ -1,0 +1,236 @@
+#include "catalogue/articulated_tree.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace portwave::articulated {
+namespace {
+
+double length(const Vec3& a) { return std::sqrt(dot(a, a)); }
+
+Mat3 cross_matrix(const Vec3& a) { return {{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}}; }
+
+Mat3 outer(const Vec3& a, const Vec3& b) { return {{a.x * b, a.y * b, a.z * b}}; }
+
+/// Rz(angle)ᵀ A
+Mat3 turned(double cosine, double sine, const Mat3& A) {
+  return {{cosine * A.row[0] + sine * A.row[1], cosine * A.row[1] - sine * A.row[0], A.row[2]}};
+}
+
+/// E of a body at its positions, from the parent's axes.
+Mat3 pose(const Body& body, const double* q) {
+  switch (body.kind) {
+    case JointKind::revolute:
+      return turned(std::cos(q[0]), std::sin(q[0]), body.to_joint);
+    case JointKind::prismatic:
+      return body.to_joint;
+    case JointKind::spherical:
+      return transposed(rotation(q)).times(body.to_joint);
+    case JointKind::free:
+      break;
+  }
+  return transposed(rotation(q + 3));
+}
+
+Vec3 place(const Body& body, const double* q) {
+  if (body.kind == JointKind::prismatic) return body.place + q[0] * body.to_joint.row[2];
+  return body.kind == JointKind::free ? Vec3{q[0], q[1], q[2]} : body.place;
+}
+
+/// Where the bodies of a tree are, each beside its parent.
+struct Poses {
+  std::array<Mat3, kMostBodies> turn;
+  std::array<Vec3, kMostBodies> place;
+
+  void set(const Tree& tree, const double* q) {
+    for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
+      turn[i] = pose(tree.bodies[i], q + tree.bodies[i].q);
+      place[i] = articulated::place(tree.bodies[i], q + tree.bodies[i].q);
+    }
+  }
+
+  /// put(velocity, the part of a force on a body that acts on it), for all velocities that move the body.
+  template <class Put>
+  void carry(const Tree& tree, int body, Spatial<double> force, const Put& put) const {
+    while (true) {
+      const Body& own = tree.bodies[static_cast<std::size_t>(body)];
+      const Mat3& E = turn[static_cast<std::size_t>(body)];
+      const Vec3 back = E.back(force.shift);
+      if (own.kind == JointKind::revolute) {
+        put(own.v, force.turn.z);
+      } else if (own.kind == JointKind::prismatic) {
+        put(own.v, force.shift.z);
+      } else {
+        int v = own.v;
+        if (own.kind == JointKind::free) {
+          put(v++, back.x);
+          put(v++, back.y);
+          put(v++, back.z);
+        }
+        put(v, force.turn.x);
+        put(v + 1, force.turn.y);
+        put(v + 2, force.turn.z);
+      }
+      if (own.parent < 0) return;
+      force.turn = E.back(force.turn) + cross(place[static_cast<std::size_t>(body)], back);
+      force.shift = back;
+      body = own.parent;
+    }
+  }
+};
+
+}  // namespace
+
+int Body::position_count() const {
+  switch (kind) {
+    case JointKind::spherical:
+      return 4;
+    case JointKind::free:
+      return 7;
+    case JointKind::revolute:
+    case JointKind::prismatic:
+      break;
+  }
+  return 1;
+}
+
+int Body::velocity_count() const {
+  return kind == JointKind::spherical ? 3 : kind == JointKind::free ? 6 : 1;
+}
+
+void Tree::complete() {
+  positions = velocities = 0;
+  weight.assign(bodies.size(), 0.0);
+  std::vector<double> reach(bodies.size(), 0.0);
+  potential_at_origin = 0.0;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    Body& body = bodies[i];
+    body.q = positions;
+    body.v = velocities;
+    positions += body.position_count();
+    velocities += body.velocity_count();
+    weight[i] = gravity * body.mass;
+    const bool has_parent = body.parent >= 0;
+    if (has_parent) reach[i] = reach[static_cast<std::size_t>(body.parent)];
+    reach[i] += length(body.place);
+    potential_at_origin += gravity * (body.mass * reach[i] + length(body.moment));
+  }
+  const auto is_free = [](const Body& body) { return body.kind == JointKind::free; };
+  if (std::ranges::any_of(bodies, is_free)) potential_at_origin = 0.0;
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    if (bodies[i].parent >= 0) weight[static_cast<std::size_t>(bodies[i].parent)] += weight[i];
+  }
+}
+
+double Tree::potential(const double* q) const {
+  std::array<Vec3, kMostBodies> up;
+  double out = potential_at_origin;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const Body& body = bodies[i];
+    const Vec3 before = body.parent < 0 ? kUp : up[static_cast<std::size_t>(body.parent)];
+    up[i] = pose(body, q + body.q) * before;
+    out += gravity * dot(body.moment, up[i]) + weight[i] * dot(place(body, q + body.q), before);
+  }
+  return out;
+}
+
+// By composite inertias, each carried to the joint of the parent.
+void Tree::mass_matrix(const double* q, MassMatrix& M) const {
+  struct Composite {
+    double mass;
+    Vec3 moment;
+    Mat3 inertia;
+  };
+  std::array<Composite, kMostBodies> composites;
+  Poses poses;
+  poses.set(*this, q);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    composites[i] = {bodies[i].mass, bodies[i].moment, bodies[i].inertia};
+  }
+  M.setZero(velocities, velocities);
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    const Body& body = bodies[i];
+    const Composite& own = composites[i];
+    const Mat3& E = poses.turn[i];
+    for (int k = 0; k < body.velocity_count(); ++k) {
+      // The momentum that this velocity alone gives is a force on what carries the body.
+      const bool is_free = body.kind == JointKind::free;
+      Spatial<double> momentum;
+      if (body.kind == JointKind::prismatic || (is_free && k < 3)) {
+        const Vec3 u = is_free ? E * kAxes[k] : kUp;
+        momentum = {cross(own.moment, u), own.mass * u};
+      } else {
+        const Vec3 w = body.kind == JointKind::revolute ? kUp : kAxes[k % 3];
+        momentum = {own.inertia * w, -1.0 * cross(own.moment, w)};
+      }
+      const int column = body.v + k;
+      poses.carry(*this, static_cast<int>(i), momentum,
+                  [&M, column](int row, double value) { M(row, column) = M(column, row) = value; });
+    }
+    if (body.parent < 0) continue;
+    Composite& to = composites[static_cast<std::size_t>(body.parent)];
+    const Vec3 c = E.back(own.moment), r = poses.place[i], both = c + (0.5 * own.mass) * r;
+    to.inertia = to.inertia + transposed(E).times(own.inertia.times(E)) +
+                 (2.0 * dot(both, r)) * identity() - outer(both, r) - outer(r, both);
+    to.moment += c + own.mass * r;
+    to.mass += own.mass;
+  }
+}
+
+void Tree::point_forces(const double* q, int body, const Vec3& point, double* out) const {
+  Poses poses;
+  poses.set(*this, q);
+  std::fill_n(out, 3 * velocities, 0.0);
+  Mat3 from_world = poses.turn[static_cast<std::size_t>(body)];
+  for (int i = bodies[static_cast<std::size_t>(body)].parent; i >= 0;
+       i = bodies[static_cast<std::size_t>(i)].parent) {
+    from_world = from_world.times(poses.turn[static_cast<std::size_t>(i)]);
+  }
+  for (int k = 0; k < 3; ++k) {
+    const Vec3 force = from_world * kAxes[k];
+    poses.carry(*this, body, {cross(point, force), force},
+                [to = out + k * velocities](int row, double value) { to[row] = value; });
+  }
+}
+
+Mat3 rotation(const double* quaternion) {
+  const double w = quaternion[0];
+  const Vec3 v = {quaternion[1], quaternion[2], quaternion[3]};
+  const double square = w * w + dot(v, v);
+  return (1.0 / square) *
+         ((w * w - dot(v, v)) * identity() + 2.0 * outer(v, v) + 2.0 * w * cross_matrix(v));
+}
+
+bool factorise(MassMatrix& M) {
+  const int n = static_cast<int>(M.rows());
+  for (int j = 0; j < n; ++j) {
+    double diagonal = M(j, j);
+    for (int k = 0; k < j; ++k) diagonal -= M(j, k) * M(j, k);
+    if (!(diagonal > 0.0)) return false;
+    diagonal = std::sqrt(diagonal);
+    M(j, j) = diagonal;
+    const double inverse = 1.0 / diagonal;
+    for (int i = j + 1; i < n; ++i) {
+      double entry = M(i, j);
+      for (int k = 0; k < j; ++k) entry -= M(i, k) * M(j, k);
+      M(i, j) = entry * inverse;
+    }
+  }
+  return true;
+}
+
+void solve(const MassMatrix& L, double* x) {
+  const int n = static_cast<int>(L.rows());
+  for (int i = 0; i < n; ++i) {
+    double own = x[i];
+    for (int k = 0; k < i; ++k) own -= L(i, k) * x[k];
+    x[i] = own / L(i, i);
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    double own = x[i];
+    for (int k = i + 1; k < n; ++k) own -= L(k, i) * x[k];
+    x[i] = own / L(i, i);
+  }
+}
+
+}  // namespace portwave::articulated
