@@ -47,19 +47,22 @@ struct KickDriftMethod::Impl {
     energies.resize(islands.size());
     succeeded.resize(islands.size());
     CompensatedSum sum;
+    std::vector<double> of_island(at(system.island_count()), 0.0);
     for (int block = 0; block < static_cast<int>(block_parts.size()); ++block) {
       sum.add(storage(block));
+      of_island[at(system.island_of_part(block_parts[at(block)]))] += storage(block);
     }
     stored = sum;
+    for (std::size_t i = 0; i < islands.size(); ++i) {
+      now[i].stored_J = of_island[at(system.island_of_part(part_of_island[i]))];
+    }
   }
 
   /// The islands' states from those of the whole.
   void load() {
     for (std::size_t i = 0; i < islands.size(); ++i) {
       for (std::vector<KickDriftState>* own : {&now, &next}) {
-        const double tank = (*own)[i].tank_J;
         islands[i].load(x.data(), (*own)[i]);
-        (*own)[i].tank_J = tank;
       }
       islands[i].load(previous_x.data(), before[i]);
     }
@@ -224,13 +227,13 @@ void KickDriftMethod::archive(StateArchive& archive) {
   Impl& i = *impl_;
   if (!archive.reads()) i.gather();
   for (std::vector<double>* own : {&i.x, &i.previous_x}) archive.array(*own);
-  for (KickDriftState& state : i.now) archive.values(state.tank_J);
+  for (KickDriftState& state : i.now) archive.values(state.tank_J, state.stored_J);
   archive.values(i.stored, i.clock, i.halvings, i.halved_steps);
   for (const std::vector<double>* own : {&i.x, &i.previous_x}) {
     archive.expect_finite(*own, "a state");
   }
   for (const KickDriftState& state : i.now) {
-    archive.expect(std::isfinite(state.tank_J), "a tank");
+    archive.expect(std::isfinite(state.tank_J) && std::isfinite(state.stored_J), "a tank");
   }
   archive.expect_counts({i.halvings, i.halved_steps}, "the number of halved steps");
   archive.expect(i.clock.is_sound(), "the time");

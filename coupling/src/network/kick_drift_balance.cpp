@@ -156,12 +156,18 @@ bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& t
                                    double supply, double lost, KickDriftEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
   constexpr int kMostTurns = 8;
-  const double expected = from.tank_J + supply - lost;
-  const auto rounding = [&](double terms) {
-    return kRounding * std::numeric_limits<double>::epsilon() *
-           (terms + std::abs(supply) + std::abs(lost));
-  };
+  double expected = from.tank_J + supply - lost;
   const Balance first = balance(from, to);
+  const double level = std::abs(from.stored_J) + first.kinetic;
+  const auto rounding = [&](double terms) {
+    return std::numeric_limits<double>::epsilon() *
+           (kRounding * (terms + std::abs(supply) + std::abs(lost)) + level);
+  };
+  if (model.momenta() == 0 && first.change <= from.tank_J + supply) {
+    // Nothing but decays, which have no curvature to move along: what is gone was dissipated.
+    lost = from.tank_J + supply - first.change;
+    expected = first.change;
+  }
   double missing = first.change - expected;
   if (!std::isfinite(missing) || !std::isfinite(first.size)) return false;
   const double slope = h * first.slope;
@@ -188,7 +194,8 @@ bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& t
     change = energy_change(from, to, &size);
   }
   to.tank_J = expected - change;
-  if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost)))) return false;
+  if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level)))
+    return false;
   CompensatedSum all(change);
   for (std::size_t i = 0; i < model.dead.size(); ++i) {
     const double x = from.dead[i];
@@ -198,6 +205,7 @@ bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& t
     all.add(-fall);
     lost += fall;
   }
+  to.stored_J = from.stored_J + all.value();
   energies.changed_J += all.value();
   energies.supplied_J += supply;
   energies.dissipated_J += lost;

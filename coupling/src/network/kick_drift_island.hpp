@@ -36,7 +36,8 @@ struct KickDriftState {
   std::vector<double> position;  ///< undamped ones
   std::vector<double> decaying;  ///< shifted so that they decay to 0
   std::vector<double> dead;
-  double tank_J = 0.0;  ///< T: H + T is what has been supplied, less what was dissipated
+  double tank_J = 0.0;    ///< T: H + T is what has been supplied, less what was dissipated
+  double stored_J = 0.0;  ///< H: states are known to its rounding
 };
 
 /// Energies of a step of an island [J].

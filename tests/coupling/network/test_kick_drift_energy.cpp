@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include <portwave/coupling/network/kick_drift.hpp>
 #include <portwave/subsystems/base/state_archive.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
@@ -95,6 +97,25 @@ System flying_pair(double position, double velocity) {
   return builder.build();
 }
 
+/// A capacitor that leaks, charged by an alternating current: nothing but a decay.
+System leaking_capacitor() {
+  const double C = 0.1, G = 0.3;
+  Structure s = Structure::zero(1, 1);
+  s.R.insert(0, 0) = G / (C * C);
+  s.G.insert(0, 0) = 1.0 / C;
+  SparseMatrix Q(1, 1);
+  Q.insert(0, 0) = C;
+  SystemBuilder::PartOptions options;
+  options.inputs["current"] = Signal::sine_product(2.0, {{.frequency_Hz = 0.5}}, 0.5);
+  SystemBuilder builder;
+  builder.add(
+      "c",
+      std::make_shared<LinearPortHamiltonian>(
+          Signature{"leaking_capacitor", {{"u", "V"}}, {}, {{"current", "A"}}}, std::move(s), Q),
+      options);
+  return builder.build();
+}
+
 struct Laws {
   double worst_excess = 0.0;  ///< of H over H₀ + supply − dissipation, beside the energies moved
   double worst_account = 0.0;  ///< of the ledger's H beside that of the states, likewise
@@ -158,6 +179,9 @@ std::vector<Case> cases() {
       {"grid", [] { return testing::separable_grid(5, .05); }, .05, 200},
       {"grid, damped", [] { return testing::separable_grid(5, 2.0); }, .05, 100},
       {"far from the origin", [] { return flying_pair(1e6, 300.0); }, .1, 500},
+      {"tiny steps", [] { return testing::separable_pair(); }, 1e-6, 2000},
+      {"tiny steps from rest", [] { return wells(2, 0.0, 1.0, 1e-3); }, 1e-5, 500},
+      {"a decay alone", [] { return leaking_capacitor(); }, .05, 200},
       {"long run", [] { return wells(2, 0.0); }, .12, 20000, 1e-12},
   };
 }
@@ -264,6 +288,44 @@ TEST(KickDrift, AgreesWithSciPyOnPartsOfTheCatalogue) {
     EXPECT_NEAR(std::log2(coarse / fine), order, 0.7) << order << ": " << coarse << ", " << fine;
   }
   EXPECT_LE(error(6, 1600), 1e-10);
+}
+
+/// A part of the catalogue alone: its ports on resistances, moved from rest by what its typical state is.
+std::optional<System> alone(const PartType& type) {
+  const std::shared_ptr<const Component> part = make_part(type.name, type.example);
+  SystemBuilder::PartOptions options;
+  options.initial_state = part->default_state();
+  const std::vector<double> typical = part->typical_state();
+  for (std::size_t i = 0; i < typical.size(); ++i) {
+    options.initial_state[i] += 0.3 * typical[i] * (i % 2 == 0 ? 1.0 : -0.5);
+  }
+  if (!part->check_initial_state(options.initial_state.data()).empty()) return std::nullopt;
+  SystemBuilder builder;
+  builder.add("part", part, options);
+  for (const Port& port : part->signature().ports) {
+    builder.join(joint::Resistive{0.7}, {"part." + port.name});
+  }
+  return builder.build();
+}
+
+// Whatever the catalogue has is refused with a reason, or keeps the law of energy.
+TEST(KickDriftEnergy, IsKeptByEveryTypeOfTheCatalogueThatIsTaken) {
+  int taken = 0, refused = 0;
+  for (const PartType& type : catalogue()) {
+    const std::optional<System> system = alone(type);
+    if (!system) continue;
+    try {
+      const Laws laws = laws_of(*system, 1e-4, 100);
+      EXPECT_LE(laws.worst_excess, 2e-13) << type.name;
+      EXPECT_LE(laws.worst_account, 1e-12) << type.name;
+      ++taken;
+    } catch (const ConfigError& error) {
+      EXPECT_FALSE(error.issues().empty()) << type.name;
+      ++refused;
+    }
+  }
+  EXPECT_GE(taken, 12);
+  EXPECT_GE(refused, 10);
 }
 
 // Islands at once, in any order, and a run that goes on from an archive.
