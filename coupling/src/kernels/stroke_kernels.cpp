@@ -87,6 +87,13 @@ template <class Body>
   for (; i < count; ++i) body.template operator()<1>(i);
 }
 
+/// The same for the rows of a run; `i` is beside the first of them.
+template <class Body>
+[[gnu::always_inline]] inline void for_run(const StrokeRun& run, const Body& body) {
+  if (run.stride == 1) return for_rows(run.count, body);
+  for (int i = 0; i < run.count; ++i) body.template operator()<1>(i * run.stride);
+}
+
 /// Calls `body` with the number of terms as a constant where it is small.
 template <class Body>
 [[gnu::always_inline]] inline void by_terms(int terms, const Body& body) {
@@ -121,8 +128,8 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
   const double *const c = t.c + run.row, *const strokes = t.strokes;
   const double *const base = t.base + run.row, *const own = t.strokes + run.row;
   double *const u = t.u + run.row, *const force = t.force != nullptr ? t.force + run.row : nullptr;
-  for_rows(
-      run.count, [&]<int W>(int i) __attribute__((always_inline)) {
+  for_run(
+      run, [&]<int W>(int i) __attribute__((always_inline)) {
         Vec<W> f =
             product<W, T, varies>(run, springs, columns, values, strokes, i, Vec<W>::load(c + i));
         if constexpr (bent) {
@@ -169,14 +176,16 @@ double stroke_run(const StrokeTask& t, const StrokeRun& run) {
   const double *const all = t.u, *const own = t.u + run.row, *const mass = t.mass + run.row;
   double *const strokes = t.strokes + run.row, *const out = t.w + run.row;
   Sum lost;
-  for_rows(run.count, [&]<int W>(int i) __attribute__((always_inline)) {
-    const Vec<W> d = product<W, T, varies>(run, losses, columns, values, all, i, Vec<W>::all(0.0));
-    const Vec<W> part = Vec<W>::all(half) * d;
-    const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(own + i), negate(part));
-    w.store(out + i);
-    (Vec<W>::load(strokes + i) + w).store(strokes + i);
-    lost.add(Vec<W>::load(mass + i) * (d * (w - part)));
-  });
+  for_run(
+      run, [&]<int W>(int i) __attribute__((always_inline)) {
+        const Vec<W> d =
+            product<W, T, varies>(run, losses, columns, values, all, i, Vec<W>::all(0.0));
+        const Vec<W> part = Vec<W>::all(half) * d;
+        const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(own + i), negate(part));
+        w.store(out + i);
+        (Vec<W>::load(strokes + i) + w).store(strokes + i);
+        lost.add(Vec<W>::load(mass + i) * (d * (w - part)));
+      });
   return lost.value();
 }
 
@@ -237,8 +246,8 @@ void positions_run(const PositionTask& t, const StrokeRun& run, Sum& energy, Sum
   const int* const columns = t.map.columns + run.first_column;
   const double* const values = t.map.values + run.first_value;
   const Terms<T> terms(run, columns, values);
-  for_rows(
-      run.count, [&]<int W>(int k) __attribute__((always_inline)) {
+  for_run(
+      run, [&]<int W>(int k) __attribute__((always_inline)) {
         const int i = run.row + k;
         const Vec<W> q = Vec<W>::load(t.before + i);
         const Vec<W> next =
@@ -282,8 +291,8 @@ void apply_or_add(const StrokeRuns& m, const double* x, double factor, double* o
     by_terms(run.terms, [&]<int T>() {
       const Terms<T> terms(run, columns, values);
       const auto rows = [&]<bool varies>() {
-        for_rows(
-            run.count, [&]<int W>(int i) __attribute__((always_inline)) {
+        for_run(
+            run, [&]<int W>(int i) __attribute__((always_inline)) {
               const Vec<W> y =
                   product<W, T, varies>(run, terms, columns, values, x, i, Vec<W>::all(0.0));
               if constexpr (adds) {

@@ -4,13 +4,14 @@
 
 namespace portwave {
 
-/// Rows [row, row + count) of a sparse matrix, whose entries lie on `terms` diagonals: term k of row + i is in
-/// column columns[first_column + k] + i. Values are one per term, or one per term and row.
+/// Rows row + i·stride, i < count, of a sparse matrix, whose entries lie on `terms` diagonals: term k of row i is in
+/// column columns[first_column + k] + i·stride. Values are one per term, or one per term and row.
 struct StrokeRun {
   static constexpr int kMostRows = 512;  ///< sums are compensated from run to run
 
   int row = 0;
   int count = 0;
+  int stride = 1;  ///< more only where values do not vary
   int terms = 0;
   int first_column = 0;
   int first_value = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
 
@@ -89,6 +91,37 @@ void StrokeMap::add_rows(const std::vector<Row>& rows) {
     if (unlike < last) add_run(rows, unlike, last, last - unlike > 1);
     first = last;
   }
+  join_single_rows();
+}
+
+/// Rows of equal values at equal distances, such as those at the edges of a grid, become one run.
+void StrokeMap::join_single_rows() {
+  std::vector<StrokeRun> joined;
+  std::map<std::vector<double>, std::size_t> open;  // by columns beside the row, and values
+  for (const StrokeRun& run : runs_) {
+    if (run.count > 1) {
+      joined.push_back(run);
+      continue;
+    }
+    const int values = run.terms * (run.is_damped ? 2 : 1) + (run.is_bent ? 1 : 0);
+    std::vector<double> key = {run.is_damped ? 1.0 : 0.0, run.is_bent ? 1.0 : 0.0};
+    for (int k = 0; k < run.terms; ++k) key.push_back(columns_[at(run.first_column + k)] - run.row);
+    key.insert(key.end(), values_.begin() + run.first_value,
+               values_.begin() + run.first_value + values);
+    const auto [found, is_new] = open.try_emplace(std::move(key), joined.size());
+    if (!is_new) {
+      StrokeRun& like = joined[found->second];
+      const int stride = like.count == 1 ? run.row - like.row : like.stride;
+      if (run.row == like.row + like.count * stride && like.count < StrokeRun::kMostRows) {
+        like.stride = stride;
+        ++like.count;
+        continue;
+      }
+      found->second = joined.size();
+    }
+    joined.push_back(run);
+  }
+  runs_ = std::move(joined);
 }
 
 void StrokeMap::add_run(const std::vector<Row>& rows, std::size_t first, std::size_t last,

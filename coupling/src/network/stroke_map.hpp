@@ -39,6 +39,7 @@ class StrokeMap {
     bool is_damped = false, is_bent = false;
   };
   void add_rows(const std::vector<Row>& rows);
+  void join_single_rows();
   void add_run(const std::vector<Row>& rows, std::size_t first, std::size_t last, bool varies);
 
   std::vector<StrokeRun> runs_;

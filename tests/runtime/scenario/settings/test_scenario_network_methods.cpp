@@ -163,7 +163,8 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "strange"})", "/method/kind",
        "must be one of \"douglas-rachford\", \"peaceman-rachford\", \"interface\", \"auto\", "
        "\"strang\", "
-       "\"impulse\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the string \"strange\". "
+       "\"impulse\", \"kick-drift\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the "
+       "string \"strange\". "
        "Did you mean \"strang\"?"},
       {R"({"kind": "strang", "coupling_flow": "lowrank"})", "/method/coupling_flow",
        "must be one of \"auto\", \"scalar\", \"low-rank\"; got the string \"lowrank\". Did you "
