@@ -396,12 +396,41 @@ double lumped(const LumpedTask& t) {
   return sum.value();
 }
 
+void relax(const RelaxTask& t) {
+  for_rows(
+      t.count, [&]<int W>(int i) __attribute__((always_inline)) {
+        const Vec<W> q = Vec<W>::load(t.start + i) + Vec<W>::load(t.increments + i);
+        q.store(t.before + i);
+        (Vec<W>::load(t.kept + i) * q).store(t.after + i);
+      });
+}
+
+double relaxed(const RelaxedTask& t) {
+  CompensatedSum sum;
+  for (int start = 0; start < t.count; start += kChunk) {
+    const int rows = t.count - start < kChunk ? t.count - start : kChunk;
+    Sum own;
+    for_rows(
+        rows, [&]<int W>(int k) __attribute__((always_inline)) {
+          const int i = start + k;
+          const Vec<W> a = Vec<W>::load(t.before + i), b = Vec<W>::load(t.after + i);
+          const Vec<W> mixed =
+              fma(Vec<W>::load(t.energy_11 + i), b, Vec<W>::load(t.energy_01 + i) * a);
+          own.add(fma(Vec<W>::load(t.energy_00 + i) * a, a, mixed * b));
+          (Vec<W>::load(t.increments + i) + (b - a)).store(t.increments + i);
+        });
+    sum.add(own.value());
+  }
+  return sum.value();
+}
+
 }  // namespace stroke
 }  // namespace
 
 extern const StrokeKernels kStrokeKernels;
-const StrokeKernels kStrokeKernels = {
-    stroke::kick, stroke::stroke_all, stroke::balance, stroke::positions, stroke::apply,
-    stroke::add,  stroke::axpy,       stroke::kinetic, stroke::decay,     stroke::lumped};
+const StrokeKernels kStrokeKernels = {stroke::kick,      stroke::stroke_all, stroke::balance,
+                                      stroke::positions, stroke::apply,      stroke::add,
+                                      stroke::axpy,      stroke::kinetic,    stroke::decay,
+                                      stroke::lumped,    stroke::relax,      stroke::relaxed};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -101,6 +101,22 @@ struct LumpedTask {
   double *w = nullptr, *strokes = nullptr;
 };
 
+/// Decaying positions at the start of a drift, and at its end or a place within but for what momenta add.
+struct RelaxTask {
+  int count = 0;
+  const double *start = nullptr, *increments = nullptr;  ///< q is their sum
+  const double* kept = nullptr;                          ///< e^{−ρt}
+  double *before = nullptr, *after = nullptr;
+};
+
+/// Increments of decaying positions over a drift, and what they dissipate by the values at both ends.
+struct RelaxedTask {
+  int count = 0;
+  const double *before = nullptr, *after = nullptr;
+  const double *energy_00 = nullptr, *energy_01 = nullptr, *energy_11 = nullptr;
+  double* increments = nullptr;
+};
+
 struct StrokeKernels {
   void (*kick)(const KickTask&);
   /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)²).
@@ -120,6 +136,9 @@ struct StrokeKernels {
   double (*decay)(const DecayTask&);
   /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)² + ⅔ lump (𝒟u)(𝒟²u)), w being τu − ½τ²𝒟u.
   double (*lumped)(const LumpedTask&);
+  void (*relax)(const RelaxTask&);
+  /// Returns the energy dissipated.
+  double (*relaxed)(const RelaxedTask&);
 };
 
 const StrokeKernels& stroke_kernels();

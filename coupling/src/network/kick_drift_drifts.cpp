@@ -296,11 +296,13 @@ void KickDriftIsland::Impl::drift_by_series(KickDriftState& to, int stage, const
 
 void KickDriftIsland::Impl::begin_decays(const KickDriftState& from, const KickDriftState& to,
                                          int stage, const Drift& d) {
-  const double* const increments = strokes.data() + model.strokes();
-  const std::size_t nd = at(model.decays());
-  for (std::size_t i = 0; i < nd; ++i) decay_before[i] = from.decaying[i] + increments[i];
   const auto begin = [&](const DecayMaps& maps, Array& q) {
-    for (std::size_t i = 0; i < nd; ++i) q[i] = maps.kept[i] * decay_before[i];
+    kernels.relax({.count = model.decays(),
+                   .start = from.decaying.data(),
+                   .increments = strokes.data() + model.strokes(),
+                   .kept = maps.kept.data(),
+                   .before = decay_before.data(),
+                   .after = q.data()});
     kernels.add(maps.of_terms[0].view(), to.u.data(), 1.0, q.data());
     for (std::size_t k = 0; k < maps.flows.size(); ++k) {
       const InputEntry& entry = model.decay_flows[k];
@@ -323,15 +325,14 @@ void KickDriftIsland::Impl::add_decay_terms(const Drift& d, int k, const double*
 }
 
 void KickDriftIsland::Impl::end_decays(const Drift& d) {
-  double* const increments = strokes.data() + model.strokes();
   const std::size_t nd = at(model.decays());
-  double sums[4] = {};
-  for (std::size_t i = 0; i < nd; ++i) {
-    const double q0 = decay_before[i], q1 = decay_after[i];
-    sums[i % 4] += d.energy_00[i] * q0 * q0 + (d.energy_01[i] * q0 + d.energy_11[i] * q1) * q1;
-    increments[i] += q1 - q0;
-  }
-  dissipated.add((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  dissipated.add(kernels.relaxed({.count = model.decays(),
+                                  .before = decay_before.data(),
+                                  .after = decay_after.data(),
+                                  .energy_00 = d.energy_00.data(),
+                                  .energy_01 = d.energy_01.data(),
+                                  .energy_11 = d.energy_11.data(),
+                                  .increments = strokes.data() + model.strokes()}));
   if (all_even) return;
   CompensatedSum lost;
   for (std::size_t i = 0; i < nd; ++i) {
