@@ -164,7 +164,7 @@ double kick_difference(const System& system, double step_s, int steps) {
 }
 
 void compare_kicks(const Report& report) {
-  constexpr double kStep_s = 0.1, kGoal = 1.3, kAlike = 1e-8;
+  constexpr double kStep_s = 0.1, kGoal = 1.3, kAlike = 1e-7;
   const System system = grid_system();
   const double off = kick_difference(system, 0.01, 20);
   require("kicks and drifts", off, true, kAlike);
