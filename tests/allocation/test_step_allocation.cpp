@@ -452,7 +452,8 @@ TEST(Allocation, NoneInMethodsWithoutWaves) {
   const TwoThreads allowed;
   const System system = testing::chain_of_blocks(4, 3);
   std::vector<CouplingMethod> methods = {
-      Splitting{}, Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}}};
+      Splitting{}, Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}},
+      Splitting{.kind = SplittingKind::kick_drift}};
   for (const IterationKind kind :
        {IterationKind::lions_mercier, IterationKind::jacobi, IterationKind::gauss_seidel}) {
     for (const int window : {1, 4}) {

@@ -26,6 +26,12 @@ void check_fast(const CouplingMethod& method, Issues& issues) {
   issues.push_back({"/method/fast", "must name the fast subsystems, one at least"});
 }
 
+void check_order(const CouplingMethod& method, Issues& issues) {
+  const Splitting& splitting = method.splitting();
+  if (splitting.kind != SplittingKind::kick_drift || splitting.order != 5) return;
+  issues.push_back({"/method/order", "must be 4 or 6, got 5"});
+}
+
 std::span<const OptionInfo> splitting_options() {
   static const std::array options = {
       OptionInfo{.key = "coupling_flow",
@@ -46,7 +52,13 @@ std::span<const OptionInfo> splitting_options() {
                  .value = option_at<&Splitting::factor>(),
                  .range = {.minimum = 1.0, .maximum = kMostSubsteps},
                  .summary = "fast steps per macro-step",
-                 .only = {SplittingKind::impulse}}};
+                 .only = {SplittingKind::impulse}},
+      OptionInfo{.key = "order",
+                 .value = option_at<&Splitting::order>(),
+                 .range = {.minimum = 4.0, .maximum = 6.0},
+                 .summary = "order of accuracy, 4 or 6",
+                 .only = {SplittingKind::kick_drift},
+                 .check = check_order}};
   return options;
 }
 
@@ -61,7 +73,10 @@ const MethodFamily& splitting_family() {
       MethodInfo{SplittingKind::strang, "strang",
                  "half a coupling flow, the local flows, half a coupling flow; linear parts"},
       MethodInfo{SplittingKind::impulse, "impulse",
-                 "half a slow flow, many fast flows, half a slow flow; linear parts"}};
+                 "half a slow flow, many fast flows, half a slow flow; linear parts"},
+      MethodInfo{SplittingKind::kick_drift, "kick-drift",
+                 "kicks and drifts in turn, of order 4 or 6; networks of masses and springs of any "
+                 "law, or of inductors and capacitors"}};
   static const MethodFamily family{"splitting", false, kKinds, splitting_options()};
   return family;
 }

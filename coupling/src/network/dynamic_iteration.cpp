@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "network/linear_solver.hpp"
+#include "portwave/coupling/network/kick_drift.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/splitting.hpp"
 #include "portwave/subsystems/base/error.hpp"
@@ -261,6 +262,10 @@ std::string DynamicIterationMethod::description() const {
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
                                                    const CouplingMethod& method, bool ledger) {
   if (const auto* const splitting = method.as<Splitting>()) {
+    if (splitting->kind == SplittingKind::kick_drift) {
+      return std::make_unique<KickDriftMethod>(system.system(), system.start_s(), step_s,
+                                               *splitting);
+    }
     return std::make_unique<SplittingMethod>(system, step_s, *splitting, ledger);
   }
   if (const auto* const dynamic = method.as<DynamicIteration>()) {

@@ -175,8 +175,7 @@ using Command =
     std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments, ListArguments,
                  SchemaArguments, TuneArguments, StudyBudgetArguments, StudyRateArguments,
                  StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
-                 StudyScalingArguments, StudyDelayArguments, GenerateArguments,
-                 ImportArguments>;
+                 StudyScalingArguments, StudyDelayArguments, GenerateArguments, ImportArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.

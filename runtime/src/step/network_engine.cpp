@@ -1,4 +1,4 @@
-// Steps by a method without waves, on the condensed system.
+// Steps by a method without waves.
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include <Eigen/Core>
-#include <Eigen/SparseCore>
 #include <fmt/format.h>
 
 #include "parallel/clock.hpp"
@@ -19,9 +17,8 @@
 #include "parallel/threads/faster_of_two.hpp"
 #include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
-#include "portwave/coupling/network/condensed.hpp"
-#include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/network/network_model.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "step/run_certificate.hpp"
@@ -37,14 +34,11 @@ class NetworkEngine final : public StepEngine {
                 std::unique_ptr<Together> together)
       : StepEngine(given.step_s, std::move(together)),
         options_(given),
-        condensed_(system, given.start_s),
-        has_active_(condensed_.has_active()),
-        method_(make_network_method(condensed_, given.step_s, given.method,
-                                    given.certify != Certify::none)),
+        model_(make_network_model(system, given.start_s, given.method)),
+        has_active_(model_->has_active()),
+        method_(model_->make_method(given.step_s, given.method, given.certify != Certify::none)),
         runner_(make_block_runner(given.executor, given.threads, given.arena, method_->tasks(),
                                   method_->shared_cost_ns())),
-        mean_(at(condensed_.size()), 0.0),
-        z_(mean_),
         effort_(system.scalar_ports().size(), 0.0),
         flow_(effort_.size(), 0.0),
         start_ports_(given),
@@ -70,15 +64,15 @@ class NetworkEngine final : public StepEngine {
   }
 
   const StepClock& clock() const override { return method_->clock(); }
-  const System& system() const override { return condensed_.system(); }
+  const System& system() const override { return model_->system(); }
   int threads() const override { return runner_.threads; }
   int tasks() const override { return runner_.tasks; }
   const std::string& execution() const override { return runner_.description; }
 
   std::span<const double> state(int part) override {
-    const int index = condensed_.block_of_part(part);
+    const int index = model_->block_of_part(part);
     if (index < 0) return {};
-    const CondensedBlock& block = condensed_.blocks()[at(index)];
+    const NetworkBlock& block = model_->blocks()[at(index)];
     return method_->state().subspan(at(block.first), at(block.size));
   }
   EffortFlow effort_flow(int scalar_port) override {
@@ -87,7 +81,7 @@ class NetworkEngine final : public StepEngine {
     return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
   }
   double storage(int part) override {
-    const int block = condensed_.block_of_part(part);
+    const int block = model_->block_of_part(part);
     return block < 0 ? 0.0 : method_->storage(block);
   }
 
@@ -103,9 +97,7 @@ class NetworkEngine final : public StepEngine {
     return late_->statistics();
   }
   std::size_t overhead_bytes() const override {
-    return method_->bytes() +
-           (mean_.capacity() + z_.capacity() + effort_.capacity() + flow_.capacity()) *
-               sizeof(double);
+    return method_->bytes() + (effort_.capacity() + flow_.capacity()) * sizeof(double);
   }
 
   StepReport step_by(double step_s) override {
@@ -167,11 +159,10 @@ class NetworkEngine final : public StepEngine {
 
   void refuse_non_finite_start() const {
     Issues issues;
-    for (int i = 0; i < static_cast<int>(condensed_.blocks().size()); ++i) {
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
       if (std::isfinite(method_->storage(i))) continue;
-      issues.push_back(
-          {fmt::format("/subsystems/{}/initial_state", condensed_.blocks()[at(i)].part),
-           "the stored energy of this state is not finite"});
+      issues.push_back({fmt::format("/subsystems/{}/initial_state", model_->blocks()[at(i)].part),
+                        "the stored energy of this state is not finite"});
     }
     throw_if_any(std::move(issues));
   }
@@ -217,21 +208,14 @@ class NetworkEngine final : public StepEngine {
                     fault.fault(), fault.what());
   }
 
-  /// Mean effort and flow of the step from xⁿ to xⁿ⁺¹, from z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   void find_ports() {
-    const std::span<const double> before = method_->previous_state(), after = method_->state();
-    for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] = 0.5 * (before[i] + after[i]);
-    for (const CondensedBlock& block : condensed_.blocks()) {
-      Eigen::Map<Eigen::VectorXd>(z_.data() + block.first, block.size).noalias() =
-          block.Q * Eigen::Map<const Eigen::VectorXd>(mean_.data() + block.first, block.size);
-    }
-    condensed_.ports(z_.data(), effort_, flow_);
+    model_->mean_ports(*method_, effort_, flow_);
     ports_step_ = clock().steps();
   }
 
   void open_ledger() {
     double stored = 0.0;
-    for (int i = 0; i < static_cast<int>(condensed_.blocks().size()); ++i) {
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
       stored += method_->storage(i);
     }
     totals_.initial_J = totals_.final_J = totals_.max_J = stored;
@@ -242,6 +226,7 @@ class NetworkEngine final : public StepEngine {
   void account(const NetworkStep& done) {
     const StepLedger& energy = done.energy;
     totals_.final_J = energy.stored_J;
+    totals_.tank_J = energy.tank_J;
     totals_.max_J = std::max(totals_.max_J, energy.stored_J);
     run_.supplied.add(energy.supplied_J);
     run_.dissipated.add(energy.dissipated_J);
@@ -292,7 +277,7 @@ class NetworkEngine final : public StepEngine {
   }
 
   StepperOptions options_;
-  CondensedSystem condensed_;
+  std::unique_ptr<NetworkModel> model_;
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
   BlockRunner runner_;
@@ -300,7 +285,6 @@ class NetworkEngine final : public StepEngine {
   double window_s_ = 0.0;
   MethodChoice choice_;
   // Values of the last step, computed on demand.
-  std::vector<double> mean_, z_;
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;
   StartPorts start_ports_;

@@ -82,7 +82,7 @@ class NetworkRun final : public OrderRun {
       : each_(setting.threads > 1 ? make_team_for_each(threads_allowed(setting.threads))
                                   : std::make_unique<ForEach>()) {
     const auto* const options = method.as<Splitting>();
-    if (options == nullptr) {
+    if (options == nullptr || options->kind == SplittingKind::kick_drift) {
       method_ = make_network_method(setting.system, step_s, method, /*ledger=*/false);
       return;
     }

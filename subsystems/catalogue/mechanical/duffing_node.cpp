@@ -4,6 +4,7 @@
 #include "catalogue/duffing_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/nonlinear/quartic_storage.hpp"
 
 namespace portwave {
 namespace {
@@ -46,7 +47,7 @@ Structure node_structure(const DuffingNodeParameters& p) {
   return s;
 }
 
-class DuffingNode final : public Subsystem {
+class DuffingNode final : public Subsystem, public QuarticStorage {
  public:
   explicit DuffingNode(const DuffingNodeParameters& p)
       : Subsystem(node_signature()), p_(p), structure_(node_structure(p)) {
@@ -90,6 +91,9 @@ class DuffingNode final : public Subsystem {
       hessian.emplace_back(elongation, elongation, p_.coupling_stiffness_N_per_m);
     }
     return true;
+  }
+  std::vector<QuarticTerm> quartic_terms() const override {
+    return {{kPosition, p_.cubic_stiffness_N_per_m3}};
   }
   const Structure& structure() const override { return structure_; }
   bool is_active() const override { return p_.allow_active; }

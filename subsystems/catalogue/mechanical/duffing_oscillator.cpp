@@ -4,6 +4,7 @@
 #include "catalogue/duffing_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/nonlinear/quartic_storage.hpp"
 
 namespace portwave {
 namespace {
@@ -33,7 +34,7 @@ Structure duffing_structure(const DuffingOscillatorParameters& p) {
   return s;
 }
 
-class DuffingOscillator final : public Subsystem {
+class DuffingOscillator final : public Subsystem, public QuarticStorage {
  public:
   explicit DuffingOscillator(const DuffingOscillatorParameters& p)
       : Subsystem(duffing_signature()), p_(p), structure_(duffing_structure(p)) {
@@ -71,6 +72,9 @@ class DuffingOscillator final : public Subsystem {
     hessian.emplace_back(kVelocity, kVelocity, p_.mass_kg);
     hessian.emplace_back(kElongation, kElongation, p_.coupling_stiffness_N_per_m);
     return true;
+  }
+  std::vector<QuarticTerm> quartic_terms() const override {
+    return {{kPosition, p_.cubic_stiffness_N_per_m3}};
   }
   const Structure& structure() const override { return structure_; }
   bool is_active() const override { return p_.allow_active; }

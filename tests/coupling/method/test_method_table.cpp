@@ -68,7 +68,7 @@ TEST(MethodTable, EveryKindHasANameOfItsOwnThatIsFound) {
     EXPECT_EQ(family_of(method.kind).couples_by_waves, method.kind.couples_by_waves());
     EXPECT_FALSE(method.summary.empty()) << method.name;
   }
-  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(names.size(), 10U);
   EXPECT_FALSE(find_method_kind("euler")) << "control";
 }
 

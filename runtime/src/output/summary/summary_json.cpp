@@ -48,6 +48,7 @@ Json options_json(const Splitting& splitting) {
     return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
             {"split_dissipation", splitting.split_dissipation}};
   }
+  if (splitting.kind == SplittingKind::kick_drift) return {{"order", splitting.order}};
   return {{"fast", splitting.fast}, {"factor", splitting.factor}};
 }
 

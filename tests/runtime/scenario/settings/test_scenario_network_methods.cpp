@@ -163,7 +163,8 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "strange"})", "/method/kind",
        "must be one of \"douglas-rachford\", \"peaceman-rachford\", \"interface\", \"auto\", "
        "\"strang\", "
-       "\"impulse\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the string \"strange\". "
+       "\"impulse\", \"kick-drift\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the "
+       "string \"strange\". "
        "Did you mean \"strang\"?"},
       {R"({"kind": "strang", "coupling_flow": "lowrank"})", "/method/coupling_flow",
        "must be one of \"auto\", \"scalar\", \"low-rank\"; got the string \"lowrank\". Did you "
@@ -188,6 +189,8 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "impulse", "fast": ["mass", 3]})", "/method/fast/1", "must be a string, got 3"},
       {R"({"kind": "impulse", "fast": ["mass", "mass"]})", "/method/fast/1",
        "\"mass\" is there already"},
+      {R"({"kind": "kick-drift", "order": 5})", "/method/order", "must be 4 or 6, got 5",
+       /*schema_rejects=*/false},
       {R"({"kind": "impulse", "fast": ["mass"], "factor": 0})", "/method/factor",
        "must be an integer from 1 to 1000000, got 0"},
       {R"({"kind": "impulse", "fast": ["mass"], "coupling_flow": "auto"})", "/method/coupling_flow",
@@ -270,10 +273,11 @@ TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
         continue;
       }
       const std::string key(option.key);
-      const double value = is_integer ? 3.0 : option.range.minimum + 0.75;
+      const int integer = std::max(3, static_cast<int>(option.range.minimum));
+      const double value = is_integer ? integer : option.range.minimum + 0.75;
       for (const MethodInfo& method : all_methods()) {
         Json text = shortest(method);
-        text[key] = is_integer ? Json(3) : Json(value);
+        text[key] = is_integer ? Json(integer) : Json(value);
         Json scenario = pair();
         scenario["method"] = text;
         const auto& own = family_of(method.kind).options;

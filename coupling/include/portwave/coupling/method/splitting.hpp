@@ -10,8 +10,9 @@ namespace PORTWAVE_EXPORT portwave {
 
 /// How the equations of a linear system are taken apart.
 enum class SplittingKind {
-  strang,   ///< half a coupling flow, the local flows, half a coupling flow
-  impulse,  ///< half a slow flow, m fast flows of h/m, half a slow flow
+  strang,      ///< half a coupling flow, the local flows, half a coupling flow
+  impulse,     ///< half a slow flow, m fast flows of h/m, half a slow flow
+  kick_drift,  ///< kicks of momenta and drifts of positions in turn; also nonlinear springs
 };
 
 std::string_view to_string(SplittingKind kind);
@@ -26,7 +27,7 @@ enum class CouplingFlow {
 std::string_view to_string(CouplingFlow flow);
 
 /// Coupling by splitting: the flows of the coupling and of the parts in turn, without iteration.
-/// All parts are linear. SplittingMethod steps it; the table in coupling/src/method/splitting.cpp
+/// All parts are linear, except with `kick_drift`. SplittingMethod and KickDriftMethod step it; the table in coupling/src/method/splitting.cpp
 /// lists the options as scenario files have them.
 struct Splitting {
   SplittingKind kind = SplittingKind::strang;
@@ -36,6 +37,7 @@ struct Splitting {
   bool split_dissipation = false;
   int factor = 10;                     ///< impulse: fast steps m ≥ 1 per macro-step
   std::vector<std::string> fast = {};  ///< impulse: names of the fast parts; the others are slow
+  int order = 6;                       ///< kick_drift: 4 or 6
 };
 
 }  // namespace portwave

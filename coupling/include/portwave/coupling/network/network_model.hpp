@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/system/system.hpp"
+
+namespace portwave {
+
+/// A part with states in the state of the whole.
+struct NetworkBlock {
+  int part = -1;  ///< its number in the System
+  int first = 0;  ///< offset of its first state
+  int size = 0;   ///< > 0
+};
+
+/// A system in the form that a method without waves steps.
+class NetworkModel {
+ public:
+  virtual ~NetworkModel() = default;
+  virtual const System& system() const = 0;
+  /// In part order, one behind the other.
+  virtual std::span<const NetworkBlock> blocks() const = 0;
+  /// −1 for parts without states.
+  virtual int block_of_part(int part) const = 0;
+  /// Whether a part may create energy by its owner's wish.
+  virtual bool has_active() const = 0;
+  /// `ledger`: form the ledger of every step. Errors: ConfigError.
+  virtual std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
+                                                     bool ledger) const = 0;
+  /// Mean efforts and flows of all scalar ports in the last step that the method has made.
+  virtual void mean_ports(const NetworkMethod& method, std::span<double> effort,
+                          std::span<double> flow) = 0;
+};
+
+/// For a method without waves. The system must outlive it. Errors: ConfigError with every reason why the
+/// method cannot take the system.
+std::unique_ptr<NetworkModel> make_network_model(const System& system, double start_s,
+                                                 const CouplingMethod& method);
+
+}  // namespace portwave

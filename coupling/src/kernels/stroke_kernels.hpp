@@ -1,0 +1,148 @@
+#pragma once
+
+#include "portwave/subsystems/base/instruction_set.hpp"
+
+namespace portwave {
+
+/// Rows row + i·stride, i < count, of a sparse matrix, whose entries lie on `terms` diagonals: term k of row i is in
+/// column columns[first_column + k] + i·stride. Values are one per term, or one per term and row.
+struct StrokeRun {
+  static constexpr int kMostRows = 512;  ///< sums are compensated from run to run
+
+  int row = 0;
+  int count = 0;
+  int stride = 1;  ///< more only where values do not vary
+  int terms = 0;
+  int first_column = 0;
+  int first_value = 0;
+  bool varies =
+      false;  ///< value of term k and row i at first_value + k·count + i; else first_value + k
+  bool is_damped = false;  ///< with a damper's values after those of the first matrix
+  bool is_bent = false;    ///< with a cubic's value or values behind all others
+};
+
+/// A sparse matrix as runs.
+struct StrokeRuns {
+  const StrokeRun* runs = nullptr;
+  int count = 0;
+  const int* columns = nullptr;
+  const double* values = nullptr;
+};
+
+/// A kick of all momenta, u ← u − 𝒟w + τ f, with f = c + S Y − κ(y₀ + Y)³ row by row. `w` null: without
+/// dampers.
+struct KickTask {
+  StrokeRuns map;  ///< S, 𝒟 where runs are damped, κ where they are bent
+  const double* c = nullptr;
+  const double* strokes = nullptr;  ///< Y
+  const double* base = nullptr;     ///< y₀
+  const double* w = nullptr;
+  double* u = nullptr;
+  double* force = nullptr;  ///< f of every row goes here; null: nowhere
+  double tau = 0.0;
+};
+
+/// The strokes w = τu − ½τ²𝒟u of momenta that share dampers; Y ← Y + w.
+struct StrokeTask {
+  StrokeRuns map;  ///< 𝒟
+  const double* u = nullptr;
+  double* w = nullptr;
+  double* strokes = nullptr;
+  const double* mass = nullptr;  ///< W
+  double tau = 0.0;
+};
+
+/// What a step that has no other positions than undamped ones does to the energies, row by row of the momenta.
+struct BalanceTask {
+  int count = 0;
+  const double* mass = nullptr;  ///< W
+  const double* c = nullptr;     ///< linear force at its start
+  const double *u_before = nullptr, *u = nullptr;
+  const double *force_before = nullptr, *force = nullptr;
+  const double* strokes = nullptr;
+  const double* base = nullptr;
+  const double* cubic = nullptr;  ///< κ; null: none
+};
+struct BalanceSums {
+  double change = 0.0;   ///< H(x̃) − H(xⁿ)
+  double size = 0.0;     ///< the terms that it was made of
+  double kinetic = 0.0;  ///< ½ũᵀWũ
+  double slope = 0.0;    ///< ∇H(x̃)·p/h
+};
+
+/// q⁺ = q + K Y of undamped positions, and what they store more.
+struct PositionTask {
+  StrokeRuns map;  ///< K
+  const double* strokes = nullptr;
+  const double* before = nullptr;
+  double* after = nullptr;
+  const double* stiffness =
+      nullptr;  ///< ∂²H/∂q² of each, H being apart from the rest ½·stiffness·q² …
+  const double* constant = nullptr;  ///< + constant·q; null: none
+  const double* cubic = nullptr;     ///< + ¼·cubic·q⁴; null: none
+};
+
+/// Momenta [first, last) on dampers of their own.
+struct DecayTask {
+  int first = 0, last = 0;
+  bool is_uniform = false;  ///< psi, factor and lost are the same for all of them
+  const double *psi = nullptr, *factor = nullptr, *lost = nullptr;
+  double* u = nullptr;
+  double* w = nullptr;  ///< null: nobody asks for w
+  double* strokes = nullptr;
+};
+
+/// The strokes of momenta [first, last) that share dampers in a middle drift: w = τu − ½τ²𝒟u + lump/6 𝒟²u.
+struct LumpedTask {
+  int first = 0, last = 0;
+  double tau = 0.0, lump = 0.0;
+  const double *mass = nullptr, *u = nullptr;
+  const double *once = nullptr, *twice = nullptr;  ///< 𝒟u, 𝒟²u
+  double *w = nullptr, *strokes = nullptr;
+};
+
+/// Decaying positions at the start of a drift, and at its end or a place within but for what momenta add.
+struct RelaxTask {
+  int count = 0;
+  const double *start = nullptr, *increments = nullptr;  ///< q is their sum
+  const double* kept = nullptr;                          ///< e^{−ρt}
+  double *before = nullptr, *after = nullptr;
+};
+
+/// Increments of decaying positions over a drift, and what they dissipate by the values at both ends.
+struct RelaxedTask {
+  int count = 0;
+  const double *before = nullptr, *after = nullptr;
+  const double *energy_00 = nullptr, *energy_01 = nullptr, *energy_11 = nullptr;
+  double* increments = nullptr;
+};
+
+struct StrokeKernels {
+  void (*kick)(const KickTask&);
+  /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)²).
+  double (*stroke)(const StrokeTask&);
+  BalanceSums (*balance)(const BalanceTask&);
+  /// Returns the energies' sum; `size`: that of its terms' sizes.
+  double (*positions)(const PositionTask&, double* size);
+  /// out = M x, row by row of the runs.
+  void (*apply)(const StrokeRuns& M, const double* x, double* out);
+  /// out += factor · M x.
+  void (*add)(const StrokeRuns& M, const double* x, double factor, double* out);
+  /// y[i] += factor · x[i].
+  void (*axpy)(int count, double factor, const double* x, double* y);
+  /// Σ m[i]·(b[i] − a[i])·(b[i] + a[i])/2, and the sizes of its terms.
+  double (*kinetic)(int count, const double* m, const double* a, const double* b, double* size);
+  /// w = psi·u, u ← factor·u, Y ← Y + w. Returns Σ lost·u².
+  double (*decay)(const DecayTask&);
+  /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)² + ⅔ lump (𝒟u)(𝒟²u)), w being τu − ½τ²𝒟u.
+  double (*lumped)(const LumpedTask&);
+  void (*relax)(const RelaxTask&);
+  /// Returns the energy dissipated.
+  double (*relaxed)(const RelaxedTask&);
+};
+
+const StrokeKernels& stroke_kernels();
+
+PORTWAVE_DECLARE_KERNELS(const StrokeKernels kStrokeKernels)
+
+}  // namespace portwave

@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "network/kick_drift_stepper.hpp"
+
+namespace portwave {
+
+bool KickDriftIsland::Impl::is_plain() const {
+  return model.has_diagonal_mass && model.decays() == 0 && model.flows.empty() &&
+         model.bent.empty() && !model.has_constant && model.effort_kicks.empty();
+}
+
+KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const KickDriftState& from,
+                                                              KickDriftState& to) {
+  if (is_plain()) {
+    const BalanceSums sums =
+        kernels.balance({.count = model.momenta(),
+                         .mass = model.mass.data(),
+                         .c = c.data(),
+                         .u_before = from.u.data(),
+                         .u = to.u.data(),
+                         .force_before = force_before.data(),
+                         .force = force_after.data(),
+                         .strokes = strokes.data(),
+                         .base = base.data(),
+                         .cubic = model.has_cubic ? model.cubic.data() : nullptr});
+    return {sums.change, sums.size, sums.kinetic, sums.slope};
+  }
+  Balance out;
+  out.change = energy_change(from, to, &out.size);
+  // W(ũ) and W f̃ in turn, row by row.
+  CompensatedSum kinetic, slope;
+  for (int i = 0; i < model.momenta(); ++i) {
+    double mu = 0.0, mf = 0.0;
+    if (model.has_diagonal_mass) {
+      mu = model.mass[at(i)] * to.u[at(i)];
+      mf = model.mass[at(i)] * force_after[at(i)];
+    } else {
+      for (RowMatrix::InnerIterator it(model.W, i); it; ++it) {
+        const auto j = at(static_cast<int>(it.col()));
+        mu += it.value() * to.u[j];
+        mf += it.value() * force_after[j];
+      }
+    }
+    kinetic.add(0.5 * mu * to.u[at(i)]);
+    slope.add(mu * (force_after[at(i)] - force_before[at(i)]) - mf * (to.u[at(i)] - from.u[at(i)]));
+  }
+  for (const InputEntry& entry : model.effort_power) {
+    slope.add(entry.value * change_of_input(entry.input) * to.u[at(entry.row)]);
+  }
+  out.kinetic = kinetic.value();
+  out.slope = slope.value();
+  return out;
+}
+
+double KickDriftIsland::Impl::change_of_input(int input) const {
+  return kick_value(input, scheme.stages()) - kick_value(input, 0);
+}
+
+double KickDriftIsland::Impl::energy_change(const KickDriftState& from, KickDriftState& to,
+                                            double* size) {
+  double own_size = 0.0;
+  CompensatedSum change;
+  const auto take = [&](double energy) {
+    change.add(energy);
+    *size += std::abs(energy);
+  };
+  change.add(
+      kernels.positions({.map = model.positions_of_strokes.view(),
+                         .strokes = strokes.data(),
+                         .before = from.position.data(),
+                         .after = to.position.data(),
+                         .stiffness = model.stiffness.data(),
+                         .constant = model.has_constant ? model.constant.data() : nullptr,
+                         .cubic = model.has_position_cubic ? model.position_cubic.data() : nullptr},
+                        &own_size));
+  *size += own_size;
+  if (model.has_diagonal_mass) {
+    change.add(
+        kernels.kinetic(model.momenta(), model.mass.data(), from.u.data(), to.u.data(), &own_size));
+    *size += own_size;
+  } else {
+    for (int i = 0; i < model.momenta(); ++i) {
+      for (RowMatrix::InnerIterator it(model.W, i); it; ++it) {
+        const auto j = at(static_cast<int>(it.col()));
+        take(0.5 * it.value() * (to.u[at(i)] - from.u[at(i)]) * (to.u[j] + from.u[j]));
+      }
+    }
+  }
+  if (!model.has_diagonal_stiffness) change.add(tied_change(from, to, size));
+  const double* const increments = strokes.data() + model.strokes();
+  for (int i = 0; i < model.decays(); ++i) {
+    const double q0 = from.decaying[at(i)], q1 = q0 + increments[at(i)];
+    to.decaying[at(i)] = q1;
+    take(0.5 * model.decay_stiffness[at(i)] * (q1 - q0) * (q1 + q0));
+  }
+  for (const CallbackPart& part : model.callbacks) take(callback_change(part, from, to));
+  return change.value();
+}
+
+double KickDriftIsland::Impl::tied_change(const KickDriftState& from, const KickDriftState& to,
+                                          double* size) {
+  constexpr std::size_t kChunk = 512;
+  for (std::size_t i = 0; i < tied_sum.size(); ++i) tied_sum[i] = to.position[i] + from.position[i];
+  kernels.apply(model.tied_stiffness.view(), tied_sum.data(), tied_pull.data());
+  CompensatedSum change;
+  for (std::size_t first = 0; first < tied_sum.size(); first += kChunk) {
+    const std::size_t last = std::min(first + kChunk, tied_sum.size());
+    double own = 0.0, own_size = 0.0;
+    for (std::size_t i = first; i < last; ++i) {
+      const double energy = 0.5 * tied_pull[i] * (to.position[i] - from.position[i]);
+      own += energy;
+      own_size += std::abs(energy);
+    }
+    change.add(own);
+    *size += own_size;
+  }
+  return change.value();
+}
+
+double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const KickDriftState& from,
+                                              const KickDriftState& to) {
+  std::ranges::copy(part.rest, callback_from.begin());
+  std::ranges::copy(part.rest, callback_to.begin());
+  for (std::size_t k = 0; k < part.state.size(); ++k) {
+    const auto row = at(model.bent[at(part.bent[k])]);
+    callback_from[at(part.state[k])] = from.position[row];
+    callback_to[at(part.state[k])] = to.position[row];
+  }
+  part.part->discrete_gradient(callback_from.data(), callback_to.data(), callback_gradient.data());
+  double sum = 0.0;
+  for (std::size_t k = 0; k < part.state.size(); ++k) {
+    const auto own = at(part.state[k]);
+    sum += callback_gradient[own] * (callback_to[own] - callback_from[own]);
+  }
+  return sum;
+}
+
+void KickDriftIsland::Impl::move(KickDriftState& to, double step) {
+  kernels.axpy(model.momenta(), step, force_after.data(), to.u.data());
+  kernels.axpy(model.momenta(), -step, force_before.data(), to.u.data());
+  for (const InputEntry& entry : model.effort_kicks) {
+    to.u[at(entry.row)] += step * entry.value * change_of_input(entry.input);
+  }
+  kernels.axpy(model.momenta(), step, moved.data(), strokes.data());
+  double* const increments = strokes.data() + model.strokes();
+  for (int i = 0; i < model.decays(); ++i) {
+    for (RowMatrix::InnerIterator it(model.decay_of_momenta, i); it; ++it) {
+      increments[at(i)] += step * it.value() * moved[at(static_cast<int>(it.col()))];
+    }
+  }
+}
+
+bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& to, double h,
+                                   double supply, double lost, KickDriftEnergies& energies) {
+  constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
+  constexpr int kMostTurns = 8;
+  double expected = from.tank_J + supply - lost;
+  const Balance first = balance(from, to);
+  const double level = std::abs(from.stored_J) + first.kinetic;
+  const auto rounding = [&](double terms) {
+    return std::numeric_limits<double>::epsilon() *
+           (kRounding * (terms + std::abs(supply) + std::abs(lost)) + level);
+  };
+  if (model.momenta() == 0 && first.change <= from.tank_J + supply) {
+    // Nothing but decays, which have no curvature to move along: what is gone was dissipated.
+    lost = from.tank_J + supply - first.change;
+    expected = first.change;
+  }
+  double missing = first.change - expected;
+  if (!std::isfinite(missing) || !std::isfinite(first.size)) return false;
+  const double slope = h * first.slope;
+  const bool curved = std::abs(missing) <= kCurved * std::abs(slope);
+  if (std::abs(missing) > rounding(first.size)) {
+    if (curved) {
+      for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = to.u[i] - from.u[i];
+      move(to, -missing / slope * h);
+    } else if (std::abs(missing) <= kScaled * first.kinetic) {
+      const double factor = std::sqrt(1.0 - missing / first.kinetic);
+      for (double& u : to.u) u *= factor;
+    } else {
+      return false;
+    }
+  }
+  double size = 0.0;
+  double change = energy_change(from, to, &size);
+  for (int turn = 1; turn < kMostTurns && curved; ++turn) {
+    missing = change - expected;
+    if (!(std::abs(missing) > rounding(size))) break;
+    if (turn == 1 && std::abs(first.change - expected) <= rounding(first.size)) break;
+    move(to, -missing / slope * h);
+    size = 0.0;
+    change = energy_change(from, to, &size);
+  }
+  to.tank_J = expected - change;
+  if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level)))
+    return false;
+  CompensatedSum all(change);
+  for (std::size_t i = 0; i < model.dead.size(); ++i) {
+    const double x = from.dead[i];
+    const double next = x * std::exp(-model.dead_rate[i] * h);
+    to.dead[i] = next;
+    const double fall = 0.5 * model.dead_stiffness[i] * (x - next) * (x + next);
+    all.add(-fall);
+    lost += fall;
+  }
+  to.stored_J = from.stored_J + all.value();
+  energies.changed_J += all.value();
+  energies.supplied_J += supply;
+  energies.dissipated_J += lost;
+  energies.size_J += size + std::abs(supply) + lost;
+  return true;
+}
+
+}  // namespace portwave

@@ -1,0 +1,357 @@
+#include "network/kick_drift_island.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "network/kick_drift_stepper.hpp"
+
+namespace portwave {
+
+const StrokeKernels& stroke_kernels() {
+  static const StrokeKernels& kernels = PORTWAVE_KERNELS(kStrokeKernels);
+  return kernels;
+}
+
+KickDriftScheme KickDriftScheme::of_order(int order) {
+  // Half of each; the middle follows from the sums, which are 1.
+  std::vector<double> b, a;
+  if (order == 4) {
+    b = {.0829844064174052, .396309801498368, -.0390563049223486};
+    a = {.245298957184271, .604872665711080};
+    b.push_back(1.0 - 2.0 * (b[0] + b[1] + b[2]));
+    a.push_back(0.5 - (a[0] + a[1]));
+    b.insert(b.end(), {b[2], b[1], b[0]});
+    a.insert(a.end(), {a[2], a[1], a[0]});
+  } else {
+    b = {.0414649985182624, .198128671918067, -.0400061921041533, .0752539843015807,
+         -.0115113874206879};
+    a = {.123229775946271, .290553797799558, -.127049212625417, -.246331761062075,
+         .357208872795928};
+    double sum_b = 0.0, sum_a = 0.0;
+    for (const double own : b) sum_b += own;
+    for (const double own : a) sum_a += own;
+    b.push_back(0.5 - sum_b);
+    a.push_back(1.0 - 2.0 * sum_a);
+    for (int i = 5; i >= 0; --i) b.push_back(b[at(i)]);
+    for (int i = 4; i >= 0; --i) a.push_back(a[at(i)]);
+  }
+  KickDriftScheme scheme{.order = order, .kicks = b, .drifts = a, .times = {0.0}};
+  for (const double own : a) {
+    scheme.times.push_back(scheme.times.back() + own);
+    scheme.cubes += own * own * own;
+  }
+  scheme.times.back() = 1.0;
+  return scheme;
+}
+
+using kick_drift::Array;
+using kick_drift::kGaussPlace;
+
+KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<int>& states,
+                            const KickDriftScheme& scheme_, double step_s_,
+                            std::vector<int>& row_numbers)
+    : network(network_),
+      scheme(scheme_),
+      step_s(step_s_),
+      kernels(stroke_kernels()),
+      model(network_, states, scheme_.order, step_s_, row_numbers) {
+  const std::size_t np = at(model.momenta()), nd = at(model.decays());
+  strokes.assign(at(model.strokes()) + nd, 0.0);
+  for (Array* own : {&c, &c_bent, &base, &w, &force_before, &force_after, &moved}) {
+    own->assign(np, 0.0);
+  }
+  for (Array* own : {&decay_before, &decay_after}) own->assign(nd, 0.0);
+  for (Array& own : decay_within) own.assign(nd, 0.0);
+  if (model.has_shared) {
+    for (Array* own : {&term, &next_term, &given}) own->assign(np, 0.0);
+  }
+  bent_now.assign(model.bent.size(), 0.0);
+  bent_force = bent_now;
+  if (!model.has_diagonal_stiffness) {
+    tied_sum.assign(model.position.size(), 0.0);
+    tied_pull = tied_sum;
+  }
+  find_even_rows();
+  find_ranges();
+  const std::size_t inputs = model.inputs.size();
+  kick_values.assign(inputs * scheme.kicks.size(), 0.0);
+  gauss_values.assign(inputs * scheme.drifts.size() * 3, 0.0);
+  for (const CallbackPart& part : model.callbacks) {
+    longest = std::max(longest, part.rest.size());
+  }
+  callback_from.assign(longest, 0.0);
+  callback_to = callback_gradient = callback_from;
+  levels.resize(at(kMostHalvings) + 1);
+  halfway.resize(at(kMostHalvings) + 1);
+  level(0);
+}
+
+void KickDriftIsland::Impl::find_ranges() {
+  constexpr int kWorth = 16;  // rows of one damper that are worth a range of their own
+  for (int i = 0; i < model.momenta();) {
+    const int first = i;
+    const char is_shared = model.shared[at(i)];
+    while (i < model.momenta() && model.shared[at(i)] == is_shared) ++i;
+    if (is_shared != 0) {
+      shared_ranges.emplace_back(first, i);
+      continue;
+    }
+    const auto is_like = [&](int a, int b) {
+      return model.own_damping[at(a)] == model.own_damping[at(b)] &&
+             model.mass[at(a)] == model.mass[at(b)];
+    };
+    int unlike = first;
+    for (int k = first; k < i;) {
+      int end = k + 1;
+      while (end < i && is_like(k, end)) ++end;
+      if (end - k >= kWorth) {
+        if (unlike < k) other_ranges.push_back({unlike, k, false});
+        other_ranges.push_back({k, end, true});
+        unlike = end;
+      }
+      k = end;
+    }
+    if (unlike < i) other_ranges.push_back({unlike, i, false});
+  }
+}
+
+double KickDriftIsland::Impl::kick_value(int input, int stage) const {
+  return kick_values[at(input) * scheme.kicks.size() + at(stage)];
+}
+
+double KickDriftIsland::Impl::gauss_value(int input, int stage, int g) const {
+  return gauss_values[(at(input) * scheme.drifts.size() + at(stage)) * 3 + at(g)];
+}
+
+void KickDriftIsland::Impl::sample(double start_s, double h) {
+  for (int i = 0; i < static_cast<int>(model.inputs.size()); ++i) {
+    const int number = model.inputs[at(i)];
+    const auto value_at = [&](double share) {
+      double value = 0.0;
+      try {
+        value =
+            network.inputs[at(number)].signal->in_step({start_s + share * h, start_s, h, share, 3});
+      } catch (const std::exception& error) {
+        throw KickDriftInputFault{number, true, error.what()};
+      } catch (...) {
+        throw KickDriftInputFault{number, true, "an unknown exception"};
+      }
+      if (!std::isfinite(value)) throw KickDriftInputFault{number, false, {}};
+      return value;
+    };
+    for (std::size_t j = 0; j < scheme.kicks.size(); ++j) {
+      kick_values[at(i) * scheme.kicks.size() + j] = value_at(scheme.times[j]);
+    }
+    for (std::size_t j = 0; j < scheme.drifts.size(); ++j) {
+      for (int g = 0; g < 3; ++g) {
+        gauss_values[(at(i) * scheme.drifts.size() + j) * 3 + at(g)] =
+            value_at(std::clamp(scheme.times[j] + kGaussPlace[g] * scheme.drifts[j], 0.0, 1.0));
+      }
+    }
+  }
+}
+
+void KickDriftIsland::Impl::freeze(const KickDriftState& from) {
+  std::ranges::fill(strokes, 0.0);
+  if (model.has_constant) {
+    std::ranges::copy(model.constant_force, c.begin());
+    kernels.add(model.of_positions.view(), from.position.data(), 1.0, c.data());
+  } else {
+    kernels.apply(model.of_positions.view(), from.position.data(), c.data());
+  }
+  if (model.decays() > 0) {
+    kernels.add(model.of_decaying.view(), from.decaying.data(), 1.0, c.data());
+  }
+  if (model.has_cubic) kernels.apply(model.base.view(), from.position.data(), base.data());
+}
+
+const double* KickDriftIsland::Impl::force_offset(const KickDriftState& from) {
+  if (model.bent.empty()) return c.data();
+  kernels.apply(model.bent_of_strokes.view(), strokes.data(), bent_now.data());
+  for (std::size_t b = 0; b < bent_now.size(); ++b) {
+    bent_now[b] += from.position[at(model.bent[b])];
+    bent_force[b] = model.bent_cubic[b] * (bent_now[b] * bent_now[b]) * bent_now[b];
+  }
+  for (const CallbackPart& part : model.callbacks) {
+    std::ranges::copy(part.rest, callback_from.begin());
+    for (std::size_t k = 0; k < part.state.size(); ++k) {
+      callback_from[at(part.state[k])] = bent_now[at(part.bent[k])];
+    }
+    part.part->gradient(callback_from.data(), callback_gradient.data());
+    for (std::size_t k = 0; k < part.state.size(); ++k) {
+      bent_force[at(part.bent[k])] = callback_gradient[at(part.state[k])];
+    }
+  }
+  std::ranges::copy(c, c_bent.begin());
+  kernels.add(model.force_of_bent.view(), bent_force.data(), 1.0, c_bent.data());
+  return c_bent.data();
+}
+
+void KickDriftIsland::Impl::kick(const KickDriftState& from, KickDriftState& to, int stage,
+                                 double h, bool has_strokes, double* force) {
+  const double tau = scheme.kicks[at(stage)] * h;
+  const double* const offset = force_offset(from);
+  kernels.kick({.map = model.force.view(),
+                .c = offset,
+                .strokes = strokes.data(),
+                .base = base.data(),
+                .w = model.lumped && has_strokes ? w.data() : nullptr,
+                .u = to.u.data(),
+                .force = force,
+                .tau = tau});
+  for (const InputEntry& entry : model.effort_kicks) {
+    to.u[at(entry.row)] += tau * entry.value * kick_value(entry.input, stage);
+  }
+  for (const InputEntry& entry : model.flow_power) {
+    const double s = kick_value(entry.input, stage);
+    supplied.add(tau * s * entry.value * slope_of_position(from, entry.row));
+  }
+  for (const InputEntry& entry : model.decay_flows) {
+    const double q = from.decaying[at(entry.row)] + strokes[at(model.strokes() + entry.row)];
+    supplied.add(tau * kick_value(entry.input, stage) * entry.value *
+                 model.decay_stiffness[at(entry.row)] * q);
+  }
+}
+
+double KickDriftIsland::Impl::moved_by_strokes(int row) const {
+  double sum = 0.0;
+  for (RowMatrix::InnerIterator it(model.K, row); it; ++it) {
+    sum += it.value() * strokes[at(static_cast<int>(it.col()))];
+  }
+  return sum;
+}
+
+double KickDriftIsland::Impl::slope_of_position(const KickDriftState& from, int row) const {
+  const double q = from.position[at(row)] + moved_by_strokes(row);
+  double z = model.constant[at(row)] + model.position_cubic[at(row)] * (q * q) * q;
+  for (RowMatrix::InnerIterator it(model.V, row); it; ++it) {
+    const auto other = static_cast<int>(it.col());
+    z += it.value() * (from.position[at(other)] + moved_by_strokes(other));
+  }
+  for (std::size_t b = 0; b < model.bent.size(); ++b) {
+    if (model.bent[b] == row && model.has_callback[b] != 0) z += bent_force[b];
+  }
+  return z;
+}
+
+bool KickDriftIsland::Impl::attempt(const KickDriftState& from, KickDriftState& to, int depth,
+                                    KickDriftEnergies& energies) {
+  const Level& own = level(depth);
+  const double h = own.h;
+  supplied = dissipated = CompensatedSum();
+  freeze(from);
+  std::ranges::copy(from.u, to.u.begin());
+  const int last = scheme.stages();
+  for (int stage = 0; stage <= last; ++stage) {
+    double* const force = stage == 0      ? force_before.data()
+                          : stage == last ? force_after.data()
+                                          : nullptr;
+    kick(from, to, stage, h, stage > 0, force);
+    if (stage < last) drift(to, from, stage, own);
+  }
+  const double supply = supplied.value();
+  double lost = dissipated.value();
+  if (!network.has_active()) lost = std::max(lost, 0.0);
+  return settle(from, to, h, supply, lost, energies);
+}
+
+KickDriftState& KickDriftIsland::Impl::half_state(int depth) {
+  KickDriftState& own = halfway[at(depth)];
+  own.u.resize(model.momentum.size());
+  own.position.resize(model.position.size());
+  own.decaying.resize(model.decaying.size());
+  own.dead.resize(model.dead.size());
+  return own;
+}
+
+bool KickDriftIsland::Impl::halve(const KickDriftState& from, KickDriftState& to, double start_s,
+                                  int depth, KickDriftEnergies& energies) {
+  if (depth >= kMostHalvings) return false;
+  const double h = level(depth + 1).h;
+  ++energies.halvings;
+  KickDriftState& middle = half_state(depth);
+  const auto take = [&](const KickDriftState& a, KickDriftState& b, double begin_s) {
+    sample(begin_s, h);
+    return attempt(a, b, depth + 1, energies) || halve(a, b, begin_s, depth + 1, energies);
+  };
+  return take(from, middle, start_s) && take(middle, to, start_s + h);
+}
+
+KickDriftIsland::KickDriftIsland(const SeparableNetwork& network, const std::vector<int>& states,
+                                 const KickDriftScheme& scheme, double step_s,
+                                 std::vector<int>& row_numbers)
+    : impl_(std::make_unique<Impl>(network, states, scheme, step_s, row_numbers)) {}
+KickDriftIsland::~KickDriftIsland() = default;
+KickDriftIsland::KickDriftIsland(KickDriftIsland&&) noexcept = default;
+
+bool KickDriftIsland::has_inputs() const { return !impl_->model.inputs.empty(); }
+
+void KickDriftIsland::load(const double* x, KickDriftState& state) const {
+  const KickDriftModel& m = impl_->model;
+  const auto read = [x](const std::vector<int>& states, Array& to, const auto& shift) {
+    to.resize(states.size());
+    for (std::size_t i = 0; i < states.size(); ++i) to[i] = x[states[i]] + shift(i);
+  };
+  const auto none = [](std::size_t) { return 0.0; };
+  read(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  read(m.position, state.position, none);
+  read(m.decaying, state.decaying,
+       [&](std::size_t i) { return m.network.constant[at(m.decaying[i])] / m.decay_stiffness[i]; });
+  read(m.dead, state.dead, none);
+}
+
+void KickDriftIsland::store(const KickDriftState& state, double* x) const {
+  const KickDriftModel& m = impl_->model;
+  const auto write = [x](const std::vector<int>& states, const Array& from, const auto& shift) {
+    for (std::size_t i = 0; i < states.size(); ++i) x[states[i]] = from[i] - shift(i);
+  };
+  const auto none = [](std::size_t) { return 0.0; };
+  write(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  write(m.position, state.position, none);
+  write(m.decaying, state.decaying, [&](std::size_t i) {
+    return m.network.constant[at(m.decaying[i])] / m.decay_stiffness[i];
+  });
+  write(m.dead, state.dead, none);
+}
+
+void KickDriftIsland::sample(double start_s) { impl_->sample(start_s, impl_->step_s); }
+bool KickDriftIsland::attempt(const KickDriftState& from, KickDriftState& to,
+                              KickDriftEnergies& energies) {
+  return impl_->attempt(from, to, 0, energies);
+}
+bool KickDriftIsland::halve(const KickDriftState& from, KickDriftState& to, double start_s,
+                            KickDriftEnergies& energies) {
+  energies = {};
+  return impl_->halve(from, to, start_s, 0, energies);
+}
+
+int KickDriftIsland::momenta() const { return impl_->model.momenta(); }
+int KickDriftIsland::positions() const {
+  return impl_->model.positions() + impl_->model.decays() +
+         static_cast<int>(impl_->model.dead.size());
+}
+int KickDriftIsland::degree() const { return impl_->model.degree; }
+double KickDriftIsland::highest_frequency() const { return impl_->model.highest_frequency; }
+double KickDriftIsland::fastest_damping() const { return impl_->model.fastest_damping; }
+
+double KickDriftIsland::cost_ns() const {
+  constexpr double kPerTerm_ns = 0.5;
+  const KickDriftModel& m = impl_->model;
+  return kPerTerm_ns * static_cast<double>(impl_->scheme.stages()) *
+         static_cast<double>(6 * m.momentum.size() + 3 * m.decaying.size());
+}
+
+std::size_t KickDriftIsland::bytes() const {
+  const Impl& i = *impl_;
+  std::size_t sum = 0;
+  for (const Array* own : {&i.strokes, &i.c, &i.c_bent, &i.base, &i.w, &i.force_before,
+                           &i.force_after, &i.moved, &i.term, &i.next_term, &i.given,
+                           &i.decay_before, &i.decay_after, &i.kick_values, &i.gauss_values}) {
+    sum += own->capacity() * sizeof(double);
+  }
+  return sum;
+}
+
+}  // namespace portwave

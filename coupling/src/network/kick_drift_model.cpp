@@ -1,0 +1,353 @@
+#include "network/kick_drift_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
+
+namespace portwave {
+namespace {
+namespace kick_drift_model {
+
+/// The largest |eigenvalue| of a matrix, from a fixed start.
+double spectral_radius(const RowMatrix& m) {
+  constexpr int kIterations = 20;
+  if (m.rows() == 0 || m.nonZeros() == 0) return 0.0;
+  Eigen::VectorXd x(m.rows());
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    x[i] = 0.5 + std::fmod(0.618033988749895 * static_cast<double>(i + 1), 1.0);
+    if (i % 2 == 1) x[i] = -x[i];
+  }
+  double size = 0.0;
+  for (int k = 0; k < kIterations; ++k) {
+    const double norm = x.norm();
+    if (!(norm > 0.0) || !std::isfinite(norm)) return size;
+    x = m * (x / norm);
+    size = x.norm();
+  }
+  return size;
+}
+
+RowMatrix row_matrix(int rows, int columns, const SparseEntries& entries) {
+  RowMatrix out(rows, columns);
+  out.setFromTriplets(entries.begin(), entries.end());
+  return out;
+}
+
+void append(const RowMatrix& m, int column, SparseEntries& entries) {
+  for (int i = 0; i < m.outerSize(); ++i) {
+    for (RowMatrix::InnerIterator it(m, i); it; ++it) {
+      entries.emplace_back(i, column + static_cast<int>(it.col()), it.value());
+    }
+  }
+}
+
+}  // namespace kick_drift_model
+}  // namespace
+
+using kick_drift_model::row_matrix;
+
+KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vector<int>& states,
+                               int order, double step_s, std::vector<int>& row_numbers)
+    : network(network_), row_of(&row_numbers) {
+  order_states(states);
+  const int np = momenta(), nq = positions(), nd = decays();
+  W = picked(network.hessian, SeparableKind::momentum, momentum.size(), momentum);
+  mass.assign(at(np), 0.0);
+  for (int i = 0; i < np; ++i) {
+    for (RowMatrix::InnerIterator it(W, i); it; ++it) {
+      if (it.col() == i) mass[at(i)] = it.value();
+      if (it.col() != i) has_diagonal_mass = false;
+    }
+  }
+  damping = picked(network.R, SeparableKind::momentum, momentum.size(), momentum) * W;
+  damping.prune(0.0);
+  find_damping(order, step_s);
+
+  const RowMatrix A_qp = picked(network.A, SeparableKind::position, position.size(), momentum),
+                  A_pq = picked(network.A, SeparableKind::momentum, momentum.size(), position),
+                  A_dp = picked(network.A, SeparableKind::decaying, decaying.size(), momentum),
+                  A_pd = picked(network.A, SeparableKind::momentum, momentum.size(), decaying);
+  V = picked(network.hessian, SeparableKind::position, position.size(), position);
+  stiffness.assign(at(nq), 0.0);
+  for (int i = 0; i < nq; ++i) {
+    for (RowMatrix::InnerIterator it(V, i); it; ++it) {
+      if (it.col() == i) stiffness[at(i)] = it.value();
+      if (it.col() != i) has_diagonal_stiffness = false;
+    }
+    const int state = position[at(i)];
+    constant.push_back(network.constant[at(state)]);
+    position_cubic.push_back(network.cubic[at(state)]);
+    has_constant = has_constant || constant.back() != 0.0;
+    has_position_cubic = has_position_cubic || position_cubic.back() != 0.0;
+  }
+  if (!has_diagonal_stiffness) {
+    RowMatrix tied = V;
+    tied.prune([](Eigen::Index i, Eigen::Index j, double) { return i != j; });
+    tied_stiffness = StrokeMap(tied);
+  }
+  constant_force.assign(at(np), 0.0);
+  for (int i = 0; i < np; ++i) {
+    for (RowMatrix::InnerIterator it(A_pq, i); it; ++it) {
+      constant_force[at(i)] += it.value() * constant[at(static_cast<int>(it.col()))];
+    }
+  }
+  for (const int state : decaying) {
+    decay_stiffness.push_back(network.hessian.coeff(state, state));
+    decay_rate.push_back(network.R.coeff(state, state) * decay_stiffness.back());
+  }
+  for (const int state : dead) {
+    dead_stiffness.push_back(network.hessian.coeff(state, state));
+    dead_rate.push_back(network.R.coeff(state, state) * dead_stiffness.back());
+  }
+  find_inputs();
+
+  SparseEntries k_entries;
+  kick_drift_model::append(RowMatrix(A_qp * W), 0, k_entries);
+  for (int f = 0; f < static_cast<int>(flows.size()); ++f) {
+    for (SparseMatrix::InnerIterator it(network.B, inputs[at(flows[at(f)])]); it; ++it) {
+      const auto state = static_cast<int>(it.row());
+      if (network.kind[at(state)] != SeparableKind::position || !is_own(state)) continue;
+      k_entries.emplace_back((*row_of)[at(state)], np + f, it.value());
+    }
+  }
+  K = row_matrix(nq, strokes(), k_entries);
+  K.prune(0.0);
+  positions_of_strokes = StrokeMap(K);
+  const RowMatrix force_of_position = A_pq * V;
+  SparseEntries s_entries;
+  kick_drift_model::append(RowMatrix(force_of_position * K), 0, s_entries);
+  RowMatrix decay_force = A_pd;
+  for (int i = 0; i < np; ++i) {
+    for (RowMatrix::InnerIterator it(decay_force, i); it; ++it) {
+      it.valueRef() *= decay_stiffness[at(static_cast<int>(it.col()))];
+    }
+  }
+  kick_drift_model::append(decay_force, strokes(), s_entries);
+  const RowMatrix S = row_matrix(np, strokes() + nd, s_entries);
+  find_bent(A_pq);
+  std::vector<char> damped(at(np), 0);
+  for (int i = 0; i < np; ++i) damped[at(i)] = lumped ? shared[at(i)] : 0;
+  force = StrokeMap(S, damping, damped, cubic);
+  of_positions = StrokeMap(force_of_position);
+  of_decaying = StrokeMap(decay_force);
+  damping_map = StrokeMap::of_rows(damping, shared);
+  decay_of_momenta = A_dp * W;
+  find_rates(A_pq);
+}
+
+/// The rows of one kind in the columns of some states.
+RowMatrix KickDriftModel::picked(const SparseMatrix& m, SeparableKind kind, std::size_t rows,
+                                 const std::vector<int>& columns) const {
+  SparseEntries entries;
+  for (int c = 0; c < static_cast<int>(columns.size()); ++c) {
+    for (SparseMatrix::InnerIterator it(m, columns[at(c)]); it; ++it) {
+      const auto state = static_cast<int>(it.row());
+      if (network.kind[at(state)] != kind || it.value() == 0.0) continue;
+      entries.emplace_back((*row_of)[at(state)], c, it.value());
+    }
+  }
+  RowMatrix out(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns.size()));
+  out.setFromTriplets(entries.begin(), entries.end());
+  return out;
+}
+
+/// By type of part, number of the state in it, and part: then equal parts that follow one another make rows
+/// that do.
+void KickDriftModel::order_states(const std::vector<int>& states) {
+  island = network.system().island_of_part(network.part_of(states.front()));
+  std::map<std::pair<std::string, int>, int> types;
+  std::vector<std::tuple<int, int, int, int>> keys;
+  for (const int state : states) {
+    const int part = network.part_of(state);
+    const Signature& signature = network.system().parts()[at(part)].component->signature();
+    const auto [type, is_new] =
+        types.try_emplace({signature.type, signature.state_size()}, static_cast<int>(types.size()));
+    keys.emplace_back(type->second, state - network.first_state(part), part, state);
+  }
+  std::ranges::sort(keys);
+  for (const auto& [type, index, part, state] : keys) {
+    switch (network.kind[at(state)]) {
+      case SeparableKind::momentum:
+        momentum.push_back(state);
+        break;
+      case SeparableKind::position:
+        position.push_back(state);
+        break;
+      case SeparableKind::decaying:
+        decaying.push_back(state);
+        break;
+      case SeparableKind::dead:
+        dead.push_back(state);
+    }
+  }
+  for (const std::vector<int>* own : {&momentum, &position, &decaying}) {
+    for (int i = 0; i < static_cast<int>(own->size()); ++i) (*row_of)[at((*own)[at(i)])] = i;
+  }
+}
+
+/// Which dampers are shared, and how exactly drifts take them: the error of degree 1, lumped, is about
+/// 10⁻³(h‖𝒟‖)²(hω)² of the motion, and that of the scheme 10⁻⁶(hω)⁶.
+void KickDriftModel::find_damping(int order, double step_s) {
+  const int np = momenta();
+  shared.assign(at(np), 0);
+  own_damping.assign(at(np), 0.0);
+  bool is_plain = true;
+  for (int i = 0; i < np; ++i) {
+    for (RowMatrix::InnerIterator it(damping, i); it; ++it) {
+      if (it.col() != i) shared[at(i)] = 1;
+    }
+    if (shared[at(i)] != 0) {
+      has_shared = true;
+      for (RowMatrix::InnerIterator it(W, i); it; ++it) is_plain = is_plain && it.col() == i;
+      continue;
+    }
+    own_damping[at(i)] = damping.coeff(i, i);
+    has_own = has_own || own_damping[at(i)] != 0.0;
+  }
+  fastest_damping = kick_drift_model::spectral_radius(damping);
+  if (!has_shared) return;
+  // ω² of the quadratic part is enough here.
+  constexpr int kMostDegree = 8;
+  const RowMatrix A_qp = picked(network.A, SeparableKind::position, position.size(), momentum),
+                  A_pq = picked(network.A, SeparableKind::momentum, momentum.size(), position),
+                  H = picked(network.curvature, SeparableKind::position, position.size(), position);
+  const double omega = std::sqrt(kick_drift_model::spectral_radius(A_pq * H * A_qp * W));
+  const double hd = step_s * fastest_damping, hw = step_s * omega;
+  const double accuracy = std::max(1e-11, 1e-6 * std::pow(hw, order));
+  if (order == 6 && is_plain && decaying.empty() && 1e-3 * hd * hd * hw * hw <= accuracy) {
+    lumped = true;
+    degree = 1;
+    return;
+  }
+  constexpr double kLongestDrift = 0.61;
+  double term = kLongestDrift * hd / 2.0;  // of wₖ₊₁ beside w₀
+  degree = 2;
+  for (int k = 2; k < kMostDegree; ++k) {
+    term *= kLongestDrift * hd / (k + 1);
+    if (0.1 * term <= accuracy) break;
+    degree = k + 1;
+  }
+}
+
+/// Cubic springs of one momentum go into its kick; all other bent positions are evaluated before.
+void KickDriftModel::find_bent(const RowMatrix& force_of_position) {
+  const int np = momenta(), nq = positions();
+  cubic.assign(at(np), 0.0);
+  const SparseMatrix by_position = force_of_position;
+  SparseEntries y0;
+  std::vector<int> bent_of_position(at(nq), -1);
+  for (int i = 0; i < nq; ++i) {
+    const int state = position[at(i)];
+    const bool callback = network.by_callback[at(state)] != 0;
+    const double c = network.cubic[at(state)];
+    if (c == 0.0 && !callback) continue;
+    int row = -1;
+    double pull = 0.0;
+    if (by_position.col(i).nonZeros() == 1) {
+      const SparseMatrix::InnerIterator it(by_position, i);
+      row = static_cast<int>(it.row());
+      pull = it.value();
+    }
+    const RowMatrix::InnerIterator own(K, i);
+    const bool alone = !callback && row >= 0 && K.row(i).nonZeros() == 1 && own.col() == row &&
+                       cubic[at(row)] == 0.0;
+    if (alone) {
+      const double k = own.value();
+      cubic[at(row)] = -pull * c * k * k * k;
+      y0.emplace_back(row, i, 1.0 / k);
+      has_cubic = true;
+      continue;
+    }
+    bent_of_position[at(i)] = static_cast<int>(bent.size());
+    bent.push_back(i);
+    bent_cubic.push_back(callback ? 0.0 : c);
+    has_callback.push_back(callback ? 1 : 0);
+  }
+  base = StrokeMap(row_matrix(np, nq, y0));
+  SparseEntries moves, pulls;
+  for (int b = 0; b < static_cast<int>(bent.size()); ++b) {
+    for (RowMatrix::InnerIterator it(K, bent[at(b)]); it; ++it) {
+      moves.emplace_back(b, static_cast<int>(it.col()), it.value());
+    }
+    for (SparseMatrix::InnerIterator it(by_position, bent[at(b)]); it; ++it) {
+      pulls.emplace_back(static_cast<int>(it.row()), b, it.value());
+    }
+  }
+  const int count = static_cast<int>(bent.size());
+  bent_of_strokes = StrokeMap(row_matrix(count, strokes(), moves));
+  force_of_bent = StrokeMap(row_matrix(np, count, pulls));
+  std::map<int, std::size_t> callback_of_part;
+  for (int b = 0; b < count; ++b) {
+    if (has_callback[at(b)] == 0) continue;
+    const int state = position[at(bent[at(b)])], part = network.part_of(state);
+    const auto [found, is_new] = callback_of_part.try_emplace(part, callbacks.size());
+    if (is_new) {
+      const Part& placed = network.system().parts()[at(part)];
+      callbacks.push_back({placed.port_hamiltonian(), placed.initial_state, {}, {}});
+    }
+    callbacks[found->second].state.push_back(state - network.first_state(part));
+    callbacks[found->second].bent.push_back(b);
+  }
+}
+
+void KickDriftModel::find_inputs() {
+  for (int k = 0; k < static_cast<int>(network.inputs.size()); ++k) {
+    const int own = static_cast<int>(inputs.size());
+    std::vector<double> b;
+    bool any = false, pushes = false, flows_in = false;
+    for (SparseMatrix::InnerIterator it(network.B, k); it; ++it) {
+      const auto state = static_cast<int>(it.row());
+      if (it.value() == 0.0 || !is_own(state)) continue;
+      const int row = (*row_of)[at(state)];
+      any = true;
+      if (network.kind[at(state)] == SeparableKind::momentum) {
+        effort_kicks.push_back({own, row, it.value()});
+        if (b.empty()) b.assign(momentum.size(), 0.0);
+        b[at(row)] = it.value();
+        pushes = true;
+      } else if (network.kind[at(state)] == SeparableKind::position) {
+        flow_power.push_back({own, row, it.value()});
+        flows_in = true;
+      } else {
+        decay_flows.push_back({own, row, it.value()});
+      }
+    }
+    for (int i = 0; i < momenta() && pushes; ++i) {
+      double power = 0.0;
+      for (RowMatrix::InnerIterator it(W, i); it; ++it) {
+        power += it.value() * b[at(static_cast<int>(it.col()))];
+      }
+      if (power != 0.0) effort_power.push_back({own, i, power});
+    }
+    if (flows_in) flows.push_back(own);
+    if (any) inputs.push_back(k);
+  }
+}
+
+/// Whether a state that an input acts on belongs to the island: inputs may act on several.
+bool KickDriftModel::is_own(int state) const {
+  const System& system = network.system();
+  return system.island_of_part(network.part_of(state)) == island;
+}
+
+void KickDriftModel::find_rates(const RowMatrix& force_of_position) {
+  const RowMatrix H = picked(network.curvature, SeparableKind::position, position.size(), position);
+  RowMatrix omega = force_of_position * H * RowMatrix(K.leftCols(momenta()));
+  RowMatrix decay_force = picked(network.A, SeparableKind::momentum, momentum.size(), decaying);
+  for (int i = 0; i < momenta(); ++i) {
+    for (RowMatrix::InnerIterator it(decay_force, i); it; ++it) {
+      it.valueRef() *= decay_stiffness[at(static_cast<int>(it.col()))];
+    }
+  }
+  omega += RowMatrix(decay_force * decay_of_momenta);
+  highest_frequency = std::sqrt(kick_drift_model::spectral_radius(omega));
+}
+
+}  // namespace portwave

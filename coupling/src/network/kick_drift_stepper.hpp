@@ -1,0 +1,155 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "kernels/stroke_kernels.hpp"
+#include "network/kick_drift_island.hpp"
+#include "network/kick_drift_model.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+namespace kick_drift {
+
+constexpr double kGaussPlace[3] = {0.11270166537925831, 0.5, 0.88729833462074169};
+
+using Array = std::vector<double>;
+
+/// What a drift does to decaying positions until a time in it.
+struct DecayMaps {
+  std::vector<StrokeMap> of_terms;           ///< of u, 𝒟u, 𝒟²u, …
+  Array kept;                                ///< e^{−ρt}
+  std::vector<std::array<double, 3>> flows;  ///< by decay_flows, from values at the Gauss points
+};
+
+/// A drift of one length.
+struct Drift {
+  double tau = 0.0;
+  Array psi, factor, lost;  ///< of momenta on dampers of their own
+  DecayMaps end;
+  DecayMaps within[2];                    ///< at Lobatto's points, of uneven rows
+  Array energy_00, energy_01, energy_11;  ///< of even rows: ∫ρVq² from q at both ends
+};
+
+}  // namespace kick_drift
+
+/// A step is in kick_drift_island.cpp, its drifts in kick_drift_drifts.cpp, its balance of energy in
+/// kick_drift_balance.cpp.
+struct KickDriftIsland::Impl {
+  using Array = kick_drift::Array;
+  using DecayMaps = kick_drift::DecayMaps;
+  using Drift = kick_drift::Drift;
+
+  Impl(const SeparableNetwork& network_, const std::vector<int>& states,
+       const KickDriftScheme& scheme_, double step_s_, std::vector<int>& row_numbers);
+
+  /// Rows of decaying positions that only momenta of one damping act on, and no input.
+  void find_even_rows();
+  void find_ranges();
+
+  /// Momenta that share no damper.
+  struct MomentumRange {
+    int first = 0, last = 0;
+    bool is_uniform = false;  ///< of one damper and one mass
+  };
+  struct Level {
+    double h = 0.0;
+    std::vector<Drift> drifts;
+  };
+
+  const Level& level(int depth);
+  Drift drift_of(double tau) const;
+  DecayMaps decay_maps(double tau, double t, const std::vector<char>& rows) const;
+  /// q(t) = α(t) q(0) + β(t) q(τ) where all momenta that act on it decay alike.
+  void even_energy(int i, double tau, Drift& drift) const;
+
+  // Sampling.
+
+  double kick_value(int input, int stage) const;
+  double gauss_value(int input, int stage, int g) const;
+  void sample(double start_s, double h);
+
+  // The step.
+
+  /// The linear force and what else stays within a step.
+  void freeze(const KickDriftState& from);
+  /// c, and the forces of bent positions that are no matter of one momentum.
+  const double* force_offset(const KickDriftState& from);
+  void kick(const KickDriftState& from, KickDriftState& to, int stage, double h, bool has_strokes,
+            double* force);
+  double moved_by_strokes(int row) const;
+  /// ∂H/∂q of an undamped position now; after `force_offset`.
+  double slope_of_position(const KickDriftState& from, int row) const;
+  /// ∫ s (−t)ᵏ/k! e^{−dt} dt over a drift.
+  double moment(int input, int stage, double tau, int k, double damping) const;
+  /// The power of efforts, of the term (−t)ᵏ/k! 𝒟ᵏu.
+  void supply_efforts(int stage, double tau, int k, const double* u);
+  void drift(KickDriftState& to, const KickDriftState& from, int stage, const Level& own);
+  /// Degree 1, where 𝒟u or 𝒟²u is asked for besides the stroke.
+  void lumped_drift(KickDriftState& to, int stage, const Drift& d, bool is_middle, double h);
+  /// w = Σ (−1)ᵏ τᵏ⁺¹/(k+1)! 𝒟ᵏu, u ← u − 𝒟w; what that takes of ½uᵀWu is dissipated exactly.
+  void drift_by_series(KickDriftState& to, int stage, const Drift& d);
+  template <class Body>
+  void for_shared(const Body& body) const {
+    for (const auto& [first, last] : shared_ranges) {
+      for (int i = first; i < last; ++i) body(i);
+    }
+  }
+  void begin_decays(const KickDriftState& from, const KickDriftState& to, int stage,
+                    const Drift& d);
+  void add_decay_terms(const Drift& d, int k, const double* term_k);
+  void end_decays(const Drift& d);
+
+  // The balance.
+
+  struct Balance {
+    double change = 0.0, size = 0.0, kinetic = 0.0, slope = 0.0;
+  };
+  /// Whether one pass over the momenta gives the change of H.
+  bool is_plain() const;
+  Balance balance(const KickDriftState& from, KickDriftState& to);
+  double change_of_input(int input) const;
+  /// H(x⁺) − H(xⁿ) from the states, which are written to `to` but for the momenta.
+  double energy_change(const KickDriftState& from, KickDriftState& to, double* size);
+  /// ½(q⁺ + q)ᵀV(q⁺ − q) beside the diagonal of V.
+  double tied_change(const KickDriftState& from, const KickDriftState& to, double* size);
+  /// With the other states of the part as they are not, which separable storages do not see.
+  double callback_change(const CallbackPart& part, const KickDriftState& from,
+                         const KickDriftState& to);
+  /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping; `moved`: ũ − uⁿ.
+  void move(KickDriftState& to, double step);
+  bool attempt(const KickDriftState& from, KickDriftState& to, int depth,
+               KickDriftEnergies& energies);
+  bool settle(const KickDriftState& from, KickDriftState& to, double h, double supply, double lost,
+              KickDriftEnergies& energies);
+  KickDriftState& half_state(int depth);
+  bool halve(const KickDriftState& from, KickDriftState& to, double start_s, int depth,
+             KickDriftEnergies& energies);
+
+  const SeparableNetwork& network;
+  KickDriftScheme scheme;
+  double step_s;
+  const StrokeKernels& kernels;
+  KickDriftModel model;
+  std::vector<char> even;
+  Array even_damping;
+  bool all_even = true;
+  std::vector<std::pair<int, int>> shared_ranges;  ///< of momenta
+  std::vector<MomentumRange> other_ranges;
+  Array strokes;  ///< Y, and the increments of decaying positions
+  Array c, c_bent, base, w, force_before, force_after, moved, term, next_term, given;
+  Array decay_before, decay_after, decay_within[2];
+  Array bent_now, bent_force;
+  Array tied_sum, tied_pull;  ///< of positions whose storages are tied
+  std::size_t longest = 0;
+  Array callback_from, callback_to, callback_gradient;
+  Array kick_values, gauss_values;
+  CompensatedSum supplied, dissipated;
+  std::vector<Level> levels;
+  std::vector<KickDriftState> halfway;
+};
+
+}  // namespace portwave

@@ -1,0 +1,151 @@
+// Kicks and drifts, stepped by a Stepper.
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <portwave/runtime/step/stepper.hpp>
+
+#include "runtime/method/network_method_runs.hpp"
+#include "support/separable_networks.hpp"
+
+namespace portwave::test_kick_drift_runs {
+namespace {
+
+using testing::refused;
+
+StepperOptions options_of(double step_s, int order = 6) {
+  StepperOptions options;
+  options.step_s = step_s;
+  options.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
+  return options;
+}
+
+std::vector<double> whole(const Stepper& stepper) {
+  std::vector<double> all;
+  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
+    const auto x = stepper.state(part);
+    all.insert(all.end(), x.begin(), x.end());
+  }
+  for (int port = 0; port < static_cast<int>(stepper.system().scalar_ports().size()); ++port) {
+    all.push_back(stepper.effort(port));
+    all.push_back(stepper.flow(port));
+  }
+  return all;
+}
+
+TEST(KickDriftRuns, KeepTheLedgerAndTheCertificate) {
+  const System system = testing::separable_pair();
+  Stepper stepper(system, options_of(0.02));
+  stepper.step(500);
+  const EnergyTotals& energy = stepper.energy();
+  EXPECT_NEAR(energy.dissipated_J, 8.081472398240848, 1e-7);
+  EXPECT_NEAR(energy.final_J + energy.tank_J, energy.initial_J - energy.dissipated_J,
+              1e-12 * energy.initial_J);
+  EXPECT_NEAR(energy.final_J, stepper.storage(0) + stepper.storage(1), 1e-12 * energy.initial_J);
+  EXPECT_LE(std::abs(energy.tank_J), 1e-12 * energy.initial_J);
+  EXPECT_LE(energy.max_energy_ratio, 1.0 + 1e-12);
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  EXPECT_EQ(stepper.iterations().max, 0);
+  EXPECT_EQ(stepper.waves(), nullptr);
+  EXPECT_NE(stepper.method().reason.find("order 6, 12 kicks"), std::string::npos)
+      << stepper.method().reason;
+  EXPECT_EQ(stepper.remarks(), "");
+  Stepper coarse(system, options_of(0.2));
+  coarse.step(20);
+  EXPECT_NE(coarse.remarks().find("halved"), std::string::npos);
+  EXPECT_EQ(coarse.certificate().status, CertificateStatus::holds);
+}
+
+// Mean efforts and flows of a long step are those of the short steps that it consists of.
+TEST(KickDriftRuns, TellMeanEffortsAndFlows) {
+  const System system = testing::separable_line(8, 4);
+  const auto error = [&](int substeps) {
+    constexpr int kShort = 64;
+    const double step_s = 1e-4 * substeps;
+    Stepper coarse(system, options_of(step_s)), fine(system, options_of(step_s / kShort));
+    double worst = 0.0;
+    for (int n = 0; n < 4; ++n) {
+      coarse.step();
+      double effort = 0.0, flow = 0.0;
+      for (int k = 0; k < kShort; ++k) {
+        fine.step();
+        effort += fine.effort(0) / kShort;
+        flow += fine.flow(0) / kShort;
+      }
+      EXPECT_NEAR(coarse.effort(0), coarse.effort(1), 1e-13);
+      EXPECT_NEAR(coarse.flow(0), -coarse.flow(1), 1e-13);
+      worst =
+          std::max({worst, std::abs(coarse.effort(0) - effort), std::abs(coarse.flow(0) - flow)});
+    }
+    return worst;
+  };
+  const double coarse = error(4), fine = error(2);
+  EXPECT_GT(std::log2(coarse / fine), 3.0) << coarse << ", " << fine;
+}
+
+TEST(KickDriftRuns, GoOnFromASnapshotBitByBit) {
+  const System system = testing::separable_line(8, 4);
+  Stepper stepper(system, options_of(2e-4));
+  stepper.step(10);
+  const Snapshot snapshot = stepper.snapshot();
+  stepper.step(10);
+  const std::vector<double> expected = whole(stepper);
+  const double stored_J = stepper.energy().final_J;
+  stepper.restore(snapshot);
+  stepper.step(9);
+  EXPECT_NE(whole(stepper), expected) << "control";
+  stepper.step();
+  EXPECT_EQ(whole(stepper), expected);
+  EXPECT_EQ(stepper.energy().final_J, stored_J);
+}
+
+TEST(KickDriftRuns, KeepTheStateWhereAnInputThrows) {
+  bool trap = false;
+  SystemBuilder builder;
+  builder.add(
+      "a", linear_oscillator({.mass_kg = 1.0, .stiffness_N_per_m = 2.0}),
+      {.initial_state = {0.1, 0.0}, .inputs = {{"force", Signal::callback([&trap](double time_s) {
+                                                  if (trap)
+                                                    throw std::runtime_error("the trap is shut");
+                                                  return std::sin(time_s);
+                                                })}}});
+  builder.join(joint::Free{}, {"a.coupling"});
+  const System system = builder.build();
+  Stepper stepper(system, options_of(0.1)), untouched(system, options_of(0.1));
+  stepper.step(3);
+  untouched.step(3);
+  trap = true;
+  try {
+    stepper.step();
+    ADD_FAILURE() << "the fault was not seen";
+  } catch (const StepError& error) {
+    EXPECT_EQ(error.part(), "a");
+    EXPECT_EQ(error.fault(), StepFault::threw);
+    EXPECT_NE(std::string(error.what()).find("the trap is shut"), std::string::npos);
+  }
+  trap = false;
+  EXPECT_EQ(whole(stepper), whole(untouched));
+  stepper.step(3);
+  untouched.step(3);
+  EXPECT_EQ(whole(stepper), whole(untouched));
+}
+
+TEST(KickDriftRuns, RefuseDeadlinesAndOtherOrders) {
+  const System system = testing::separable_pair();
+  StepperOptions options = options_of(0.02);
+  options.time.deadline_s = 1e-3;
+  const Issues late = refused(system, options);
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late.front().where, "/deadline_s");
+  const Issues order = refused(system, options_of(0.02, 5));
+  ASSERT_EQ(order.size(), 1U);
+  EXPECT_EQ(order.front().where, "/method/order");
+  EXPECT_TRUE(refused(system, options_of(0.02)).empty()) << "control";
+}
+
+}  // namespace
+}  // namespace portwave::test_kick_drift_runs
