@@ -59,6 +59,21 @@ Issues check_damping(const System& system, const StagePlan& plan) {
   return issues;
 }
 
+namespace {
+
+/// By island, whether its parts see their inputs at the nodes of the plan. With one stage that is all that nodes mean
+/// to a part without damping, so that islands without damped parts keep the middle of the step.
+std::vector<bool> islands_on_nodes(const System& system, const StagePlan& plan) {
+  const bool is_one = plan.stages == 1 && !plan.is_damped.empty() && system.slice() == nullptr;
+  std::vector<bool> out(at(system.island_count()), !is_one);
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    if (plan.damps(i)) out[at(system.island_of_part(i))] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
 System staged_system(const System& system, const StagePlan& plan) {
   const int stages = plan.stages;
   if (stages < 1 || stages > kMostStages) {
@@ -67,6 +82,7 @@ System staged_system(const System& system, const StagePlan& plan) {
   if (stages > 1) throw_if_any(check_stages(system));
   throw_if_any(check_damping(system, plan));
   const StageRule& rule = plan.rule();
+  const std::vector<bool> on_nodes = islands_on_nodes(system, plan);
   System out;
   out.settable_inputs_ = system.settable_inputs_;
   std::map<std::tuple<const Component*, int, bool>, std::shared_ptr<const Component>> staged;
@@ -86,7 +102,9 @@ System staged_system(const System& system, const StagePlan& plan) {
         const bool driven = part.input_is_driven[j];
         own.inputs.push_back(driven ? part.inputs[j] : Signal());
         own.input_is_driven.push_back(driven);
-        if (is_kept && plan.nodes == StageNodes::gauss) continue;
+        const bool has_nodes =
+            plan.nodes != StageNodes::gauss && on_nodes[at(system.island_of_part(number))];
+        if (is_kept && !has_nodes) continue;
         own.input_nodes.push_back({(k + rule.c[at(i)]) / part.substeps - 0.5,
                                    std::sqrt(rule.b[at(i)] / part.substeps),
                                    static_cast<double>(k) / part.substeps - 0.5,

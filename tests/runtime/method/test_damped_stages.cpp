@@ -55,6 +55,28 @@ Eigen::VectorXd states_in(const CondensedSystem& condensed, const Stepper& stepp
   return out;
 }
 
+/// A mass under a force that changes keeps second order, whatever is damped elsewhere.
+TEST(DampedStages, OfAnIslandLeaveTheInputsOfOthersInTheMiddleOfSteps) {
+  const auto end = [](bool beside_a_decay, int steps) {
+    SystemBuilder builder;
+    builder.add("m", parts::mass({.mass_kg = 1.0}).build(),
+                {.inputs = {{"force", Signal::expression("sin(t)")}}});
+    builder.join(joint::Free{}, {"m.port"});
+    if (beside_a_decay) {
+      builder.add("c", parts::capacitor({.capacitance_F = 1e-6}).build(), {.initial_state = {1.0}});
+      builder.join(joint::Resistive{1.0}, {"c.terminals"});
+    }
+    const System system = builder.build();
+    Stepper stepper(system, options_of(1, 2.0 / steps, StageKind::automatic));
+    stepper.step(steps);
+    return stepper.state(0)[0];
+  };
+  const double exact = 1.0 - std::cos(2.0);
+  EXPECT_EQ(end(true, 40), end(false, 40));
+  EXPECT_NEAR(end(true, 40), exact, 2e-4);
+  EXPECT_GT(std::abs(end(true, 40) - exact), 1e-6);
+}
+
 /// A coil far in saturation behind a large resistance: one damped stage is implicit Euler, whatever hλ is. (With the
 /// curvature at the start of the step in place of the end, a step left 62 % of the flux at every resistance.)
 TEST(DampedStages, LetDecaysOfEveryConvexEnergyDie) {

@@ -47,7 +47,9 @@ HiddenInputs::HiddenInputs(const System& system) {
   sums_.resize(inputs_.size());
 }
 
-void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const StageRule& rule) {
+void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const StageRule& stages) {
+  // One damped stage takes the end of a step for all of it, with an error of first order like all that it does.
+  const StageRule& rule = stages.count == 1 ? gauss_stages(1) : stages;
   // Other places in every step, so that no period fits them.
   constexpr double kGolden = 0.6180339887498949;
   const double offset = std::fmod(kGolden * static_cast<double>(step % 1000000), 1.0);

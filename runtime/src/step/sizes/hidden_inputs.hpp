@@ -25,8 +25,8 @@ class HiddenInputs {
  public:
   explicit HiddenInputs(const System& system);
 
-  /// The step `step`, of this length, with the stages of `rule`.
-  void look(std::int64_t step, double begin_s, double step_s, const StageRule& rule);
+  /// The step `step`, of this length, with these stages.
+  void look(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
   /// The worst input; `resolved`: there is none.
   Resolution value() const;
   void archive(StateArchive& archive);
