@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct KickDriftMethod::Impl {
     load();
     energies.resize(islands.size());
     succeeded.resize(islands.size());
+    thrown.resize(islands.size());
     CompensatedSum sum;
     std::vector<double> of_island(at(system.island_count()), 0.0);
     for (int block = 0; block < static_cast<int>(block_parts.size()); ++block) {
@@ -105,11 +107,19 @@ struct KickDriftMethod::Impl {
       }
       each(static_cast<int>(islands.size()), [&](int i) {
         energies[at(i)] = {};
-        succeeded[at(i)] = islands[at(i)].attempt(now[at(i)], next[at(i)], energies[at(i)]) ? 1 : 0;
+        thrown[at(i)] = nullptr;
+        succeeded[at(i)] = 0;
+        try {
+          const bool is_met = islands[at(i)].attempt(now[at(i)], next[at(i)], energies[at(i)]);
+          succeeded[at(i)] = is_met ? 1 : 0;
+        } catch (...) {  // of a gradient; no task may throw
+          thrown[at(i)] = std::current_exception();
+        }
       });
       for (std::size_t i = 0; i < islands.size(); ++i) {
         if (succeeded[i] != 0) continue;
-        if (!islands[i].halve(now[i], next[i], start_s, energies[i])) refuse(i);
+        if (thrown[i] != nullptr) fail_by(i, thrown[i]);
+        halve(i, start_s);
       }
     } catch (const KickDriftInputFault& fault) {
       fail(fault);
@@ -124,12 +134,37 @@ struct KickDriftMethod::Impl {
     return result;
   }
 
+  void halve(std::size_t i, double start_s) {
+    bool is_met = false;
+    try {
+      is_met = islands[i].halve(now[i], next[i], start_s, energies[i]);
+    } catch (const KickDriftInputFault&) {
+      throw;
+    } catch (...) {
+      fail_by(i, std::current_exception());
+    }
+    if (!is_met) refuse(i);
+  }
+
+  /// A gradient has thrown in an island.
+  [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& thrown) const {
+    std::string what = "an unknown exception";
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {
+    }
+    throw NetworkFault(islands.size() == 1 ? -1 : part_of_island[island], -1, StepFault::threw,
+                       what);
+  }
+
   [[noreturn]] void refuse(std::size_t island) const {
     const KickDriftIsland& own = islands[island];
     throw NetworkFault(
         islands.size() == 1 ? -1 : part_of_island[island], -1, StepFault::too_inaccurate,
-        fmt::format("its energy balance is not met, not by steps of h/{} either: at the start its "
-                    "fastest oscillation was {:.3g} rad/s, h times which should be below 2.5, and "
+        fmt::format("its energy balance is not met even by steps of h/{}: at the start its "
+                    "fastest oscillation was {:.3g} rad/s (times h: should be below 2.5) and "
                     "its fastest damping {:.3g} 1/s. Take shorter steps, or wave coupling "
                     "({{\"kind\": \"auto\"}})",
                     1 << KickDriftIsland::kMostHalvings, own.highest_frequency(),
@@ -138,7 +173,7 @@ struct KickDriftMethod::Impl {
 
   void close(NetworkStep& result) {
     CompensatedSum changed, supplied, dissipated, tank;
-    double scale = 0.0, size = 0.0;
+    double size = 0.0;
     for (std::size_t i = 0; i < islands.size(); ++i) {
       const KickDriftEnergies& own = energies[i];
       changed.add(own.changed_J);
@@ -158,8 +193,7 @@ struct KickDriftMethod::Impl {
     energy.tank_J = tank.value();
     energy.mismatch_J = energy.supplied_J - energy.dissipated_J - energy.changed_J;
     energy.max_passivity_residual_J = energy.changed_J - energy.supplied_J;
-    scale = std::abs(energy.stored_J) + size;
-    result.energy_scale_J = scale;
+    result.energy_scale_J = std::abs(energy.stored_J) + size;
   }
 
   SeparableNetwork network;
@@ -174,6 +208,7 @@ struct KickDriftMethod::Impl {
   std::vector<KickDriftState> now, next, before;
   std::vector<KickDriftEnergies> energies;
   std::vector<char> succeeded;
+  std::vector<std::exception_ptr> thrown;
   CompensatedSum stored;
   std::int64_t halvings = 0, halved_steps = 0;
 };
@@ -238,6 +273,15 @@ void KickDriftMethod::archive(StateArchive& archive) {
   archive.expect_counts({i.halvings, i.halved_steps}, "the number of halved steps");
   archive.expect(i.clock.is_sound(), "the time");
   if (archive.reads()) i.load();
+  // What is kept shifted has digits that its states do not show.
+  for (std::vector<KickDriftState>* own : {&i.now, &i.before}) {
+    for (KickDriftState& state : *own) {
+      archive.array(state.u);
+      archive.array(state.decaying);
+      archive.expect_finite(state.u, "a momentum");
+      archive.expect_finite(state.decaying, "a damped position");
+    }
+  }
 }
 
 std::string KickDriftMethod::description() const {
@@ -255,8 +299,8 @@ std::string KickDriftMethod::description() const {
       "order {}, {} kicks a step of {} momenta and {} positions; h times the highest "
       "frequency is {:.2g}",
       i.scheme.order, i.scheme.kicks.size(), momenta, positions, angle);
-  if (degree > 0) text += fmt::format("; shared dampers to degree {}", degree);
   if (angle > 2.5) text += ", which is too long a step: below 2.5 is advised";
+  if (degree > 0) text += fmt::format("; shared dampers to degree {}", degree);
   return text;
 }
 
@@ -269,6 +313,10 @@ class KickDriftNetwork final : public NetworkModel {
       const auto size = static_cast<int>(system.parts()[at(i)].initial_state.size());
       block_of_part_.push_back(size > 0 ? static_cast<int>(blocks_.size()) : -1);
       if (size > 0) blocks_.push_back({i, network_.first_state(i), size});
+    }
+    for (Eigen::VectorXd* own : {&z_, &rate_, &middle_, &mean_z_}) own->resize(network_.size());
+    for (Eigen::VectorXd* own : {&s_, &mean_s_}) {
+      own->resize(static_cast<Eigen::Index>(network_.inputs.size()));
     }
   }
 
@@ -285,43 +333,46 @@ class KickDriftNetwork final : public NetworkModel {
   /// By Simpson's rule, the state in the middle being that of the cubic through both ends and their rates.
   void mean_ports(const NetworkMethod& method, std::span<double> effort,
                   std::span<double> flow) override {
-    using Eigen::VectorXd;
     const auto n = static_cast<Eigen::Index>(network_.size());
-    const Eigen::Map<const VectorXd> x0(method.previous_state().data(), n),
+    const Eigen::Map<const Eigen::VectorXd> x0(method.previous_state().data(), n),
         x1(method.state().data(), n);
     const double h = method.clock().last_step_s(), start_s = method.clock().time_s() - h;
-    const VectorXd s0 = inputs(start_s, h, 0.0), s1 = inputs(start_s, h, 1.0);
-    const VectorXd z0 = gradient(x0), z1 = gradient(x1);
-    const VectorXd rate0 = network_.A * z0 + network_.B * s0,
-                   rate1 = network_.A * z1 + network_.B * s1;
-    const VectorXd z =
-        (z0 + 4.0 * gradient(0.5 * (x0 + x1) + 0.125 * h * (rate0 - rate1)) + z1) / 6.0;
-    const VectorXd s = (s0 + 4.0 * inputs(start_s, h, 0.5) + s1) / 6.0;
-    network_.ports(z.data(), s.data(), effort, flow);
+    look_at(x0, start_s, h, 0.0, true);
+    middle_ = 0.5 * (x0 + x1) + 0.125 * h * rate_;
+    mean_z_ = z_;
+    mean_s_ = s_;
+    look_at(x1, start_s, h, 1.0, true);
+    middle_ -= 0.125 * h * rate_;
+    mean_z_ += z_;
+    mean_s_ += s_;
+    look_at(middle_, start_s, h, 0.5, false);
+    mean_z_ = (mean_z_ + 4.0 * z_) / 6.0;
+    mean_s_ = (mean_s_ + 4.0 * s_) / 6.0;
+    network_.ports(mean_z_.data(), mean_s_.data(), effort, flow);
   }
 
  private:
-  Eigen::VectorXd inputs(double start_s, double h, double share) const {
-    Eigen::VectorXd out(static_cast<Eigen::Index>(network_.inputs.size()));
-    for (std::size_t k = 0; k < network_.inputs.size(); ++k) {
-      out[static_cast<Eigen::Index>(k)] =
-          network_.inputs[k].signal->in_step({start_s + share * h, start_s, h, share, 3});
-    }
-    return out;
-  }
-  Eigen::VectorXd gradient(const Eigen::VectorXd& x) const {
-    Eigen::VectorXd z(x.size());
+  /// z_ = ∇H(x), s_ = the inputs there, and rate_ = ẋ if asked for.
+  template <class State>
+  void look_at(const State& x, double start_s, double h, double share, bool with_rate) {
     for (const NetworkBlock& block : blocks_) {
       system().parts()[at(block.part)].port_hamiltonian()->gradient(x.data() + block.first,
-                                                                    z.data() + block.first);
+                                                                    z_.data() + block.first);
     }
-    return z;
+    for (std::size_t k = 0; k < network_.inputs.size(); ++k) {
+      s_[static_cast<Eigen::Index>(k)] =
+          network_.inputs[k].signal->in_step({start_s + share * h, start_s, h, share, 3});
+    }
+    if (!with_rate) return;
+    rate_.noalias() = network_.A * z_;
+    rate_.noalias() += network_.B * s_;
   }
 
   SeparableNetwork network_;
   double start_s_;
   std::vector<NetworkBlock> blocks_;
   std::vector<int> block_of_part_;
+  Eigen::VectorXd z_, s_, rate_, middle_, mean_z_, mean_s_;  // scratch of mean_ports
 };
 
 }  // namespace

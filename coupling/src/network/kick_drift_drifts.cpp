@@ -229,6 +229,8 @@ void KickDriftIsland::Impl::lumped_drift(KickDriftState& to, int stage, const Dr
                                          bool is_middle, double h) {
   kernels.apply(model.damping_map.view(), to.u.data(), term.data());
   const double lump = is_middle ? scheme.cubes * h * h * h : 0.0;
+  // Elsewhere it counts for nothing, and must not be what an attempt left that overflowed.
+  std::ranges::fill(next_term, 0.0);
   if (is_middle) kernels.apply(model.damping_map.view(), term.data(), next_term.data());
   supply_efforts(stage, d.tau, 1, term.data());
   if (is_middle) {

@@ -297,8 +297,7 @@ void KickDriftIsland::load(const double* x, KickDriftState& state) const {
   const auto none = [](std::size_t) { return 0.0; };
   read(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
   read(m.position, state.position, none);
-  read(m.decaying, state.decaying,
-       [&](std::size_t i) { return m.network.constant[at(m.decaying[i])] / m.decay_stiffness[i]; });
+  read(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   read(m.dead, state.dead, none);
 }
 
@@ -310,9 +309,7 @@ void KickDriftIsland::store(const KickDriftState& state, double* x) const {
   const auto none = [](std::size_t) { return 0.0; };
   write(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
   write(m.position, state.position, none);
-  write(m.decaying, state.decaying, [&](std::size_t i) {
-    return m.network.constant[at(m.decaying[i])] / m.decay_stiffness[i];
-  });
+  write(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   write(m.dead, state.dead, none);
 }
 

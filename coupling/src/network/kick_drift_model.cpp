@@ -101,6 +101,8 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   for (const int state : decaying) {
     decay_stiffness.push_back(network.hessian.coeff(state, state));
     decay_rate.push_back(network.R.coeff(state, state) * decay_stiffness.back());
+    const double constant = network.constant[at(state)];
+    decay_shift.push_back(constant != 0.0 ? constant / decay_stiffness.back() : 0.0);
   }
   for (const int state : dead) {
     dead_stiffness.push_back(network.hessian.coeff(state, state));
@@ -211,7 +213,9 @@ void KickDriftModel::find_damping(int order, double step_s) {
     own_damping[at(i)] = damping.coeff(i, i);
     has_own = has_own || own_damping[at(i)] != 0.0;
   }
-  fastest_damping = kick_drift_model::spectral_radius(damping);
+  const double of_momenta = kick_drift_model::spectral_radius(damping);
+  fastest_damping = of_momenta;
+  for (const double rate : decay_rate) fastest_damping = std::max(fastest_damping, rate);
   if (!has_shared) return;
   // ω² of the quadratic part is enough here.
   constexpr int kMostDegree = 8;
@@ -219,7 +223,7 @@ void KickDriftModel::find_damping(int order, double step_s) {
                   A_pq = picked(network.A, SeparableKind::momentum, momentum.size(), position),
                   H = picked(network.curvature, SeparableKind::position, position.size(), position);
   const double omega = std::sqrt(kick_drift_model::spectral_radius(A_pq * H * A_qp * W));
-  const double hd = step_s * fastest_damping, hw = step_s * omega;
+  const double hd = step_s * of_momenta, hw = step_s * omega;
   const double accuracy = std::max(1e-11, 1e-6 * std::pow(hw, order));
   if (order == 6 && is_plain && decaying.empty() && 1e-3 * hd * hd * hw * hw <= accuracy) {
     lumped = true;

@@ -76,6 +76,8 @@ struct KickDriftModel {
   StrokeMap damping_map;                            ///< 𝒟 of shared rows
   RowMatrix decay_of_momenta;                       ///< A W, decaying × momenta
   std::vector<double> decay_stiffness, decay_rate;  ///< V, ρ
+  std::vector<double>
+      decay_shift;  ///< constant force over V: what to add to q so that it decays to 0
   std::vector<double> dead_rate, dead_stiffness;
 
   std::vector<InputEntry> effort_kicks, effort_power;

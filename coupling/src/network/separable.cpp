@@ -529,6 +529,11 @@ void SeparableNetwork::colour() {
              fmt::format("{} shares a damper with another position: put a mass or an inductor "
                          "between them{}",
                          label(i), kWaves));
+    } else if (constant[at(i)] != 0.0 && hessian.coeff(i, i) <= 0.0) {
+      object(as_position, i,
+             fmt::format("{} is damped and its storage is a linear term alone: it would move for "
+                         "ever{}",
+                         label(i), kWaves));
     } else if (tied_storage) {
       object(as_position, i,
              fmt::format("{} is damped and its storage is tied to that of another state{}",

@@ -135,7 +135,7 @@ void StrokeMap::add_run(const std::vector<Row>& rows, std::size_t first, std::si
                      .terms = static_cast<int>(row.columns.size()),
                      .first_column = static_cast<int>(columns_.size()),
                      .first_value = static_cast<int>(values_.size()),
-                     .varies = varies,
+                     .varies = varies && end - first > 1,
                      .is_damped = row.is_damped,
                      .is_bent = row.is_bent});
     columns_.insert(columns_.end(), row.columns.begin(), row.columns.end());

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -143,8 +144,9 @@ int tell(std::span<const Checked> parts, bool json, std::ostream& out, std::ostr
 }
 
 bool is_file(const std::string& text) {
+  std::error_code ignored;
   return text.ends_with(".json") || text.find('/') != std::string::npos ||
-         std::filesystem::exists(text);
+         std::filesystem::is_regular_file(text, ignored);
 }
 
 int check_type(const CheckArguments& arguments, std::ostream& out, std::ostream& err) {

@@ -206,7 +206,10 @@ bool factorise(MassMatrix& M) {
   for (int j = 0; j < n; ++j) {
     double diagonal = M(j, j);
     for (int k = 0; k < j; ++k) diagonal -= M(j, k) * M(j, k);
-    if (!(diagonal > 0.0)) return false;
+    if (!(diagonal > 0.0)) {
+      M(j, j) = 0.0;  // where it stopped
+      return false;
+    }
     diagonal = std::sqrt(diagonal);
     M(j, j) = diagonal;
     const double inverse = 1.0 / diagonal;

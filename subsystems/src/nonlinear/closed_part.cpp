@@ -324,21 +324,19 @@ void ClosedPart::set_magnitude(const double* a, const VectorXd& dx) {
 }
 
 /// Terms that a discrete gradient has beside its own tell where a solution cannot be made better. Far from
-/// one they would only change the measure by which a way to it is found, unless nothing but them is left: a part
-/// may be as good as at rest, with a gradient that is all rounding.
+/// one they would only change the measure by which a way to it is found.
 double ClosedPart::admit_gradient_terms(const double* a, const VectorXd& dx, double size) {
-  constexpr double kNearby = 1e-9, kFar = 1.0;
-  constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
-  if (!(size <= kFar) || size == 0.0) return size;
+  constexpr double kNearby = 1e-9;
+  if (!(size <= kNearby) || size == 0.0) return size;
+  return beside_gradient_terms(a, dx, size);
+}
+
+double ClosedPart::beside_gradient_terms(const double* a, const VectorXd& dx, double size) {
   probe_ = g_size_;
   part_.add_gradient_terms(x_.data(), x_next_.data(), g_.data(), g_size_.data());
   if (g_size_ == probe_) return size;
   set_magnitude(a, dx);
-  const double with_terms = scaled_size(F_, w_);
-  if (size <= kNearby || with_terms <= kRoundOff) return with_terms;
-  g_size_ = probe_;
-  set_magnitude(a, dx);
-  return size;
+  return scaled_size(F_, w_);
 }
 
 /// A state-dependent structure adds its own derivative, by central differences: the midpoint moves

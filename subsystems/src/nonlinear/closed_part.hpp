@@ -78,6 +78,10 @@ class ClosedPart {
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx);
   /// The same with ∇̄H as given: asks the part for nothing if its structure is constant.
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx, const double* gradient);
+  /// max |F_i|/w_i of the last evaluation, which was at Δx and gave `size`, with the terms that the discrete
+  /// gradient has beside its own: small where nothing but their rounding is left, as of a part that is as good as
+  /// at rest.
+  double beside_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
   const Eigen::VectorXd& residual() const { return F_; }
   /// w: the sum of the magnitudes of the terms of F. εw is the round-off of F. A rounding of x or
   /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.

@@ -98,7 +98,7 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   struct Excess {
     double work = 0.0;       ///< wᵀΔx [J]
     double square = 0.0;     ///< |Δx|² in units of the typical state
-    bool is_turned = false;  ///< w was without its part along Δx
+    bool is_turned = false;  ///< w has lost its part along Δx
   };
   bool looks_convex();
   /// The second w of a step whose ∇̄H is `mean`.

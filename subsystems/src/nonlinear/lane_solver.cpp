@@ -128,9 +128,18 @@ StepFault LaneSolver::iterate_cold(const double* a) {
       }
       return StepFault::none;
     }
-    if (const StepFault fault = descend(a, size); fault != StepFault::none) return fault;
+    if (const StepFault fault = descend(a, size); fault != StepFault::none) {
+      return fault == StepFault::not_converged && is_rounding(a) ? StepFault::none : fault;
+    }
   }
   return StepFault::none;
+}
+
+/// Whether nothing but the rounding of gradients is left where the last search began, to which Δx returns.
+bool LaneSolver::is_rounding(const double* a) {
+  dx_ = start_;
+  const double size = part_.evaluate(a, dx_);
+  return std::isfinite(size) && part_.beside_gradient_terms(a, dx_, size) <= kStagnation;
 }
 
 /// One unknown, where Newton's method runs to and fro between the branches of a contact: its root is

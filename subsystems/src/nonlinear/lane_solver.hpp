@@ -70,6 +70,7 @@ class LaneSolver {
   StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);
   bool find_step(const double* a);
+  bool is_rounding(const double* a);
   StepFault descend(const double* a, double& size);
 
   bool solve_warm(const double* a, double tolerance, const LastSolve& last, double* b);

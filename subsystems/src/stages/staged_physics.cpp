@@ -77,6 +77,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     }
     return reach;
   };
+  find_terms();
   const detail::QuadratureRule& rule =
       detail::gauss_legendre(quadrature_points(part, stages.count));
   for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
@@ -207,6 +208,42 @@ void StagedPhysics::discrete_gradient(const double* start, const double* next, d
   for (int i = 0; i < layout_.stages; ++i) {
     const double weight = stages_.damping * stages_.top[static_cast<std::size_t>(i)];
     for (int k = 0; k < n; ++k) g[(i + 1) * n + k] += weight * top_[n + k];
+  }
+}
+
+/// Whether gradients of the part have terms beside their own at a point, tried a typical size from its default.
+void StagedPhysics::find_terms() {
+  std::vector<double> x = part_.default_state();
+  const std::size_t n = x.size();
+  for (std::size_t i = 0; i < n; ++i) x[i] += own_typical_[i];
+  std::vector<double> slope(n), terms(n, 0.0);
+  try {
+    part_.gradient(x.data(), slope.data());
+    part_.add_gradient_terms(x.data(), x.data(), slope.data(), terms.data());
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    return;
+  }
+  has_terms_ = std::ranges::any_of(terms, [](double own) { return own != 0.0; });
+}
+
+/// Of the gradients that its quadrature takes.
+void StagedPhysics::add_gradient_terms(const double* start, const double* next, const double* /*g*/,
+                                       double* terms) const {
+  if (!has_terms_) return;
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
+  double* const x = scratch.data();
+  double* const slope = x + n;
+  double* const own = slope + n;
+  for (const Node& node : nodes_) {
+    state_at(start, next + n, node.reach, x);
+    part_.gradient(x, slope);
+    std::fill(own, own + n, 0.0);
+    part_.add_gradient_terms(x, x, slope, own);
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = std::abs(node.weight[static_cast<std::size_t>(i)]);
+      for (int k = 0; k < n; ++k) terms[(i + 1) * n + k] += weight * own[k];
+    }
   }
 }
 

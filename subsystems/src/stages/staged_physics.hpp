@@ -39,6 +39,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void discrete_gradient(const double* start, const double* next, double* g) const override;
   void discrete_gradient_jacobian(const double* start, const double* next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_gradient_terms(const double* start, const double* next, const double* g,
+                          double* terms) const override;
   void add_to_gradient(const double* start, double* size) const override;
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
@@ -76,6 +78,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
 
   void state_at(const double* x, const double* delta, const std::vector<double>& reach,
                 double* out) const;
+  void find_terms();
   void find_places();
   void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
@@ -90,6 +93,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> nodes_;
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
   std::vector<Places> places_;   ///< by stage
+  bool has_terms_ = false;       ///< of gradients
 
   // Scratch.
   mutable PositiveStiffness stiffness_;

@@ -137,5 +137,37 @@ TEST(KickDrift, GoldenErrorsOfTheDrivenLine) {
   expect_printed(error(200), 4.029e-9, 1e-2);
 }
 
+/// A line of nodes of which two are unlike the others, and like each other: single rows that are stepped together.
+TEST(KickDrift, TakesUnlikeNodesAmongLikeOnes) {
+  const auto line = [](double stiffer) {
+    SystemBuilder builder;
+    const auto name = [](int i) { return "n" + std::to_string(i); };
+    for (int i = 0; i < 60; ++i) {
+      const double factor = i == 20 || i == 40 ? stiffer : 1.0;
+      builder.add(name(i),
+                  duffing_node({.mass_kg = 8,
+                                .stiffness_N_per_m = 100 * factor,
+                                .cubic_stiffness_N_per_m3 = 8000 * factor,
+                                .coupling_stiffness_N_per_m = 120,
+                                .coupling_damping_Ns_per_m = 0.05}),
+                  {.initial_state = {0.1 * std::sin(0.7 * i), 0.0, 0.0, 0.0}});
+      for (const char* port : {".north", ".south"}) builder.join(joint::Free{}, {name(i) + port});
+      if (i > 0) builder.connect(name(i - 1) + ".east", name(i) + ".west");
+    }
+    builder.join(joint::Free{}, {"n0.west"});
+    builder.join(joint::Free{}, {"n59.east"});
+    return builder.build();
+  };
+  for (const double stiffer : {1.0, 3.0}) {
+    const System system = line(stiffer);
+    const Outcome fine = outcome(system, 6, 1.0, 160), coarse = outcome(system, 6, 1.0, 40);
+    EXPECT_LT((fine.state - coarse.state).norm(), 1e-5 * fine.state.norm()) << stiffer;
+    EXPECT_LE(coarse.worst_balance_J, 1e-12 * coarse.stored_J);
+  }
+  // Control: the two nodes matter.
+  EXPECT_GT((outcome(line(3.0), 6, 1.0, 40).state - outcome(line(1.0), 6, 1.0, 40).state).norm(),
+            1e-3);
+}
+
 }  // namespace
 }  // namespace portwave::test_kick_drift

@@ -348,5 +348,54 @@ TEST(Articulated, StartsFromQuaternionsOfLengthOne) {
   EXPECT_NE(issues[0].what.find("\"joint_2\""), std::string::npos);
 }
 
+/// More positions than velocities: 21 quaternions. The derivative belongs to the gradient.
+TEST(Articulated, TakesAsManyBallJointsAsItSays) {
+  constexpr std::size_t kJoints = 21;
+  MatrixRows places(kJoints, Numbers{0, 0, -0.5}), centres(kJoints, Numbers{0, 0, -0.25});
+  MatrixRows inertias(kJoints, Numbers{0.1, 0, 0, 0.1, 0, 0.05});
+  const auto part = part_of({{"joints", Texts(kJoints, "spherical")},
+                             {"masses_kg", Numbers(kJoints, 1.0)},
+                             {"places_m", places},
+                             {"centres_m", centres},
+                             {"inertias_kgm2", inertias}});
+  const Subsystem& physics = *part->port_hamiltonian();
+  const Numbers x = physics.default_state();
+  const std::size_t n = x.size();
+  ASSERT_EQ(n, 7 * kJoints);
+  std::vector<Eigen::Triplet<double>> jacobian;
+  physics.discrete_gradient_jacobian(x.data(), x.data(), jacobian);
+  Eigen::MatrixXd slopes = Eigen::MatrixXd::Zero(static_cast<int>(n), static_cast<int>(n));
+  for (const auto& entry : jacobian) slopes(entry.row(), entry.col()) += entry.value();
+  Numbers moved = x, ahead(n), back(n);
+  for (const std::size_t i : {std::size_t{1}, std::size_t{40}, 4 * kJoints + 2, n - 1}) {
+    const double reach = 1e-5;
+    moved[i] = x[i] + reach;
+    physics.discrete_gradient(x.data(), moved.data(), ahead.data());
+    moved[i] = x[i] - reach;
+    physics.discrete_gradient(x.data(), moved.data(), back.data());
+    moved[i] = x[i];
+    for (std::size_t k = 0; k < n; ++k) {
+      EXPECT_NEAR(slopes(static_cast<int>(k), static_cast<int>(i)),
+                  (ahead[k] - back[k]) / (2.0 * reach), 1e-5)
+          << k << " by " << i;
+    }
+  }
+}
+
+/// Two joints about one axis of a body without inertia: the second moves nothing by itself.
+TEST(Articulated, NamesTheJointThatMovesNothing) {
+  try {
+    part_of({{"joints", Texts{"revolute", "revolute"}},
+             {"axes", MatrixRows{{0, 0, 1}, {0, 0, 1}}},
+             {"places_m", MatrixRows{{0, 0, 0}, {0, 0, 0.2}}},
+             {"masses_kg", Numbers{1, 0}},
+             {"centres_m", MatrixRows{{0.3, 0, 0}, {0, 0, 0}}},
+             {"inertias_kgm2", MatrixRows{{0.1, 0, 0, 0.1, 0, 0.1}, {0, 0, 0, 0, 0, 0}}}});
+    FAIL() << "was taken";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("has inertia"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace portwave::test_mechanisms_articulated

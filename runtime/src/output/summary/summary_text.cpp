@@ -396,11 +396,9 @@ std::string certificate_text(const RunSummary& summary) {
 
 std::string balance_text(const RunSummary& summary) {
   return fmt::format(
-      "NOT KEPT: {:.2g} % of the {:.3g} J that the run moved are in no account. With several "
-      "stages, energies\n"
-      "               that are no polynomials are integrated numerically, which too long steps "
-      "leave incomplete: take"
-      "\n               shorter ones, or one stage (--set /method/stages=1)",
+      "NOT KEPT: {:.2g} % of the {:.3g} J that the run moved is in no entry of the account. With several\n"
+      "               stages, energies that are no polynomials are integrated numerically, and steps that are too\n"
+      "               long leave something out: take shorter ones, or one stage (--set /method/stages=1)",
       100.0 * summary.missing_share(), summary.moved_J);
 }
 

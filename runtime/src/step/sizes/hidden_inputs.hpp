@@ -16,7 +16,7 @@ class StateArchive;
 /// set from outside, and no switches, whose steps know how long they are closed.
 ///
 ///   undersampled  the mean of an input over steps is other than what they take for it, by a share of its size: a sine
-///                 with less than about four steps of one stage per period is taken for a slower one;
+///                 with less than about 3.3 steps of one stage per period is taken for a slower one;
 ///   pulses        jumps to and fro within steps have the right mean, but more of the mean square than that, in
 ///                 islands with nonlinear parts: what these make of them has another mean.
 ///

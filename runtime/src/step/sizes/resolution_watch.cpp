@@ -247,7 +247,7 @@ void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is
       const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
       if (error > kOwnJump * own.largest && error > own.error) {
         own.error = error;
-        own.step = step;
+        if (!(own.alternation > 0.0)) own.step = step;
       }
       const Sequence& state = states_[part.first_state + at(i)];
       if (state.alternations < kAlternations) continue;
@@ -268,7 +268,7 @@ void ResolutionWatch::consider_states(Resolution& out) const {
       const double jump = own.error / own.largest, turn = own.alternation / own.largest;
       const bool jumps = jump > kOwnJump, alternates = turn > kOwnAlternation;
       if (!jumps && !alternates) continue;
-      const double share = std::max(jumps ? jump : 0.0, alternates ? turn : 0.0);
+      const double share = alternates ? turn : jump;
       if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
       const double energy_J = estimate_.energy_of_motion(part.part, i, own.largest);
       if (!(energy_J > kLeastOwn * estimate_.island_J(part.part))) continue;

@@ -51,7 +51,6 @@ class ResolutionWatch {
   /// How many inputs may be causes, and a damped part in an island where energy may swing, −1: there is none.
   void expect(std::size_t inputs, int damped_part);
   /// The states were set from outside: earlier ones say nothing about them.
-  bool is_damped_away() const;
   void forget();
   /// The energies of step `step`, and its waves: a sudden change of energy, efforts or flows is examined.
   void note_energy(std::int64_t step, const StepLedger& energy, std::span<const double> a,
@@ -92,6 +91,8 @@ class ResolutionWatch {
 
   bool is_estimated(std::int64_t step) const;
   void follow(std::int64_t step, const double* record, const double* a, const double* next);
+  /// Damped steps took too much, of all energy or beside what resistances took.
+  bool is_damped_away() const;
   void note_bounces(const double* next);
   void note_states(std::int64_t step, const double* next, bool is_estimated);
   void consider_states(Resolution& out) const;
