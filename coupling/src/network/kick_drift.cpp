@@ -147,10 +147,10 @@ struct KickDriftMethod::Impl {
   }
 
   /// A gradient has thrown in an island.
-  [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& thrown) const {
+  [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& own) const {
     std::string what = "an unknown exception";
     try {
-      std::rethrow_exception(thrown);
+      std::rethrow_exception(own);
     } catch (const std::exception& error) {
       what = error.what();
     } catch (...) {

@@ -101,8 +101,8 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   for (const int state : decaying) {
     decay_stiffness.push_back(network.hessian.coeff(state, state));
     decay_rate.push_back(network.R.coeff(state, state) * decay_stiffness.back());
-    const double constant = network.constant[at(state)];
-    decay_shift.push_back(constant != 0.0 ? constant / decay_stiffness.back() : 0.0);
+    const double at_rest = network.constant[at(state)];
+    decay_shift.push_back(at_rest != 0.0 ? at_rest / decay_stiffness.back() : 0.0);
   }
   for (const int state : dead) {
     dead_stiffness.push_back(network.hessian.coeff(state, state));
