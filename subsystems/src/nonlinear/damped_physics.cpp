@@ -84,7 +84,7 @@ void PositiveStiffness::find(const double* x) {
   stiffness_ = (0.5 * (stiffness_ + stiffness_.transpose())).eval();
 }
 
-/// By ∇²H at the default state and at some within one and a half typical sizes of it.
+/// By ∇²H at the default state and at some within one and a half to four and a half typical sizes of it.
 bool DampedPhysics::looks_convex() {
   constexpr int kMostStates = 16, kSamples = 12;
   constexpr double kGolden = 0.6180339887498949, kReach = 1.5;
@@ -99,7 +99,7 @@ bool DampedPhysics::looks_convex() {
       for (int i = 0; i < n; ++i) {
         const double share = std::fmod((k * n + i + 1) * kGolden, 1.0);
         const auto own = static_cast<std::size_t>(i);
-        x[own] = centre[own] + kReach * (2.0 * share - 1.0) * typical_[own];
+        x[own] = centre[own] + (1 + k % 3) * kReach * (2.0 * share - 1.0) * typical_[own];
       }
     }
   } catch (const std::exception&) {  // of a callback, outside its domain

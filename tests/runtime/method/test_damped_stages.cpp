@@ -71,9 +71,9 @@ TEST(DampedStages, OfAnIslandLeaveTheInputsOfOthersInTheMiddleOfSteps) {
     stepper.step(steps);
     return stepper.state(0)[0];
   };
-  const double exact = 1.0 - std::cos(2.0);
+  const double exact = 2.0 - std::sin(2.0);  // the position
   EXPECT_EQ(end(true, 40), end(false, 40));
-  EXPECT_NEAR(end(true, 40), exact, 2e-4);
+  EXPECT_NEAR(end(true, 40), exact, 5e-4);  // at the ends of steps: 2e-2
   EXPECT_GT(std::abs(end(true, 40) - exact), 1e-6);
 }
 
