@@ -142,7 +142,7 @@ class Writer {
           "joint {}: limits are not simulated: {} to {} {}, speed {} {}/s, effort {} {}{}",
           in_quotes(joint.name), shown(limit.lower), shown(limit.upper), unit,
           shown(limit.velocity), unit, shown(limit.effort), joint.type == "prismatic" ? "N" : "N m",
-          options_.hold && limit.effort ? " (its controller keeps it)" : ""));
+          options_.hold && limit.effort.value_or(0.0) > 0.0 ? " (its controller keeps it)" : ""));
     }
   }
 

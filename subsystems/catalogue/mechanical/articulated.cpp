@@ -205,7 +205,6 @@ class Reader {
     const Inertia own(masses_[i], row(centres_, i, zero), inertia_of(i));
     if (kind == kFixed) {
       given_.push_back({parent.moving, turn, place});
-      inertia_here_.push_back(own);
       if (parent.moving >= 0) add(parent.moving, own.seen_from(turn, place));
       if (damping_[i] != 0.0)
         report(fmt::format("/damping/{}", i), "must be 0: a fixed joint does not move");
@@ -253,7 +252,8 @@ class Reader {
     const Eigen::Vector3d zero = Eigen::Vector3d::Zero();
     if (!row(places_, i, zero).isZero(0.0) || !row(turns_, i, zero).isZero(0.0)) {
       report(fmt::format("/{}/{}", row(places_, i, zero).isZero(0.0) ? "turns_rad" : "places_m", i),
-             "must be 0 for a free body: its state says where it is");
+             "must be 0 for a free body (the place and turn of its joint): its state says where it "
+             "is");
     }
   }
 
@@ -316,7 +316,6 @@ class Reader {
   Eigen::MatrixXd places_, turns_, axes_, centres_, inertias_;
   std::set<std::string> taken_;
   std::vector<GivenBody> given_;
-  std::vector<Inertia> inertia_here_;
   Design out_;
   Issues issues_;
 };

@@ -53,10 +53,14 @@ System idle_system(const std::shared_ptr<const Component>& part, std::size_t fir
   add_moving(builder, part);
   const std::vector<Port>& ports = part->signature().ports;
   for (std::size_t k = 0; k < ports.size(); ++k) {
-    const Joint end = k < first_idle           ? Joint(joint::Resistive{3.0})
-                      : takes_effort(ports[k]) ? Joint(joint::Free{})
-                                               : Joint(joint::Fixed{});
-    builder.join(end, {"p." + ports[k].name});
+    const std::vector<std::string> port = {"p." + ports[k].name};
+    if (k < first_idle) {
+      builder.join(joint::Resistive{3.0}, port);
+    } else if (takes_effort(ports[k])) {
+      builder.join(joint::Free{}, port);
+    } else {
+      builder.join(joint::Fixed{}, port);
+    }
   }
   return builder.build();
 }
