@@ -233,6 +233,10 @@ def study_order(
     threads: int,
 ) -> str: ...
 
+def study_accuracy(
+    text: str, folder: str, overrides: Sequence[tuple[str, str]], whole: bool
+) -> dict[str, Any] | None: ...
+
 def study_tolerance(
     text: str,
     folder: str,

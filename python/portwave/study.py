@@ -27,7 +27,7 @@ from .system import System, pointers, scenario_of
 Given = Union[System, Mapping[str, Any], str, "os.PathLike[str]"]
 Row = Dict[str, Any]
 
-__all__ = ["Table", "budget", "iterations", "order", "rate", "scaling", "tolerance", "tune"]
+__all__ = ["Table", "accuracy", "budget", "iterations", "order", "rate", "scaling", "tolerance", "tune"]
 
 
 class Table:
@@ -424,6 +424,44 @@ def iterations(
     rows = [{"start_s": window["start_s"], **row} for window in found for row in window["rows"]]
     facts["failures"] = [(one["start_s"], one["failure"]) for one in found if one["failure"]]
     return Table(rows, facts, x="iteration", y=["x_relative"], by=["start_s"], log="y")
+
+
+def accuracy(
+    system: Given, *, whole: bool = False, overrides: Optional[Mapping[str, Any]] = None
+) -> Optional[Row]:
+    """Run a system twice, the second time with finer steps, and compare all states.
+
+    Parameters
+    ----------
+    system : System, mapping, str or os.PathLike
+        A system, a scenario as a dictionary, or the path of a scenario file.
+    whole : bool, optional
+        Compare the whole run. Default: its beginning, about a second of work.
+    overrides : mapping of str to object, optional
+        Values by JSON pointer that replace those of the scenario.
+
+    Returns
+    -------
+    dict or None
+        The line ``accuracy`` of ``portwave run``: ``share``, the largest lasting difference of a
+        state relative to its range; the ``state`` and ``time_s`` [s] of it; ``far``, whether it is
+        more than an eighth; ``until_s`` [s], ``whole`` and ``instants``, what was compared;
+        ``step_s`` [s] or ``tolerance`` of the finer run, and its ``failure``. None where there is
+        nothing to compare.
+
+    Raises
+    ------
+    ConfigError
+        The system has defects.
+    StepError
+        A step of the run itself fails.
+
+    Examples
+    --------
+    >>> pw.study.accuracy("examples/first_scenario.json")["far"]
+    False
+    """
+    return _portwave.study_accuracy(*_given(system, overrides), flag(whole, "`whole`"))
 
 
 def tolerance(

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -17,6 +18,7 @@
 #include "names.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/study/step_comparison.hpp"
 #include "portwave/runtime/study/study_json.hpp"
 
 namespace nb = nanobind;
@@ -137,6 +139,36 @@ std::string study_tolerance(const std::string& text, const std::string& folder,
   });
 }
 
+nb::object study_accuracy(const std::string& text, const std::string& folder, const Overrides& set,
+                          bool whole) {
+  using portwave::StepComparison;
+  const Scenario scenario = scenario_from(text, folder, set);
+  std::optional<portwave::StepAgreement> found;
+  {
+    const nb::gil_scoped_release unlocked;
+    StepComparison comparison(
+        scenario, scenario.options,
+        whole ? StepComparison::Extent::whole : StepComparison::Extent::beginning);
+    const bool is_chosen = scenario.options.sizes.has_value();
+    found = comparison.finish(is_chosen ? std::numeric_limits<std::int64_t>::max() : scenario.steps,
+                              interruptible());
+  }
+  if (!found) return nb::none();
+  nb::dict out;
+  out[found->is_chosen ? "tolerance" : "step_s"] = found->finer;
+  out["until_s"] = found->until_s;
+  out["whole"] = found->is_whole;
+  out["instants"] = found->instants;
+  out["state"] =
+      found->state.empty() ? nb::object(nb::none()) : nb::object(nb::str(found->state.c_str()));
+  out["share"] = found->share;
+  out["time_s"] = found->time_s;
+  out["far"] = found->is_far();
+  out["failure"] =
+      found->failure.empty() ? nb::object(nb::none()) : nb::object(nb::str(found->failure.c_str()));
+  return out;
+}
+
 std::string study_iteration(const std::string& text, const std::string& folder,
                             const Overrides& set, int iterations, std::int64_t windows,
                             const std::optional<std::pair<double, double>>& start_error) {
@@ -183,6 +215,7 @@ void bind_studies(nb::module_& m) {
   m.def("study_rate", &study_rate, "text"_a, "folder"_a, "overrides"_a, "steps"_a, "limit"_a);
   m.def("study_order", &study_order, "text"_a, "folder"_a, "overrides"_a, "steps_s"_a,
         "methods"_a.none(), "repeat"_a, "threads"_a);
+  m.def("study_accuracy", &study_accuracy, "text"_a, "folder"_a, "overrides"_a, "whole"_a);
   m.def("study_tolerance", &study_tolerance, "text"_a, "folder"_a, "overrides"_a, "tolerances"_a,
         "stages"_a, "repeat"_a, "threads"_a);
   m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "overrides"_a, "iterations"_a,

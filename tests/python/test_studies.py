@@ -50,6 +50,20 @@ def test_tuning_names_its_choice():
     assert pw.study.tune(PAIR, impedances="matched").facts["impedance"] == "matched"
 
 
+def test_accuracy_is_measured_with_finer_steps():
+    coarse, fine = (
+        pw.study.accuracy(PAIR, overrides={"/method": {"kind": "auto"}, "/time": {"step_s": h, "end_s": 2}})
+        for h in (0.02, 0.01)
+    )
+    assert coarse["step_s"] == 0.01 and coarse["whole"] and coarse["instants"] == 100
+    assert fine["share"] < 0.4 * coarse["share"] < 0.1
+    assert not fine["far"] and fine["failure"] is None
+    assert pw.study.accuracy(PAIR, whole=True, overrides={"/time": {"step_s": 0.1, "end_s": 10}})["far"]
+    chosen = {"step": {"kind": "adaptive", "tolerance": 1e-5}, "end_s": 2}
+    found = pw.study.accuracy(PAIR, overrides={"/method": {"kind": "auto"}, "/time": chosen})
+    assert found["tolerance"] == pytest.approx(1e-6) and found["whole"] and found["share"] < 1e-3
+
+
 def test_tolerances_bound_steps():
     table = pw.study.tolerance(
         PAIR, [1e-3, 1e-5], overrides={"/method": {"kind": "auto"}, "/time": {"step_s": 0.01, "end_s": 2}},

@@ -15,6 +15,7 @@
 #include <portwave/runtime/study/order_study.hpp>
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/scaling.hpp>
+#include <portwave/runtime/study/step_comparison.hpp>
 #include <portwave/runtime/study/study.hpp>
 #include <portwave/runtime/study/tolerance_study.hpp>
 
@@ -39,6 +40,7 @@ struct RunArguments {
   ExecutorKind executor = ExecutorKind::automatic;
   TimeBudget time;
   Certify certify = Certify::energy;
+  StepComparison::Extent compare = StepComparison::Extent::beginning;  ///< with finer steps
   bool strict = false;
   bool report = false;       ///< also as a page
   bool profile = false;      ///< where the time goes

@@ -78,6 +78,7 @@ struct Running {
   Recorders& recorders;
   RunCheckpoints* checkpoints;  // null: none are made
   RunClock& clock;
+  StepComparison& comparison;
   StatusLine& status;
   LiveFeed* live;  // null: nobody looks
   const InterruptWatch& interrupt;
@@ -104,6 +105,7 @@ int step_through(const Running& run) {
     }
     run.clock.add(report.times);
     for (const auto& recorder : run.recorders) recorder->record(stepper, report);
+    run.comparison.record(stepper);
     run.status.steps_done(is_chosen ? done_of((stepper.time_s() - stepper.start_s()) /
                                               (scenario.end_s - stepper.start_s()))
                                     : stepper.step_index());
@@ -130,6 +132,13 @@ StepperOptions options_of(const Scenario& scenario, const RunArguments& argument
   options.time = arguments.time;
   if (arguments.profile) options.profile.emplace();
   return options;
+}
+
+/// Ranks step one system together; a run that certifies nothing is not compared either.
+StepComparison::Extent extent_of_comparison(const RunArguments& arguments) {
+  const bool is_alone = ranks() == nullptr && !arguments.slices;
+  return is_alone && arguments.certify != Certify::none ? arguments.compare
+                                                        : StepComparison::Extent::none;
 }
 
 int exit_code_of(const RunSummary& summary, int signal, bool strict) {
@@ -298,6 +307,19 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
                      path.string());
 }
 
+/// What may help where a part could not be stepped; empty where steps are not what is wrong.
+std::string remedy_of(StepFault fault, const Scenario& scenario) {
+  if (fault != StepFault::not_converged && fault != StepFault::not_finite) return {};
+  if (scenario.options.sizes) {
+    return "Allow shorter steps (--set /time/step/smallest_s=0), or ask for a smaller tolerance";
+  }
+  return fmt::format(
+      "Shorter steps may help (--set /time/step_s={:.6g}), or steps that choose their size:\n"
+      "  --set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
+      "{:.6g}}}'",
+      0.125 * scenario.options.step_s, scenario.end_s);
+}
+
 /// Those of the files, of the line or panel that shows the run, and of the server.
 int threads_beside(const RunArguments& arguments) {
   return 2 + (arguments.serve ? LiveServer::kThreads : 0);
@@ -398,8 +420,9 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   } else {
     status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
   }
+  StepComparison comparison(scenario, options, extent_of_comparison(arguments));
   int signal = 0;
-  std::string failure, circumstances;
+  std::string failure, circumstances, remedy;
   LiveView live;
   try {
     if (begun.checkpoint) {
@@ -411,8 +434,9 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     // A first checkpoint exists before the first step.
     if (checkpoints) checkpoints->save(stepper, recorders, clock);
     live.begin(arguments, scenario, stepper, status, err);
-    signal = step_through({scenario, stepper, recorders, checkpoints ? &*checkpoints : nullptr,
-                           clock, status, live.feed ? &*live.feed : nullptr, interrupt});
+    signal =
+        step_through({scenario, stepper, recorders, checkpoints ? &*checkpoints : nullptr, clock,
+                      comparison, status, live.feed ? &*live.feed : nullptr, interrupt});
     if (signal != 0 && checkpoints) {
       checkpoints->save(stepper, recorders, clock);
       if (live.feed) live.feed->finish();
@@ -423,6 +447,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   } catch (const StepError& error) {
     failure = error.what();
     circumstances = error.circumstances();
+    remedy = remedy_of(error.fault(), scenario);
   } catch (const std::runtime_error& error) {
     if (live.feed) live.feed->finish();
     if (!checkpoints || !begun.folder->has_checkpoint()) throw;
@@ -435,6 +460,9 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   summary.completed = signal == 0 && failure.empty();
   summary.failure = failure;
   for (const auto& recorder : recorders) summary.recording_wait_s += recorder->waited_s();
+  if (summary.completed) {
+    summary.agreement = comparison.finish(stepper.step_index(), status.listener());
+  }
 
   live.end(summary);
 
@@ -444,9 +472,10 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   status.finish();
   if (!failure.empty()) {
     err << fmt::format(
-        "portwave: {}{}{}\nThe run ended there, after {} steps{}.\n", failure,
+        "portwave: {}{}{}\nThe run ended there, after {} steps{}.\n{}{}", failure,
         circumstances.empty() ? "" : "\n  ", circumstances, summary.steps,
-        arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
+        arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string(),
+        remedy, remedy.empty() ? "" : "\n");
   } else if (!arguments.quiet) {
     err << summary_text(summary);
     allowance.tell(err);

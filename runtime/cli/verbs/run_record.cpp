@@ -46,6 +46,7 @@ Json arguments_json(const RunArguments& run) {
       {"deadline_s", run.time.deadline_s},
       {"pace", run.time.pace},
       {"certify", static_cast<int>(run.certify)},
+      {"compare", static_cast<int>(run.compare)},
   };
 }
 
@@ -86,6 +87,8 @@ RunArguments arguments_of(const Json& json) {
   run.time = {number_in<double>(json, "deadline_s", 0.0, kMostSeconds),
               number_in<double>(json, "pace", 0.0, kMostSeconds)};
   run.certify = number_in<Certify>(json, "certify", 0, static_cast<int>(Certify::full));
+  run.compare = number_in<StepComparison::Extent>(json, "compare", 0,
+                                                  static_cast<int>(StepComparison::Extent::none));
   return run;
 }
 

@@ -105,6 +105,9 @@ void expect_scalar_port(const System& system, int port) {
   expect_number("scalar port", port, system.scalar_ports().size());
 }
 
+/// Of a step of fixed size: its end may be as much earlier than a sample by rounding.
+constexpr double kEarlySample = 1e-6;
+
 void expect_to_end(const StepEngine* engine) noexcept {
   if (engine != nullptr) engine->activity().expect_to_end("a stepper");
 }
@@ -117,8 +120,8 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
     gradient_.resize(std::max(gradient_.size(), part.initial_state.size()));
   }
   if (options.signals != nullptr) {
-    signals_every_s_ = options.sizes ? options.signals_every_s : 0.0;
-    const double period_s = options.sizes ? options.signals_every_s : options.step_s;
+    signals_every_s_ = options.signals_every_s;
+    const double period_s = signals_every_s_ > 0.0 ? signals_every_s_ : options.step_s;
     signals_ = std::make_unique<SignalRun>(
         options.signals, period_s, multiple_before(options.start_s, period_s), reader_of(*engine_));
     sample_if_possible();
@@ -179,7 +182,7 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
   const double start_s = time_s();
   if (signals_ != nullptr) {
     sample_signals();
-    limit_s = std::min(limit_s, next_sample_s());
+    if (options_.sizes) limit_s = std::min(limit_s, next_sample_s());
   }
   if (start_check_ != nullptr) {
     const double most_s = std::min(options_.step_s, limit_s - start_s);
@@ -312,7 +315,9 @@ double Stepper::next_sample_s() const {
 void Stepper::sample_signals() {
   std::int64_t sample = step_index();
   if (signals_every_s_ > 0.0) {
-    if (sampled_ >= 0 && time_s() < next_sample_s()) return;
+    // Steps of one size end there but for the rounding of their times.
+    const double early_s = options_.sizes ? 0.0 : kEarlySample * options_.step_s;
+    if (sampled_ >= 0 && time_s() < next_sample_s() - early_s) return;
     sample = sampled_ + 1;
   }
   if (sampled_ == sample) return;

@@ -221,10 +221,13 @@ void check_signals(const StepperOptions& options, Issues& issues) {
                       "steps that choose their size need the time between samples [s]: finite and "
                       "> 0"});
   }
-  if (!options.sizes && every_s != 0.0) {
+  const double steps = every_s / options.step_s;
+  const bool is_whole = steps > 0.5 && std::abs(steps - std::round(steps)) < 1e-6 * steps;
+  if (!options.sizes && every_s != 0.0 && !is_whole) {
     issues.push_back({"/signals/every_s",
-                      "is for steps that choose their size; with steps of one size give "
-                      "\"every\", the number of steps between two samples"});
+                      fmt::format("must be a whole number of steps of {} s, or be left out: the "
+                                  "signals are then sampled before every step",
+                                  shown_number(options.step_s))});
   }
   if (!options.method.couples_by_waves()) {
     issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "

@@ -235,6 +235,8 @@ class DescriptorBatch final : public AffineBatch, public StepRoundings {
       sum += lambda.cwiseAbs().dot(residual);
     }
     sum += slope.cwiseAbs().dot(after.cwiseAbs() + 2.0 * delta.cwiseAbs());
+    // H⁺ − H is a sum over ½Q(x + x⁺).
+    sum += 0.5 * (terms(form.Q, x) + terms(form.Q, after)).dot(terms(form.E, Vector(after - x)));
     sum += step_s_ * work.cwiseAbs().dot(x.cwiseAbs() + delta.cwiseAbs());
     // The kernel of E is known up to rounding: what its algebraic components seem to store.
     const SparseMatrix& V = part.kernel();

@@ -198,6 +198,11 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
     sum += slope_v.cwiseAbs().dot(v_next.cwiseAbs() + 2.0 * delta.cwiseAbs());
     sum += slope_q.cwiseAbs().dot(q_next.cwiseAbs() + h * middle.cwiseAbs());
     sum += h * work.cwiseAbs().dot(v.cwiseAbs() + delta.cwiseAbs());
+    // H⁺ − H is a sum over ½K(q + q⁺) and ½M(v + v⁺).
+    sum += 0.5 * (terms(form.K, Vector(q)) + terms(form.K, Vector(q_next)))
+                     .dot((q_next - q).cwiseAbs());
+    sum += 0.5 * (terms(form.M, Vector(v)) + terms(form.M, Vector(v_next)))
+                     .dot((v_next - v).cwiseAbs());
     for (int j = 0; j < p_; ++j) {
       const double flow = std::abs(B_p.col(j).dot(middle));
       const double size = std::abs(wave[j]) + 2.0 * lane.gamma[j] / lane.s[j] * flow;

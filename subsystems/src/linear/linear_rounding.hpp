@@ -15,7 +15,8 @@ namespace portwave {
 
 /// What a step of a dense linear batch can have rounded off in the balance of its energy. Every increment is
 /// known to ε of its terms and every state to ε of itself, weighed by what x⁺ changes the balance by; every b
-/// to ε of its own terms; and the work of an input to ε of the terms of what it acts on.
+/// to ε of its own terms; the work of an input to ε of the terms of what it acts on; and H⁺ − H, as a sum over
+/// ½Q(x + x⁺), to ε of the terms of that times x⁺ − x. Far from the origin the last is the largest.
 struct LinearRounding {
   const LinearShape& shape;
   const EnergyPattern& energies;
@@ -117,6 +118,9 @@ struct LinearRounding {
     }
     V sum = V::all(0.0);
     for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];
+    for (int i = 0; i < n; ++i) {
+      sum += of_gradient[i] * (kBound ? V::all(2.0) : abs(state(after, i) - state(x, i)));
+    }
     for (int i = 0; i < p; ++i) {
       const StepRows::Run gain{group.scatter, p + i * p, 1};
       const StepRows::Run C = rows.of_port_state(group, i), C_u = rows.of_port_input(group, i);

@@ -203,6 +203,7 @@ class SparseLinearBatch final : public AffineBatch, public StepRoundings {
     }
     double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
     const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
+    sum += slope_terms.dot((after - x).cwiseAbs());  // H⁺ − H is a sum over ½Q(x + x⁺)
     const Vector wave_terms =
         wave.cwiseAbs() + terms(map.C, x) + terms(map.D, wave) + terms(map.C_u, input);
     for (const LinearEnergy::Entry& e : energy.output()) {

@@ -1,6 +1,7 @@
 #include "output/summary/resolution_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -122,6 +123,34 @@ std::string resolution_text(const RunSummary& summary) {
   return text + remedy(summary);
 }
 
+std::string agreement_text(const RunSummary& summary) {
+  const StepAgreement& own = *summary.agreement;
+  const std::string finer =
+      own.is_chosen ? fmt::format("a tolerance of {:.3g}", own.finer) : "steps of half the size";
+  const std::string until = own.is_whole ? "" : fmt::format(" up to {:.4g} s", own.until_s);
+  if (!own.failure.empty()) {
+    return fmt::format("NOT KNOWN: with {} the run fails: {}", finer, printable(own.failure));
+  }
+  if (own.state.empty()) return fmt::format("{} change nothing{}", finer, until);
+  if (!own.is_far()) {
+    return fmt::format("with {} no state differs by more than {:.2g} % of its range{} (\"{}\")",
+                       finer, 100.0 * own.share, until, printable(own.state));
+  }
+  // The errors of one stage go with the square of the step; those of kinks and jumps with the step.
+  constexpr double kWanted = 0.02;
+  const int halvings =
+      std::clamp(static_cast<int>(std::ceil(0.5 * std::log2(own.share / kWanted))), 1, 6);
+  const std::string remedy =
+      own.is_chosen ? fmt::format("Ask for a smaller tolerance (--set /time/step/tolerance={:.3g})",
+                                  own.finer)
+                    : fmt::format(
+                          "Take shorter steps, such as --set /time/step_s={:.6g}, and look "
+                          "here again",
+                          std::ldexp(summary.step_s, -halvings));
+  return fmt::format("POOR: with {} \"{}\" differs by {} of its range, at {:.4g} s{}{}{}", finer,
+                     printable(own.state), of_all(own.share), own.time_s, until, kNextLine, remedy);
+}
+
 std::string switches_text(const RunSummary& summary) {
   const RunSummary::MovedSwitch& own = summary.moved_switch;
   return fmt::format(
@@ -134,7 +163,10 @@ std::string switches_text(const RunSummary& summary) {
       "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
       "{:.6g}}}'",
       printable(own.part), 100.0 * own.share,
-      summary.step_s * 0.5 * RunSummary::kFarMoved / own.share, summary.time_s);
+      // A step that the end of the run is a multiple of, too.
+      std::ldexp(summary.step_s,
+                 -static_cast<int>(std::ceil(std::log2(2.0 * own.share / RunSummary::kFarMoved)))),
+      summary.time_s);
 }
 
 }  // namespace portwave

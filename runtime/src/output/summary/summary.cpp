@@ -157,6 +157,12 @@ std::vector<std::string> RunSummary::shortcomings() const {
                               is_input ? "follow the input" : "resolve the motion of",
                               unresolved_name));
   }
+  if (agreement && agreement->is_far()) {
+    out.push_back(agreement->failure.empty()
+                      ? fmt::format("finer steps change \"{}\" by {:.2g} % of its range",
+                                    agreement->state, 100.0 * agreement->share)
+                      : "the same run with finer steps failed");
+  }
   if (is_switch_moved()) {
     out.push_back(
         fmt::format("steps move the changes of \"{}\" by {:.2g} % of the time between them",

@@ -237,6 +237,21 @@ Json resolution_json(const RunSummary& summary) {
   return json;
 }
 
+/// Null where nothing was compared.
+Json agreement_json(const RunSummary& summary) {
+  if (!summary.agreement) return nullptr;
+  const StepAgreement& own = *summary.agreement;
+  return {{own.is_chosen ? "tolerance" : "step_s", number(own.finer)},
+          {"until_s", number(own.until_s)},
+          {"whole", own.is_whole},
+          {"instants", own.instants},
+          {"state", own.state.empty() ? Json(nullptr) : Json(own.state)},
+          {"share", number(own.share)},
+          {"time_s", number(own.time_s)},
+          {"far", own.is_far()},
+          {"failure", own.failure.empty() ? Json(nullptr) : Json(own.failure)}};
+}
+
 Json switches_json(const RunSummary& summary) {
   const RunSummary::MovedSwitch& own = summary.moved_switch;
   return {{"part", own.part},
@@ -427,6 +442,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"energy", energy_json(summary)},
       {"certificate", certificate_json(summary)},
       {"resolution", resolution_json(summary)},
+      {"agreement", agreement_json(summary)},
       {"execution", execution_json(summary)},
       {"time_budget", time_budget_json(summary)},
       {"times", times_json(summary)},

@@ -396,9 +396,12 @@ std::string certificate_text(const RunSummary& summary) {
 
 std::string balance_text(const RunSummary& summary) {
   return fmt::format(
-      "NOT KEPT: {:.2g} % of the {:.3g} J that the run moved is in no entry of the account. With several\n"
-      "               stages, energies that are no polynomials are integrated numerically, and steps that are too\n"
-      "               long leave something out: take shorter ones, or one stage (--set /method/stages=1)",
+      "NOT KEPT: {:.2g} % of the {:.3g} J that the run moved is in no entry of the account. With "
+      "several\n"
+      "               stages, energies that are no polynomials are integrated numerically, and "
+      "steps that are too\n"
+      "               long leave something out: take shorter ones, or one stage (--set "
+      "/method/stages=1)",
       100.0 * summary.missing_share(), summary.moved_J);
 }
 
@@ -561,6 +564,7 @@ std::string summary_text(const RunSummary& summary) {
   if (summary.missing_share() > RunSummary::kMissing)
     text += line("balance", balance_text(summary));
   if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));
+  if (summary.agreement) text += line("accuracy", agreement_text(summary));
   if (summary.is_switch_moved()) text += line("switches", switches_text(summary));
   text += line("execution", execution_text(summary));
   return text + time_budget_text(summary) + phases_text(summary) +

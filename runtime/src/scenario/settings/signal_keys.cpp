@@ -15,7 +15,7 @@ constexpr std::int64_t kMostEvery = 1'000'000'000;
 /// `blocks`: the schema of all of them, which follows from the kinds that there are now.
 KeyTable<SignalsKeys> keys_with(Json blocks) {
   return KeyTable<SignalsKeys>(
-      {optional_key("every_s", "time between samples [s], for steps that choose their size",
+      {optional_key("every_s", "time between samples [s]; with steps of one size a whole number of them",
                     later(&SignalsKeys::every_s, positive())),
        optional_key("every",
                     "macro-steps between two samples, for blocks without a number of their own",

@@ -92,10 +92,6 @@ class SignalReader {
 
   void read_period(const Node& node) {
     options_.signals_every_s = node.number(NumberRange::positive()).value_or(0.0);
-    if (options_.sizes) return;
-    node.fail(
-        "is for steps that choose their size; with steps of one size give \"every\", the number of "
-        "steps between two samples");
   }
 
   void add(const std::string& name, block::Handle block, std::vector<std::string> inputs, int every,

@@ -98,16 +98,21 @@ TEST(ScenarioEvents, DefectsAreToldTogether) {
       (std::vector<std::string>{"/events/0/of: \"path\" has several outputs: write \"path[0]\""}));
 }
 
-TEST(ScenarioEvents, SamplingByTimeIsForStepsThatChooseTheirSize) {
+TEST(ScenarioEvents, SamplesByTimeComeEveryWholeNumberOfSteps) {
   Json scenario = watched();
-  scenario["time"] = {{"step_s", 0.1}, {"end_s", 2}};
-  EXPECT_EQ(defects_in(scenario),
-            (std::vector<std::string>{
-                "/signals/every_s: is for steps that choose their size; with steps of one size "
-                "give \"every\", the number of steps between two samples"}));
+  scenario["time"] = {{"step_s", 0.05}, {"end_s", 2}};
+  Scenario built = parse_scenario(scenario.dump(), "file", ".");
+  EXPECT_NO_THROW(Stepper(built.system, built.options));
+  built.options.step_s = 0.03;
+  try {
+    const Stepper stepper(built.system, built.options);
+    FAIL() << "a period of 3.33 steps";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.issues()[0].where, "/signals/every_s");
+  }
   scenario = watched();
   scenario["signals"].erase("every_s");
-  const Scenario built = parse_scenario(scenario.dump(), "file", ".");
+  built = parse_scenario(scenario.dump(), "file", ".");
   EXPECT_THROW(Stepper(built.system, built.options), ConfigError);
 }
 

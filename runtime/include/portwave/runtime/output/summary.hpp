@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "portwave/runtime/step/step_agreement.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
@@ -76,6 +77,7 @@ struct RunSummary {
   bool is_unresolved_contact =
       false;  ///< in its island something springs back: damped steps would stop it
   std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows
+  std::optional<StepAgreement> agreement;       ///< with finer steps; empty: not compared
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
@@ -94,7 +96,7 @@ struct RunSummary {
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
   /// A phrase for everything that keeps the run from being well: it failed, the certificate does not
   /// hold, steps missed their tolerance or were changed noticeably by the guard, the steps do not
-  /// resolve the motion, the coupling is poor, or states at odds were stepped as they were.
+  /// resolve the motion or finer ones lead elsewhere, the coupling is poor, or states at odds were stepped as they were.
   std::vector<std::string> shortcomings() const;
   /// The run has no defects: the condition of `portwave run --strict`.
   bool is_all_well() const { return shortcomings().empty(); }

@@ -56,8 +56,8 @@ struct StepperOptions {
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
   /// none. Wave coupling only.
   std::shared_ptr<const SignalGraph> signals = {};
-  /// With `sizes`: time between samples of the graph [s] > 0; steps end there. With steps of one
-  /// size it is sampled before every step, and this is 0.
+  /// Time between samples of the graph [s]. With `sizes` > 0; steps end there. With steps of one size a
+  /// whole number of them, or 0: it is sampled before every step.
   double signals_every_s = 0.0;
   /// Quantities watched for events, beside the levels that parts report (Subsystem::state_levels).
   std::vector<Watch> watches = {};

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// How far a run agrees with one of finer steps: of half the size or, where steps choose their size, of a
+/// tenth of the tolerance. The two share nothing but the model, so that errors of steps show here whatever
+/// their cause.
+struct StepAgreement {
+  double finer = 0.0;         ///< size of the finer steps [s], or their tolerance
+  bool is_chosen = false;     ///< `finer` is a tolerance
+  double until_s = 0.0;       ///< compared up to that time
+  bool is_whole = false;      ///< which is the end of the run
+  std::int64_t instants = 0;  ///< compared
+  /// The state with the largest difference, "part.state"; empty where nothing moves.
+  std::string state;
+  /// Its largest difference but for the kExceptions largest ones, relative to the range of its values, or
+  /// to kLeastOfKind of the range of any state of its name in parts of its type.
+  double share = 0.0;
+  double time_s = 0.0;  ///< of that difference
+  std::string failure;  ///< why the finer run ended early; empty: it did not
+
+  /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step.
+  static constexpr int kExceptions = 2;
+  static constexpr double kLeastOfKind = 1e-3;
+  /// The run is off by more than this.
+  static constexpr double kFar = 0.125;
+  bool is_far() const { return share > kFar || !failure.empty(); }
+};
+
+}  // namespace portwave

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "portwave/runtime/output/progress.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/step_agreement.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// Repeats a run with finer steps and compares all states at the ends of its steps.
+class StepComparison {
+ public:
+  /// How much of a run is compared: its beginning, by counts, so that a comparison takes about a second at
+  /// most; all of it; or nothing.
+  enum class Extent { beginning, whole, none };
+
+  /// Of a run of `scenario` with `options`. Both must outlive it, and stay as they are.
+  StepComparison(const Scenario& scenario, const StepperOptions& options, Extent extent);
+
+  /// After each step, from the first one on; cheap. A run that is not told whole is stepped again.
+  void record(const Stepper& stepper);
+
+  /// Runs the same with finer steps, without a time budget. Empty where there is nothing to compare: nobody
+  /// asked, the model is too large for a beginning worth it, the steps cannot be finer, or the run was
+  /// interrupted. `steps`: of the run; more than it can have with chosen steps that were not told.
+  /// Errors: StepError and ConfigError of the run itself where it was not told.
+  std::optional<StepAgreement> finish(std::int64_t steps, const PhaseCallback& listener = {});
+
+ private:
+  bool is_full() const { return static_cast<std::int64_t>(times_.size()) >= steps_most_; }
+  void keep(const Stepper& stepper);
+  /// The run itself, without a time budget.
+  void run_again(std::int64_t steps);
+  StepperOptions finer_options() const;
+  StepAgreement compare(const StepperOptions& finer) const;
+
+  const Scenario& scenario_;
+  const StepperOptions& options_;
+  std::size_t states_ = 0;
+  std::int64_t steps_most_ = 0;  // compared; 0: nothing is
+  bool is_told_whole_ = true;
+  std::vector<double> times_;   // of the ends of steps
+  std::vector<double> values_;  // states_ at each
+};
+
+}  // namespace portwave

@@ -1,0 +1,190 @@
+// A run beside the same with finer steps: what is compared, what counts as far, and when nothing is.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/study/step_comparison.hpp"
+#include "support/source_folder.hpp"
+
+namespace portwave::test_step_comparison {
+namespace {
+
+using Extent = StepComparison::Extent;
+
+Scenario scenario_of(const std::string& text) {
+  return parse_scenario(text, "test.json", testing::source_folder());
+}
+
+/// A mass of 1 kg on a spring, ω = 1 rad/s, that starts at 1 m/s.
+Scenario oscillator(double step_s, double end_s) {
+  return scenario_of(R"({"name": "oscillator", "time": {"step_s": )" + std::to_string(step_s) +
+                     R"(, "end_s": )" + std::to_string(end_s) + R"(}, "subsystems": [
+      {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}},
+      {"name": "k", "type": "spring", "parameters": {"stiffness_N_per_m": 1}}],
+    "couplings": [{"kind": "connection", "ports": ["k.right", "m.port"]},
+                  {"kind": "fixed", "ports": ["k.left"]}]})");
+}
+
+/// Told every step, as by a program that runs the scenario.
+StepAgreement agreement(const Scenario& scenario, Extent extent = Extent::beginning) {
+  StepComparison comparison(scenario, scenario.options, extent);
+  Stepper stepper(scenario.system, scenario.options);
+  while (stepper.step_index() < scenario.steps || stepper.time_s() < scenario.end_s) {
+    if (scenario.options.sizes) {
+      stepper.step_towards(scenario.end_s);
+    } else {
+      if (stepper.step_index() == scenario.steps) break;
+      stepper.step();
+    }
+    comparison.record(stepper);
+  }
+  return comparison.finish(stepper.step_index()).value();
+}
+
+// The implicit midpoint rule turns by 2 atan(ωh/2) in a step: both runs are known in closed form.
+TEST(StepComparison, TheShareIsThatOfTheClosedForms) {
+  constexpr double kStep = 0.25, kEnd = 30.0;
+  const StepAgreement own = agreement(oscillator(kStep, kEnd));
+  const auto turned = [](double h, double t) { return t / h * 2.0 * std::atan(0.5 * h); };
+  double share = 0.0;
+  for (const bool is_velocity : {true, false}) {
+    std::vector<double> differences;
+    double least = is_velocity ? 1.0 : 0.0, most = least;
+    for (double t = kStep; t < kEnd + 0.5 * kStep; t += kStep) {
+      const auto value = [&](double h) {
+        return is_velocity ? std::cos(turned(h, t)) : std::sin(turned(h, t));
+      };
+      differences.push_back(std::abs(value(kStep) - value(0.5 * kStep)));
+      least = std::min(least, value(kStep));
+      most = std::max(most, value(kStep));
+    }
+    std::ranges::sort(differences, std::greater<>());
+    share = std::max(share, differences[StepAgreement::kExceptions] / (most - least));
+  }
+  EXPECT_NEAR(own.share, share, 1e-9);
+  EXPECT_GT(own.share, 0.05);
+  EXPECT_EQ(own.finer, 0.5 * kStep);
+  EXPECT_EQ(own.instants, 120);
+  EXPECT_TRUE(own.is_whole);
+  EXPECT_EQ(own.until_s, kEnd);
+}
+
+TEST(StepComparison, LongStepsAreFarAndShortOnesAreNot) {
+  EXPECT_TRUE(agreement(oscillator(0.5, 30.0)).is_far());
+  const StepAgreement fine = agreement(oscillator(0.05, 30.0));
+  EXPECT_FALSE(fine.is_far());
+  EXPECT_GT(fine.share, 1e-3);
+}
+
+// Three steps per impact, and an elastic stop: no step is far off by its own estimate.
+TEST(StepComparison, CoarseImpactsAreFar) {
+  const auto stops = [](const std::string& step_s, const std::string& end_s) {
+    return scenario_of(R"({"name": "stops", "time": {"step_s": )" + step_s + R"(, "end_s": )" +
+                       end_s + R"(}, "subsystems": [
+        {"name": "m", "type": "mass", "parameters": {"mass_kg": 1, "ports": 2},
+         "initial_state": {"velocity": 3}},
+        {"name": "k", "type": "spring", "parameters": {"stiffness_N_per_m": 100}},
+        {"name": "s", "type": "contact",
+         "parameters": {"force_N": 1000, "compression_m": 0.001, "gap_m": 0.1}}],
+      "couplings": [{"kind": "connection", "ports": ["k.right", "m.port_1"]},
+                    {"kind": "connection", "ports": ["s.face", "m.port_2"]},
+                    {"kind": "fixed", "ports": ["k.left"]}]})");
+  };
+  EXPECT_TRUE(agreement(stops("0.001", "2")).is_far());
+  EXPECT_FALSE(agreement(stops("0.00002", "0.5"), Extent::whole).is_far());
+}
+
+TEST(StepComparison, UniformMotionAndRestAgree) {
+  for (const std::string velocity : {"0", "3", "-1e9"}) {
+    const StepAgreement own = agreement(scenario_of(
+        R"({"name": "free", "time": {"step_s": 0.1, "end_s": 10}, "subsystems": [
+        {"name": "m", "type": "mass", "parameters": {"mass_kg": 1},
+         "initial_state": {"velocity": )" +
+        velocity + R"(}}], "couplings": [{"kind": "free", "ports": ["m.port"]}]})"));
+    EXPECT_LT(own.share, 1e-9) << velocity;
+    EXPECT_FALSE(own.is_far());
+  }
+}
+
+// A step input comes within a step for one run and between two for the other: the two differ at one
+// instant, which says nothing about the steps.
+TEST(StepComparison, OneInstantIsNoError) {
+  const StepAgreement own = agreement(scenario_of(
+      R"({"name": "decay", "time": {"step_s": 0.1, "end_s": 3}, "subsystems": [
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1},
+       "initial_state": {"voltage": 1}},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 0.02}}],
+    "couplings": [{"kind": "connection", "ports": ["c.terminals", "r.terminals"]}]})"));
+  EXPECT_FALSE(own.is_far());
+  EXPECT_LT(own.share, 0.03);
+}
+
+TEST(StepComparison, ARunThatWasNotToldWholeIsSteppedAgain) {
+  const Scenario scenario = oscillator(0.25, 30.0);
+  const StepAgreement told = agreement(scenario);
+  StepComparison comparison(scenario, scenario.options, Extent::beginning);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(7);
+  while (stepper.step_index() < scenario.steps) {
+    stepper.step();
+    comparison.record(stepper);
+  }
+  const StepAgreement again = comparison.finish(scenario.steps).value();
+  EXPECT_EQ(again.share, told.share);
+  EXPECT_EQ(again.state, told.state);
+  EXPECT_EQ(again.instants, told.instants);
+}
+
+TEST(StepComparison, ChosenStepsAreComparedWithATenthOfTheTolerance) {
+  Scenario scenario = oscillator(0.5, 30.0);
+  scenario.steps = 0;
+  scenario.options.sizes = StepSizes{.tolerance = 1e-4};
+  const StepAgreement own = agreement(scenario);
+  EXPECT_TRUE(own.is_chosen);
+  EXPECT_DOUBLE_EQ(own.finer, 1e-5);
+  EXPECT_TRUE(own.is_whole);
+  EXPECT_GT(own.share, 1e-6);
+  EXPECT_LT(own.share, 1e-2);
+  scenario.options.sizes->tolerance = 1e-13;
+  StepComparison finest(scenario, scenario.options, Extent::whole);
+  EXPECT_FALSE(finest.finish(10).has_value()) << "no tolerance is finer";
+}
+
+TEST(StepComparison, OnlyTheBeginningOfALongRunIsCompared) {
+  const Scenario scenario = scenario_of(
+      R"({"name": "chain", "time": {"step_s": 0.01, "end_s": 60}, "subsystems": [
+      {"name": "c", "type": "mass_spring_damper_chain",
+       "parameters": {"masses": 50, "mass_kg": 1, "stiffness_N_per_m": 10, "right_end": "mass"},
+       "inputs": {"force_1": {"kind": "constant", "value": 1}}}],
+    "couplings": [{"kind": "free", "ports": ["c.left"]}, {"kind": "free", "ports": ["c.right"]}]})");
+  const StepAgreement own = agreement(scenario);
+  EXPECT_FALSE(own.is_whole);
+  EXPECT_EQ(own.instants, 5000);
+  EXPECT_NEAR(own.until_s, 50.0, 1e-9);
+  StepComparison none(scenario, scenario.options, Extent::none);
+  EXPECT_FALSE(none.finish(10).has_value());
+}
+
+// A controller keeps its instants when steps are halved: another rate would be another controller.
+TEST(StepComparison, SignalsKeepTheirInstants) {
+  const Scenario scenario =
+      load_scenario(testing::source_folder() / "examples" / "drive_pid.json", {});
+  const StepAgreement own = agreement(scenario);
+  EXPECT_LT(own.share, 1e-4);
+}
+
+TEST(StepComparison, FinerStepsThatFailAreToldAsFar) {
+  StepAgreement own;
+  EXPECT_FALSE(own.is_far());
+  own.failure = "step 3";
+  EXPECT_TRUE(own.is_far());
+}
+
+}  // namespace
+}  // namespace portwave::test_step_comparison
