@@ -241,6 +241,26 @@ std::optional<Advice> not_resolved(const Json& summary) {
           100.0 * count(at(resolution, "share")), rate)};
 }
 
+bool is_far_from_finer(const Json& summary) { return at(summary, "agreement", "far") == true; }
+
+std::optional<Advice> finer_steps_differ(const Json& summary) {
+  if (!is_far_from_finer(summary)) return {};
+  const Json& agreement = at(summary, "agreement");
+  const std::string failure = text_or(at(agreement, "failure"), "");
+  if (!failure.empty()) {
+    return Advice{Level::warn, "The accuracy is not known",
+                  fmt::format("The same run with finer steps failed: {}", failure)};
+  }
+  return Advice{
+      Level::warn, "Finer steps lead elsewhere",
+      fmt::format(
+          "With steps of half the size, or a tenth of the tolerance, {} differs by {:.2g} % "
+          "of its range, at {:.4g} s. Take shorter steps, or let them choose their size "
+          "(`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}`).",
+          text_or(at(agreement, "state"), "?"), 100.0 * count(at(agreement, "share")),
+          count(at(agreement, "time_s")))};
+}
+
 std::optional<Advice> guard_acts_often(const Json& summary) {
   const double steps = count(at(summary, "steps"));
   const double used = count(at(summary, "guard", "steps"));
@@ -333,6 +353,7 @@ constexpr Rule kRules[] = {
     {"not_looked_at", not_looked_at},
     {"guard_changed_the_motion", guard_changed_the_motion},
     {"not_resolved", not_resolved},
+    {"finer_steps_differ", finer_steps_differ},
     {"guard_acts_often", guard_acts_often},
     {"deadline_missed", deadline_missed},
     {"steps_rejected", steps_rejected},
@@ -402,6 +423,10 @@ Verdict verdict_of(const Json& summary) {
   if (text_or(at(summary, "resolution", "status"), "resolved") != "resolved") {
     level = std::max(level, Level::warn);
     text += " The steps do not resolve the motion.";
+  }
+  if (is_far_from_finer(summary)) {
+    level = std::max(level, Level::warn);
+    text += " Finer steps lead elsewhere.";
   }
   if (is_coupled_poorly(summary)) {
     level = Level::bad;

@@ -76,6 +76,10 @@ const std::vector<Poor>& poor_runs() {
        [](Json& s) {
          s["resolution"] = {{"status", "alternates"}, {"part", "c"}, {"share", 0.5}};
        }},
+      {"finer_steps_differ", "lead elsewhere",
+       [](Json& s) {
+         s["agreement"] = {{"far", true}, {"state", "m.velocity"}, {"share", 0.5}, {"time_s", 1.0}};
+       }},
       {"guard_acts_often", "guard acts often", [](Json& s) { s["guard"]["steps"] = 400; }},
       {"deadline_missed", "Deadlines are missed",
        [](Json& s) {
