@@ -153,7 +153,7 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, co
     found = comparison.finish(is_chosen ? std::numeric_limits<std::int64_t>::max() : scenario.steps,
                               interruptible());
   }
-  if (!found) return nb::none();
+  if (!found || found->is_skipped) return nb::none();
   nb::dict out;
   out[found->is_chosen ? "tolerance" : "step_s"] = found->finer;
   out["until_s"] = found->until_s;
@@ -163,6 +163,8 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, co
       found->state.empty() ? nb::object(nb::none()) : nb::object(nb::str(found->state.c_str()));
   out["share"] = found->share;
   out["time_s"] = found->time_s;
+  out["expected"] =
+      found->expected > 0.0 ? nb::object(nb::float_(found->expected)) : nb::object(nb::none());
   out["far"] = found->is_far();
   out["failure"] =
       found->failure.empty() ? nb::object(nb::none()) : nb::object(nb::str(found->failure.c_str()));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "energy/account_limits.hpp"
 #include "energy/part_gradient.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
@@ -528,8 +529,10 @@ void PassivityGuard::note_use(const GuardedAccounts& ledger, const Search& searc
                            : std::max(1.0 - search.reach * search.length / search.incident, 0.0);
   const double withheld = std::max(ledger.mismatch(search.island) - search.mismatch, 0.0);
   const double there = ledger.stored(search.island) + ledger.supplied(search.island);
-  const bool is_miss = !search.is_met() && (1.0 - alpha > GuardUse::kHarmlessChange ||
-                                            withheld > GuardUse::kHarmlessEnergy * there);
+  const bool is_known = withheld > kUnderflow_J;
+  const bool is_miss =
+      !search.is_met() && is_known &&
+      (1.0 - alpha > GuardUse::kHarmlessChange || withheld > GuardUse::kHarmlessEnergy * there);
   uses_.push_back({search.island, alpha, withheld, is_miss});
   alpha_ = std::min(alpha_, alpha);
   withheld_J_ += withheld;

@@ -461,7 +461,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   summary.failure = failure;
   for (const auto& recorder : recorders) summary.recording_wait_s += recorder->waited_s();
   if (summary.completed) {
-    summary.agreement = comparison.finish(stepper.step_index(), status.listener());
+    summary.take(comparison.finish(stepper.step_index(), summary.moved_J, status.listener()));
   }
 
   live.end(summary);

@@ -243,7 +243,8 @@ double Stepper::motion_of(int part) {
 /// After steps 1, 2, 4, 8, …; under a deadline in time that these and later ones leave.
 void Stepper::look(StepReport& report) noexcept {
   const auto step = static_cast<std::uint64_t>(step_index());
-  const bool begins = (step & (step - 1)) == 0 && waves() != nullptr;
+  const bool iterates = waves() != nullptr || options_.method.is<DynamicIteration>();
+  const bool begins = (step & (step - 1)) == 0 && iterates;
   if (begins) looked_at_ = 0;
   if (looked_at_ >= 0) {
     try {

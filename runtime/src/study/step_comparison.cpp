@@ -7,22 +7,31 @@
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/step/wave_view.hpp"
 #include "study/order_runs.hpp"
 
 namespace portwave {
 namespace {
 
-/// States times steps of a beginning.
-constexpr std::int64_t kMostNumbers = 500'000;
+/// States times steps of a beginning: two times as many are stepped for it.
+constexpr std::int64_t kMostWork = 5'000'000;
+/// Of these as many are kept; where a run has more, those of every second, fourth, … step.
+constexpr std::size_t kMostKept = 500'000;
 /// A beginning of fewer steps says too little to prepare a large model for it once more.
 constexpr std::int64_t kLeastSteps = 64;
 constexpr double kFinerTolerance = 0.1;
-/// Differences below this share of the values themselves are rounding.
+/// Differences below this share of the values themselves are rounding, and so is motion with less than its
+/// square of all energy.
 constexpr double kRounding = 1e-9;
+/// Of fewer instants each counts.
+constexpr std::int64_t kFewInstants = 20;
+/// Share of the instants that may differ: the samples at which inputs jump.
+constexpr double kMostExceptions = 0.01;
 
 /// What one state does in a run, and how another run differs from it.
 class StateRecord {
@@ -35,22 +44,34 @@ class StateRecord {
     const double rounding = kRounding * std::max(std::abs(least_), std::abs(most_));
     return most_ - least_ > rounding ? most_ - least_ : 0.0;
   }
-  void differs(double by, double time_s) {
-    Difference own = {by, time_s};
-    for (Difference& larger : largest_) {
-      if (own.size > larger.size) std::swap(own, larger);
-    }
-  }
   struct Difference {
-    double size = 0.0;
+    double share = 0.0;
     double time_s = 0.0;
   };
+  void differs(double share, double time_s, double far) {
+    if (share > far) ++far_;
+    Difference own = {share, time_s};
+    for (Difference& larger : largest_) {
+      if (own.share > larger.share) std::swap(own, larger);
+    }
+  }
   /// The largest but for the exceptions.
-  const Difference& lasting() const { return largest_.back(); }
+  Difference lasting(std::int64_t instants, double far) const {
+    if (instants < kFewInstants) return largest_.front();
+    Difference own = largest_.back();
+    const double allowed = kMostExceptions * static_cast<double>(instants);
+    if (static_cast<double>(far_) <= allowed) own.share = std::min(own.share, far);
+    return own;
+  }
+  /// Whether differences grow: those of the first half of the time so far are over.
+  void halve() { first_half_ = largest_.back().share; }
+  bool grows() const { return largest_.back().share > 1.5 * first_half_; }
 
  private:
   double least_ = std::numeric_limits<double>::infinity();
   double most_ = -std::numeric_limits<double>::infinity();
+  double first_half_ = std::numeric_limits<double>::infinity();
+  std::int64_t far_ = 0;
   std::array<Difference, StepAgreement::kExceptions + 1> largest_;  // the largest first
 };
 
@@ -75,13 +96,15 @@ const StateVariable& variable(const System& system, int part, std::size_t state)
   return signature.states[state];
 }
 
-/// By state: the range that its differences are compared with.
-std::vector<double> scales_of(const System& system, const std::vector<StateRecord>& records) {
-  std::map<std::pair<std::string, std::string>, double> kinds;
+/// By state: the range that its differences are compared with; 0 where it is rounding.
+std::vector<double> scales_of(const System& system, const std::vector<StateRecord>& records,
+                              const std::vector<char>& is_noise) {
+  using Kind = std::tuple<int, std::string, std::string>;
+  std::map<Kind, double> kinds;
   const auto kind_of = [&](int part, std::size_t state) -> double& {
     const Signature& signature =
         system.parts()[static_cast<std::size_t>(part)].component->signature();
-    return kinds[{signature.type, signature.states[state].unit}];
+    return kinds[{system.island_of_part(part), signature.type, signature.states[state].unit}];
   };
   std::size_t i = 0;
   for_each_state(system, [&](int part, std::size_t state) {
@@ -91,10 +114,32 @@ std::vector<double> scales_of(const System& system, const std::vector<StateRecor
   std::vector<double> scales;
   scales.reserve(records.size());
   for_each_state(system, [&](int part, std::size_t state) {
-    scales.push_back(std::max(records[scales.size()].range(),
-                              StepAgreement::kLeastOfKind * kind_of(part, state)));
+    const double own = std::max(records[scales.size()].range(),
+                                StepAgreement::kLeastOfKind * kind_of(part, state));
+    scales.push_back(is_noise[static_cast<std::size_t>(part)] != 0 ? 0.0 : own);
   });
   return scales;
+}
+
+/// The energy of a part's motion from x₀ to x [J]: by how much H changes, or changes beyond ∇H(x₀).
+double motion_J(const Subsystem& part, std::span<const double> start, std::span<const double> x,
+                std::vector<double>& gradient) {
+  gradient.resize(start.size());
+  part.gradient(start.data(), gradient.data());
+  const double change_J = part.storage(x.data()) - part.storage(start.data());
+  double along_J = 0.0;
+  for (std::size_t i = 0; i < start.size(); ++i) along_J += gradient[i] * (x[i] - start[i]);
+  return std::max(std::abs(change_J), std::abs(change_J - along_J));
+}
+
+/// Steps of order 1: damped ones of one stage, and those over the changes of a law.
+bool is_of_first_order(const Stepper& stepper) {
+  const WaveView* const waves = stepper.waves();
+  if (waves != nullptr && waves->stages() == 1 && waves->damped_parts() > 0) return true;
+  return std::ranges::any_of(stepper.system().parts(), [](const Part& part) {
+    const Subsystem* const physics = part.port_hamiltonian();
+    return physics != nullptr && (physics->has_port_laws() || physics->has_vertical_laws());
+  });
 }
 
 /// The run with finer steps, read at the ends of the steps of the other.
@@ -106,12 +151,13 @@ class FinerRun {
         stepper_(scenario.system, options),
         states_(states) {}
 
-  /// Of all parts, where the next step of the other run ends.
-  std::span<const double> states_at(double time_s) {
+  const Stepper& stepper() const { return stepper_; }
+  /// Of all parts, where the other run has gone `steps` steps farther.
+  std::span<const double> states_at(double time_s, std::int64_t steps) {
     if (is_chosen_) {
       while (stepper_.time_s() < time_s) stepper_.step_towards(scenario_.end_s);
     } else {
-      stepper_.step(2);
+      stepper_.step(2 * steps);
     }
     const bool is_within = is_chosen_ && stepper_.time_s() > time_s;
     std::size_t first = 0;
@@ -140,19 +186,27 @@ class FinerRun {
 StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& options,
                                Extent extent)
     : scenario_(scenario), options_(options), states_(states_of(scenario.system)) {
-  const bool is_finest = options.sizes && !StepSizes::tolerances().contains(
-                                              kFinerTolerance * options.sizes->tolerance);
-  if (extent == Extent::none || states_ == 0 || is_finest) return;
-  const std::int64_t most = kMostNumbers / static_cast<std::int64_t>(states_);
+  if (extent == Extent::none || states_ == 0) return;
+  if (options.sizes &&
+      !StepSizes::tolerances().contains(kFinerTolerance * options.sizes->tolerance)) {
+    return;
+  }
+  const std::int64_t most = kMostWork / static_cast<std::int64_t>(states_);
   const bool is_short = scenario.steps > 0 && scenario.steps <= most;
   if (extent == Extent::whole) {
     steps_most_ = std::numeric_limits<std::int64_t>::max();
   } else if (is_short || most >= kLeastSteps) {
     steps_most_ = most;
+  } else {
+    is_too_large_ = true;
   }
 }
 
 void StepComparison::keep(const Stepper& stepper) {
+  last_step_ = stepper.step_index();
+  if (last_step_ % stride_ != 0) return;
+  if (values_.size() >= kMostKept && times_.size() > 2 * kLeastSteps) thin_out();
+  if (last_step_ % stride_ != 0) return;
   times_.push_back(stepper.time_s());
   for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
     const std::span<const double> x = stepper.state(part);
@@ -160,15 +214,30 @@ void StepComparison::keep(const Stepper& stepper) {
   }
 }
 
+/// Keeps every second of the rows.
+void StepComparison::thin_out() {
+  stride_ *= 2;
+  const std::size_t rows = times_.size() / 2;
+  for (std::size_t row = 0; row < rows; ++row) {
+    times_[row] = times_[2 * row + 1];
+    std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>((2 * row + 1) * states_), states_,
+                values_.begin() + static_cast<std::ptrdiff_t>(row * states_));
+  }
+  times_.resize(rows);
+  values_.resize(rows * states_);
+}
+
 void StepComparison::record(const Stepper& stepper) {
   if (!is_told_whole_ || is_full()) return;
-  is_told_whole_ = stepper.step_index() == static_cast<std::int64_t>(times_.size()) + 1;
+  is_told_whole_ = stepper.step_index() == last_step_ + 1;
   if (is_told_whole_) keep(stepper);
 }
 
 void StepComparison::run_again(std::int64_t steps) {
   times_.clear();
   values_.clear();
+  last_step_ = 0;
+  stride_ = 1;
   StepperOptions options = options_;
   options.time = {};
   options.profile.reset();
@@ -189,8 +258,10 @@ StepperOptions StepComparison::finer_options() const {
   options.time = {};
   options.profile.reset();
   options.timed = false;
-  options.certify = Certify::none;
+  if (options.certify == Certify::full) options.certify = Certify::energy;
   if (options.sizes) {
+    // The largest step may be what bounds them.
+    options.step_s *= 0.5;
     options.sizes->tolerance *= kFinerTolerance;
     return options;
   }
@@ -214,42 +285,80 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   StepAgreement out;
   out.is_chosen = finer.sizes.has_value();
   out.finer = out.is_chosen ? finer.sizes->tolerance : finer.step_s;
+  std::vector<double> scales;
   try {
     FinerRun run(scenario_, finer, states_);
+    if (is_of_first_order(run.stepper())) out.limit = StepAgreement::kFarOfFirstOrder;
+    scales = scales_of(system, records, noise_of(run.stepper()));
     for (std::size_t row = 0; row < times_.size(); ++row) {
       if (finer.interrupted && finer.interrupted()) break;
-      const std::span<const double> x = run.states_at(times_[row]);
+      const std::span<const double> x = run.states_at(times_[row], stride_);
       const double* const own = values_.data() + row * states_;
       for (std::size_t k = 0; k < states_; ++k) {
-        records[k].differs(std::abs(x[k] - own[k]), times_[row]);
+        if (scales[k] > 0.0)
+          records[k].differs(std::abs(x[k] - own[k]) / scales[k], times_[row], out.limit);
       }
       out.until_s = times_[row];
       ++out.instants;
+      if (row + 1 == times_.size() / 2) {
+        for (StateRecord& record : records) record.halve();
+      }
     }
   } catch (const StepError& error) {
     out.failure = error.what();
   }
 
-  const std::vector<double> scales = scales_of(system, records);
   i = 0;
   for_each_state(system, [&](int part, std::size_t state) {
-    const StateRecord::Difference& own = records[i].lasting();
-    const double share = scales[i] > 0.0 ? own.size / scales[i] : 0.0;
-    ++i;
-    if (!(share > out.share)) return;
-    out.share = share;
+    const StateRecord& record = records[i++];
+    const StateRecord::Difference own = record.lasting(out.instants, out.limit);
+    if (!(own.share > out.share)) return;
+    out.share = own.share;
     out.time_s = own.time_s;
+    out.grows = record.grows();
     out.state = fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
   });
   return out;
 }
 
-std::optional<StepAgreement> StepComparison::finish(std::int64_t steps,
+/// By part: whether its motion is rounding beside all energy, as of what hangs at rest.
+std::vector<char> StepComparison::noise_of(const Stepper& finer) const {
+  constexpr std::size_t kRows = 64;  // looked at
+  const System& system = scenario_.system;
+  std::vector<char> out(system.parts().size(), 0);
+  std::vector<double> moved_J(out.size(), 0.0), gradient;
+  double all_J = std::max(energy_J_, std::abs(finer.energy().initial_J));
+  const std::size_t every = std::max<std::size_t>(times_.size() / kRows, 1);
+  std::size_t first = 0;
+  for (std::size_t part = 0; part < out.size(); ++part) {
+    const std::vector<double>& start = system.parts()[part].initial_state;
+    const Subsystem* const physics = system.parts()[part].port_hamiltonian();
+    for (std::size_t row = 0; physics != nullptr && row < times_.size(); row += every) {
+      const std::span<const double> x(values_.data() + row * states_ + first, start.size());
+      moved_J[part] = std::max(moved_J[part], motion_J(*physics, start, x, gradient));
+      all_J = std::max(all_J, std::abs(physics->storage(x.data())));
+    }
+    first += start.size();
+  }
+  for (const double own_J : moved_J) all_J = std::max(all_J, own_J);
+  for (std::size_t part = 0; part < out.size(); ++part) {
+    out[part] = moved_J[part] > 0.0 && moved_J[part] <= kRounding * kRounding * all_J ? 1 : 0;
+  }
+  return out;
+}
+
+std::optional<StepAgreement> StepComparison::finish(std::int64_t steps, double moved_J,
                                                     const PhaseCallback& listener) {
+  if (is_too_large_) {
+    StepAgreement out;
+    out.is_skipped = true;
+    return out;
+  }
   if (steps_most_ == 0 || steps == 0) return {};
+  energy_J_ = moved_J;
   tell(listener, {options_.sizes ? "comparing with a run of a tenth of the tolerance"
                                  : "comparing with a run of half the step size"});
-  if (!is_told_whole_ || times_.empty()) run_again(steps);
+  if (!is_told_whole_ || last_step_ == 0) run_again(steps);
   StepAgreement out;
   try {
     out = compare(finer_options());
@@ -257,7 +366,13 @@ std::optional<StepAgreement> StepComparison::finish(std::int64_t steps,
     return {};
   }
   if (out.instants == 0 && out.failure.empty()) return {};  // interrupted
-  out.is_whole = out.instants == steps || (out.is_chosen && out.until_s >= scenario_.end_s);
+  out.is_whole = last_step_ == steps || (out.is_chosen && out.until_s >= scenario_.end_s);
+  if (!out.is_whole && out.grows && out.until_s > options_.start_s) {
+    const double end_s = options_.sizes || scenario_.steps == 0
+                             ? scenario_.end_s
+                             : options_.start_s + static_cast<double>(steps) * options_.step_s;
+    out.expected = out.share * (end_s - options_.start_s) / (out.until_s - options_.start_s);
+  }
   return out;
 }
 

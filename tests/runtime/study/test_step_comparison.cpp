@@ -156,19 +156,78 @@ TEST(StepComparison, ChosenStepsAreComparedWithATenthOfTheTolerance) {
   EXPECT_FALSE(finest.finish(10).has_value()) << "no tolerance is finer";
 }
 
-TEST(StepComparison, OnlyTheBeginningOfALongRunIsCompared) {
-  const Scenario scenario = scenario_of(
-      R"({"name": "chain", "time": {"step_s": 0.01, "end_s": 60}, "subsystems": [
+/// A free chain of 50 masses, 100 states, that is pushed at one end.
+Scenario chain(const std::string& end_s) {
+  return scenario_of(R"({"name": "chain", "time": {"step_s": 0.01, "end_s": )" + end_s +
+                     R"(}, "subsystems": [
       {"name": "c", "type": "mass_spring_damper_chain",
        "parameters": {"masses": 50, "mass_kg": 1, "stiffness_N_per_m": 10, "right_end": "mass"},
        "inputs": {"force_1": {"kind": "constant", "value": 1}}}],
     "couplings": [{"kind": "free", "ports": ["c.left"]}, {"kind": "free", "ports": ["c.right"]}]})");
+}
+
+TEST(StepComparison, OfLongRunsFewerRowsAreKept) {
+  const StepAgreement own = agreement(chain("100"));
+  EXPECT_TRUE(own.is_whole);
+  EXPECT_EQ(own.instants, 5000);
+  EXPECT_NEAR(own.until_s, 100.0, 1e-9);
+}
+
+TEST(StepComparison, OnlyTheBeginningOfAVeryLongRunIsCompared) {
+  const Scenario scenario = chain("600");
   const StepAgreement own = agreement(scenario);
   EXPECT_FALSE(own.is_whole);
-  EXPECT_EQ(own.instants, 5000);
-  EXPECT_NEAR(own.until_s, 50.0, 1e-9);
+  EXPECT_NEAR(own.until_s, 500.0, 0.2);
+  EXPECT_TRUE(own.grows);
+  EXPECT_NEAR(own.expected, own.share * 600.0 / own.until_s, 1e-9);
   StepComparison none(scenario, scenario.options, Extent::none);
   EXPECT_FALSE(none.finish(10).has_value());
+}
+
+// What hangs at rest moves by rounding, by far more than an eighth of itself.
+TEST(StepComparison, RestUnderALoadIsNoMotion) {
+  Scenario scenario = scenario_of(R"({"name": "rest", "time": {"step_s": 0.01, "end_s": 3},
+    "subsystems": [
+      {"name": "m", "type": "mass", "parameters": {"mass_kg": 0.7},
+       "inputs": {"force": {"kind": "constant", "value": 6.867}}},
+      {"name": "k", "type": "spring", "parameters": {"stiffness_N_per_m": 123.4},
+       "initial_state": {"elongation": 0.05564829821717990}}],
+    "couplings": [{"kind": "connection", "ports": ["k.right", "m.port"]},
+                  {"kind": "fixed", "ports": ["k.left"]}]})");
+  const StepAgreement own = agreement(scenario);
+  EXPECT_EQ(own.state, "");
+  EXPECT_FALSE(own.is_far());
+}
+
+// A circuit of 5 V beside one of 100 kV that it is not joined to.
+TEST(StepComparison, IslandsAreJudgedByThemselves) {
+  const auto circuits = [](const std::string& small_F) {
+    return scenario_of(R"({"name": "two", "time": {"step_s": 1e-4, "end_s": 0.2}, "subsystems": [
+      {"name": "C", "type": "capacitor", "parameters": {"capacitance_F": 1e-2},
+       "initial_state": {"voltage": 1e5}},
+      {"name": "L", "type": "inductor", "parameters": {"inductance_H": 1}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": )" +
+                       small_F + R"(}, "initial_state": {"voltage": 5}},
+      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 1e-3}}],
+    "couplings": [{"kind": "connection", "ports": ["C.terminals", "L.terminals"]},
+                  {"kind": "connection", "ports": ["c.terminals", "l.terminals"]}]})");
+  };
+  EXPECT_TRUE(agreement(circuits("1e-4")).is_far());
+  EXPECT_FALSE(agreement(circuits("1e-2")).is_far());
+}
+
+TEST(StepComparison, OfFewInstantsEachCounts) {
+  EXPECT_TRUE(agreement(oscillator(1.5, 3.0)).is_far());
+  EXPECT_FALSE(agreement(oscillator(0.05, 0.1)).is_far());
+}
+
+// Where the largest step is what bounds chosen steps, a tolerance alone would change nothing.
+TEST(StepComparison, TheLargestStepIsHalvedToo) {
+  Scenario scenario = oscillator(0.2, 300.0);
+  scenario.steps = 0;
+  scenario.options.sizes = StepSizes{.tolerance = 1e-1};
+  scenario.options.method.waves().stages = 1;
+  EXPECT_TRUE(agreement(scenario).is_far());
 }
 
 // A controller keeps its instants when steps are halved: another rate would be another controller.

@@ -14,7 +14,9 @@ constexpr const char* kNextLine = "\n               ";
 
 /// A share as a percentage of two digits. What is larger than all motion that was seen says no more than that.
 std::string of_all(double share) {
-  return share < 1.0 ? fmt::format("{:.2g} %", 100.0 * share) : std::string("more than 100 %");
+  if (share >= 1.0) return "more than 100 %";
+  return share < 0.1 ? fmt::format("{:.2g} %", 100.0 * share)
+                     : fmt::format("{:.0f} %", 100.0 * share);
 }
 
 std::string what_was_seen(const RunSummary& summary) {
@@ -123,32 +125,50 @@ std::string resolution_text(const RunSummary& summary) {
   return text + remedy(summary);
 }
 
+/// Settings of the command line that halve the steps so many times, whether the scenario has "end_s" or "steps".
+std::string shorter_by(const RunSummary& summary, int halvings) {
+  const double step_s = std::ldexp(summary.step_s, -halvings);
+  const std::string start =
+      summary.start_s != 0.0 ? fmt::format("\"start_s\": {}, ", summary.start_s) : std::string();
+  const double end_s = summary.start_s + static_cast<double>(summary.steps) * summary.step_s;
+  return fmt::format("--set '/time={{{}\"step_s\": {}, \"end_s\": {}}}'", start, step_s, end_s);
+}
+
 std::string agreement_text(const RunSummary& summary) {
   const StepAgreement& own = *summary.agreement;
+  if (own.is_skipped) return "not measured: too large a model to run twice (--compare whole)";
   const std::string finer =
       own.is_chosen ? fmt::format("a tolerance of {:.3g}", own.finer) : "steps of half the size";
-  const std::string until = own.is_whole ? "" : fmt::format(" up to {:.4g} s", own.until_s);
+  const std::string until =
+      own.is_whole
+          ? ""
+          : fmt::format(" up to {:.4g} s{}(--compare whole compares all)", own.until_s, kNextLine);
   if (!own.failure.empty()) {
     return fmt::format("NOT KNOWN: with {} the run fails: {}", finer, printable(own.failure));
   }
-  if (own.state.empty()) return fmt::format("{} change nothing{}", finer, until);
+  if (own.state.empty()) return fmt::format("with {} nothing changes{}", finer, until);
   if (!own.is_far()) {
-    return fmt::format("with {} no state differs by more than {:.2g} % of its range{} (\"{}\")",
-                       finer, 100.0 * own.share, until, printable(own.state));
+    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\")", finer,
+                       own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
+                       printable(own.state));
   }
   // The errors of one stage go with the square of the step; those of kinks and jumps with the step.
   constexpr double kWanted = 0.02;
+  const double share = std::max(own.share, own.expected);
   const int halvings =
-      std::clamp(static_cast<int>(std::ceil(0.5 * std::log2(own.share / kWanted))), 1, 6);
+      std::clamp(static_cast<int>(std::ceil(0.5 * std::log2(share / kWanted))), 1, 6);
   const std::string remedy =
       own.is_chosen ? fmt::format("Ask for a smaller tolerance (--set /time/step/tolerance={:.3g})",
                                   own.finer)
-                    : fmt::format(
-                          "Take shorter steps, such as --set /time/step_s={:.6g}, and look "
-                          "here again",
-                          std::ldexp(summary.step_s, -halvings));
-  return fmt::format("POOR: with {} \"{}\" differs by {} of its range, at {:.4g} s{}{}{}", finer,
-                     printable(own.state), of_all(own.share), own.time_s, until, kNextLine, remedy);
+                    : fmt::format("Take shorter steps, and look here again:{}{}", kNextLine,
+                                  shorter_by(summary, halvings));
+  const std::string later =
+      own.share > own.limit
+          ? std::string()
+          : fmt::format("; it grows, and may come to {} at the end", of_all(own.expected));
+  return fmt::format("POOR: with {} \"{}\" differs by {} of its range, at {:.4g} s{}{}{}{}", finer,
+                     printable(own.state), of_all(own.share), own.time_s, later, until, kNextLine,
+                     remedy);
 }
 
 std::string switches_text(const RunSummary& summary) {

@@ -108,6 +108,16 @@ double moved_J(const RunSummary& summary, bool is_slice) {
 
 }  // namespace
 
+void RunSummary::take(std::optional<StepAgreement> compared) {
+  constexpr double kClose = 0.02;
+  agreement = std::move(compared);
+  if (!agreement || is_resolved() || !agreement->is_whole || agreement->is_far()) return;
+  const bool is_of_dampers =
+      resolution->kind == Resolution::Kind::damped_away && agreement->share < kClose;
+  const bool is_rest = agreement->state.empty() && resolution->input < 0;  // what moves is rounding
+  if (is_of_dampers || is_rest) resolution = Resolution{};
+}
+
 double RunSummary::missing_share() const {
   if (!has_ledger || !(moved_J > 0.0)) return 0.0;
   const double expected_J = energy.initial_J + energy.supplied_J - energy.dissipated_J -
@@ -159,8 +169,9 @@ std::vector<std::string> RunSummary::shortcomings() const {
   }
   if (agreement && agreement->is_far()) {
     out.push_back(agreement->failure.empty()
-                      ? fmt::format("finer steps change \"{}\" by {:.2g} % of its range",
-                                    agreement->state, 100.0 * agreement->share)
+                      ? fmt::format("finer steps change \"{}\" by {:.3g} % of its range",
+                                    agreement->state,
+                                    100.0 * std::max(agreement->share, agreement->expected))
                       : "the same run with finer steps failed");
   }
   if (is_switch_moved()) {

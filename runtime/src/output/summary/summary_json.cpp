@@ -241,6 +241,7 @@ Json resolution_json(const RunSummary& summary) {
 Json agreement_json(const RunSummary& summary) {
   if (!summary.agreement) return nullptr;
   const StepAgreement& own = *summary.agreement;
+  if (own.is_skipped) return nullptr;
   return {{own.is_chosen ? "tolerance" : "step_s", number(own.finer)},
           {"until_s", number(own.until_s)},
           {"whole", own.is_whole},
@@ -248,6 +249,7 @@ Json agreement_json(const RunSummary& summary) {
           {"state", own.state.empty() ? Json(nullptr) : Json(own.state)},
           {"share", number(own.share)},
           {"time_s", number(own.time_s)},
+          {"expected", own.expected > 0.0 ? number(own.expected) : Json(nullptr)},
           {"far", own.is_far()},
           {"failure", own.failure.empty() ? Json(nullptr) : Json(own.failure)}};
 }

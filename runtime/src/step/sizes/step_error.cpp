@@ -68,6 +68,9 @@ std::string kind_name(const Component& component) {
 /// Smallest scale of comparison for a part, as a share of the largest energy of motion in its island: motion
 /// that has only just begun need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
+/// Motion of less energy [J] is none, in whatever units: what begins as exp(−t²) would else be followed from
+/// the smallest number on.
+constexpr double kLeastMotion_J = 1e-60;
 /// Share of an island's energy of motion by which two attempts may differ and still predict the size of its
 /// motion. If a motion begins as a high power of time the coarse attempt sees almost nothing of it.
 constexpr double kRoughly = 1.0;
@@ -295,7 +298,8 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
     island_J_[i] = std::max(before_J_[i], attempt_J_[i]);
   }
   for (Kind& kind : kinds_) {
-    kind.next_J = std::max(kind.scale_J, kLeastShare * island_J_[at(kind.island)]);
+    kind.next_J =
+        std::max({kind.scale_J, kLeastShare * island_J_[at(kind.island)], kLeastMotion_J});
   }
   return worst;
 }
@@ -448,7 +452,8 @@ void StepErrorEstimate::measure_motion(const double* next) {
     largest = std::max(largest, kind.next_J);
   }
   for (Kind& kind : kinds_) {
-    kind.next_J = std::max(kind.next_J, kLeastShare * next_island_J_[at(kind.island)]);
+    kind.next_J =
+        std::max({kind.next_J, kLeastShare * next_island_J_[at(kind.island)], kLeastMotion_J});
   }
 }
 

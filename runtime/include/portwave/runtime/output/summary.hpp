@@ -92,6 +92,9 @@ struct RunSummary {
   double wall_s = 0.0;                              ///< stepping and recording, without set-up
   double recording_wait_s = 0.0;  ///< the share spent waiting for files slower than the run
 
+  /// Takes a comparison with finer steps. Of a whole run it overrules the suspicion that damped steps take too
+  /// much, and any of motion that is rounding.
+  void take(std::optional<StepAgreement> compared);
   /// The steps resolve the motion, as far as examined.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
   /// A phrase for everything that keeps the run from being well: it failed, the certificate does not

@@ -16,20 +16,29 @@ struct StepAgreement {
   double until_s = 0.0;       ///< compared up to that time
   bool is_whole = false;      ///< which is the end of the run
   std::int64_t instants = 0;  ///< compared
+  bool is_skipped =
+      false;  ///< the model is too large for a beginning worth it: nothing was compared
   /// The state with the largest difference, "part.state"; empty where nothing moves.
   std::string state;
-  /// Its largest difference but for the kExceptions largest ones, relative to the range of its values, or
-  /// to kLeastOfKind of the range of any state of its name in parts of its type.
+  /// Its largest lasting difference, relative to the range of its values, or to kLeastOfKind of the range of
+  /// any state of its unit in parts of its type in its island. Of 20 instants and more the kExceptions largest
+  /// do not count, and those beyond `limit` only where they are more than a hundredth of all.
   double share = 0.0;
   double time_s = 0.0;  ///< of that difference
+  bool grows =
+      false;  ///< larger in the second half of the time compared than in the first, by half
+  double expected =
+      0.0;  ///< where it grows, and a beginning was compared: at the end, if it goes on like that
   std::string failure;  ///< why the finer run ended early; empty: it did not
 
   /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step.
   static constexpr int kExceptions = 2;
   static constexpr double kLeastOfKind = 1e-3;
-  /// The run is off by more than this.
-  static constexpr double kFar = 0.125;
-  bool is_far() const { return share > kFar || !failure.empty(); }
+  /// The run is off by more than this: half steps see three quarters of an error of order 2, and half of one
+  /// of order 1.
+  static constexpr double kFar = 0.125, kFarOfFirstOrder = 1.0 / 12.0;
+  double limit = kFar;
+  bool is_far() const { return share > limit || expected > limit || !failure.empty(); }
 };
 
 }  // namespace portwave

@@ -26,26 +26,34 @@ class StepComparison {
   void record(const Stepper& stepper);
 
   /// Runs the same with finer steps, without a time budget. Empty where there is nothing to compare: nobody
-  /// asked, the model is too large for a beginning worth it, the steps cannot be finer, or the run was
-  /// interrupted. `steps`: of the run; more than it can have with chosen steps that were not told.
+  /// asked, the steps cannot be finer, or the run was interrupted. `steps`: of the run; more than it can have
+  /// with chosen steps that were not told. `moved_J`: energy that it supplied or dissipated; less than
+  /// rounding of it is not compared.
   /// Errors: StepError and ConfigError of the run itself where it was not told.
-  std::optional<StepAgreement> finish(std::int64_t steps, const PhaseCallback& listener = {});
+  std::optional<StepAgreement> finish(std::int64_t steps, double moved_J = 0.0,
+                                      const PhaseCallback& listener = {});
 
  private:
-  bool is_full() const { return static_cast<std::int64_t>(times_.size()) >= steps_most_; }
+  bool is_full() const { return last_step_ >= steps_most_; }
   void keep(const Stepper& stepper);
+  void thin_out();
   /// The run itself, without a time budget.
   void run_again(std::int64_t steps);
   StepperOptions finer_options() const;
+  std::vector<char> noise_of(const Stepper& finer) const;
   StepAgreement compare(const StepperOptions& finer) const;
 
   const Scenario& scenario_;
   const StepperOptions& options_;
   std::size_t states_ = 0;
   std::int64_t steps_most_ = 0;  // compared; 0: nothing is
+  bool is_too_large_ = false;
   bool is_told_whole_ = true;
-  std::vector<double> times_;   // of the ends of steps
-  std::vector<double> values_;  // states_ at each
+  double energy_J_ = 0.0;
+  std::int64_t last_step_ = 0;  // told
+  std::int64_t stride_ = 1;     // steps between rows that are kept
+  std::vector<double> times_;   // of these rows
+  std::vector<double> values_;  // states_ of each
 };
 
 }  // namespace portwave
