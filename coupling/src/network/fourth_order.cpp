@@ -118,6 +118,7 @@ struct FourthOrderSplitting::Impl {
     next = previous = before = x;
     z.assign(at(n), 0.0);
     inputs.assign(s.inputs().size(), 0.0);
+    sampled.fill(inputs);
     if (!inputs.empty()) g.assign(at(ComponentFlow::kStages * n), 0.0);
     stages.assign(at(ComponentFlow::kStages * n), 0.0);
     stored = bilinear(energy, x.data(), x.data());
