@@ -78,7 +78,7 @@ std::span<const OptionInfo> splitting_options() {
                  .value = option_at<&Splitting::order>(),
                  .range = {.minimum = 2.0, .maximum = kMostTerms},
                  .word = "auto",
-                 .summary = "order of accuracy: 2 or 4 with strang and impulse, 4 or 6 with "
+                 .summary = "order of accuracy, 2 or 4 with strang and impulse, 4 or 6 with "
                             "kick-drift, even with taylor",
                  .note = ". auto: 2, 6, 16",
                  .range_of = order_range,

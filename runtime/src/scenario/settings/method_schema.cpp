@@ -168,6 +168,7 @@ Json method_conditions(const Json& properties) {
   const MethodFamily& waves = family_of(usual);
   Json conditions = Json::array();
   add_narrow_ranges(waves, conditions);
+  add_narrow_ranges(splitting_family(), conditions);
   add_refusals(waves, conditions);
   std::vector<std::string> others;
   for (const MethodFamily* const family : method_families()) {
