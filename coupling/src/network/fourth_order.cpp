@@ -90,8 +90,8 @@ struct FourthOrderSplitting::Impl {
     R_inner = fourth_order::rows_of(R, is_inner, true);
     has_slow_losses = fourth_order::rows_of(R, is_inner, false).nonZeros() > 0;
     const SparseMatrix A11 = sparse_product(A1, A1);
-    const SparseMatrix commutator =
-        2.0 * sparse_product(sparse_product(A1, A2), A1) - sparse_product(A11, A2) - sparse_product(A2, A11);
+    const SparseMatrix commutator = 2.0 * sparse_product(sparse_product(A1, A2), A1) -
+                                    sparse_product(A11, A2) - sparse_product(A2, A11);
     const double share = h * h / 48.0;
     SparseMatrix mixed = A1 + share * commutator;
     mixed.prune(0.0);
@@ -138,11 +138,11 @@ struct FourthOrderSplitting::Impl {
     Eigen::MatrixXd gain = step.transpose() * H * step - H;
     gain = scale.asDiagonal() * (0.5 * (gain + gain.transpose())).eval() * scale.asDiagonal();
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> found(gain, Eigen::ComputeEigenvectors);
+    // Beside the energies of single states, as some states may have none together.
+    constexpr double kRounding = 1e-12;
+    if (!(found.eigenvalues()[n - 1] > kRounding)) return;
     const Eigen::VectorXd worst = scale.asDiagonal() * found.eigenvectors().col(n - 1);
     const double share = found.eigenvalues()[n - 1] / worst.dot(H * worst);
-    largest_gain = share;
-    constexpr double kRounding = 1e-12;
-    if (!(share > kRounding)) return;
     throw ConfigError(
         "/time/step_s",
         fmt::format("a step of order 4 could create energy at this size, {:.1e} of what is stored "
@@ -262,7 +262,6 @@ struct FourthOrderSplitting::Impl {
   ColumnList supply;    ///< QᵀB
   bool has_slow_losses = false;
   std::optional<ComponentFlow> outer, inner, middle;
-  double largest_gain = 0.0;
   std::vector<double> x, next, previous, before, z, inputs, g, stages;
   std::array<std::vector<double>, ComponentFlow::kStages> sampled;
   double supplied = 0.0, dissipated = 0.0, stored = 0.0;
