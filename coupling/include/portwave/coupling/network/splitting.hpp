@@ -54,8 +54,9 @@ class SplittingMethod final : public NetworkMethod {
 /// A₁ being the couplings (with `impulse` also the slow parts) and A₂ the rest, each flow by Gauss's method of two
 /// stages. Couplings may be of any kind. External inputs belong to A₂.
 ///
-/// Energy   of a network without dampers it is kept at every h. With dampers a step dissipates up to some h: of at
-///          most 256 states that is checked at construction. The work of Ã₁ counts as dissipated.
+/// Energy   of a network without dampers it is kept at every h. Beside couplings that are damped on both sides a
+///          step dissipates up to some h; on one side, it can gain O(h⁵). Of at most 256 states that is checked at
+///          construction. The work of Ã₁ counts as dissipated.
 /// Errors   ConfigError as SplittingMethod, "/time/step_s" where a step could create energy.
 class FourthOrderSplitting final : public NetworkMethod {
  public:
