@@ -112,6 +112,9 @@ struct FourthOrderSplitting::Impl {
     inner.emplace(A2, h / 2.0, fast_steps, driven);
     middle.emplace(mixed, 2.0 * h / 3.0, 1, kicked);
     supply = ColumnList(sparse_product(SparseMatrix(Q.transpose()), s.B()));
+    kick_supply = ColumnList(
+        SparseMatrix(-share * sparse_product(SparseMatrix(A11.transpose()),
+                                             sparse_product(SparseMatrix(Q.transpose()), s.B()))));
     energy = 0.5 * sparse_product(SparseMatrix(Q.transpose()), s.E());
     const Eigen::VectorXd start = s.initial_state();
     x.assign(start.data(), start.data() + n);
@@ -183,6 +186,19 @@ struct FourthOrderSplitting::Impl {
     }
   }
 
+  /// The supply is an integral along A₂, so that the commutator has a share of it.
+  void book_middle() {
+    const auto n = static_cast<int>(x.size());
+    double work = 0.0;
+    for (int i = 0; i < ComponentFlow::kStages; ++i) {
+      for (int k = 0; k < static_cast<int>(inputs.size()); ++k) {
+        work += 0.5 * middle->step_s() * inputs[at(k)] * kick_supply.dot(k, stages.data() + i * n);
+      }
+    }
+    supplied += work;
+    dissipated += work;
+  }
+
   /// What a flow of A₁ or Ã₁ does to the energy counts as dissipated.
   template <class Flow>
   void run_booked(double* state, bool counts, const Flow& flow) {
@@ -210,8 +226,10 @@ struct FourthOrderSplitting::Impl {
         add_product(kick, 1.0, inputs.data(), g.data() + i * static_cast<int>(x.size()));
       }
     }
-    run_booked(state, true,
-               [&] { middle->step(each, state, driven ? g.data() : nullptr, nullptr); });
+    run_booked(state, true, [&] {
+      middle->step(each, state, driven ? g.data() : nullptr, driven ? stages.data() : nullptr);
+    });
+    if (driven && ledger && account) book_middle();
     run_inner(each, state, 0.5, driven);
     run_booked(state, has_slow_losses, run_outer);
   }
@@ -256,10 +274,11 @@ struct FourthOrderSplitting::Impl {
   bool ledger;
   bool account = false;  ///< whether a step of the run is made
   SparseMatrix Q, R, R_inner;
-  SparseMatrix B;       ///< E⁻¹B
-  SparseMatrix kick;    ///< −h²/48 A₁²B
-  SparseMatrix energy;  ///< ½QᵀE
-  ColumnList supply;    ///< QᵀB
+  SparseMatrix B;          ///< E⁻¹B
+  SparseMatrix kick;       ///< −h²/48 A₁²B
+  SparseMatrix energy;     ///< ½QᵀE
+  ColumnList supply;       ///< QᵀB
+  ColumnList kick_supply;  ///< −h²/48 (A₁²)ᵀQᵀB
   bool has_slow_losses = false;
   std::optional<ComponentFlow> outer, inner, middle;
   std::vector<double> x, next, previous, before, z, inputs, g, stages;
