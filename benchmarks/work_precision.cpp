@@ -157,20 +157,19 @@ Contender engine(const Problem& problem, int stages, double tolerance) {
           }};
 }
 
-/// Kicks and drifts, which need far fewer steps than waves.
-Contender kick_drift_engine(const Problem& problem, int order) {
+/// Kicks and drifts or Taylor series, which need far fewer steps than waves.
+Contender explicit_engine(const Problem& problem, portwave::SplittingKind kind, int order) {
   const auto steps_of = [](double knob) { return std::lround(8.0 * std::exp2(knob)); };
-  const auto make = [&problem, steps_of, order](double knob) -> std::unique_ptr<Run> {
+  const auto make = [&problem, steps_of, kind, order](double knob) -> std::unique_ptr<Run> {
     const long steps = steps_of(knob);
     portwave::StepperOptions options;
     options.step_s = problem.end_s / static_cast<double>(steps);
     options.certify = portwave::Certify::energy;
-    options.method =
-        portwave::Splitting{.kind = portwave::SplittingKind::kick_drift, .order = order};
+    options.method = portwave::Splitting{.kind = kind, .order = order};
     return std::make_unique<EngineRun>(problem, options, steps);
   };
   return {.family = kEngine,
-          .name = fmt::format("kick-drift of order {}", order),
+          .name = fmt::format("{} of order {}", to_string(kind), order),
           .make = make,
           .setting = [steps_of](double knob) { return fmt::format("{} steps", steps_of(knob)); }};
 }
@@ -203,7 +202,13 @@ std::vector<Contender> engines(const Problem& problem) {
     for (const double tolerance : tolerances) all.push_back(engine(problem, stages, tolerance));
     all.push_back(adaptive_engine(problem, stages));
   }
-  for (const int order : {4, 6}) all.push_back(kick_drift_engine(problem, order));
+  for (const int order : {4, 6}) {
+    all.push_back(explicit_engine(problem, portwave::SplittingKind::kick_drift, order));
+  }
+  for (const int order : {12, 16, 24}) {
+    if (!problem.linear) break;
+    all.push_back(explicit_engine(problem, portwave::SplittingKind::taylor, order));
+  }
   return all;
 }
 

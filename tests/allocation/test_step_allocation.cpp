@@ -452,8 +452,12 @@ TEST(Allocation, NoneInMethodsWithoutWaves) {
   const TwoThreads allowed;
   const System system = testing::chain_of_blocks(4, 3);
   std::vector<CouplingMethod> methods = {
-      Splitting{}, Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}},
-      Splitting{.kind = SplittingKind::kick_drift}};
+      Splitting{},
+      Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}},
+      Splitting{.kind = SplittingKind::kick_drift},
+      Splitting{.kind = SplittingKind::taylor},
+      Splitting{.kind = SplittingKind::strang, .order = 4},
+      Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}, .order = 4}};
   for (const IterationKind kind :
        {IterationKind::lions_mercier, IterationKind::jacobi, IterationKind::gauss_seidel}) {
     for (const int window : {1, 4}) {

@@ -117,6 +117,48 @@ struct RelaxedTask {
   double* increments = nullptr;
 };
 
+/// A term of a Taylor series, wₖ₊₁ = factor·M wₖ. Where `sum` is given, both terms are added to it, and both with
+/// their weights to `weighted`.
+struct SeriesTask {
+  StrokeRuns map;
+  const double* w = nullptr;
+  double* next = nullptr;
+  double factor = 0.0;
+  double* sum = nullptr;       ///< null: nothing is added
+  double* weighted = nullptr;  ///< null: only `sum`
+  double weight = 0.0, next_weight = 0.0;
+  bool starts = false;  ///< the sums begin here
+};
+
+/// What a step from x along d, and then along e, does to H = ½xᵀQx + cᵀx, row by row. y = Σ_{k≥1} wₖ/(k+M+1).
+struct SeriesBalanceTask {
+  int count = 0;
+  double order = 0.0;                                    ///< M
+  const double* stiffness = nullptr;                     ///< the diagonal of Q; null: by products
+  const double *pull = nullptr, *middle_pull = nullptr;  ///< products: Qe, Q(x + ½d)
+  const double* constant = nullptr;                      ///< c; null: 0
+  const double *x = nullptr, *d = nullptr, *e = nullptr;
+  const double* y = nullptr;  ///< null: its sum is not asked for
+};
+struct SeriesSums {
+  double change = 0.0;    ///< H(x + d) − H(x)
+  double size = 0.0;      ///< the terms that it was made of
+  double stored = 0.0;    ///< ½zᵀx in the middle, by size
+  double slope = 0.0;     ///< ∇H(x + d)·e
+  double square = 0.0;    ///< eᵀQe
+  double residual = 0.0;  ///< eᵀ(Q(y + x/(M+1)) + c/(M+1))
+};
+
+/// x⁺ = x + (d + λe), and what it stores more than x where Q is diagonal.
+struct SeriesEndTask {
+  int count = 0;
+  double lambda = 0.0;
+  const double *x = nullptr, *d = nullptr, *e = nullptr;
+  double* after = nullptr;
+  const double* stiffness = nullptr;  ///< null: no energy
+  const double* constant = nullptr;   ///< null: 0
+};
+
 struct StrokeKernels {
   void (*kick)(const KickTask&);
   /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)²).
@@ -139,6 +181,10 @@ struct StrokeKernels {
   void (*relax)(const RelaxTask&);
   /// Returns the energy dissipated.
   double (*relaxed)(const RelaxedTask&);
+  void (*series)(const SeriesTask&);
+  SeriesSums (*series_balance)(const SeriesBalanceTask&);
+  /// Returns the energy; `size`: the sum of its terms' sizes.
+  double (*series_end)(const SeriesEndTask&, double* size);
 };
 
 const StrokeKernels& stroke_kernels();

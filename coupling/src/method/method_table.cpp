@@ -30,7 +30,12 @@ class OptionCheck {
 
   void operator()(const OptionField<int>& place) {
     const int value = place.of(method_);
-    const NumberRange& range = option_->range;
+    NumberRange range = option_->range;
+    if (option_->range_of != nullptr) {
+      const std::optional<DependentRange> dependent = option_->range_of(method_);
+      if (!dependent) return;
+      range = dependent->range;
+    }
     if (value == 0 && !option_->word.empty()) return;
     const bool has_most = std::isfinite(range.maximum);
     expect(value >= range.minimum && value <= range.maximum,

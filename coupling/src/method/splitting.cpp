@@ -3,6 +3,7 @@
 #include "portwave/coupling/method/splitting.hpp"
 
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,8 @@
 
 namespace portwave {
 namespace {
+
+constexpr int kMostTerms = 40;  ///< of a Taylor series: beyond, rounding outgrows what is gained
 
 constexpr std::array<std::string_view, 3> kFlowNames = {"auto", "scalar", "low-rank"};
 
@@ -26,10 +29,28 @@ void check_fast(const CouplingMethod& method, Issues& issues) {
   issues.push_back({"/method/fast", "must name the fast subsystems, one at least"});
 }
 
+std::optional<DependentRange> order_range(const CouplingMethod& method) {
+  switch (method.splitting().kind) {
+    case SplittingKind::strang:
+    case SplittingKind::impulse:
+      return DependentRange{{.minimum = 2.0, .maximum = 4.0}, ""};
+    case SplittingKind::kick_drift:
+      return DependentRange{{.minimum = 4.0, .maximum = 6.0}, ""};
+    case SplittingKind::taylor:
+      break;
+  }
+  return DependentRange{{.minimum = 2.0, .maximum = kMostTerms}, ""};
+}
+
+/// All orders are even.
 void check_order(const CouplingMethod& method, Issues& issues) {
-  const Splitting& splitting = method.splitting();
-  if (splitting.kind != SplittingKind::kick_drift || splitting.order != 5) return;
-  issues.push_back({"/method/order", "must be 4 or 6, got 5"});
+  const int order = method.splitting().order;
+  const NumberRange range = order_range(method)->range;
+  if (order % 2 == 0 || !range.contains(order)) return;
+  const bool is_taylor = method.splitting().kind == SplittingKind::taylor;
+  issues.push_back({"/method/order", is_taylor ? fmt::format("must be even, got {}", order)
+                                               : fmt::format("must be {} or {}, got {}",
+                                                             range.minimum, range.maximum, order)});
 }
 
 std::span<const OptionInfo> splitting_options() {
@@ -55,9 +76,12 @@ std::span<const OptionInfo> splitting_options() {
                  .only = {SplittingKind::impulse}},
       OptionInfo{.key = "order",
                  .value = option_at<&Splitting::order>(),
-                 .range = {.minimum = 4.0, .maximum = 6.0},
-                 .summary = "order of accuracy, 4 or 6",
-                 .only = {SplittingKind::kick_drift},
+                 .range = {.minimum = 2.0, .maximum = kMostTerms},
+                 .word = "auto",
+                 .summary = "order of accuracy, 2 or 4 with strang and impulse, 4 or 6 with "
+                            "kick-drift, even with taylor",
+                 .note = ". auto: 2, 6, 16",
+                 .range_of = order_range,
                  .check = check_order}};
   return options;
 }
@@ -68,6 +92,20 @@ std::string_view to_string(CouplingFlow flow) { return kFlowNames[static_cast<st
 
 std::string_view to_string(SplittingKind kind) { return to_string(MethodKind(kind)); }
 
+int order_of(const Splitting& splitting) {
+  if (splitting.order != 0) return splitting.order;
+  switch (splitting.kind) {
+    case SplittingKind::strang:
+    case SplittingKind::impulse:
+      return 2;
+    case SplittingKind::kick_drift:
+      return 6;
+    case SplittingKind::taylor:
+      break;
+  }
+  return 16;
+}
+
 const MethodFamily& splitting_family() {
   static constexpr std::array kKinds = {
       MethodInfo{SplittingKind::strang, "strang",
@@ -76,7 +114,10 @@ const MethodFamily& splitting_family() {
                  "half a slow flow, many fast flows, half a slow flow; linear parts"},
       MethodInfo{SplittingKind::kick_drift, "kick-drift",
                  "kicks and drifts in turn, of order 4 or 6; networks of masses and springs of any "
-                 "law, or of inductors and capacitors"}};
+                 "law, or of inductors and capacitors"},
+      MethodInfo{SplittingKind::taylor, "taylor",
+                 "Taylor series of islands, of any even order; linear parts without algebraic "
+                 "equations"}};
   static const MethodFamily family{"splitting", false, kKinds, splitting_options()};
   return family;
 }

@@ -13,6 +13,7 @@
 #include "portwave/coupling/network/kick_drift.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/splitting.hpp"
+#include "portwave/coupling/network/taylor.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
@@ -265,6 +266,12 @@ std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system
     if (splitting->kind == SplittingKind::kick_drift) {
       return std::make_unique<KickDriftMethod>(system.system(), system.start_s(), step_s,
                                                *splitting);
+    }
+    if (splitting->kind == SplittingKind::taylor) {
+      return std::make_unique<TaylorMethod>(system.system(), system.start_s(), step_s, *splitting);
+    }
+    if (order_of(*splitting) == 4) {
+      return std::make_unique<FourthOrderSplitting>(system, step_s, *splitting, ledger);
     }
     return std::make_unique<SplittingMethod>(system, step_s, *splitting, ledger);
   }

@@ -1,10 +1,7 @@
 #include "portwave/coupling/network/kick_drift.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,287 +9,53 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
+#include "network/explicit_model.hpp"
+#include "network/explicit_stepper.hpp"
 #include "network/kick_drift_island.hpp"
 #include "network/separable.hpp"
-#include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 
 struct KickDriftMethod::Impl {
-  Impl(const System& system, double start_s, double step, const Splitting& given)
-      : network(system),
-        scheme(KickDriftScheme::of_order(given.order)),
-        step_s(step),
-        clock(start_s),
-        x(at(network.size()), 0.0) {
-    for (const Part& part : system.parts()) {
-      const int number = static_cast<int>(&part - system.parts().data());
-      std::ranges::copy(part.initial_state, x.begin() + network.first_state(number));
-      if (!part.initial_state.empty()) block_parts.push_back(number);
-    }
-    previous_x = x;
-    std::vector<std::vector<int>> states(at(system.island_count()));
-    for (int i = 0; i < network.size(); ++i) {
-      states[at(system.island_of_part(network.part_of(i)))].push_back(i);
-    }
-    std::vector<int> row_numbers(at(network.size()), 0);
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      if (states[i].empty()) continue;
-      islands.emplace_back(network, states[i], scheme, step, row_numbers);
-      part_of_island.push_back(network.part_of(states[i].front()));
-    }
-    for (std::vector<KickDriftState>* own : {&now, &next, &before}) own->resize(islands.size());
-    load();
-    energies.resize(islands.size());
-    succeeded.resize(islands.size());
-    thrown.resize(islands.size());
-    CompensatedSum sum;
-    std::vector<double> of_island(at(system.island_count()), 0.0);
-    for (int block = 0; block < static_cast<int>(block_parts.size()); ++block) {
-      sum.add(storage(block));
-      of_island[at(system.island_of_part(block_parts[at(block)]))] += storage(block);
-    }
-    stored = sum;
-    for (std::size_t i = 0; i < islands.size(); ++i) {
-      now[i].stored_J = of_island[at(system.island_of_part(part_of_island[i]))];
-    }
-  }
-
-  /// The islands' states from those of the whole.
-  void load() {
-    for (std::size_t i = 0; i < islands.size(); ++i) {
-      for (std::vector<KickDriftState>* own : {&now, &next}) {
-        islands[i].load(x.data(), (*own)[i]);
-      }
-      islands[i].load(previous_x.data(), before[i]);
-    }
-    is_gathered = true;
-  }
-
-  void gather() {
-    if (is_gathered) return;
-    for (std::size_t i = 0; i < islands.size(); ++i) {
-      islands[i].store(now[i], x.data());
-      islands[i].store(before[i], previous_x.data());
-    }
-    is_gathered = true;
-  }
-
-  double storage(int block) {
-    gather();
-    const int part = block_parts[at(block)];
-    return network.system().parts()[at(part)].port_hamiltonian()->storage(
-        x.data() + network.first_state(part));
-  }
-
-  [[noreturn]] void fail(const KickDriftInputFault& fault) const {
-    const SeparableInput& input = network.inputs[at(fault.input)];
-    if (fault.threw) throw NetworkFault(input.part, -1, StepFault::threw, fault.detail);
-    throw NetworkFault(input.part, -1, StepFault::not_finite,
-                       fmt::format("input \"{}\" is not finite", network.system()
-                                                                     .parts()[at(input.part)]
-                                                                     .component->signature()
-                                                                     .inputs[at(input.input)]
-                                                                     .name));
-  }
-
-  /// Inputs are sampled, and steps halved, on the calling thread: callbacks may ask for it.
-  NetworkStep step(const ForEach& each) {
-    const double start_s = clock.time_s();
-    try {
-      for (KickDriftIsland& island : islands) {
-        if (island.has_inputs()) island.sample(start_s);
-      }
-      each(static_cast<int>(islands.size()), [&](int i) {
-        energies[at(i)] = {};
-        thrown[at(i)] = nullptr;
-        succeeded[at(i)] = 0;
-        try {
-          const bool is_met = islands[at(i)].attempt(now[at(i)], next[at(i)], energies[at(i)]);
-          succeeded[at(i)] = is_met ? 1 : 0;
-        } catch (...) {  // of a gradient; no task may throw
-          thrown[at(i)] = std::current_exception();
-        }
-      });
-      for (std::size_t i = 0; i < islands.size(); ++i) {
-        if (succeeded[i] != 0) continue;
-        if (thrown[i] != nullptr) fail_by(i, thrown[i]);
-        halve(i, start_s);
-      }
-    } catch (const KickDriftInputFault& fault) {
-      fail(fault);
-    }
-    NetworkStep result;
-    result.converged = true;
-    close(result);
-    before.swap(now);
-    now.swap(next);
-    clock.advance(step_s);
-    is_gathered = false;
-    return result;
-  }
-
-  void halve(std::size_t i, double start_s) {
-    bool is_met = false;
-    try {
-      is_met = islands[i].halve(now[i], next[i], start_s, energies[i]);
-    } catch (const KickDriftInputFault&) {
-      throw;
-    } catch (...) {
-      fail_by(i, std::current_exception());
-    }
-    if (!is_met) refuse(i);
-  }
-
-  /// A gradient has thrown in an island.
-  [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& own) const {
-    std::string what = "an unknown exception";
-    try {
-      std::rethrow_exception(own);
-    } catch (const std::exception& error) {
-      what = error.what();
-    } catch (...) {
-    }
-    throw NetworkFault(islands.size() == 1 ? -1 : part_of_island[island], -1, StepFault::threw,
-                       what);
-  }
-
-  [[noreturn]] void refuse(std::size_t island) const {
-    const KickDriftIsland& own = islands[island];
-    throw NetworkFault(
-        islands.size() == 1 ? -1 : part_of_island[island], -1, StepFault::too_inaccurate,
-        fmt::format("its energy balance is not met even by steps of h/{}: at the start its "
-                    "fastest oscillation was {:.3g} rad/s (times h: should be below 2.5) and "
-                    "its fastest damping {:.3g} 1/s. Take shorter steps, or wave coupling "
-                    "({{\"kind\": \"auto\"}})",
-                    1 << KickDriftIsland::kMostHalvings, own.highest_frequency(),
-                    own.fastest_damping()));
-  }
-
-  void close(NetworkStep& result) {
-    CompensatedSum changed, supplied, dissipated, tank;
-    double size = 0.0;
-    for (std::size_t i = 0; i < islands.size(); ++i) {
-      const KickDriftEnergies& own = energies[i];
-      changed.add(own.changed_J);
-      supplied.add(own.supplied_J);
-      dissipated.add(own.dissipated_J);
-      tank.add(next[i].tank_J);
-      size += own.size_J;
-      halvings += own.halvings;
-      if (own.halvings > 0) ++halved_steps;
-    }
-    stored.add(changed.value());
-    StepLedger& energy = result.energy;
-    energy.stored_J = stored.value();
-    energy.changed_J = changed.value();
-    energy.supplied_J = supplied.value();
-    energy.dissipated_J = dissipated.value();
-    energy.tank_J = tank.value();
-    energy.mismatch_J = energy.supplied_J - energy.dissipated_J - energy.changed_J;
-    energy.max_passivity_residual_J = energy.changed_J - energy.supplied_J;
-    result.energy_scale_J = std::abs(energy.stored_J) + size;
-  }
+  Impl(const System& system, double step, int order)
+      : network(system), scheme(KickDriftScheme::of_order(order)), step_s(step) {}
 
   SeparableNetwork network;
   KickDriftScheme scheme;
   double step_s;
-  StepClock clock;
-  std::vector<double> x, previous_x;
-  bool is_gathered = true;
-  std::vector<int> block_parts;
-  std::vector<KickDriftIsland> islands;
-  std::vector<int> part_of_island;
-  std::vector<KickDriftState> now, next, before;
-  std::vector<KickDriftEnergies> energies;
-  std::vector<char> succeeded;
-  std::vector<std::exception_ptr> thrown;
-  CompensatedSum stored;
-  std::int64_t halvings = 0, halved_steps = 0;
+  std::vector<const KickDriftIsland*> islands;  ///< of the stepper
 };
 
 KickDriftMethod::KickDriftMethod(const System& system, double start_s, double step_s,
                                  const Splitting& options)
-    : impl_(std::make_unique<Impl>(system, start_s, step_s, options)) {}
+    : impl_(std::make_unique<Impl>(system, step_s, order_of(options))) {
+  const SeparableNetwork& network = impl_->network;
+  std::vector<int> row_numbers(at(network.size()), 0), numbers;
+  std::vector<std::unique_ptr<ExplicitIsland>> islands;
+  const std::vector<std::vector<int>> states = ExplicitStepper::states_by_island(network);
+  for (int i = 0; i < static_cast<int>(states.size()); ++i) {
+    if (states[at(i)].empty()) continue;
+    auto island = std::make_unique<KickDriftIsland>(network, states[at(i)], impl_->scheme, step_s,
+                                                    row_numbers);
+    impl_->islands.push_back(island.get());
+    islands.push_back(std::move(island));
+    numbers.push_back(i);
+  }
+  set_stepper(std::make_unique<ExplicitStepper>(network, start_s, step_s, std::move(islands),
+                                                std::move(numbers)));
+}
 KickDriftMethod::~KickDriftMethod() = default;
-
-NetworkStep KickDriftMethod::step(const ForEach& each) { return impl_->step(each); }
-const StepClock& KickDriftMethod::clock() const { return impl_->clock; }
-std::span<const double> KickDriftMethod::state() const {
-  impl_->gather();
-  return impl_->x;
-}
-std::span<const double> KickDriftMethod::previous_state() const {
-  impl_->gather();
-  return impl_->previous_x;
-}
-double KickDriftMethod::storage(int block) const { return impl_->storage(block); }
-int KickDriftMethod::tasks() const { return static_cast<int>(impl_->islands.size()); }
-
-double KickDriftMethod::shared_cost_ns() const {
-  double sum = 0.0;
-  for (const KickDriftIsland& island : impl_->islands) sum += island.cost_ns();
-  return sum;
-}
-
-std::size_t KickDriftMethod::bytes() const {
-  std::size_t sum = (impl_->x.capacity() + impl_->previous_x.capacity()) * sizeof(double);
-  for (std::size_t i = 0; i < impl_->islands.size(); ++i) {
-    const KickDriftState& state = impl_->now[i];
-    sum += impl_->islands[i].bytes() +
-           3 * sizeof(double) *
-               (state.u.size() + state.position.size() + state.decaying.size() + state.dead.size());
-  }
-  return sum;
-}
-
-std::string KickDriftMethod::remarks() const {
-  const Impl& i = *impl_;
-  if (i.halvings == 0) return {};
-  return fmt::format(
-      "{} step{} of an island {} halved, {} time{} in all: the balance of energy asks "
-      "for shorter steps",
-      i.halved_steps, i.halved_steps == 1 ? "" : "s", i.halved_steps == 1 ? "was" : "were",
-      i.halvings, i.halvings == 1 ? "" : "s");
-}
-
-void KickDriftMethod::archive(StateArchive& archive) {
-  Impl& i = *impl_;
-  if (!archive.reads()) i.gather();
-  for (std::vector<double>* own : {&i.x, &i.previous_x}) archive.array(*own);
-  for (KickDriftState& state : i.now) archive.values(state.tank_J, state.stored_J);
-  archive.values(i.stored, i.clock, i.halvings, i.halved_steps);
-  for (const std::vector<double>* own : {&i.x, &i.previous_x}) {
-    archive.expect_finite(*own, "a state");
-  }
-  for (const KickDriftState& state : i.now) {
-    archive.expect(std::isfinite(state.tank_J) && std::isfinite(state.stored_J), "a tank");
-  }
-  archive.expect_counts({i.halvings, i.halved_steps}, "the number of halved steps");
-  archive.expect(i.clock.is_sound(), "the time");
-  if (archive.reads()) i.load();
-  // What is kept shifted has digits that its states do not show.
-  for (std::vector<KickDriftState>* own : {&i.now, &i.before}) {
-    for (KickDriftState& state : *own) {
-      archive.array(state.u);
-      archive.array(state.decaying);
-      archive.expect_finite(state.u, "a momentum");
-      archive.expect_finite(state.decaying, "a damped position");
-    }
-  }
-}
 
 std::string KickDriftMethod::description() const {
   const Impl& i = *impl_;
   int momenta = 0, positions = 0, degree = 0;
   double frequency = 0.0;
-  for (const KickDriftIsland& island : i.islands) {
-    momenta += island.momenta();
-    positions += island.positions();
-    degree = std::max(degree, island.degree());
-    frequency = std::max(frequency, island.highest_frequency());
+  for (const KickDriftIsland* const island : i.islands) {
+    momenta += island->momenta();
+    positions += island->positions();
+    degree = std::max(degree, island->degree());
+    frequency = std::max(frequency, island->highest_frequency());
   }
   const double angle = i.step_s * frequency;
   std::string text = fmt::format(
@@ -306,23 +69,16 @@ std::string KickDriftMethod::description() const {
 
 namespace {
 
-class KickDriftNetwork final : public NetworkModel {
+class KickDriftNetwork final : public ExplicitModel {
  public:
-  KickDriftNetwork(const System& system, double start_s) : network_(system), start_s_(start_s) {
-    for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-      const auto size = static_cast<int>(system.parts()[at(i)].initial_state.size());
-      block_of_part_.push_back(size > 0 ? static_cast<int>(blocks_.size()) : -1);
-      if (size > 0) blocks_.push_back({i, network_.first_state(i), size});
-    }
+  KickDriftNetwork(const System& system, double start_s)
+      : ExplicitModel(system), network_(system), start_s_(start_s) {
     for (Eigen::VectorXd* own : {&z_, &rate_, &middle_, &mean_z_}) own->resize(network_.size());
     for (Eigen::VectorXd* own : {&s_, &mean_s_}) {
       own->resize(static_cast<Eigen::Index>(network_.inputs.size()));
     }
   }
 
-  const System& system() const override { return network_.system(); }
-  std::span<const NetworkBlock> blocks() const override { return blocks_; }
-  int block_of_part(int part) const override { return block_of_part_[at(part)]; }
   bool has_active() const override { return network_.has_active(); }
   std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
                                              bool /*ledger*/) const override {
@@ -355,7 +111,7 @@ class KickDriftNetwork final : public NetworkModel {
   /// z_ = ∇H(x), s_ = the inputs there, and rate_ = ẋ if asked for.
   template <class State>
   void look_at(const State& x, double start_s, double h, double share, bool with_rate) {
-    for (const NetworkBlock& block : blocks_) {
+    for (const NetworkBlock& block : blocks()) {
       system().parts()[at(block.part)].port_hamiltonian()->gradient(x.data() + block.first,
                                                                     z_.data() + block.first);
     }
@@ -370,8 +126,6 @@ class KickDriftNetwork final : public NetworkModel {
 
   SeparableNetwork network_;
   double start_s_;
-  std::vector<NetworkBlock> blocks_;
-  std::vector<int> block_of_part_;
   Eigen::VectorXd z_, s_, rate_, middle_, mean_z_, mean_s_;  // scratch of mean_ports
 };
 

@@ -11,8 +11,8 @@ bool KickDriftIsland::Impl::is_plain() const {
          model.bent.empty() && !model.has_constant && model.effort_kicks.empty();
 }
 
-KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const KickDriftState& from,
-                                                              KickDriftState& to) {
+KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState& from,
+                                                              IslandState& to) {
   if (is_plain()) {
     const BalanceSums sums =
         kernels.balance({.count = model.momenta(),
@@ -58,7 +58,7 @@ double KickDriftIsland::Impl::change_of_input(int input) const {
   return kick_value(input, scheme.stages()) - kick_value(input, 0);
 }
 
-double KickDriftIsland::Impl::energy_change(const KickDriftState& from, KickDriftState& to,
+double KickDriftIsland::Impl::energy_change(const IslandState& from, IslandState& to,
                                             double* size) {
   double own_size = 0.0;
   CompensatedSum change;
@@ -99,7 +99,7 @@ double KickDriftIsland::Impl::energy_change(const KickDriftState& from, KickDrif
   return change.value();
 }
 
-double KickDriftIsland::Impl::tied_change(const KickDriftState& from, const KickDriftState& to,
+double KickDriftIsland::Impl::tied_change(const IslandState& from, const IslandState& to,
                                           double* size) {
   constexpr std::size_t kChunk = 512;
   for (std::size_t i = 0; i < tied_sum.size(); ++i) tied_sum[i] = to.position[i] + from.position[i];
@@ -119,8 +119,8 @@ double KickDriftIsland::Impl::tied_change(const KickDriftState& from, const Kick
   return change.value();
 }
 
-double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const KickDriftState& from,
-                                              const KickDriftState& to) {
+double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const IslandState& from,
+                                              const IslandState& to) {
   std::ranges::copy(part.rest, callback_from.begin());
   std::ranges::copy(part.rest, callback_to.begin());
   for (std::size_t k = 0; k < part.state.size(); ++k) {
@@ -137,7 +137,7 @@ double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const Ki
   return sum;
 }
 
-void KickDriftIsland::Impl::move(KickDriftState& to, double step) {
+void KickDriftIsland::Impl::move(IslandState& to, double step) {
   kernels.axpy(model.momenta(), step, force_after.data(), to.u.data());
   kernels.axpy(model.momenta(), -step, force_before.data(), to.u.data());
   for (const InputEntry& entry : model.effort_kicks) {
@@ -152,8 +152,8 @@ void KickDriftIsland::Impl::move(KickDriftState& to, double step) {
   }
 }
 
-bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& to, double h,
-                                   double supply, double lost, KickDriftEnergies& energies) {
+bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, double h,
+                                   double supply, double lost, IslandEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
   constexpr int kMostTurns = 8;
   double expected = from.tank_J + supply - lost;
@@ -197,14 +197,9 @@ bool KickDriftIsland::Impl::settle(const KickDriftState& from, KickDriftState& t
   if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level)))
     return false;
   CompensatedSum all(change);
-  for (std::size_t i = 0; i < model.dead.size(); ++i) {
-    const double x = from.dead[i];
-    const double next = x * std::exp(-model.dead_rate[i] * h);
-    to.dead[i] = next;
-    const double fall = 0.5 * model.dead_stiffness[i] * (x - next) * (x + next);
-    all.add(-fall);
-    lost += fall;
-  }
+  const double fall = model.dead.decay(h, from.dead, to.dead);
+  all.add(-fall);
+  lost += fall;
   to.stored_J = from.stored_J + all.value();
   energies.changed_J += all.value();
   energies.supplied_J += supply;

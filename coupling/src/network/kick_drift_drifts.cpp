@@ -182,7 +182,7 @@ double KickDriftIsland::Impl::moment(int input, int stage, double tau, int k,
   return sum * tau;
 }
 
-void KickDriftIsland::Impl::drift(KickDriftState& to, const KickDriftState& from, int stage,
+void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int stage,
                                   const Level& own) {
   const Drift& d = own.drifts[at(scheme.drift_kind(stage))];
   const bool is_middle = 2 * stage + 1 == scheme.stages();
@@ -225,8 +225,8 @@ void KickDriftIsland::Impl::drift(KickDriftState& to, const KickDriftState& from
   }
 }
 
-void KickDriftIsland::Impl::lumped_drift(KickDriftState& to, int stage, const Drift& d,
-                                         bool is_middle, double h) {
+void KickDriftIsland::Impl::lumped_drift(IslandState& to, int stage, const Drift& d, bool is_middle,
+                                         double h) {
   kernels.apply(model.damping_map.view(), to.u.data(), term.data());
   const double lump = is_middle ? scheme.cubes * h * h * h : 0.0;
   // Elsewhere it counts for nothing, and must not be what an attempt left that overflowed.
@@ -254,7 +254,7 @@ void KickDriftIsland::Impl::lumped_drift(KickDriftState& to, int stage, const Dr
   }
 }
 
-void KickDriftIsland::Impl::drift_by_series(KickDriftState& to, int stage, const Drift& d) {
+void KickDriftIsland::Impl::drift_by_series(IslandState& to, int stage, const Drift& d) {
   double factor = d.tau;
   for_shared([&](int i) {
     term[at(i)] = to.u[at(i)];
@@ -296,8 +296,8 @@ void KickDriftIsland::Impl::drift_by_series(KickDriftState& to, int stage, const
   });
 }
 
-void KickDriftIsland::Impl::begin_decays(const KickDriftState& from, const KickDriftState& to,
-                                         int stage, const Drift& d) {
+void KickDriftIsland::Impl::begin_decays(const IslandState& from, const IslandState& to, int stage,
+                                         const Drift& d) {
   const auto begin = [&](const DecayMaps& maps, Array& q) {
     kernels.relax({.count = model.decays(),
                    .start = from.decaying.data(),

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "network/kick_drift_stepper.hpp"
 
 namespace portwave {
@@ -84,7 +86,6 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   callback_from.assign(longest, 0.0);
   callback_to = callback_gradient = callback_from;
   levels.resize(at(kMostHalvings) + 1);
-  halfway.resize(at(kMostHalvings) + 1);
   level(0);
 }
 
@@ -134,11 +135,11 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
         value =
             network.inputs[at(number)].signal->in_step({start_s + share * h, start_s, h, share, 3});
       } catch (const std::exception& error) {
-        throw KickDriftInputFault{number, true, error.what()};
+        throw InputFault{number, true, error.what()};
       } catch (...) {
-        throw KickDriftInputFault{number, true, "an unknown exception"};
+        throw InputFault{number, true, "an unknown exception"};
       }
-      if (!std::isfinite(value)) throw KickDriftInputFault{number, false, {}};
+      if (!std::isfinite(value)) throw InputFault{number, false, {}};
       return value;
     };
     for (std::size_t j = 0; j < scheme.kicks.size(); ++j) {
@@ -153,7 +154,7 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
   }
 }
 
-void KickDriftIsland::Impl::freeze(const KickDriftState& from) {
+void KickDriftIsland::Impl::freeze(const IslandState& from) {
   std::ranges::fill(strokes, 0.0);
   if (model.has_constant) {
     std::ranges::copy(model.constant_force, c.begin());
@@ -167,7 +168,7 @@ void KickDriftIsland::Impl::freeze(const KickDriftState& from) {
   if (model.has_cubic) kernels.apply(model.base.view(), from.position.data(), base.data());
 }
 
-const double* KickDriftIsland::Impl::force_offset(const KickDriftState& from) {
+const double* KickDriftIsland::Impl::force_offset(const IslandState& from) {
   if (model.bent.empty()) return c.data();
   kernels.apply(model.bent_of_strokes.view(), strokes.data(), bent_now.data());
   for (std::size_t b = 0; b < bent_now.size(); ++b) {
@@ -189,8 +190,8 @@ const double* KickDriftIsland::Impl::force_offset(const KickDriftState& from) {
   return c_bent.data();
 }
 
-void KickDriftIsland::Impl::kick(const KickDriftState& from, KickDriftState& to, int stage,
-                                 double h, bool has_strokes, double* force) {
+void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int stage, double h,
+                                 bool has_strokes, double* force) {
   const double tau = scheme.kicks[at(stage)] * h;
   const double* const offset = force_offset(from);
   kernels.kick({.map = model.force.view(),
@@ -223,7 +224,7 @@ double KickDriftIsland::Impl::moved_by_strokes(int row) const {
   return sum;
 }
 
-double KickDriftIsland::Impl::slope_of_position(const KickDriftState& from, int row) const {
+double KickDriftIsland::Impl::slope_of_position(const IslandState& from, int row) const {
   const double q = from.position[at(row)] + moved_by_strokes(row);
   double z = model.constant[at(row)] + model.position_cubic[at(row)] * (q * q) * q;
   for (RowMatrix::InnerIterator it(model.V, row); it; ++it) {
@@ -236,8 +237,8 @@ double KickDriftIsland::Impl::slope_of_position(const KickDriftState& from, int 
   return z;
 }
 
-bool KickDriftIsland::Impl::attempt(const KickDriftState& from, KickDriftState& to, int depth,
-                                    KickDriftEnergies& energies) {
+bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, int depth,
+                                    IslandEnergies& energies) {
   const Level& own = level(depth);
   const double h = own.h;
   supplied = dissipated = CompensatedSum();
@@ -257,38 +258,15 @@ bool KickDriftIsland::Impl::attempt(const KickDriftState& from, KickDriftState& 
   return settle(from, to, h, supply, lost, energies);
 }
 
-KickDriftState& KickDriftIsland::Impl::half_state(int depth) {
-  KickDriftState& own = halfway[at(depth)];
-  own.u.resize(model.momentum.size());
-  own.position.resize(model.position.size());
-  own.decaying.resize(model.decaying.size());
-  own.dead.resize(model.dead.size());
-  return own;
-}
-
-bool KickDriftIsland::Impl::halve(const KickDriftState& from, KickDriftState& to, double start_s,
-                                  int depth, KickDriftEnergies& energies) {
-  if (depth >= kMostHalvings) return false;
-  const double h = level(depth + 1).h;
-  ++energies.halvings;
-  KickDriftState& middle = half_state(depth);
-  const auto take = [&](const KickDriftState& a, KickDriftState& b, double begin_s) {
-    sample(begin_s, h);
-    return attempt(a, b, depth + 1, energies) || halve(a, b, begin_s, depth + 1, energies);
-  };
-  return take(from, middle, start_s) && take(middle, to, start_s + h);
-}
-
 KickDriftIsland::KickDriftIsland(const SeparableNetwork& network, const std::vector<int>& states,
                                  const KickDriftScheme& scheme, double step_s,
                                  std::vector<int>& row_numbers)
     : impl_(std::make_unique<Impl>(network, states, scheme, step_s, row_numbers)) {}
 KickDriftIsland::~KickDriftIsland() = default;
-KickDriftIsland::KickDriftIsland(KickDriftIsland&&) noexcept = default;
 
 bool KickDriftIsland::has_inputs() const { return !impl_->model.inputs.empty(); }
 
-void KickDriftIsland::load(const double* x, KickDriftState& state) const {
+void KickDriftIsland::load(const double* x, IslandState& state) const {
   const KickDriftModel& m = impl_->model;
   const auto read = [x](const std::vector<int>& states, Array& to, const auto& shift) {
     to.resize(states.size());
@@ -298,10 +276,10 @@ void KickDriftIsland::load(const double* x, KickDriftState& state) const {
   read(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
   read(m.position, state.position, none);
   read(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
-  read(m.dead, state.dead, none);
+  read(m.dead.states, state.dead, none);
 }
 
-void KickDriftIsland::store(const KickDriftState& state, double* x) const {
+void KickDriftIsland::store(const IslandState& state, double* x) const {
   const KickDriftModel& m = impl_->model;
   const auto write = [x](const std::vector<int>& states, const Array& from, const auto& shift) {
     for (std::size_t i = 0; i < states.size(); ++i) x[states[i]] = from[i] - shift(i);
@@ -310,24 +288,28 @@ void KickDriftIsland::store(const KickDriftState& state, double* x) const {
   write(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
   write(m.position, state.position, none);
   write(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
-  write(m.dead, state.dead, none);
+  write(m.dead.states, state.dead, none);
 }
 
-void KickDriftIsland::sample(double start_s) { impl_->sample(start_s, impl_->step_s); }
-bool KickDriftIsland::attempt(const KickDriftState& from, KickDriftState& to,
-                              KickDriftEnergies& energies) {
-  return impl_->attempt(from, to, 0, energies);
+void KickDriftIsland::sample(double start_s, int depth) {
+  impl_->sample(start_s, impl_->level(depth).h);
 }
-bool KickDriftIsland::halve(const KickDriftState& from, KickDriftState& to, double start_s,
-                            KickDriftEnergies& energies) {
-  energies = {};
-  return impl_->halve(from, to, start_s, 0, energies);
+bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int depth,
+                              IslandEnergies& energies) {
+  return impl_->attempt(from, to, depth, energies);
+}
+
+std::string KickDriftIsland::advice() const {
+  return fmt::format(
+      "at the start its fastest oscillation was {:.3g} rad/s (times h: should be below 2.5) and "
+      "its fastest damping {:.3g} 1/s",
+      highest_frequency(), fastest_damping());
 }
 
 int KickDriftIsland::momenta() const { return impl_->model.momenta(); }
 int KickDriftIsland::positions() const {
   return impl_->model.positions() + impl_->model.decays() +
-         static_cast<int>(impl_->model.dead.size());
+         static_cast<int>(impl_->model.dead.states.size());
 }
 int KickDriftIsland::degree() const { return impl_->model.degree; }
 double KickDriftIsland::highest_frequency() const { return impl_->model.highest_frequency; }

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
+#include "network/explicit_island.hpp"
 #include "network/separable.hpp"
 #include "network/stroke_map.hpp"
 
@@ -30,70 +30,34 @@ struct KickDriftScheme {
   int drift_kinds() const { return (stages() + 1) / 2; }
 };
 
-/// The state of an island between two steps.
-struct KickDriftState {
-  std::vector<double> u;         ///< momenta, shifted
-  std::vector<double> position;  ///< undamped ones
-  std::vector<double> decaying;  ///< shifted so that they decay to 0
-  std::vector<double> dead;
-  double tank_J = 0.0;    ///< T: H + T is what has been supplied, less what was dissipated
-  double stored_J = 0.0;  ///< H: states are known to its rounding
-};
-
-/// Energies of a step of an island [J].
-struct KickDriftEnergies {
-  double changed_J = 0.0, supplied_J = 0.0, dissipated_J = 0.0;
-  double size_J = 0.0;  ///< of the terms that these were made of
-  int halvings = 0;
-};
-
-/// An input that could not be sampled.
-struct KickDriftInputFault {
-  int input = 0;  ///< of the network
-  bool threw = false;
-  std::string detail;
-};
-
 /// Steps one island of a separable network by kicks and drifts.
 ///
 /// Positions are followed by *strokes*: Y = ∫u dt since the start of the step for every momentum and the
 /// integral of every flow that an input gives, so that q = qⁿ + K Y, and forces of linear springs are c + S Y,
 /// with S = −Nᵀ∇²V K. Elongations far from the origin lose no digits.
-///
-/// Memory is taken at construction, and by the first halving of each depth.
-class KickDriftIsland {
+class KickDriftIsland final : public ExplicitIsland {
  public:
-  static constexpr int kMostHalvings = 10;
-
   /// `states`: those of the island, increasing. The network must outlive it. `row_numbers`: scratch, one entry
   /// by state of the network.
   KickDriftIsland(const SeparableNetwork& network, const std::vector<int>& states,
                   const KickDriftScheme& scheme, double step_s, std::vector<int>& row_numbers);
-  ~KickDriftIsland();
-  KickDriftIsland(KickDriftIsland&&) noexcept;
+  ~KickDriftIsland() override;
 
-  bool has_inputs() const;
-  /// States of the whole system to and from the island.
-  void load(const double* x, KickDriftState& state) const;
-  void store(const KickDriftState& state, double* x) const;
-
-  /// Samples the inputs for a step from `start_s` on. Throws KickDriftInputFault.
-  void sample(double start_s);
-  /// One step of full length with the inputs sampled. False where its balance is not met: `to` is then no
-  /// state.
-  bool attempt(const KickDriftState& from, KickDriftState& to, KickDriftEnergies& energies);
-  /// The same as two halves, which are halved in turn where need be. False where that does not help either.
-  /// Samples inputs by itself. Throws KickDriftInputFault.
-  bool halve(const KickDriftState& from, KickDriftState& to, double start_s,
-             KickDriftEnergies& energies);
+  bool has_inputs() const override;
+  void load(const double* x, IslandState& state) const override;
+  void store(const IslandState& state, double* x) const override;
+  void sample(double start_s, int depth) override;
+  bool attempt(const IslandState& from, IslandState& to, int depth,
+               IslandEnergies& energies) override;
+  std::string advice() const override;
+  double cost_ns() const override;
+  std::size_t bytes() const override;
 
   int momenta() const;
   int positions() const;
   int degree() const;                ///< of damping in drifts; 0: none is shared
   double highest_frequency() const;  ///< ω at the initial state [rad/s]
   double fastest_damping() const;    ///< ‖𝒟‖ [1/s]
-  double cost_ns() const;
-  std::size_t bytes() const;
 
  private:
   struct Impl;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <string>
-#include <tuple>
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
@@ -104,9 +102,9 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
     const double at_rest = network.constant[at(state)];
     decay_shift.push_back(at_rest != 0.0 ? at_rest / decay_stiffness.back() : 0.0);
   }
-  for (const int state : dead) {
-    dead_stiffness.push_back(network.hessian.coeff(state, state));
-    dead_rate.push_back(network.R.coeff(state, state) * dead_stiffness.back());
+  for (const int state : dead.states) {
+    dead.stiffness.push_back(network.hessian.coeff(state, state));
+    dead.rate.push_back(network.R.coeff(state, state) * dead.stiffness.back());
   }
   find_inputs();
 
@@ -160,21 +158,9 @@ RowMatrix KickDriftModel::picked(const SparseMatrix& m, SeparableKind kind, std:
   return out;
 }
 
-/// By type of part, number of the state in it, and part: then equal parts that follow one another make rows
-/// that do.
 void KickDriftModel::order_states(const std::vector<int>& states) {
-  island = network.system().island_of_part(network.part_of(states.front()));
-  std::map<std::pair<std::string, int>, int> types;
-  std::vector<std::tuple<int, int, int, int>> keys;
-  for (const int state : states) {
-    const int part = network.part_of(state);
-    const Signature& signature = network.system().parts()[at(part)].component->signature();
-    const auto [type, is_new] =
-        types.try_emplace({signature.type, signature.state_size()}, static_cast<int>(types.size()));
-    keys.emplace_back(type->second, state - network.first_state(part), part, state);
-  }
-  std::ranges::sort(keys);
-  for (const auto& [type, index, part, state] : keys) {
+  island = network.island_of(states.front());
+  for (const int state : network.ordered_by_type(states)) {
     switch (network.kind[at(state)]) {
       case SeparableKind::momentum:
         momentum.push_back(state);
@@ -186,7 +172,7 @@ void KickDriftModel::order_states(const std::vector<int>& states) {
         decaying.push_back(state);
         break;
       case SeparableKind::dead:
-        dead.push_back(state);
+        dead.states.push_back(state);
     }
   }
   for (const std::vector<int>* own : {&momentum, &position, &decaying}) {
@@ -336,10 +322,7 @@ void KickDriftModel::find_inputs() {
 }
 
 /// Whether a state that an input acts on belongs to the island: inputs may act on several.
-bool KickDriftModel::is_own(int state) const {
-  const System& system = network.system();
-  return system.island_of_part(network.part_of(state)) == island;
-}
+bool KickDriftModel::is_own(int state) const { return network.island_of(state) == island; }
 
 void KickDriftModel::find_rates(const RowMatrix& force_of_position) {
   const RowMatrix H = picked(network.curvature, SeparableKind::position, position.size(), position);

@@ -37,8 +37,8 @@ struct KickDriftModel {
   int decays() const { return static_cast<int>(decaying.size()); }
 
   const SeparableNetwork& network;
-  std::vector<int> momentum, position, decaying,
-      dead;                 ///< states of the network, in the island's order
+  std::vector<int> momentum, position, decaying;  ///< states of the network, in the island's order
+  DeadStates dead;
   std::vector<int> inputs;  ///< of the network
 
   std::vector<double> mass;  ///< diagonal of W
@@ -78,7 +78,6 @@ struct KickDriftModel {
   std::vector<double> decay_stiffness, decay_rate;  ///< V, ρ
   std::vector<double>
       decay_shift;  ///< constant force over V: what to add to q so that it decays to 0
-  std::vector<double> dead_rate, dead_stiffness;
 
   std::vector<InputEntry> effort_kicks, effort_power;
   std::vector<int> flows;  ///< of the island's inputs, those that move undamped positions

@@ -75,31 +75,30 @@ struct KickDriftIsland::Impl {
   // The step.
 
   /// The linear force and what else stays within a step.
-  void freeze(const KickDriftState& from);
+  void freeze(const IslandState& from);
   /// c, and the forces of bent positions that are no matter of one momentum.
-  const double* force_offset(const KickDriftState& from);
-  void kick(const KickDriftState& from, KickDriftState& to, int stage, double h, bool has_strokes,
+  const double* force_offset(const IslandState& from);
+  void kick(const IslandState& from, IslandState& to, int stage, double h, bool has_strokes,
             double* force);
   double moved_by_strokes(int row) const;
   /// ∂H/∂q of an undamped position now; after `force_offset`.
-  double slope_of_position(const KickDriftState& from, int row) const;
+  double slope_of_position(const IslandState& from, int row) const;
   /// ∫ s (−t)ᵏ/k! e^{−dt} dt over a drift.
   double moment(int input, int stage, double tau, int k, double damping) const;
   /// The power of efforts, of the term (−t)ᵏ/k! 𝒟ᵏu.
   void supply_efforts(int stage, double tau, int k, const double* u);
-  void drift(KickDriftState& to, const KickDriftState& from, int stage, const Level& own);
+  void drift(IslandState& to, const IslandState& from, int stage, const Level& own);
   /// Degree 1, where 𝒟u or 𝒟²u is asked for besides the stroke.
-  void lumped_drift(KickDriftState& to, int stage, const Drift& d, bool is_middle, double h);
+  void lumped_drift(IslandState& to, int stage, const Drift& d, bool is_middle, double h);
   /// w = Σ (−1)ᵏ τᵏ⁺¹/(k+1)! 𝒟ᵏu, u ← u − 𝒟w; what that takes of ½uᵀWu is dissipated exactly.
-  void drift_by_series(KickDriftState& to, int stage, const Drift& d);
+  void drift_by_series(IslandState& to, int stage, const Drift& d);
   template <class Body>
   void for_shared(const Body& body) const {
     for (const auto& [first, last] : shared_ranges) {
       for (int i = first; i < last; ++i) body(i);
     }
   }
-  void begin_decays(const KickDriftState& from, const KickDriftState& to, int stage,
-                    const Drift& d);
+  void begin_decays(const IslandState& from, const IslandState& to, int stage, const Drift& d);
   void add_decay_terms(const Drift& d, int k, const double* term_k);
   void end_decays(const Drift& d);
 
@@ -110,24 +109,19 @@ struct KickDriftIsland::Impl {
   };
   /// Whether one pass over the momenta gives the change of H.
   bool is_plain() const;
-  Balance balance(const KickDriftState& from, KickDriftState& to);
+  Balance balance(const IslandState& from, IslandState& to);
   double change_of_input(int input) const;
   /// H(x⁺) − H(xⁿ) from the states, which are written to `to` but for the momenta.
-  double energy_change(const KickDriftState& from, KickDriftState& to, double* size);
+  double energy_change(const IslandState& from, IslandState& to, double* size);
   /// ½(q⁺ + q)ᵀV(q⁺ − q) beside the diagonal of V.
-  double tied_change(const KickDriftState& from, const KickDriftState& to, double* size);
+  double tied_change(const IslandState& from, const IslandState& to, double* size);
   /// With the other states of the part as they are not, which separable storages do not see.
-  double callback_change(const CallbackPart& part, const KickDriftState& from,
-                         const KickDriftState& to);
+  double callback_change(const CallbackPart& part, const IslandState& from, const IslandState& to);
   /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping; `moved`: ũ − uⁿ.
-  void move(KickDriftState& to, double step);
-  bool attempt(const KickDriftState& from, KickDriftState& to, int depth,
-               KickDriftEnergies& energies);
-  bool settle(const KickDriftState& from, KickDriftState& to, double h, double supply, double lost,
-              KickDriftEnergies& energies);
-  KickDriftState& half_state(int depth);
-  bool halve(const KickDriftState& from, KickDriftState& to, double start_s, int depth,
-             KickDriftEnergies& energies);
+  void move(IslandState& to, double step);
+  bool attempt(const IslandState& from, IslandState& to, int depth, IslandEnergies& energies);
+  bool settle(const IslandState& from, IslandState& to, double h, double supply, double lost,
+              IslandEnergies& energies);
 
   const SeparableNetwork& network;
   KickDriftScheme scheme;
@@ -149,7 +143,6 @@ struct KickDriftIsland::Impl {
   Array kick_values, gauss_values;
   CompensatedSum supplied, dissipated;
   std::vector<Level> levels;
-  std::vector<KickDriftState> halfway;
 };
 
 }  // namespace portwave

@@ -7,6 +7,7 @@
 #include "portwave/coupling/network/condensed.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
 #include "portwave/coupling/network/kick_drift.hpp"
+#include "portwave/coupling/network/taylor.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -56,6 +57,9 @@ std::unique_ptr<NetworkModel> make_network_model(const System& system, double st
   const auto* const splitting = method.as<Splitting>();
   if (splitting != nullptr && splitting->kind == SplittingKind::kick_drift) {
     return make_kick_drift_model(system, start_s);
+  }
+  if (splitting != nullptr && splitting->kind == SplittingKind::taylor) {
+    return make_taylor_model(system, start_s);
   }
   return std::make_unique<CondensedModel>(system, start_s);
 }

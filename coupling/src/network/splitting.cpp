@@ -10,64 +10,10 @@
 #include <fmt/format.h>
 
 #include "network/local_flows.hpp"
-#include "portwave/subsystems/base/name_search.hpp"
-#include "portwave/subsystems/base/printable.hpp"
+#include "network/splitting_options.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
-namespace {
-
-Issues defects(const CondensedSystem& system, double step_s, const Splitting& s) {
-  Issues issues;
-  if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    issues.push_back(
-        {"/time/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
-  }
-  for (const CondensedBlock& block : system.blocks()) {
-    // By rank: a factorisation takes an E that is singular but for rounding.
-    if (!block.is_descriptor ||
-        analyse_descriptor(block.E, block.J, block.R, block.Q).algebraic == 0) {
-      continue;
-    }
-    issues.push_back(
-        {fmt::format("/subsystems/{}", block.part),
-         fmt::format(
-             "\"{}\" has algebraic equations (E is singular), which cannot be split; dynamic "
-             "iteration and wave coupling take them",
-             system.system().parts()[static_cast<std::size_t>(block.part)].name)});
-  }
-  if (s.kind != SplittingKind::impulse) return issues;
-  if (s.coupling_flow == CouplingFlow::scalar) {
-    issues.push_back({"/method/coupling_flow",
-                      "only \"strang\" has a scalar coupling flow; the slow flow of \"impulse\" is "
-                      "solved in the channels of the couplings"});
-  }
-  if (s.factor < 1)
-    issues.push_back({"/method/factor", fmt::format("must be >= 1, got {}", s.factor)});
-  if (s.split_dissipation) {
-    issues.push_back(
-        {"/method/split_dissipation", "only \"strang\" splits its local flows further"});
-  }
-  if (s.fast.empty()) issues.push_back({"/method/fast", "must name at least one part"});
-  std::vector<std::string> block_names;
-  for (const CondensedBlock& block : system.blocks()) {
-    block_names.push_back(system.system().parts()[static_cast<std::size_t>(block.part)].name);
-  }
-  NameSearch names(std::move(block_names));
-  for (std::size_t i = 0; i < s.fast.size(); ++i) {
-    const int part = system.system().find_part(s.fast[i]);
-    const bool stateless = part >= 0 && system.block_of_part(part) < 0;
-    if (part >= 0 && !stateless) continue;
-    issues.push_back({fmt::format("/method/fast/{}", i),
-                      stateless ? fmt::format("\"{}\" has no state of its own", s.fast[i])
-                                : fmt::format("there is no part \"{}\".{}", s.fast[i],
-                                              names.did_you_mean(s.fast[i]))});
-  }
-  return issues;
-}
-
-}  // namespace
-
 struct SplittingMethod::Impl {
   Impl(const CondensedSystem& s, double h, const Splitting& given, bool keep_ledger)
       : system(s),
@@ -75,8 +21,12 @@ struct SplittingMethod::Impl {
         kind(given.kind),
         options(given),
         ledger(keep_ledger),
-        classes((throw_if_any(defects(s, h, given)), s.blocks())),
+        classes((throw_if_any(splitting_defects(s, h, given)), s.blocks())),
         energies(s, classes) {
+    if (order_of(options) != 2) {
+      throw ConfigError("/method/order",
+                        "SplittingMethod is of order 2, FourthOrderSplitting of 4");
+    }
     if (kind == SplittingKind::impulse) {
       make_impulse();
     } else {
@@ -122,14 +72,7 @@ struct SplittingMethod::Impl {
   }
 
   void make_impulse() {
-    const System& parts = system.system();
-    std::vector<bool> slow(system.blocks().size(), true);
-    for (const std::string& name : options.fast) {
-      slow[static_cast<std::size_t>(system.block_of_part(parts.find_part(name)))] = false;
-    }
-    if (std::find(slow.begin(), slow.end(), true) == slow.end()) {
-      throw ConfigError("/method/fast", "every part is fast; at least one must be slow");
-    }
+    const std::vector<bool> slow = slow_blocks(system, options);
     coupled_flow.emplace(system, classes, 0.5 * step_s, slow);
     std::vector<int> fast;
     for (std::size_t i = 0; i < slow.size(); ++i) {
@@ -195,25 +138,7 @@ struct SplittingMethod::Impl {
     const double begin_s = clock.time_s() + (middle - 0.25) * step_s;
     const double* u = nullptr;
     if (!inputs.empty()) {
-      for (std::size_t k = 0; k < inputs.size(); ++k) {
-        const CondensedInput& input = system.inputs()[k];
-        try {
-          inputs[k] = input.signal->in_step({time_s, begin_s, 0.5 * step_s});
-        } catch (const std::exception& error) {
-          throw NetworkFault(input.part, -1, StepFault::threw, error.what());
-        } catch (...) {
-          throw NetworkFault(input.part, -1, StepFault::threw, "an unknown exception");
-        }
-        if (!std::isfinite(inputs[k])) {
-          throw NetworkFault(input.part, -1, StepFault::not_finite,
-                             fmt::format("input \"{}\" is not finite",
-                                         system.system()
-                                             .parts()[static_cast<std::size_t>(input.part)]
-                                             .component->signature()
-                                             .inputs[static_cast<std::size_t>(input.input)]
-                                             .name));
-        }
-      }
+      sample_inputs(system, {time_s, begin_s, 0.5 * step_s}, inputs.data());
       u = inputs.data();
     }
     if (scalar_flow) {

@@ -289,7 +289,7 @@ Issues check_enumerations(const StepperOptions& options) {
     expect(is_up_to(dynamic->metric, IterationMetric::energy), "/method/metric");
   }
   if (const auto* const splitting = options.method.as<Splitting>(); splitting != nullptr) {
-    expect(is_up_to(splitting->kind, SplittingKind::kick_drift), "/method/kind");
+    expect(is_up_to(splitting->kind, SplittingKind::taylor), "/method/kind");
     expect(is_up_to(splitting->coupling_flow, CouplingFlow::low_rank), "/method/coupling_flow");
   }
   for (std::size_t i = 0; i < options.watches.size(); ++i) {

@@ -75,6 +75,13 @@ class SparseCollocation final : public OrderRun {
   CollocationReference reference_;
 };
 
+/// What SplittingMethod steps, which counts its operations.
+bool is_second_order_splitting(const Splitting& splitting) {
+  const bool is_split =
+      splitting.kind == SplittingKind::strang || splitting.kind == SplittingKind::impulse;
+  return is_split && order_of(splitting) == 2;
+}
+
 /// Splitting and dynamic iteration, without ledger.
 class NetworkRun final : public OrderRun {
  public:
@@ -82,7 +89,7 @@ class NetworkRun final : public OrderRun {
       : each_(setting.threads > 1 ? make_team_for_each(threads_allowed(setting.threads))
                                   : std::make_unique<ForEach>()) {
     const auto* const options = method.as<Splitting>();
-    if (options == nullptr || options->kind == SplittingKind::kick_drift) {
+    if (options == nullptr || !is_second_order_splitting(*options)) {
       method_ = make_network_method(setting.system, step_s, method, /*ledger=*/false);
       return;
     }

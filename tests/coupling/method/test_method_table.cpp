@@ -68,7 +68,7 @@ TEST(MethodTable, EveryKindHasANameOfItsOwnThatIsFound) {
     EXPECT_EQ(family_of(method.kind).couples_by_waves, method.kind.couples_by_waves());
     EXPECT_FALSE(method.summary.empty()) << method.name;
   }
-  EXPECT_EQ(names.size(), 10U);
+  EXPECT_EQ(names.size(), 11U);
   EXPECT_FALSE(find_method_kind("euler")) << "control";
 }
 
@@ -87,36 +87,38 @@ TEST(MethodTable, TheDefaultsOfEveryKindAreSound) {
 TEST(MethodTable, EveryNumberIsHeldToItsRange) {
   int judged = 0;
   for (const MethodInfo& kind : all_methods()) {
-    each_option(family_of(kind.kind).options, "/method",
-                [&](const OptionInfo& option, const std::string& place) {
-                  const NumberRange& range = option.range;
-                  const bool is_integer = std::holds_alternative<OptionField<int>>(option.value);
-                  std::vector<double> bad = {std::isfinite(range.minimum) ? range.minimum - 1.0
-                                                                          : -kInfinity};
-                  if (std::isfinite(range.maximum)) bad.push_back(range.maximum + 1.0);
-                  if (range.minimum_excluded) bad.push_back(range.minimum);
-                  if (!is_integer) bad.push_back(std::nan(""));
-                  if (!is_integer && !option.may_be_infinite) bad.push_back(kInfinity);
-                  const bool is_judged =
-                      option.is_for(kind.kind) &&
-                      (option.range_of == nullptr || option.range_of(sound(kind.kind)));
-                  // What a word stands for is no number of the range, but sound.
-                  if (is_integer && !option.word.empty()) std::erase(bad, 0.0);
-                  for (const double value : bad) {
-                    CouplingMethod method = sound(kind.kind);
-                    if (!set_number(method, option, value)) return;
-                    const std::vector<std::string> expected =
-                        is_judged ? std::vector<std::string>{place} : std::vector<std::string>{};
-                    EXPECT_EQ(places_of(check_method(method)), expected)
-                        << kind.name << " " << place << " = " << value;
-                    judged += is_judged ? 1 : 0;
-                  }
-                  CouplingMethod method = sound(kind.kind);  // control: an edge that is inside
-                  const double edge = range.minimum_excluded ? range.minimum + 1e-9 : range.minimum;
-                  set_number(method, option, edge);
-                  EXPECT_EQ(places_of(check_method(method)), std::vector<std::string>{})
-                      << kind.name << " " << place << " = " << edge;
-                });
+    each_option(
+        family_of(kind.kind).options, "/method",
+        [&](const OptionInfo& option, const std::string& place) {
+          const NumberRange& range = option.range;
+          const bool is_integer = std::holds_alternative<OptionField<int>>(option.value);
+          std::vector<double> bad = {std::isfinite(range.minimum) ? range.minimum - 1.0
+                                                                  : -kInfinity};
+          if (std::isfinite(range.maximum)) bad.push_back(range.maximum + 1.0);
+          if (range.minimum_excluded) bad.push_back(range.minimum);
+          if (!is_integer) bad.push_back(std::nan(""));
+          if (!is_integer && !option.may_be_infinite) bad.push_back(kInfinity);
+          const bool is_judged = option.is_for(kind.kind) &&
+                                 (option.range_of == nullptr || option.range_of(sound(kind.kind)));
+          // What a word stands for is no number of the range, but sound.
+          if (is_integer && !option.word.empty()) std::erase(bad, 0.0);
+          for (const double value : bad) {
+            CouplingMethod method = sound(kind.kind);
+            if (!set_number(method, option, value)) return;
+            const std::vector<std::string> expected =
+                is_judged ? std::vector<std::string>{place} : std::vector<std::string>{};
+            EXPECT_EQ(places_of(check_method(method)), expected)
+                << kind.name << " " << place << " = " << value;
+            judged += is_judged ? 1 : 0;
+          }
+          CouplingMethod method = sound(kind.kind);  // control: an edge that is inside
+          const NumberRange inside =
+              is_judged && option.range_of != nullptr ? option.range_of(method)->range : range;
+          const double edge = inside.minimum_excluded ? inside.minimum + 1e-9 : inside.minimum;
+          set_number(method, option, edge);
+          EXPECT_EQ(places_of(check_method(method)), std::vector<std::string>{})
+              << kind.name << " " << place << " = " << edge;
+        });
   }
   EXPECT_GT(judged, 100);
 }

@@ -44,12 +44,15 @@ Json exchange_json(const ExchangeOptions& exchange) {
 }
 
 Json options_json(const Splitting& splitting) {
+  Json json = {{"order", order_of(splitting)}};
   if (splitting.kind == SplittingKind::strang) {
-    return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
-            {"split_dissipation", splitting.split_dissipation}};
+    json["coupling_flow"] = std::string(to_string(splitting.coupling_flow));
+    json["split_dissipation"] = splitting.split_dissipation;
+  } else if (splitting.kind == SplittingKind::impulse) {
+    json["fast"] = splitting.fast;
+    json["factor"] = splitting.factor;
   }
-  if (splitting.kind == SplittingKind::kick_drift) return {{"order", splitting.order}};
-  return {{"fast", splitting.fast}, {"factor", splitting.factor}};
+  return json;
 }
 
 /// Null: left to the method; no limit.

@@ -289,7 +289,10 @@ class OptionKey {
         value = static_cast<int>(*number);
       }
     };
-    return key(place, or_word(integer(least, most)), read, place.of(defaults_));
+    const int usual = place.of(defaults_);
+    const bool is_word_usual = usual == 0 && !option_.word.empty();
+    return key(place, or_word(integer(least, most)), read,
+               is_word_usual ? Json(std::string(option_.word)) : Json(usual));
   }
 
   Key<CouplingMethod> operator()(const OptionField<double>& place) const {

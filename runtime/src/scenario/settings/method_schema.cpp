@@ -105,11 +105,18 @@ void add_narrow_ranges(const MethodFamily& family, Json& conditions) {
     if (option.range_of == nullptr) continue;
     for (const MethodInfo& method : family.kinds) {
       const auto narrow = option.range_of(CouplingMethod::of_kind(method.kind));
-      if (!narrow || narrow->range.maximum == option.range.maximum) continue;
-      Json most = {{"maximum", plain(narrow->range.maximum)}};
+      if (!narrow) continue;
+      Json limits = Json::object();
+      if (narrow->range.minimum != option.range.minimum) {
+        limits["minimum"] = plain(narrow->range.minimum);
+      }
+      if (narrow->range.maximum != option.range.maximum) {
+        limits["maximum"] = plain(narrow->range.maximum);
+      }
+      if (limits.empty()) continue;
       conditions.push_back(
           when_key_is("kind", std::string(method.name),
-                      {{"properties", {{std::string(option.key), std::move(most)}}}}));
+                      {{"properties", {{std::string(option.key), std::move(limits)}}}}));
     }
   }
 }
@@ -161,6 +168,7 @@ Json method_conditions(const Json& properties) {
   const MethodFamily& waves = family_of(usual);
   Json conditions = Json::array();
   add_narrow_ranges(waves, conditions);
+  add_narrow_ranges(splitting_family(), conditions);
   add_refusals(waves, conditions);
   std::vector<std::string> others;
   for (const MethodFamily* const family : method_families()) {

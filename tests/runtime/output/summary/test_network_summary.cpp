@@ -34,7 +34,7 @@ TEST(NetworkSummary, OfASplitting) {
   const RunSummary summary = summary_of(method);
   const Json json = summary_json(summary);
   EXPECT_EQ(json["method"], "impulse");
-  EXPECT_EQ(json["method_options"], (Json{{"fast", {"second"}}, {"factor", 10}}));
+  EXPECT_EQ(json["method_options"], (Json{{"order", 2}, {"fast", {"second"}}, {"factor", 10}}));
   EXPECT_EQ(json["method_description"], summary.choice.reason);
   EXPECT_TRUE(json["method_remarks"].is_null());
   EXPECT_TRUE(json["iterations"].is_null());
@@ -54,7 +54,7 @@ TEST(NetworkSummary, OfASplitting) {
     EXPECT_FALSE(says(text, word)) << word << "\n" << text;
   }
   EXPECT_EQ(summary_json(summary_of(Splitting{}))["method_options"],
-            (Json{{"coupling_flow", "auto"}, {"split_dissipation", false}}));
+            (Json{{"order", 2}, {"coupling_flow", "auto"}, {"split_dissipation", false}}));
 }
 
 TEST(NetworkSummary, OfADynamicIteration) {

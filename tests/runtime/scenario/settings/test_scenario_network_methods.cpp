@@ -115,7 +115,7 @@ TEST(ScenarioNetworkMethods, ReplaceTheWholeMethodFromTheCommandLine) {
   EXPECT_EQ(issues[0].what,
             "is no key of the method \"strang\", which couples without waves: it belongs to wave "
             "coupling and \"lions-mercier\", \"jacobi\", \"gauss-seidel\".\n"
-            "keys: \"kind\", \"coupling_flow\", \"split_dissipation\".\n"
+            "keys: \"kind\", \"coupling_flow\", \"split_dissipation\", \"order\".\n"
             "To replace the whole method: --set '/method={\"kind\":\"strang\"}'");
   EXPECT_EQ(issues[1].where, "/method/relaxation");
   EXPECT_EQ(issues[1].what,
@@ -163,8 +163,8 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "strange"})", "/method/kind",
        "must be one of \"douglas-rachford\", \"peaceman-rachford\", \"interface\", \"auto\", "
        "\"strang\", "
-       "\"impulse\", \"kick-drift\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the "
-       "string \"strange\". "
+       "\"impulse\", \"kick-drift\", \"taylor\", \"lions-mercier\", \"jacobi\", "
+       "\"gauss-seidel\"; got the string \"strange\". "
        "Did you mean \"strang\"?"},
       {R"({"kind": "strang", "coupling_flow": "lowrank"})", "/method/coupling_flow",
        "must be one of \"auto\", \"scalar\", \"low-rank\"; got the string \"lowrank\". Did you "
@@ -172,11 +172,12 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "strang", "split_dissipation": 1})", "/method/split_dissipation",
        "must be true or false, got 1"},
       {R"({"kind": "strang", "coupling": 1})", "/method/coupling",
-       "unknown key \"coupling\".\nkeys: \"kind\", \"coupling_flow\", \"split_dissipation\". Did "
+       "unknown key \"coupling\".\nkeys: \"kind\", \"coupling_flow\", \"split_dissipation\", "
+       "\"order\". Did "
        "you mean \"coupling_flow\"?"},
       {R"({"kind": "strang", "factor": 3})", "/method/factor",
        "is no key of the method \"strang\", which couples without waves: it belongs to "
-       "\"impulse\".\nkeys: \"kind\", \"coupling_flow\", \"split_dissipation\".\n"
+       "\"impulse\".\nkeys: \"kind\", \"coupling_flow\", \"split_dissipation\", \"order\".\n"
        "To replace the whole method: --set '/method={\"kind\":\"strang\"}'"},
       {R"({"kind": "impulse"})", "/method/fast", "is required"},
       {R"({"kind": "impulse", "fast": []})", "/method/fast",
@@ -191,11 +192,27 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
        "\"mass\" is there already"},
       {R"({"kind": "kick-drift", "order": 5})", "/method/order", "must be 4 or 6, got 5",
        /*schema_rejects=*/false},
+      {R"({"kind": "strang", "order": 3})", "/method/order", "must be 2 or 4, got 3",
+       /*schema_rejects=*/false},
+      {R"({"kind": "strang", "order": 6})", "/method/order",
+       "must be an integer from 2 to 4, got 6"},
+      {R"({"kind": "taylor", "order": 15})", "/method/order", "must be even, got 15",
+       /*schema_rejects=*/false},
+      {R"({"kind": "taylor", "order": "high"})", "/method/order",
+       "must be \"auto\" or an integer from 2 to 40, got the string \"high\""},
+      {R"({"kind": "taylor", "tolerance": 1e-6})", "/method/tolerance",
+       "is no key of the method \"taylor\", which couples without waves: it belongs to wave "
+       "coupling and \"lions-mercier\", \"jacobi\", \"gauss-seidel\".\nkeys: \"kind\", "
+       "\"order\".\nTo replace the whole method: --set '/method={\"kind\":\"taylor\"}'"},
+      {R"({"kind": "taylor", "impedance": "auto"})", "/method/impedance",
+       "is no key of the method \"taylor\", which couples without waves: it belongs to wave "
+       "coupling.\nkeys: \"kind\", \"order\".\nTo replace the whole method: --set "
+       "'/method={\"kind\":\"taylor\"}'"},
       {R"({"kind": "impulse", "fast": ["mass"], "factor": 0})", "/method/factor",
        "must be an integer from 1 to 1000000, got 0"},
       {R"({"kind": "impulse", "fast": ["mass"], "coupling_flow": "auto"})", "/method/coupling_flow",
        "is no key of the method \"impulse\", which couples without waves: it belongs to "
-       "\"strang\".\nkeys: \"kind\", \"fast\", \"factor\".\n"
+       "\"strang\".\nkeys: \"kind\", \"fast\", \"factor\", \"order\".\n"
        "To replace the whole method: --set '/method={\"kind\":\"impulse\",\"fast\":[\"...\"]}'"},
       {R"({"kind": "jacobi", "window_steps": 1.5})", "/method/window_steps",
        "must be an integer from 1 to 1000000, got 1.5"},
@@ -273,7 +290,8 @@ TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
         continue;
       }
       const std::string key(option.key);
-      const int integer = std::max(3, static_cast<int>(option.range.minimum));
+      // Orders are even.
+      const int integer = std::max(key == "order" ? 4 : 3, static_cast<int>(option.range.minimum));
       const double value = is_integer ? integer : option.range.minimum + 0.75;
       for (const MethodInfo& method : all_methods()) {
         Json text = shortest(method);

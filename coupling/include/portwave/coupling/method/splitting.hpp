@@ -13,6 +13,7 @@ enum class SplittingKind {
   strang,      ///< half a coupling flow, the local flows, half a coupling flow
   impulse,     ///< half a slow flow, m fast flows of h/m, half a slow flow
   kick_drift,  ///< kicks of momenta and drifts of positions in turn; also nonlinear springs
+  taylor,      ///< Taylor series of whole islands
 };
 
 std::string_view to_string(SplittingKind kind);
@@ -26,9 +27,10 @@ enum class CouplingFlow {
 
 std::string_view to_string(CouplingFlow flow);
 
-/// Coupling by splitting: the flows of the coupling and of the parts in turn, without iteration.
-/// All parts are linear, except with `kick_drift`. SplittingMethod and KickDriftMethod step it; the table in coupling/src/method/splitting.cpp
-/// lists the options as scenario files have them.
+/// Coupling by splitting: the flows of the coupling and of the parts in turn, without iteration; and by Taylor
+/// series, which need no splitting. All parts are linear, except with `kick_drift`. SplittingMethod,
+/// KickDriftMethod and TaylorMethod step it; the table in coupling/src/method/splitting.cpp lists the options as
+/// scenario files have them.
 struct Splitting {
   SplittingKind kind = SplittingKind::strang;
   CouplingFlow coupling_flow = CouplingFlow::automatic;
@@ -37,7 +39,12 @@ struct Splitting {
   bool split_dissipation = false;
   int factor = 10;                     ///< impulse: fast steps m ≥ 1 per macro-step
   std::vector<std::string> fast = {};  ///< impulse: names of the fast parts; the others are slow
-  int order = 6;                       ///< kick_drift: 4 or 6
+  /// Of accuracy: 2 or 4 with `strang` and `impulse`, 4 or 6 with `kick_drift`, even and at most 40 with
+  /// `taylor`. 0: the kind's default, see order_of.
+  int order = 0;
 };
+
+/// The order, where none is given the default of the kind: 2, 6 with `kick_drift`, 16 with `taylor`.
+int order_of(const Splitting& splitting);
 
 }  // namespace portwave

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "portwave/coupling/method/splitting.hpp"
-#include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/network/explicit_method.hpp"
 #include "portwave/coupling/network/network_model.hpp"
 #include "portwave/coupling/system/system.hpp"
 
@@ -14,29 +14,16 @@ namespace portwave {
 /// a kick is the flow of the forces −Nᵀ∂V/∂q + B_p s with q held, a drift the flow of all the rest, which is
 /// linear, dampers included. No iteration; any step size for which hω < 3.
 ///
-/// Energy   at the end of a step the state is moved along h(ẋ(x̃) − ẋ(xⁿ)) so that H + T = H₀ + T₀ + supply
-///          − dissipation to rounding, T being the rounding that is left (StepLedger::tank_J). A step that is
-///          too long for this is taken as two halves, which are halved in turn, ten times at most.
-/// Errors   ConfigError with every reason why the network has no such form (SeparableNetwork). While stepping
-///          NetworkFault: too_inaccurate after the last halving, inputs that throw or are not finite.
-/// Threads  islands at once; results do not depend on it.
+/// Energy   the state is moved along h(ẋ(x̃) − ẋ(xⁿ)), see ExplicitMethod.
+/// Errors   ConfigError with every reason why the network has no such form (SeparableNetwork), and those of
+///          ExplicitMethod.
 /// Source   Blanes & Moan, J. Comput. Appl. Math. 142 (2002).
-class KickDriftMethod final : public NetworkMethod {
+class KickDriftMethod final : public ExplicitMethod {
  public:
   /// The system must outlive it.
   KickDriftMethod(const System& system, double start_s, double step_s, const Splitting& options);
   ~KickDriftMethod() override;
 
-  NetworkStep step(const ForEach& each) override;
-  const StepClock& clock() const override;
-  std::span<const double> state() const override;
-  std::span<const double> previous_state() const override;
-  double storage(int block) const override;
-  double shared_cost_ns() const override;
-  int tasks() const override;
-  std::size_t bytes() const override;
-  std::string remarks() const override;
-  void archive(StateArchive& archive) override;
   std::string description() const override;
 
  private:

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace portwave {
+
+/// The state of an island between two steps. Which states are where is a matter of the method.
+struct IslandState {
+  std::vector<double> u;         ///< momenta, shifted
+  std::vector<double> position;  ///< undamped ones; all states that are not dead
+  std::vector<double> decaying;  ///< shifted so that they decay to 0
+  std::vector<double> dead;
+  double tank_J = 0.0;    ///< T: H + T is what has been supplied, less what was dissipated
+  double stored_J = 0.0;  ///< H: states are known to its rounding
+};
+
+/// Energies of a step of an island [J].
+struct IslandEnergies {
+  double changed_J = 0.0, supplied_J = 0.0, dissipated_J = 0.0;
+  double size_J = 0.0;  ///< of the terms that these were made of
+  int halvings = 0;
+  int depth = 0;  ///< the shortest steps were of h/2^depth
+};
+
+/// An input that could not be sampled.
+struct InputFault {
+  int input = 0;  ///< of the network
+  bool threw = false;
+  std::string detail;
+};
+
+/// An island of a network that is stepped without iteration, its balance of energy being exact: a step whose
+/// balance is not met is taken as two halves. Memory is taken at construction, and by the first halving of
+/// each depth.
+class ExplicitIsland {
+ public:
+  static constexpr int kMostHalvings = 10;
+
+  virtual ~ExplicitIsland() = default;
+
+  virtual bool has_inputs() const = 0;
+  /// States of the whole system to and from the island.
+  virtual void load(const double* x, IslandState& state) const = 0;
+  virtual void store(const IslandState& state, double* x) const = 0;
+
+  /// Samples the inputs for a step of h/2^depth from `start_s` on. Throws InputFault.
+  virtual void sample(double start_s, int depth) = 0;
+  /// One step of h/2^depth with the inputs sampled. False where its balance is not met: `to` is then no state.
+  /// Energies are added.
+  virtual bool attempt(const IslandState& from, IslandState& to, int depth,
+                       IslandEnergies& energies) = 0;
+  /// A step of h as two halves, which are halved in turn where need be. False where that does not help
+  /// either. Samples inputs by itself. Throws InputFault.
+  bool halve(const IslandState& from, IslandState& to, double start_s, double step_s,
+             IslandEnergies& energies);
+
+  /// What to say where no halving helps: rates and how to go on.
+  virtual std::string advice() const = 0;
+  virtual double cost_ns() const = 0;
+  virtual std::size_t bytes() const = 0;
+
+ private:
+  bool halve(const IslandState& from, IslandState& to, double start_s, double step_s, int depth,
+             IslandEnergies& energies);
+
+  std::array<IslandState, kMostHalvings> halfway_;
+};
+
+/// States that decay by themselves and act on nothing, such as a spring and damper whose end is free.
+struct DeadStates {
+  std::vector<int> states;  ///< of the network
+  std::vector<double> rate, stiffness;
+
+  /// Their exact flow over h. Returns the energy that is gone.
+  double decay(double h, const std::vector<double>& from, std::vector<double>& to) const;
+};
+
+}  // namespace portwave

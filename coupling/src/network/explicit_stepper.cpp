@@ -1,0 +1,303 @@
+#include "network/explicit_stepper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/network/explicit_method.hpp"
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+
+bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double start_s, double step_s,
+                           IslandEnergies& energies) {
+  energies = {};
+  return halve(from, to, start_s, step_s, 0, energies);
+}
+
+bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double start_s, double step_s,
+                           int depth, IslandEnergies& energies) {
+  if (depth >= kMostHalvings) return false;
+  const double half = 0.5 * step_s;
+  ++energies.halvings;
+  energies.depth = std::max(energies.depth, depth + 1);
+  IslandState& middle = halfway_[at(depth)];
+  middle.u.resize(from.u.size());
+  middle.position.resize(from.position.size());
+  middle.decaying.resize(from.decaying.size());
+  middle.dead.resize(from.dead.size());
+  const auto take = [&](const IslandState& a, IslandState& b, double begin_s) {
+    sample(begin_s, depth + 1);
+    return attempt(a, b, depth + 1, energies) || halve(a, b, begin_s, half, depth + 1, energies);
+  };
+  return take(from, middle, start_s) && take(middle, to, start_s + half);
+}
+
+double DeadStates::decay(double h, const std::vector<double>& from, std::vector<double>& to) const {
+  double gone = 0.0;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const double next = from[i] * std::exp(-rate[i] * h);
+    to[i] = next;
+    gone += 0.5 * stiffness[i] * (from[i] - next) * (from[i] + next);
+  }
+  return gone;
+}
+
+std::vector<std::vector<int>> ExplicitStepper::states_by_island(const NetworkForm& network) {
+  std::vector<std::vector<int>> states(at(network.system().island_count()));
+  for (int i = 0; i < network.size(); ++i) states[at(network.island_of(i))].push_back(i);
+  return states;
+}
+
+ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, double step_s,
+                                 std::vector<std::unique_ptr<ExplicitIsland>> islands,
+                                 std::vector<int> numbers)
+    : network_(network),
+      step_s_(step_s),
+      clock_(start_s),
+      x_(at(network.size()), 0.0),
+      islands_(std::move(islands)) {
+  const System& system = network.system();
+  for (const Part& part : system.parts()) {
+    const int number = static_cast<int>(&part - system.parts().data());
+    std::ranges::copy(part.initial_state, x_.begin() + network.first_state(number));
+    if (!part.initial_state.empty()) block_parts_.push_back(number);
+  }
+  previous_x_ = x_;
+  for (std::vector<IslandState>* own : {&now_, &next_, &before_}) own->resize(islands_.size());
+  load();
+  energies_.resize(islands_.size());
+  succeeded_.resize(islands_.size());
+  thrown_.resize(islands_.size());
+  std::vector<double> of_island(at(system.island_count()), 0.0);
+  std::vector<int> first_part(at(system.island_count()), -1);
+  for (int block = 0; block < static_cast<int>(block_parts_.size()); ++block) {
+    const int part = block_parts_[at(block)], island = system.island_of_part(part);
+    stored_.add(storage(block));
+    of_island[at(island)] += storage(block);
+    if (first_part[at(island)] < 0) first_part[at(island)] = part;
+  }
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    now_[i].stored_J = of_island[at(numbers[i])];
+    part_of_island_.push_back(first_part[at(numbers[i])]);
+  }
+}
+
+/// The islands' states from those of the whole.
+void ExplicitStepper::load() {
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    for (std::vector<IslandState>* own : {&now_, &next_}) islands_[i]->load(x_.data(), (*own)[i]);
+    islands_[i]->load(previous_x_.data(), before_[i]);
+  }
+  is_gathered_ = true;
+}
+
+void ExplicitStepper::gather() {
+  if (is_gathered_) return;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    islands_[i]->store(now_[i], x_.data());
+    islands_[i]->store(before_[i], previous_x_.data());
+  }
+  is_gathered_ = true;
+}
+
+const std::vector<double>& ExplicitStepper::state() {
+  gather();
+  return x_;
+}
+const std::vector<double>& ExplicitStepper::previous_state() {
+  gather();
+  return previous_x_;
+}
+
+double ExplicitStepper::storage(int block) {
+  gather();
+  const int part = block_parts_[at(block)];
+  return network_.system().parts()[at(part)].port_hamiltonian()->storage(
+      x_.data() + network_.first_state(part));
+}
+
+void ExplicitStepper::fail(const InputFault& fault) const {
+  const NetworkInput& input = network_.inputs[at(fault.input)];
+  if (fault.threw) throw NetworkFault(input.part, -1, StepFault::threw, fault.detail);
+  throw NetworkFault(input.part, -1, StepFault::not_finite,
+                     fmt::format("input \"{}\" is not finite", network_.system()
+                                                                   .parts()[at(input.part)]
+                                                                   .component->signature()
+                                                                   .inputs[at(input.input)]
+                                                                   .name));
+}
+
+NetworkStep ExplicitStepper::step(const ForEach& each) {
+  const double start_s = clock_.time_s();
+  try {
+    for (const auto& island : islands_) {
+      if (island->has_inputs()) island->sample(start_s, 0);
+    }
+    each(static_cast<int>(islands_.size()), [&](int i) {
+      energies_[at(i)] = {};
+      thrown_[at(i)] = nullptr;
+      succeeded_[at(i)] = 0;
+      try {
+        const bool is_met =
+            islands_[at(i)]->attempt(now_[at(i)], next_[at(i)], 0, energies_[at(i)]);
+        succeeded_[at(i)] = is_met ? 1 : 0;
+      } catch (...) {  // of a gradient; no task may throw
+        thrown_[at(i)] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < islands_.size(); ++i) {
+      if (succeeded_[i] != 0) continue;
+      if (thrown_[i] != nullptr) fail_by(i, thrown_[i]);
+      halve(i, start_s);
+    }
+  } catch (const InputFault& fault) {
+    fail(fault);
+  }
+  NetworkStep result;
+  result.converged = true;
+  close(result);
+  before_.swap(now_);
+  now_.swap(next_);
+  clock_.advance(step_s_);
+  is_gathered_ = false;
+  return result;
+}
+
+void ExplicitStepper::halve(std::size_t island, double start_s) {
+  bool is_met = false;
+  try {
+    is_met =
+        islands_[island]->halve(now_[island], next_[island], start_s, step_s_, energies_[island]);
+  } catch (const InputFault&) {
+    throw;
+  } catch (...) {
+    fail_by(island, std::current_exception());
+  }
+  if (!is_met) refuse(island);
+}
+
+int ExplicitStepper::part_to_blame(std::size_t island) const {
+  return islands_.size() == 1 ? -1 : part_of_island_[island];
+}
+
+/// A gradient has thrown in an island.
+void ExplicitStepper::fail_by(std::size_t island, const std::exception_ptr& own) const {
+  std::string what = "an unknown exception";
+  try {
+    std::rethrow_exception(own);
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  throw NetworkFault(part_to_blame(island), -1, StepFault::threw, what);
+}
+
+void ExplicitStepper::refuse(std::size_t island) const {
+  throw NetworkFault(
+      part_to_blame(island), -1, StepFault::too_inaccurate,
+      fmt::format("its energy balance is not met even by steps of h/{}: {}. Take shorter steps, or "
+                  "wave coupling ({{\"kind\": \"auto\"}})",
+                  1 << ExplicitIsland::kMostHalvings, islands_[island]->advice()));
+}
+
+void ExplicitStepper::close(NetworkStep& result) {
+  CompensatedSum changed, supplied, dissipated, tank;
+  double size = 0.0;
+  depth_ = 0;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    const IslandEnergies& own = energies_[i];
+    changed.add(own.changed_J);
+    supplied.add(own.supplied_J);
+    dissipated.add(own.dissipated_J);
+    tank.add(next_[i].tank_J);
+    size += own.size_J;
+    halvings_ += own.halvings;
+    depth_ = std::max(depth_, own.depth);
+    if (own.halvings > 0) ++halved_steps_;
+  }
+  stored_.add(changed.value());
+  StepLedger& energy = result.energy;
+  energy.stored_J = stored_.value();
+  energy.changed_J = changed.value();
+  energy.supplied_J = supplied.value();
+  energy.dissipated_J = dissipated.value();
+  energy.tank_J = tank.value();
+  energy.mismatch_J = energy.supplied_J - energy.dissipated_J - energy.changed_J;
+  energy.max_passivity_residual_J = energy.changed_J - energy.supplied_J;
+  result.energy_scale_J = std::abs(energy.stored_J) + size;
+}
+
+double ExplicitStepper::cost_ns() const {
+  double sum = 0.0;
+  for (const auto& island : islands_) sum += island->cost_ns();
+  return sum;
+}
+
+std::size_t ExplicitStepper::bytes() const {
+  std::size_t sum = (x_.capacity() + previous_x_.capacity()) * sizeof(double);
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    const IslandState& state = now_[i];
+    sum += islands_[i]->bytes() +
+           3 * sizeof(double) *
+               (state.u.size() + state.position.size() + state.decaying.size() + state.dead.size());
+  }
+  return sum;
+}
+
+std::string ExplicitStepper::remarks() const {
+  if (halvings_ == 0) return {};
+  return fmt::format(
+      "{} step{} of an island {} halved, {} time{} in all: the balance of energy asks "
+      "for shorter steps",
+      halved_steps_, halved_steps_ == 1 ? "" : "s", halved_steps_ == 1 ? "was" : "were", halvings_,
+      halvings_ == 1 ? "" : "s");
+}
+
+void ExplicitStepper::archive(StateArchive& archive) {
+  if (!archive.reads()) gather();
+  for (std::vector<double>* own : {&x_, &previous_x_}) archive.array(*own);
+  for (IslandState& state : now_) archive.values(state.tank_J, state.stored_J);
+  archive.values(stored_, clock_, halvings_, halved_steps_, depth_);
+  for (const std::vector<double>* own : {&x_, &previous_x_}) {
+    archive.expect_finite(*own, "a state");
+  }
+  for (const IslandState& state : now_) {
+    archive.expect(std::isfinite(state.tank_J) && std::isfinite(state.stored_J), "a tank");
+  }
+  archive.expect_counts({halvings_, halved_steps_}, "the number of halved steps");
+  archive.expect(depth_ >= 0 && depth_ <= ExplicitIsland::kMostHalvings, "the number of halvings");
+  archive.expect(clock_.is_sound(), "the time");
+  if (archive.reads()) load();
+  // What is kept shifted has digits that its states do not show.
+  for (std::vector<IslandState>* own : {&now_, &before_}) {
+    for (IslandState& state : *own) {
+      archive.array(state.u);
+      archive.array(state.decaying);
+      archive.expect_finite(state.u, "a momentum");
+      archive.expect_finite(state.decaying, "a damped position");
+    }
+  }
+}
+
+ExplicitMethod::ExplicitMethod() = default;
+ExplicitMethod::~ExplicitMethod() = default;
+void ExplicitMethod::set_stepper(std::unique_ptr<ExplicitStepper> stepper) {
+  stepper_ = std::move(stepper);
+}
+NetworkStep ExplicitMethod::step(const ForEach& each) { return stepper_->step(each); }
+const StepClock& ExplicitMethod::clock() const { return stepper_->clock(); }
+std::span<const double> ExplicitMethod::state() const { return stepper_->state(); }
+std::span<const double> ExplicitMethod::previous_state() const {
+  return stepper_->previous_state();
+}
+double ExplicitMethod::storage(int block) const { return stepper_->storage(block); }
+double ExplicitMethod::shared_cost_ns() const { return stepper_->cost_ns(); }
+int ExplicitMethod::tasks() const { return stepper_->tasks(); }
+std::size_t ExplicitMethod::bytes() const { return stepper_->bytes(); }
+std::string ExplicitMethod::remarks() const { return stepper_->remarks(); }
+void ExplicitMethod::archive(StateArchive& archive) { stepper_->archive(archive); }
+
+}  // namespace portwave

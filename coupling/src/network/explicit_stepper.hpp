@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network/explicit_island.hpp"
+#include "network/network_form.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/network/network_method.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+
+/// Steps the islands of a network, each by itself, and keeps the account of the whole.
+class ExplicitStepper {
+ public:
+  /// The network must outlive it. `islands`: those with states, of the islands `numbers` of the system.
+  ExplicitStepper(const NetworkForm& network, double start_s, double step_s,
+                  std::vector<std::unique_ptr<ExplicitIsland>> islands, std::vector<int> numbers);
+
+  /// States by island, for the islands' constructors; empty for those without states.
+  static std::vector<std::vector<int>> states_by_island(const NetworkForm& network);
+
+  /// Inputs are sampled, and steps halved, on the calling thread: callbacks may ask for it.
+  NetworkStep step(const ForEach& each);
+  const StepClock& clock() const { return clock_; }
+  double step_s() const { return step_s_; }
+  const std::vector<double>& state();
+  const std::vector<double>& previous_state();
+  double storage(int block);
+  int tasks() const { return static_cast<int>(islands_.size()); }
+  double cost_ns() const;
+  std::size_t bytes() const;
+  std::string remarks() const;
+  void archive(StateArchive& archive);
+  /// The last step consisted of steps of h/2^depth, at least in part.
+  int depth_of_last_step() const { return depth_; }
+
+ private:
+  void load();
+  void gather();
+  void halve(std::size_t island, double start_s);
+  [[noreturn]] void fail(const InputFault& fault) const;
+  [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& own) const;
+  [[noreturn]] void refuse(std::size_t island) const;
+  int part_to_blame(std::size_t island) const;
+  void close(NetworkStep& result);
+
+  const NetworkForm& network_;
+  double step_s_;
+  StepClock clock_;
+  std::vector<double> x_, previous_x_;
+  bool is_gathered_ = true;
+  std::vector<int> block_parts_;
+  std::vector<std::unique_ptr<ExplicitIsland>> islands_;
+  std::vector<int> part_of_island_;
+  std::vector<IslandState> now_, next_, before_;
+  std::vector<IslandEnergies> energies_;
+  std::vector<char> succeeded_;
+  std::vector<std::exception_ptr> thrown_;
+  CompensatedSum stored_;
+  std::int64_t halvings_ = 0, halved_steps_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,412 @@
+#include "network/taylor_island.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/sparse_entries.hpp"
+
+namespace portwave {
+namespace {
+namespace taylor {
+
+/// The largest |eigenvalue| of a matrix whose fastest motion is an oscillation or a decay, from a fixed start: over
+/// two products an oscillation comes back to its direction.
+double fastest_rate(const RowMatrix& m) {
+  constexpr int kPairs = 20;
+  if (m.rows() == 0 || m.nonZeros() == 0) return 0.0;
+  Eigen::VectorXd x(m.rows());
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    x[i] = 0.5 + std::fmod(0.618033988749895 * static_cast<double>(i + 1), 1.0);
+    if (i % 2 == 1) x[i] = -x[i];
+  }
+  double rate = 0.0;
+  for (int k = 0; k < kPairs; ++k) {
+    const double norm = x.norm();
+    if (!(norm > 0.0) || !std::isfinite(norm)) return rate;
+    x = m * (m * (x / norm));
+    rate = std::sqrt(x.norm());
+  }
+  return rate;
+}
+
+/// The root nearest to 1 of ½ aλ² + bλ = m.
+std::optional<double> root(double a, double b, double m) {
+  const double discriminant = b * b + 2.0 * a * m;
+  if (!(discriminant >= 0.0)) return std::nullopt;
+  const double far = -(b + std::copysign(std::sqrt(discriminant), b));
+  if (far == 0.0) return std::nullopt;
+  const double near = -2.0 * m / far, other = a != 0.0 ? far / a : near;
+  return std::abs(near - 1.0) <= std::abs(other - 1.0) ? near : other;
+}
+
+}  // namespace taylor
+}  // namespace
+
+void sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
+                   double start_s, double h, double* powers) {
+  const Signal& signal = *network.inputs[at(input)].signal;
+  for (int g = 0; g < interpolation.points(); ++g) {
+    const double share = interpolation.places()[at(g)];
+    try {
+      powers[g] = signal.in_step({start_s + share * h, start_s, h, share, 3});
+    } catch (const std::exception& error) {
+      throw InputFault{input, true, error.what()};
+    } catch (...) {
+      throw InputFault{input, true, "an unknown exception"};
+    }
+    if (!std::isfinite(powers[g])) throw InputFault{input, false, {}};
+  }
+  interpolation.to_powers(powers);
+}
+
+double TaylorScheme::longest_angle() const {
+  return std::exp((std::lgamma(order + 2.0) + std::log(1e-9)) / (order + 1.0));
+}
+
+LinearNetwork::LinearNetwork(const System& system)
+    : NetworkForm(system, {.name = "Taylor series", .takes_damped_inputs = true}) {
+  Issues issues;
+  FewIssues bent(issues);
+  for (int i = 0; i < size(); ++i) {
+    if (!is_bent(i)) continue;
+    bent.add(fmt::format("/subsystems/{}", part_of(i)),
+             fmt::format("the storage of {} is not quadratic, and Taylor series need linear parts; "
+                         "\"kick-drift\" takes springs of any law, and wave coupling ({{\"kind\": "
+                         "\"auto\"}}) every part",
+                         label(i)));
+  }
+  throw_if_any(std::move(issues));
+  output = hessian * Seen;
+}
+
+TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>& states,
+                           const TaylorScheme& scheme, double step_s, std::vector<int>& row_numbers)
+    : network_(network), scheme_(scheme), kernels_(stroke_kernels()), step_s_(step_s) {
+  for (const int state : network.ordered_by_type(states)) {
+    if (network.is_dead[at(state)] != 0) {
+      const double stiffness = network.hessian.coeff(state, state);
+      dead_.states.push_back(state);
+      dead_.stiffness.push_back(stiffness);
+      dead_.rate.push_back(network.R.coeff(state, state) * stiffness);
+      continue;
+    }
+    row_numbers[at(state)] = static_cast<int>(states_.size());
+    states_.push_back(state);
+  }
+  const RowMatrix Q = own(network.hessian, row_numbers), A = own(network.A, row_numbers);
+  RowMatrix rate = A * Q;
+  rate.prune(0.0);
+  rate_ = StrokeMap(rate);
+  fastest_rate_ = taylor::fastest_rate(rate);
+  const std::size_t n = states_.size();
+  stiffness_.assign(n, 0.0);
+  for (int i = 0; i < Q.outerSize(); ++i) {
+    for (RowMatrix::InnerIterator it(Q, i); it; ++it) {
+      if (it.col() == i) stiffness_[at(i)] = it.value();
+      if (it.col() != i && it.value() != 0.0) has_diagonal_ = false;
+    }
+  }
+  if (!has_diagonal_) hessian_ = StrokeMap(Q);
+  for (const int state : states_) constant_.push_back(network.constant[at(state)]);
+  if (std::ranges::all_of(constant_, [](double c) { return c == 0.0; })) constant_.clear();
+  for (int i = 0; i < A.outerSize() && !constant_.empty(); ++i) {
+    double sum = 0.0;
+    for (RowMatrix::InnerIterator it(A, i); it; ++it) {
+      sum += it.value() * constant_[at(static_cast<int>(it.col()))];
+    }
+    if (sum != 0.0) offsets_.emplace_back(i, sum);
+  }
+  is_lossless_ = own(network.R, row_numbers).nonZeros() == 0;
+  find_inputs(row_numbers);
+  for (const int state : states_) row_numbers[at(state)] = -1;
+  for (Array* own : {&first_, &second_, &other_, &last_, &sum_}) own->assign(n, 0.0);
+  if (!is_lossless_) weighted_.assign(n, 0.0);
+  if (!has_diagonal_) pull_ = middle_pull_ = middle_ = sum_;
+  powers_.assign(inputs_.size() * at(scheme.inputs.points()), 0.0);
+  output_.assign(inputs_.size(), 0.0);
+}
+
+RowMatrix TaylorIsland::own(const SparseMatrix& m, const std::vector<int>& row_of) const {
+  SparseEntries entries;
+  for (int j = 0; j < static_cast<int>(states_.size()); ++j) {
+    for (SparseMatrix::InnerIterator it(m, states_[at(j)]); it; ++it) {
+      const int row = row_of[at(static_cast<int>(it.row()))];
+      if (row >= 0 && it.value() != 0.0) entries.emplace_back(row, j, it.value());
+    }
+  }
+  const auto n = static_cast<Eigen::Index>(states_.size());
+  RowMatrix out(n, n);
+  out.setFromTriplets(entries.begin(), entries.end());
+  return out;
+}
+
+void TaylorIsland::find_inputs(const std::vector<int>& row_of) {
+  const int island = network_.island_of((states_.empty() ? dead_.states : states_).front());
+  std::vector<int> number(network_.inputs.size(), -1);
+  for (int k = 0; k < static_cast<int>(network_.inputs.size()); ++k) {
+    const int own = static_cast<int>(inputs_.size());
+    bool is_own = network_.system().island_of_part(network_.inputs[at(k)].part) == island;
+    const auto add = [&](const SparseMatrix& m, std::vector<Entry>& entries) {
+      for (SparseMatrix::InnerIterator it(m, k); it; ++it) {
+        const int row = row_of[at(static_cast<int>(it.row()))];
+        if (row < 0 || it.value() == 0.0) continue;
+        entries.push_back({own, row, it.value()});
+        is_own = true;
+      }
+    };
+    add(network_.B, driven_);
+    add(network_.output, power_);
+    double steady = 0.0;
+    for (SparseMatrix::InnerIterator it(network_.Seen, k); it && !constant_.empty(); ++it) {
+      const int row = row_of[at(static_cast<int>(it.row()))];
+      if (row >= 0) steady += it.value() * constant_[at(row)];
+    }
+    if (!is_own) continue;
+    number[at(k)] = own;
+    inputs_.push_back(k);
+    steady_power_.push_back(steady);
+  }
+  for (int k = 0; k < network_.Through.outerSize(); ++k) {
+    if (number[at(k)] < 0) continue;
+    for (SparseMatrix::InnerIterator it(network_.Through, k); it; ++it) {
+      const int row = number[at(static_cast<int>(it.row()))];
+      if (row < 0 || it.value() == 0.0) continue;
+      through_.push_back({row, number[at(k)], it.value()});
+      is_lossless_ = false;
+    }
+  }
+  const SparseMatrix apart = network_.Seen - network_.B;
+  for (const int k : inputs_) {
+    for (SparseMatrix::InnerIterator it(apart, k); it; ++it) {
+      const double size = std::abs(network_.Seen.coeff(it.row(), k));
+      if (std::abs(it.value()) > 1e-12 * size) is_lossless_ = false;
+    }
+  }
+}
+
+void TaylorIsland::load(const double* x, IslandState& state) const {
+  const auto read = [x](const std::vector<int>& states, Array& to) {
+    to.resize(states.size());
+    for (std::size_t i = 0; i < states.size(); ++i) to[i] = x[states[i]];
+  };
+  read(states_, state.position);
+  read(dead_.states, state.dead);
+}
+
+void TaylorIsland::store(const IslandState& state, double* x) const {
+  for (std::size_t i = 0; i < states_.size(); ++i) x[states_[i]] = state.position[i];
+  for (std::size_t i = 0; i < dead_.states.size(); ++i) x[dead_.states[i]] = state.dead[i];
+}
+
+std::size_t TaylorIsland::at_power(int input, int k) const {
+  return at(input) * at(scheme_.inputs.points()) + at(k);
+}
+
+void TaylorIsland::sample(double start_s, int depth) {
+  for (int i = 0; i < static_cast<int>(inputs_.size()); ++i) {
+    sample_powers(network_, inputs_[at(i)], scheme_.inputs, start_s, std::ldexp(step_s_, -depth),
+                  powers_.data() + at_power(i, 0));
+  }
+}
+
+/// wₖ₊₁; every second term also adds it, and the one before, to the sums.
+void TaylorIsland::add_term(const double* w, double* next, int k, double h) {
+  const double factor = h / (k + 1), order = scheme_.order;
+  const bool adds = k % 2 == 1 && k < scheme_.order;
+  const double weight = 1.0 / (k + order + 1.0), next_weight = 1.0 / (k + order + 2.0);
+  kernels_.series({.map = rate_.view(),
+                   .w = w,
+                   .next = next,
+                   .factor = factor,
+                   .sum = adds ? sum_.data() : nullptr,
+                   .weighted = adds && !is_lossless_ ? weighted_.data() : nullptr,
+                   .weight = weight,
+                   .next_weight = next_weight,
+                   .starts = k == 1});
+  const auto more = [&](int row, double term) {
+    next[row] += term;
+    if (!adds) return;
+    sum_[at(row)] += term;
+    if (!is_lossless_) weighted_[at(row)] += next_weight * term;
+  };
+  if (k == 0) {
+    for (const auto& [row, value] : offsets_) more(row, factor * value);
+  }
+  if (k >= scheme_.inputs.points()) return;
+  for (const Entry& entry : driven_) more(entry.row, factor * entry.value * power(entry.input, k));
+}
+
+/// ∫ sᵀSeenᵀzₖθᵏ over the step, per unit of h.
+void TaylorIsland::supply_term(const double* w, int k) {
+  for (std::size_t i = 0; i < output_.size(); ++i) output_[i] = k == 0 ? steady_power_[i] : 0.0;
+  for (const Entry& entry : power_) output_[at(entry.input)] += entry.value * w[entry.row];
+  for (int i = 0; i < static_cast<int>(output_.size()); ++i) {
+    double mean = 0.0;
+    for (int j = 0; j < scheme_.inputs.points(); ++j) mean += power(i, j) / (j + k + 1);
+    supplied_.add(mean * output_[at(i)]);
+  }
+}
+
+bool TaylorIsland::attempt(const IslandState& from, IslandState& to, int depth,
+                           IslandEnergies& energies) {
+  const double h = std::ldexp(step_s_, -depth);
+  supplied_ = CompensatedSum();
+  const double* w = from.position.data();
+  for (int k = 0; k <= scheme_.order; ++k) {
+    if (!inputs_.empty()) supply_term(w, k);
+    Array& next = k == scheme_.order   ? last_
+                  : k == 1             ? second_
+                  : w == first_.data() ? other_
+                                       : first_;
+    add_term(w, next.data(), k, h);
+    w = next.data();
+  }
+  for (const Entry& entry : through_) {
+    for (int i = 0; i < scheme_.inputs.points(); ++i) {
+      for (int j = 0; j < scheme_.inputs.points(); ++j) {
+        supplied_.add(power(entry.input, i) * entry.value * power(entry.row, j) / (i + j + 1));
+      }
+    }
+  }
+  return settle(from, to, h, h * supplied_.value(), energies);
+}
+
+SeriesSums TaylorIsland::sums(const IslandState& from, const Array& direction) {
+  if (!has_diagonal_) {
+    kernels_.apply(hessian_.view(), direction.data(), pull_.data());
+    for (std::size_t i = 0; i < middle_.size(); ++i) {
+      middle_[i] = from.position[i] + 0.5 * sum_[i];
+    }
+    kernels_.apply(hessian_.view(), middle_.data(), middle_pull_.data());
+  }
+  return kernels_.series_balance({.count = static_cast<int>(states_.size()),
+                                  .order = static_cast<double>(scheme_.order),
+                                  .stiffness = has_diagonal_ ? stiffness_.data() : nullptr,
+                                  .pull = pull_.data(),
+                                  .middle_pull = middle_pull_.data(),
+                                  .constant = constant_.empty() ? nullptr : constant_.data(),
+                                  .x = from.position.data(),
+                                  .d = sum_.data(),
+                                  .e = direction.data(),
+                                  .y = is_lossless_ ? nullptr : weighted_.data()});
+}
+
+double TaylorIsland::end(const IslandState& from, IslandState& to, const Array& direction,
+                         double lambda, double* size) {
+  const double energy =
+      kernels_.series_end({.count = static_cast<int>(states_.size()),
+                           .lambda = lambda,
+                           .x = from.position.data(),
+                           .d = sum_.data(),
+                           .e = direction.data(),
+                           .after = to.position.data(),
+                           .stiffness = has_diagonal_ ? stiffness_.data() : nullptr,
+                           .constant = constant_.empty() ? nullptr : constant_.data()},
+                          size);
+  if (has_diagonal_) return energy;
+  constexpr std::size_t kChunk = 512;
+  const Array &x = from.position, &after = to.position;
+  for (std::size_t i = 0; i < middle_.size(); ++i) middle_[i] = 0.5 * (x[i] + after[i]);
+  kernels_.apply(hessian_.view(), middle_.data(), middle_pull_.data());
+  CompensatedSum change;
+  *size = 0.0;
+  for (std::size_t first = 0; first < middle_.size(); first += kChunk) {
+    const std::size_t last = std::min(first + kChunk, middle_.size());
+    double own = 0.0, own_size = 0.0;
+    for (std::size_t i = first; i < last; ++i) {
+      const double pull = middle_pull_[i] + (constant_.empty() ? 0.0 : constant_[i]);
+      own += pull * (after[i] - x[i]);
+      own_size += std::abs(pull * (after[i] - x[i]));
+    }
+    change.add(own);
+    *size += own_size;
+  }
+  return change.value();
+}
+
+bool TaylorIsland::settle(const IslandState& from, IslandState& to, double h, double supply,
+                          IslandEnergies& energies) {
+  // The first omitted term may have a thousandth of the amplitude of the motion; λ be 2, or, along the second
+  // term, a thousandth.
+  constexpr double kOmitted = 1e-6, kFar = 2.0, kCurved = 1e-3;
+  constexpr double kRounding = 8.0, kLeft = 1e-12;
+  constexpr int kMostTurns = 4;
+  const SeriesSums first = sums(from, last_);
+  if (!std::isfinite(first.size + first.square + first.slope + first.residual)) return false;
+  if (0.5 * std::abs(first.square) > kOmitted * (first.stored + first.size)) return false;
+  double lost = 0.0;
+  if (!is_lossless_) {
+    lost = supply - first.change - (scheme_.order + 1) * first.residual;
+    if (!network_.has_active()) lost = std::max(lost, 0.0);
+  }
+  const double expected = from.tank_J + supply - lost;
+  const double rounding =
+      std::numeric_limits<double>::epsilon() *
+      (kRounding * (first.size + std::abs(supply) + std::abs(lost)) + std::abs(from.stored_J));
+  const double missing = expected - first.change;
+  const Array* direction = &last_;
+  double lambda = 1.0, slope = first.slope, square = first.square;
+  if (std::abs(missing - (slope + 0.5 * square)) > rounding) {
+    const std::optional<double> near = taylor::root(square, slope, missing);
+    if (near && std::abs(*near) <= kFar) {
+      lambda = *near;
+    } else {
+      const SeriesSums second = sums(from, second_);
+      const std::optional<double> small = taylor::root(second.square, second.slope, missing);
+      lambda = second.slope != 0.0 ? missing / second.slope : kFar;
+      if (!small || !(std::abs(lambda) <= kCurved)) return false;
+      direction = &second_;
+      slope = second.slope;
+      square = second.square;
+    }
+  }
+  double size = 0.0, change = end(from, to, *direction, lambda, &size);
+  for (int turn = 1; turn < kMostTurns; ++turn) {
+    const double more = (expected - change) / (slope + square * lambda);
+    if (std::abs(expected - change) <= rounding || !(std::abs(lambda + more) <= kFar)) break;
+    lambda += more;
+    change = end(from, to, *direction, lambda, &size);
+  }
+  to.tank_J = expected - change;
+  const double scale = size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
+  if (!(std::abs(to.tank_J) <= kLeft * scale)) return false;
+  const double gone = dead_.decay(h, from.dead, to.dead);
+  lost += gone;
+  CompensatedSum all(change);
+  all.add(-gone);
+  to.stored_J = from.stored_J + all.value();
+  energies.changed_J += all.value();
+  energies.supplied_J += supply;
+  energies.dissipated_J += lost;
+  energies.size_J += size + std::abs(supply) + std::abs(lost);
+  return true;
+}
+
+std::string TaylorIsland::advice() const {
+  return fmt::format(
+      "its fastest motion has a rate of {:.3g} 1/s (times h: should be below {:.2g})",
+      fastest_rate_, scheme_.longest_angle());
+}
+
+double TaylorIsland::cost_ns() const {
+  constexpr double kPerState_ns = 1.0;
+  return kPerState_ns * static_cast<double>(scheme_.order + 3) *
+         static_cast<double>(states_.size());
+}
+
+std::size_t TaylorIsland::bytes() const {
+  std::size_t sum = rate_.bytes() + hessian_.bytes();
+  for (const Array* own : {&stiffness_, &constant_, &powers_, &first_, &second_, &other_, &last_,
+                           &sum_, &weighted_, &pull_, &middle_pull_, &middle_}) {
+    sum += own->capacity() * sizeof(double);
+  }
+  return sum;
+}
+
+}  // namespace portwave
