@@ -9,6 +9,7 @@
 
 #include "output/files/input_file.hpp"
 #include "scenario/file_keys.hpp"
+#include "scenario/files/foreign_code.hpp"
 #include "scenario/files/plugins.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/document.hpp"
@@ -86,6 +87,9 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (!root.json().is_object()) return std::nullopt;
   RunSettings settings;
   if (keys.time) read_time(*keys.time, settings);
+  ForeignCode foreign(folder, plugins);
+  foreign.start_s = settings.options.start_s;
+  foreign.step_s = settings.options.step_s;
   SystemDraft draft;
   if (keys.plugins) {
     tell(listener, {"loading plugins"});
@@ -102,6 +106,7 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
 
   tell(listener, {"joining the subsystems"});
   Issues notes = notes_of(draft);
+  append(notes, "", draft.notes);
   std::optional<System> system = slice != nullptr ? build_slice(draft, *slice, root.defects())
                                                   : build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});

@@ -22,7 +22,8 @@ namespace portwave::scenario_file {
 struct PartDraft {
   std::string name;                       ///< empty: not known
   std::string given_name;                 ///< as in the file, fit for a name or not
-  const PartType* type = nullptr;         ///< null: not known
+  const PartType* type = nullptr;         ///< null: not known, or an FMU
+  bool is_fmu = false;
   std::shared_ptr<const Component> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
   std::shared_ptr<const Cut> cut;  ///< null: in one piece
@@ -48,6 +49,7 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   std::vector<DrivenInput> driven_inputs;
+  Issues notes;  ///< what a user should know of parts that were read
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
   bool knows_all_types = true;  ///< false: some plugin is missing, and unknown types may be its own
   bool knows_all_parts = true;  ///< false: some entry was not read
