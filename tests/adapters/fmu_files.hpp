@@ -38,7 +38,7 @@ inline void write_zip(const std::filesystem::path& file, const std::vector<ZipMe
 
 struct FmuRecipe {
   int version = 2;
-  std::string library = "mass";     ///< of the fixture, without its version
+  std::string library = "mass";  ///< of the fixture, without its version
   bool saves_state = true;
   bool is_only_once = false;
   std::string units = "si";         ///< "si", "kilo" (kN and km/h), "none"
@@ -55,7 +55,8 @@ inline std::string unit_definitions(const FmuRecipe& recipe) {
     return "<Unit name=\"" + name + "\"><BaseUnit " + base + "/></Unit>";
   };
   return "<UnitDefinitions>" +
-         unit("force", std::string("kg=\"1\" m=\"1\" s=\"-2\"") + (is_kilo ? " factor=\"1000\"" : "")) +
+         unit("force",
+              std::string("kg=\"1\" m=\"1\" s=\"-2\"") + (is_kilo ? " factor=\"1000\"" : "")) +
          unit("speed", std::string("m=\"1\" s=\"-1\"") + (is_kilo ? " factor=\"0.001\"" : "")) +
          unit("way", std::string("m=\"1\"") + (is_kilo ? " factor=\"0.001\"" : "")) +
          unit("kg", "kg=\"1\"") + "</UnitDefinitions>";
@@ -68,8 +69,9 @@ inline std::string fmu_variable(int version, const std::string& name, int refere
   const std::string variability = causality == "parameter" ? " variability=\"tunable\"" : "";
   const std::string detail = (unit.empty() ? "" : " unit=\"" + unit + "\"") +
                              (start.empty() ? "" : " start=\"" + start + "\"");
-  const std::string common = " name=\"" + name + "\" valueReference=\"" + std::to_string(reference) +
-                             "\" causality=\"" + causality + "\"" + variability;
+  const std::string common = " name=\"" + name + "\" valueReference=\"" +
+                             std::to_string(reference) + "\" causality=\"" + causality + "\"" +
+                             variability;
   if (version == 3) return "<" + (type.empty() ? "Float64" : type) + common + detail + "/>\n";
   return "<ScalarVariable" + common + "><" + (type.empty() ? "Real" : type) + detail +
          "/></ScalarVariable>\n";
@@ -80,10 +82,13 @@ inline std::string model_description(const FmuRecipe& recipe) {
   const bool takes_force = recipe.library.find("spring") != 0;
   const bool has_units = recipe.units != "none";
   const auto unit = [&](const char* name) { return has_units ? std::string(name) : std::string(); };
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription fmiVersion=\"";
+  std::string out =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription fmiVersion=\"";
   out += v == 2 ? "2.0\" modelName=\"fixture\" guid=\"{fixture}\">"
                 : "3.0\" modelName=\"fixture\" instantiationToken=\"{fixture}\">";
-  out += "\n<CoSimulation modelIdentifier=\"fixture\" canHandleVariableCommunicationStepSize=\"true\" ";
+  out +=
+      "\n<CoSimulation modelIdentifier=\"fixture\" "
+      "canHandleVariableCommunicationStepSize=\"true\" ";
   out += v == 2 ? "canGetAndSetFMUstate=\"" : "canGetAndSetFMUState=\"";
   out += recipe.saves_state ? "true\"" : "false\"";
   if (recipe.is_only_once) out += " canBeInstantiatedOnlyOncePerProcess=\"true\"";
@@ -100,6 +105,7 @@ inline std::string model_description(const FmuRecipe& recipe) {
   out += fmu_variable(v, "start.x", 7, "parameter", "", "0");
   out += fmu_variable(v, "start.v", 8, "parameter", "", "0");
   out += fmu_variable(v, "steps", 11, "output", "", "", v == 2 ? "Integer" : "Int32");
+  out += fmu_variable(v, "calls", 101, "output", "");
   out += fmu_variable(v, "flag", 12, "input", "", "false", "Boolean");
   out += recipe.more_variables;
   return out + "</ModelVariables>\n<ModelStructure/>\n</fmiModelDescription>\n";

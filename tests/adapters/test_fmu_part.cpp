@@ -129,7 +129,7 @@ TEST(FmuPart, TwoCoupledAreTheWhole) {
       stepper.step(500);
       EXPECT_EQ(stepper.iterations().not_converged, 0);
       const double expected = pair.whole(kStep, 500);
-      // States: the outputs v, x and steps of the mass.
+      // States: the outputs v, x, steps and calls of the mass.
       EXPECT_NEAR(stepper.state(0)[1], expected, 1e-9) << mass_version << " " << spring_version;
       EXPECT_NEAR(stepper.state(1)[1], expected, 1e-9);
     }
@@ -151,10 +151,11 @@ TEST(FmuPart, TakesOneStepForAnEvaluationAndOneForTheCommit) {
   const System system = Pair{}.build(folder);
   Stepper stepper(system, options(kStep, 1, 0.0));
   stepper.step(100);  // until it trusts its model
-  const double before = stepper.state(0)[2];
+  // States: the outputs v, x, steps and calls. The steps are a state of the program and are taken back with it.
+  const double steps = stepper.state(0)[2], calls = stepper.state(0)[3];
   stepper.step(100);
-  // The count is a state of the program: it is taken back with it, so that one is left of each step.
-  EXPECT_EQ(stepper.state(0)[2] - before, 100.0);
+  EXPECT_EQ(stepper.state(0)[2] - steps, 100.0);
+  EXPECT_EQ(stepper.state(0)[3] - calls, 200.0);
   EXPECT_NEAR(stepper.state(0)[1], Pair{}.whole(kStep, 200), 1e-3);
 }
 
@@ -184,7 +185,8 @@ TEST(FmuPartControl, SamplesDivergeThere) {
     const auto fmu = fmi::Fmu::open(
         folder.add(std::string(library) + ".fmu", FmuRecipe{.version = 2, .library = library}));
     std::vector<fmi::StartValue> values;
-    for (const auto& [name, value] : start) values.push_back({fmu->description().find(name), value});
+    for (const auto& [name, value] : start)
+      values.push_back({fmu->description().find(name), value});
     return fmi::Instance::create(fmu, library, values, 0.0);
   };
   const auto mass = open("mass", {{"mass", pair.m}, {"d", pair.c}, {"start.x", pair.x}});
@@ -217,9 +219,10 @@ TEST(FmuPart, WithFeedthroughConvergesToTheWhole) {
       folder.add("mass_spring.fmu", FmuRecipe{.version = 3, .library = "mass_spring"});
   const double m = 2.0, k = 80.0, d = 30.0, M = 1.0, K = 40.0;
   SystemBuilder builder;
-  builder.add("fmu", make_fmu_part(part_options(
-                                       file, takes_force(), {{"mass", m}, {"k", k}, {"d", d}, {"start.x", 0.1}}))
-                         .component);
+  builder.add("fmu",
+              make_fmu_part(part_options(file, takes_force(),
+                                         {{"mass", m}, {"k", k}, {"d", d}, {"start.x", 0.1}}))
+                  .component);
   builder.add("seen", linear_oscillator({.mass_kg = M, .stiffness_N_per_m = K}),
               {.initial_state = {0.0, 0.0}});
   builder.join(joint::CommonFlow{}, {"fmu.port", "seen.coupling"});
@@ -252,8 +255,7 @@ TEST(FmuPart, IsTunedAsIfItsEquationsWereKnown) {
   FmuFolder folder;
   const auto file = folder.add("mass.fmu", FmuRecipe{.version = 2});
   const double m = 3.0, c = 0.4;
-  const FmuPart part =
-      make_fmu_part(part_options(file, takes_force(), {{"mass", m}, {"d", c}}));
+  const FmuPart part = make_fmu_part(part_options(file, takes_force(), {{"mass", m}, {"d", c}}));
   const std::vector<double> x = part.component->default_state();
   const auto response = probed_response(*part.component, kStep, x.data());
   ASSERT_TRUE(response.has_value());
@@ -310,6 +312,21 @@ TEST(FmuPart, SaysHowFarItsStepsRepeat) {
   Stepper stepper(system, options(kStep, 30, 1e-6));
   stepper.step(200);
   EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 200), 1e-6);
+}
+
+TEST(FmuPart, TellsWhatItCanGive) {
+  FmuFolder folder;
+  const auto mass = folder.add("mass.fmu", FmuRecipe{.version = 2});
+  const auto spring = folder.add("spring.fmu", FmuRecipe{.version = 2, .library = "spring"});
+  // m v²/2 and k x²/2, the latter for steps that are long against d/k
+  const FmuPart a = make_fmu_part(
+      part_options(mass, takes_force(), {{"mass", 3.0}, {"d", 0.0}, {"start.v", 2.0}}));
+  EXPECT_NEAR(a.available_J, 6.0, 1e-3);
+  const FmuPart b = make_fmu_part(
+      part_options(spring, takes_speed(), {{"k", 500.0}, {"d", 1e-6}, {"start.x", 0.2}}));
+  EXPECT_NEAR(b.available_J, 10.0, 1e-2);
+  const FmuPart at_rest = make_fmu_part(part_options(mass, takes_force(), {{"d", 0.0}}));
+  EXPECT_EQ(at_rest.available_J, 0.0);
 }
 
 TEST(FmuPart, BeginsAtTheTimeOfTheRun) {

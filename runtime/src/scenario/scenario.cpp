@@ -76,6 +76,22 @@ void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optio
   }
 }
 
+// The stored energy of FMUs is not known, and the guard has nothing to spend where the tank of a run is empty:
+// it gets a hundredth of what they can give in a first step, unless the file says otherwise.
+void fill_tank_for_fmus(SystemDraft& draft, CouplingMethod& method) {
+  constexpr double kShare = 0.01;
+  if (draft.fmu_energy_J <= 0.0 || !method.couples_by_waves()) return;
+  WaveCoupling& waves = method.waves();
+  if (waves.tank.initial_J || waves.tank.initial_fraction > 0.0 || !waves.initial_waves.empty())
+    return;
+  waves.tank.initial_J = kShare * draft.fmu_energy_J;
+  draft.notes.push_back(
+      {"/method/tank",
+       fmt::format("starts with {:.3g} J, a hundredth of what the FMUs can give in a first step: "
+                   "what they hold is not known",
+                   *waves.tank.initial_J)});
+}
+
 // Nothing is returned if there is any defect. `is_whole`: false when entries are missing. `slice`: null
 // where the scenario is all there is.
 std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
@@ -103,6 +119,7 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (keys.method) read_method(*keys.method, settings.options.method);
   prefer_what_suits_steps(keys.method ? keys.method->json() : Json::object(), settings.options);
   if (keys.outputs) read_outputs(*keys.outputs, settings);
+  fill_tank_for_fmus(draft, settings.options.method);
 
   tell(listener, {"joining the subsystems"});
   Issues notes = notes_of(draft);

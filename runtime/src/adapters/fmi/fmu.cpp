@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <system_error>
@@ -28,6 +32,40 @@ std::string platform_of(Version version) {
   static_cast<void>(version);
   return "unknown";
 #endif
+}
+
+/// Why a file cannot be a whole shared library for this machine; empty: it may be one. The system's loader
+/// trusts what the headers say of the file's length.
+std::string library_defect(const std::filesystem::path& file) {
+#if defined(__x86_64__)
+  constexpr Elf64_Half kMachine = EM_X86_64;
+#else
+  constexpr Elf64_Half kMachine = EM_AARCH64;
+#endif
+  std::ifstream in(file, std::ios::binary);
+  std::error_code error;
+  const std::uint64_t bytes = std::filesystem::file_size(file, error);
+  Elf64_Ehdr header = {};
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof(header)) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return "is no shared library";
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine ||
+      header.e_type != ET_DYN) {
+    return "is no shared library for this processor";
+  }
+  if (header.e_phentsize != sizeof(Elf64_Phdr)) return "is damaged";
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment = {};
+    in.seekg(
+        static_cast<std::streamoff>(header.e_phoff + static_cast<unsigned>(i) * sizeof(segment)));
+    if (!in.read(reinterpret_cast<char*>(&segment), sizeof(segment))) return "is cut off";
+    const bool is_in_file = segment.p_type == PT_LOAD || segment.p_type == PT_DYNAMIC;
+    if (is_in_file && (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset)) {
+      return "is cut off";
+    }
+  }
+  return {};
 }
 
 /// The functions of a library by name; collects those that are missing.
@@ -205,6 +243,10 @@ void Fmu::load_library() {
   const std::filesystem::path path = folder_.path() / "binaries" /
                                      platform_of(description_.version) /
                                      (description_.library + ".so");
+  if (const std::string defect = library_defect(path); !defect.empty()) {
+    throw ConfigError(
+        "", fmt::format("its library cannot be loaded: {} {}", path.filename().string(), defect));
+  }
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = ::dlerror();

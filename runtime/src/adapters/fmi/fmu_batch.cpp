@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <Eigen/Eigenvalues>
+
 namespace portwave::fmi {
 namespace {
 
@@ -81,12 +83,7 @@ void PortAccess::read_integrals(Instance& instance, double* integrals) {
 
 struct FmuBatch::Work {
   explicit Work(Eigen::Index ports)
-      : u(ports),
-        y(ports),
-        in_si(ports),
-        out_si(ports),
-        matrix(ports, ports),
-        lu(ports) {}
+      : u(ports), y(ports), in_si(ports), out_si(ports), matrix(ports, ports), lu(ports) {}
 
   Model model;
   Eigen::VectorXd u, y, in_si, out_si;
@@ -171,7 +168,8 @@ void FmuBatch::freeze(LaneRange /*lanes*/, double* record, const double* input) 
   record[layout_.warm] = kNothing;
 }
 
-LaneStatus FmuBatch::scatter(LaneRange /*lanes*/, double* record, const double* a, double* b) const {
+LaneStatus FmuBatch::scatter(LaneRange /*lanes*/, double* record, const double* a,
+                             double* b) const {
   const std::lock_guard lock(program_->mutex);
   const StepFault fault = solve(record, a, Aim::exact, b);
   return {fault == StepFault::none ? -1 : 0, fault};
@@ -230,7 +228,8 @@ void FmuBatch::load(const double* from) const {
   model.trust = model.knows == kNothing ? 1.0 : from[2];
   model.u0 = wave_of_u_.cwiseProduct(Vector(u0, ports));
   model.y0 = wave_of_y_.cwiseProduct(Vector(u0 + ports, ports));
-  model.Y = wave_of_y_.asDiagonal() * Eigen::Map<const Eigen::MatrixXd>(u0 + 2 * ports, ports, ports) *
+  model.Y = wave_of_y_.asDiagonal() *
+            Eigen::Map<const Eigen::MatrixXd>(u0 + 2 * ports, ports, ports) *
             wave_of_u_.cwiseInverse().asDiagonal();
 }
 
@@ -286,7 +285,7 @@ bool FmuBatch::measure_slopes(const double* record) const {
 
 /// What an evaluation tells of the model, which moves to it.
 void FmuBatch::learn(const Eigen::VectorXd& u, const Eigen::VectorXd& y, double scale) const {
-  constexpr double kForgets = 0.1;     // so fast trust grows at the most
+  constexpr double kForgets = 0.1;                          // so fast trust grows at the most
   constexpr double kLeastMove = 1e-7, kOverRounding = 1e6;  // a smaller one tells of rounding
   Model& model = work_->model;
   const auto move = (u - model.u0).eval();
@@ -327,10 +326,12 @@ StepFault FmuBatch::begin(double* record) const {
 }
 
 StepFault FmuBatch::solve(double* record, const double* a, Aim aim, double* b) const {
-  const bool is_finite = std::all_of(a, a + setup_.ports.size(), [](double wave) { return std::isfinite(wave); });
+  const bool is_finite =
+      std::all_of(a, a + setup_.ports.size(), [](double wave) { return std::isfinite(wave); });
   if (!is_finite) return StepFault::not_finite;
   try {
-    const bool is_warm = aim == Aim::inexact && record[layout_.warm] == static_cast<double>(kAnswers);
+    const bool is_warm =
+        aim == Aim::inexact && record[layout_.warm] == static_cast<double>(kAnswers);
     if (is_warm) {
       load(record + layout_.warm);
     } else if (const StepFault fault = begin(record); fault != StepFault::none) {
@@ -347,7 +348,8 @@ StepFault FmuBatch::solve(double* record, const double* a, Aim aim, double* b) c
 StepFault FmuBatch::iterate(const double* record, const double* a, Aim aim, double* b) const {
   Work& work = *work_;
   Model& model = work.model;
-  const Eigen::Map<const Eigen::VectorXd> incident(a, static_cast<Eigen::Index>(setup_.ports.size()));
+  const Eigen::Map<const Eigen::VectorXd> incident(a,
+                                                   static_cast<Eigen::Index>(setup_.ports.size()));
   const double tolerance = std::max(aim == Aim::exact ? kExact : kInexact, 4.0 * floor_);
   double last = std::numeric_limits<double>::infinity();
   int stalls = 0;
@@ -385,33 +387,85 @@ StepFault FmuBatch::iterate(const double* record, const double* a, Aim aim, doub
   return StepFault::not_converged;
 }
 
-Repeatability check_repeatability(const PartSetup& setup, Program& program, double step_s) {
-  PortAccess access(setup);
-  const std::size_t ports = setup.ports.size();
+namespace {
+
+/// Steps of a program from its initial state with inputs held.
+class FirstStep {
+ public:
+  FirstStep(const PartSetup& setup, Program& program, double step_s)
+      : setup_(setup),
+        program_(program),
+        h_(step_s),
+        access_(setup),
+        integrals_(setup.ports.size()),
+        others_(setup.inputs.size(), 0.0) {
+    program_.restore(program_.initial());
+    program_.instance().get(VariableList(setup.inputs), others_.data());
+  }
+
+  void go_back() { program_.restore(program_.initial()); }
+  /// Step n after the start; the mean answers.
+  Eigen::VectorXd take(int n, const Eigen::VectorXd& u) {
+    Eigen::VectorXd mean(u.size());
+    access_.read_integrals(program_.instance(), integrals_.data());
+    access_.set_integrals(integrals_.data());
+    access_.set_inputs(program_.instance(), u.data(), others_.data());
+    access_.begin(program_.instance());
+    program_.step(setup_.start_s + n * h_, h_);
+    access_.end(program_.instance(), h_, mean.data());
+    return mean;
+  }
+
+ private:
+  const PartSetup& setup_;
+  Program& program_;
+  double h_;
+  PortAccess access_;
+  std::vector<double> integrals_, others_;
+};
+
+/// h/4 yᵀ sym(Y)⁻¹ y over the directions in which the part takes energy.
+double available_energy(const Eigen::MatrixXd& Y, const Eigen::VectorXd& y, double h) {
+  constexpr double kSmall = 1e-9;
+  if (!Y.allFinite() || !y.allFinite()) return 0.0;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(0.5 * (Y + Y.transpose()));
+  const double most = eigen.eigenvalues().maxCoeff();
+  double sum = 0.0;
+  for (Eigen::Index k = 0; k < y.size(); ++k) {
+    const double value = eigen.eigenvalues()[k];
+    const double share = eigen.eigenvectors().col(k).dot(y);
+    if (value > kSmall * most && value > 0.0) sum += 0.25 * h * share * share / value;
+  }
+  return sum;
+}
+
+}  // namespace
+
+FirstSteps try_first_steps(const PartSetup& setup, Program& program, double step_s) {
   constexpr double kInput = 1e-3;  // so that a part at rest moves
-  std::vector<double> integrals(ports), means[2], u(ports, kInput);
-  std::vector<double> others(setup.inputs.size(), 0.0);
-  program.restore(program.initial());
-  program.instance().get(VariableList(setup.inputs), others.data());
-  for (std::vector<double>& mean : means) {
-    mean.resize(2 * ports);
-    program.restore(program.initial());
-    for (int n = 0; n < 2; ++n) {
-      access.read_integrals(program.instance(), integrals.data());
-      access.set_integrals(integrals.data());
-      access.set_inputs(program.instance(), u.data(), others.data());
-      access.begin(program.instance());
-      program.step(setup.start_s + n * step_s, step_s);
-      access.end(program.instance(), step_s, mean.data() + static_cast<std::size_t>(n) * ports);
-    }
+  FirstStep step(setup, program, step_s);
+  const auto ports = static_cast<Eigen::Index>(setup.ports.size());
+  const Eigen::VectorXd small = Eigen::VectorXd::Constant(ports, kInput);
+  FirstSteps out;
+  Eigen::VectorXd means[2][2];
+  for (auto& run : means) {
+    step.go_back();
+    for (int n = 0; n < 2; ++n) run[n] = step.take(n, small);
   }
-  Repeatability out;
-  for (std::size_t k = 0; k < 2 * ports; ++k) {
-    const double difference = std::abs(means[0][k] - means[1][k]);
-    const double size = std::abs(means[0][k]) + std::abs(means[1][k]);
-    if (difference > 0.0) out.worst = std::max(out.worst, difference / size);
-    if (std::isnan(difference)) out.worst = difference;
+  for (int n = 0; n < 2; ++n) {
+    const double difference = (means[0][n] - means[1][n]).norm();
+    if (difference > 0.0)
+      out.worst = std::max(out.worst, difference / (means[0][n].norm() + means[1][n].norm()));
+    if (!means[0][n].allFinite()) out.worst = std::numeric_limits<double>::quiet_NaN();
   }
+  step.go_back();
+  const Eigen::VectorXd rest = step.take(0, Eigen::VectorXd::Zero(ports));
+  Eigen::MatrixXd Y(ports, ports);
+  for (Eigen::Index j = 0; j < ports; ++j) {
+    step.go_back();
+    Y.col(j) = (step.take(0, kInput * Eigen::VectorXd::Unit(ports, j)) - rest) / kInput;
+  }
+  out.available_J = available_energy(Y, rest, step_s);
   return out;
 }
 

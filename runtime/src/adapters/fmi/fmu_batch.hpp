@@ -38,9 +38,13 @@ class PortAccess {
   std::vector<double> sent_, read_, start_, roundings_;  // one per port, start_: of the step
 };
 
-/// How far steps of a program fail to repeat when they are taken back, relative to what they answer.
-struct Repeatability {
-  double worst = 0.0;  ///< 0: bit by bit
+/// What first steps of a program tell, which are taken back.
+struct FirstSteps {
+  double worst =
+      0.0;  ///< how far repeated steps differ, relative to what they answer; 0: bit by bit
+  /// What the part can give through its ports in one step, by the affine model ȳ = ȳ₀ + Y u of it:
+  /// h/4 ȳ₀ᵀ sym(Y)⁻¹ ȳ₀. For short steps that is the energy of what lies behind the ports, such as m v²/2 or k x²/2.
+  double available_J = 0.0;
 };
 
 /// One FMU as a batch of one lane, whose states are kept by the FMU itself in two slots (StepBatch). All
@@ -98,7 +102,8 @@ class FmuBatch final : public StepBatch {
   void learn(const Eigen::VectorXd& u, const Eigen::VectorXd& y, double scale) const;
   bool evaluate(const double* record, const Eigen::VectorXd& u, Eigen::VectorXd& y) const;
   bool measure_slopes(const double* record) const;
-  void outgoing(const double* a, const Eigen::VectorXd& u, const Eigen::VectorXd& y, double* b) const;
+  void outgoing(const double* a, const Eigen::VectorXd& u, const Eigen::VectorXd& y,
+                double* b) const;
   void keep(std::size_t slot, double time_s, double* record) const;
   const SavedState& slot_of(const double* record) const;
 
@@ -115,8 +120,7 @@ class FmuBatch final : public StepBatch {
   mutable std::unique_ptr<Work> work_;
 };
 
-/// Takes two steps of a program from its initial state, takes them back, and takes them again.
-/// Errors: FmuFault.
-Repeatability check_repeatability(const PartSetup& setup, Program& program, double step_s);
+/// Takes steps of a program from its initial state, takes them back, and takes them again. Errors: FmuFault.
+FirstSteps try_first_steps(const PartSetup& setup, Program& program, double step_s);
 
 }  // namespace portwave::fmi

@@ -93,6 +93,8 @@ class FmuComponent final : public Component {
   /// How far repeated steps differ, relatively.
   double floor() const { return floor_; }
 
+  double available_J() const { return available_J_; }
+
   Capabilities capabilities() const override {
     return {.repeatable = floor_ == 0.0, .thread_safe = true, .linearisable = true};
   }
@@ -113,7 +115,9 @@ class FmuComponent final : public Component {
   bool is_only() const { return setup_.fmu->description().is_only_once; }
 
   void check(double step_s) {
-    floor_ = check_repeatability(setup_, *program_, step_s).worst;
+    const FirstSteps first = try_first_steps(setup_, *program_, step_s);
+    floor_ = first.worst;
+    available_J_ = first.available_J;
     if (std::isnan(floor_)) {
       throw ConfigError("",
                         "its answer to the first step is not finite: are its start values sound?");
@@ -136,7 +140,7 @@ class FmuComponent final : public Component {
   }
 
   PartSetup setup_;
-  double floor_ = 0.0;
+  double floor_ = 0.0, available_J_ = 0.0;
   std::vector<double> shown_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<Program> program_;
@@ -188,6 +192,7 @@ FmuPart make_fmu_part(const FmuPartOptions& options) {
                       "be met below that",
                       component->floor()));
     }
+    out.available_J = component->available_J();
     out.component = std::move(component);
   } catch (const fmi::FmuFault& fault) {
     throw ConfigError("", fmt::format("the part cannot be started: {}", fault.what()));

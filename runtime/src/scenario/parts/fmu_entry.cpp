@@ -8,6 +8,7 @@
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/files/foreign_code.hpp"
+#include "scenario/parts/values.hpp"
 #include "scenario/reader/limits.hpp"
 
 namespace portwave::scenario_file {
@@ -71,30 +72,6 @@ std::optional<std::vector<FmuPort>> read_fmu_ports(const Node& node) {
   return out;
 }
 
-/// Truth values count as 0 and 1.
-bool read_fmu_start(const Node& node, std::map<std::string, double>& start) {
-  if (!node.is_object("an object of variables and numbers")) return false;
-  bool is_sound = true;
-  for (const auto& [name, json] : node.json().get_ref<const Json::object_t&>()) {
-    const Node member = node.member(name, json);
-    const auto value =
-        json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0) : member.number();
-    if (value) start.insert_or_assign(name, *value);
-    is_sound = is_sound && value.has_value();
-  }
-  return is_sound;
-}
-
-bool read_fmu_outputs(const Node& node, std::optional<std::vector<std::string>>& outputs) {
-  if (!node.is_array("an array of variables")) return false;
-  outputs.emplace();
-  for (std::size_t i = 0; i < node.size(); ++i) {
-    const Node element = node.at(i);
-    if (auto name = element.text()) outputs->push_back(*std::move(name));
-  }
-  return outputs->size() == node.size();
-}
-
 }  // namespace
 
 Json fmu_ports_schema() {
@@ -111,7 +88,8 @@ Json fmu_start_schema() {
 std::string input_of_fmu(const std::string& variable) { return plain_fmu_name(variable); }
 
 std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& name,
-                                          const FmuKeys& keys, const Node* inputs, Issues& notes) {
+                                          const FmuKeys& keys, const Node* inputs,
+                                          SystemDraft& draft) {
   FmuPartOptions options;
   options.name = name;
   if (const ForeignCode* const code = ForeignCode::current()) {
@@ -137,15 +115,23 @@ std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& n
     is_sound = is_sound && ports.has_value();
     if (ports) options.ports = *std::move(ports);
   }
-  if (keys.start) is_sound = read_fmu_start(*keys.start, options.start) && is_sound;
-  if (keys.outputs) is_sound = read_fmu_outputs(*keys.outputs, options.outputs) && is_sound;
+  if (keys.start) {
+    auto start = read_named_numbers(*keys.start);
+    is_sound = is_sound && start.has_value();
+    if (start) options.start = *std::move(start);
+  }
+  if (keys.outputs) {
+    options.outputs = read_texts(*keys.outputs);
+    is_sound = is_sound && options.outputs.has_value();
+  }
   if (inputs != nullptr && inputs->json().is_object()) {
     for (const auto& [key, value] : inputs->json().items()) options.inputs.push_back(key);
   }
   if (!is_sound) return nullptr;
   try {
     FmuPart part = make_fmu_part(options);
-    for (std::string& note : part.notes) notes.push_back({node.where(), std::move(note)});
+    draft.fmu_energy_J += part.available_J;
+    for (std::string& note : part.notes) draft.notes.push_back({node.where(), std::move(note)});
     return part.component;
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/subsystems/core/component.hpp"
+#include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/key_table.hpp"
 
 namespace portwave::scenario_file {
@@ -22,10 +23,11 @@ constexpr const char* kFmuType = "fmu";
 Json fmu_ports_schema();
 Json fmu_start_schema();
 
-/// The part that an entry of the type "fmu" describes; null, and noted, where it has defects. `inputs`: the
-/// inputs that the entry drives, null where it drives none. Notes for people are added to `notes`.
+/// The part that an entry of the type "fmu" describes, null, and noted, where it has defects; energies and notes
+/// for people are added to the draft. `inputs`: the inputs that the entry drives, null where it drives none.
 std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& name,
-                                          const FmuKeys& keys, const Node* inputs, Issues& notes);
+                                          const FmuKeys& keys, const Node* inputs,
+                                          SystemDraft& draft);
 /// The name under which a part has an input of its FMU.
 std::string input_of_fmu(const std::string& variable);
 

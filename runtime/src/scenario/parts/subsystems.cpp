@@ -453,7 +453,7 @@ void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
 
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, bool knows_all_types, PartModels& models,
-                    std::vector<DrivenInput>& driven, Issues& notes) {
+                    SystemDraft& whole) {
   PartDraft draft;
   PartKeys keys;
   part_keys().read(node, keys, {"assembly"});
@@ -466,11 +466,11 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
     refuse_keys_of_others(keys, draft.is_fmu);
   }
   if (draft.is_fmu) {
-    draft.part = read_fmu(node, keys.name, keys, keys.inputs ? &*keys.inputs : nullptr, notes);
+    draft.part = read_fmu(node, keys.name, keys, keys.inputs ? &*keys.inputs : nullptr, whole);
   }
   if (draft.type != nullptr) draft.part = read_physics(node, keys, *draft.type, folder, models);
   if (keys.initial_state) read_initial_state(*keys.initial_state, draft);
-  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, driven);
+  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, whole.driven_inputs);
   draft.options.substeps = keys.substeps;
   draft.options.integrator = keys.integrator;
   if (!keys.cut) return draft;
@@ -525,8 +525,7 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder, types, draft.knows_all_types, models,
-                                    draft.driven_inputs, draft.notes));
+    draft.parts.push_back(read_part(element, folder, types, draft.knows_all_types, models, draft));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }

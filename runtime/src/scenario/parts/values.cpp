@@ -302,6 +302,25 @@ std::optional<std::vector<double>> read_numbers(const Node& node) {
   return read_list<double>(node, "an array of numbers", [](const Node& n) { return n.number(); });
 }
 
+std::optional<std::vector<std::string>> read_texts(const Node& node) {
+  return read_list<std::string>(node, "an array of texts", [](const Node& n) { return n.text(); });
+}
+
+std::optional<std::map<std::string, double>> read_named_numbers(const Node& node) {
+  if (!node.is_object("an object of names and numbers")) return std::nullopt;
+  std::map<std::string, double> out;
+  bool is_sound = true;
+  for (const auto& [name, json] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(name, json);
+    const auto value =
+        json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0) : member.number();
+    if (value) out.insert_or_assign(name, *value);
+    is_sound = is_sound && value.has_value();
+  }
+  if (!is_sound) return std::nullopt;
+  return out;
+}
+
 std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::path& folder) {
   const auto as_value = [](auto matrix) {
     return matrix ? std::optional<MatrixValue>(*std::move(matrix)) : std::nullopt;

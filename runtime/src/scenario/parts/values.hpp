@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,6 +17,11 @@ namespace portwave::scenario_file {
 
 /// Numbers of an array. Notes every element that is none.
 std::optional<std::vector<double>> read_numbers(const Node& node);
+
+/// Texts of an array.
+std::optional<std::vector<std::string>> read_texts(const Node& node);
+/// An object of numbers and truth values, which count as 0 and 1.
+std::optional<std::map<std::string, double>> read_named_numbers(const Node& node);
 
 /// A matrix by rows, [[…], …], by entries, {"entries": [[row, column, value], …]}, or from a file,
 /// {"file": "K.npz"}, relative to `folder`.

@@ -48,6 +48,10 @@ Json field_schema(const BlockField& field) {
       return list(number());
     case BlockField::Kind::matrix:
       return list(list(number()));
+    case BlockField::Kind::texts:
+      return list(text());
+    case BlockField::Kind::named_numbers:
+      return map_of({{"type", Json::array({"number", "boolean"})}});
     case BlockField::Kind::pairs:
       break;
   }

@@ -201,6 +201,10 @@ class SignalReader {
         return keep(field, read_numbers(*given), values);
       case BlockField::Kind::pairs:
         return keep(field, read_pairs(*given), values);
+      case BlockField::Kind::texts:
+        return keep(field, read_texts(*given), values);
+      case BlockField::Kind::named_numbers:
+        return keep(field, read_named_numbers(*given), values);
       case BlockField::Kind::matrix:
         break;
     }
@@ -225,7 +229,10 @@ class SignalReader {
       case BlockField::Kind::choice:
         return values.set(field.name, field.choices.front());
       case BlockField::Kind::named_signals:
+      case BlockField::Kind::texts:
         return values.set(field.name, std::vector<std::string>());
+      case BlockField::Kind::named_numbers:
+        return values.set(field.name, std::map<std::string, double>());
       case BlockField::Kind::text:
         return values.set(field.name, std::string());
       case BlockField::Kind::numbers:

@@ -45,6 +45,9 @@ struct FmuPartOptions {
 
 struct FmuPart {
   std::shared_ptr<const Component> component;
+  /// What it can give through its ports in its first step, by the affine model of that step [J]: for short
+  /// steps the energy that lies behind its ports, which nobody else can tell.
+  double available_J = 0.0;
   std::vector<std::string> notes;  ///< what a user should know of it
 };
 

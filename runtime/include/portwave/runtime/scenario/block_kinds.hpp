@@ -33,6 +33,8 @@ struct BlockField {
     numbers,
     matrix,
     pairs,  ///< [[x, y], …] with increasing x
+    texts,
+    named_numbers,  ///< an object of numbers and truth values, which count as 0 and 1
   };
 
   std::string name;
@@ -50,7 +52,8 @@ struct BlockField {
 class BlockValues {
  public:
   using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
-                             std::vector<Signal::Knot>, std::vector<std::string>>;
+                             std::vector<Signal::Knot>, std::vector<std::string>,
+                             std::map<std::string, double>>;
 
   void set(const std::string& name, Value value) {
     values_.insert_or_assign(name, std::move(value));
@@ -68,6 +71,9 @@ class BlockValues {
   const Eigen::MatrixXd& matrix(std::string_view name) const { return get<Eigen::MatrixXd>(name); }
   const std::vector<Signal::Knot>& pairs(std::string_view name) const {
     return get<std::vector<Signal::Knot>>(name);
+  }
+  const std::map<std::string, double>& named_numbers(std::string_view name) const {
+    return get<std::map<std::string, double>>(name);
   }
   /// A number that stands for all of them.
   std::uint64_t digest() const;
