@@ -27,6 +27,10 @@ std::string status_name(int status) {
   return fmt::format("the unknown status {}", status);
 }
 
+/// Steps are taken back to their beginning, and not further. There are FMUs that go back by themselves where
+/// they are told that somebody might.
+constexpr bool kNoReturnBefore = true;
+
 constexpr std::size_t kChunk = 64;  // values that are converted at a time
 
 /// Calls `get` on chunks of a run and converts what comes.
@@ -131,7 +135,7 @@ class Instance2 final : public Instance {
   }
   void step(double time_s, double step_s) override {
     expect_alive();
-    const int status = f_.DoStep(instance_, time_s, step_s, 0);
+    const int status = f_.DoStep(instance_, time_s, step_s, kNoReturnBefore ? 1 : 0);
     if (status != kOk)
       expect_ok(status, "fmi2DoStep",
                 fmt::format(" from {:.17g} s over {:.17g} s", time_s, step_s));
@@ -236,7 +240,7 @@ class Instance3 final : public Instance {
     bool event = false, terminates = false, early = false;
     double last_s = time_s + step_s;
     const int status =
-        f_.DoStep(instance_, time_s, step_s, false, &event, &terminates, &early, &last_s);
+        f_.DoStep(instance_, time_s, step_s, kNoReturnBefore, &event, &terminates, &early, &last_s);
     const auto when = [&] { return fmt::format(" from {:.17g} s over {:.17g} s", time_s, step_s); };
     if (status != kOk) expect_ok(status, "fmi3DoStep", when());
     if (terminates) {

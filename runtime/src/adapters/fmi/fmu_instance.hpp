@@ -62,7 +62,7 @@ class Instance {
   virtual void get(const VariableList& list, double* values) = 0;
   virtual void set(const VariableList& list, const double* values) = 0;
   virtual void step(double time_s, double step_s) = 0;
-  /// Saves to a handle, which may hold an older state, or be null.
+  /// Saves to a new handle.
   virtual void save(StateHandle& state) = 0;
   virtual void restore(StateHandle state) = 0;
   virtual void release(StateHandle& state) = 0;

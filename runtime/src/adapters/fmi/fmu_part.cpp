@@ -176,7 +176,8 @@ FmuPart make_fmu_part(const FmuPartOptions& options) {
   FmuPart out;
   out.notes = setup.notes;
   for (const fmi::PortVariables& port : setup.ports) {
-    if (port.integral != nullptr) continue;
+    // A force has no integral that an FMU would show; a velocity has its position.
+    if (port.integral != nullptr || port.causality == Causality::flow_in) continue;
     out.notes.push_back(
         fmt::format("port {}: the mean of {} over a step is taken from both ends of it; name its "
                     "\"integral\" for the "

@@ -12,6 +12,8 @@ Program::Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
 Program::~Program() { instance_->release(initial_.handle); }
 
 void Program::save(SavedState& state, double time_s) {
+  // Not over the older state: there are FMUs that then keep that one.
+  instance_->release(state.handle);
   instance_->save(state.handle);
   state.generation = at_ = ++newest_;
   state.time_s = time_s;

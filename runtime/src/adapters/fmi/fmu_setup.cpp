@@ -306,6 +306,10 @@ PartSetup find_variables(const FmuPartOptions& options) {
   out.fmu = open_fmu(options.file);
   out.name = options.name.empty() ? out.fmu->description().name : options.name;
   out.start_s = options.start_s;
+  if (out.fmu->description().needs_tool) {
+    out.notes.emplace_back(
+        "the FMU needs another program to run (needsExecutionTool), such as an interpreter");
+  }
   Issues issues;
   out.start = find_start_values(*out.fmu, options.start, issues);
   const std::vector<FmuPort> ports =

@@ -169,9 +169,7 @@ class Reader {
       fail(fmt::format("modelIdentifier must be the name of a file, got {}",
                        in_quotes(out_.library)));
     }
-    if (flag(own, "needsExecutionTool")) {
-      fail("needsExecutionTool: the FMU starts another program, which is not supported");
-    }
+    out_.needs_tool = flag(own, "needsExecutionTool");
     out_.saves_state =
         flag(own, out_.version == Version::v2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState");
     out_.is_only_once = flag(own, "canBeInstantiatedOnlyOncePerProcess");

@@ -81,6 +81,7 @@ struct ModelDescription {
   std::string library;                    ///< "modelIdentifier": the stem of the binary
   std::string tool;                       ///< that generated it; empty: not said
   bool saves_state = false;               ///< canGetAndSetFMUState
+  bool needs_tool = false;                ///< needsExecutionTool: it starts another program
   bool is_only_once = false;              ///< canBeInstantiatedOnlyOncePerProcess
   bool takes_any_step = true;             ///< canHandleVariableCommunicationStepSize
   std::optional<double> internal_step_s;  ///< fixedInternalStepSize

@@ -81,7 +81,7 @@ Json fmu_ports_schema() {
 }
 
 Json fmu_start_schema() {
-  return described(map_of({{"type", Json::array({"number", "boolean"})}}),
+  return described(map_of(named_number_schema()),
                    "of an FMU: start values by variable, each in its own unit");
 }
 

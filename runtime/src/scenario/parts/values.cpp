@@ -439,6 +439,8 @@ Json expression_matrix_schema() {
 
 Json constants_schema() { return map_of(number()); }
 
+Json named_number_schema() { return {{"anyOf", Json::array({number(), boolean()})}}; }
+
 Json port_schema() { return port_keys().schema(); }
 
 Json named_schema() {

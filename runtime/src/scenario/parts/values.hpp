@@ -44,6 +44,7 @@ Json matrix_schema();
 Json expression_schema();
 Json expression_matrix_schema();
 Json constants_schema();
+Json named_number_schema();
 Json port_schema();
 Json named_schema();
 Json counted_states_schema();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "scenario/parts/sources.hpp"
+#include "scenario/parts/values.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/templates/template_schema.hpp"
 
@@ -51,7 +52,7 @@ Json field_schema(const BlockField& field) {
     case BlockField::Kind::texts:
       return list(text());
     case BlockField::Kind::named_numbers:
-      return map_of({{"type", Json::array({"number", "boolean"})}});
+      return map_of(named_number_schema());
     case BlockField::Kind::pairs:
       break;
   }
