@@ -66,7 +66,9 @@ inline std::string unit_definitions(const FmuRecipe& recipe) {
 inline std::string fmu_variable(int version, const std::string& name, int reference,
                                 const std::string& causality, const std::string& unit,
                                 const std::string& start = "", const std::string& type = "") {
-  const std::string variability = causality == "parameter" ? " variability=\"tunable\"" : "";
+  const std::string variability = causality != "parameter" ? ""
+                                  : type == "String"       ? " variability=\"fixed\""
+                                                           : " variability=\"tunable\"";
   const std::string detail = (unit.empty() ? "" : " unit=\"" + unit + "\"") +
                              (start.empty() ? "" : " start=\"" + start + "\"");
   const std::string common = " name=\"" + name + "\" valueReference=\"" +
@@ -107,6 +109,7 @@ inline std::string model_description(const FmuRecipe& recipe) {
   out += fmu_variable(v, "steps", 11, "output", "", "", v == 2 ? "Integer" : "Int32");
   out += fmu_variable(v, "calls", 101, "output", "");
   out += fmu_variable(v, "flag", 12, "input", "", "false", "Boolean");
+  out += fmu_variable(v, "label", 0, "parameter", "", v == 2 ? "none" : "", "String");
   out += recipe.more_variables;
   return out + "</ModelVariables>\n<ModelStructure/>\n</fmiModelDescription>\n";
 }

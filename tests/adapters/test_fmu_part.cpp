@@ -46,7 +46,7 @@ FmuPort takes_speed() {
 }
 
 FmuPartOptions part_options(const std::filesystem::path& file, FmuPort port,
-                            std::map<std::string, double> start, double step_s = kStep) {
+                            std::map<std::string, FmuValue> start, double step_s = kStep) {
   FmuPartOptions out;
   out.file = file;
   out.ports = {std::move(port)};
@@ -312,6 +312,22 @@ TEST(FmuPart, SaysHowFarItsStepsRepeat) {
   Stepper stepper(system, options(kStep, 30, 1e-6));
   stepper.step(200);
   EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 200), 1e-6);
+}
+
+TEST(FmuPart, TakesTexts) {
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    const auto file = folder.add("mass.fmu", FmuRecipe{.version = version});
+    FmuPartOptions o = part_options(file, takes_force(), {{"label", "seven!!"}});
+    o.outputs = {"d"};
+    EXPECT_EQ(make_fmu_part(o).component->default_state()[0], 7.0);
+    o.start = {{"label", 3.0}};
+    EXPECT_NE(failure_of([&] { make_fmu_part(o); }).find("\"label\" takes a text"),
+              std::string::npos);
+    o.start = {{"mass", "heavy"}};
+    EXPECT_NE(failure_of([&] { make_fmu_part(o); }).find("\"mass\" takes a number"),
+              std::string::npos);
+  }
 }
 
 TEST(FmuPart, TellsWhatItCanGive) {

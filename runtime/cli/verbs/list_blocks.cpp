@@ -46,8 +46,8 @@ std::string_view kind_of_field(BlockField::Kind kind) {
       return "matrix";
     case BlockField::Kind::texts:
       return "texts";
-    case BlockField::Kind::named_numbers:
-      return "named numbers";
+    case BlockField::Kind::named_values:
+      return "named values";
     case BlockField::Kind::pairs:
       break;
   }

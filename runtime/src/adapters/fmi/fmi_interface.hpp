@@ -56,6 +56,9 @@ struct Functions {
   int (*SetBoolean)(void* instance, const Reference* which, std::size_t count,
                     const Boolean* values);
   int (*DoStep)(void* instance, double time, double step, Boolean no_return_before);
+  /// Null where the model has no texts.
+  int (*SetString)(void* instance, const Reference* which, std::size_t count,
+                   const char* const* values);
   // Null where the FMU cannot save its state.
   int (*GetFMUstate)(void* instance, StateHandle* state);
   int (*SetFMUstate)(void* instance, StateHandle state);
@@ -112,6 +115,7 @@ struct Functions {
   Set<std::int64_t> SetInt64;
   Get<std::uint64_t> GetUInt64;
   Set<std::uint64_t> SetUInt64;
+  Set<const char*> SetString;
   Get<bool> GetBoolean;
   Set<bool> SetBoolean;
   // Null where the FMU cannot save its state.

@@ -95,6 +95,11 @@ class Symbols {
   std::vector<std::string> missing_;
 };
 
+bool has_texts(const ModelDescription& model) {
+  return std::ranges::find(model.variables, VariableType::text, &Variable::type) !=
+         model.variables.end();
+}
+
 v2::Functions functions_of_2(void* library, const ModelDescription& model) {
   Symbols symbols(library, "fmi2");
   v2::Functions f = {};
@@ -112,6 +117,7 @@ v2::Functions functions_of_2(void* library, const ModelDescription& model) {
   symbols.require(f.GetBoolean, "GetBoolean");
   symbols.require(f.SetBoolean, "SetBoolean");
   symbols.require(f.DoStep, "DoStep");
+  if (has_texts(model)) symbols.require(f.SetString, "SetString");
   if (model.saves_state) {
     symbols.require(f.GetFMUstate, "GetFMUstate");
     symbols.require(f.SetFMUstate, "SetFMUstate");
@@ -149,6 +155,7 @@ v3::Functions functions_of_3(void* library, const ModelDescription& model) {
   pair_for(VariableType::int64, f.GetInt64, "GetInt64", f.SetInt64, "SetInt64");
   pair_for(VariableType::uint64, f.GetUInt64, "GetUInt64", f.SetUInt64, "SetUInt64");
   pair_for(VariableType::boolean, f.GetBoolean, "GetBoolean", f.SetBoolean, "SetBoolean");
+  if (has_texts(model)) symbols.require(f.SetString, "SetString");
   if (model.saves_state) {
     symbols.require(f.GetFMUState, "GetFMUState");
     symbols.require(f.SetFMUState, "SetFMUState");

@@ -17,6 +17,7 @@ constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 constexpr int kMostEvaluations = 40;
 /// Steps that do not repeat, or an inner solver with a tolerance of its own, let a solve end here.
 constexpr double kStagnates = 1e-7;
+constexpr double kStagnatesUnrepeated = 1e-3;  // of the largest waves so far
 
 std::vector<const Variable*> inputs_of(const PartSetup& setup) {
   std::vector<const Variable*> out;
@@ -94,8 +95,8 @@ struct FmuBatch::Work {
 
 namespace {
 
-/// Doubles of a model: its knowledge, the step it is for, trust, u₀, ȳ₀ and Y.
-std::size_t model_size(std::size_t ports) { return 3 + 2 * ports + ports * ports; }
+/// Doubles of a model: its knowledge, the step it is for, trust, the largest wave, u₀, ȳ₀ and Y.
+std::size_t model_size(std::size_t ports) { return 4 + 2 * ports + ports * ports; }
 
 constexpr std::size_t kSlot = 0, kGeneration = 1, kModel = 2;  // places in a record
 
@@ -223,9 +224,10 @@ void FmuBatch::load(const double* from) const {
   Model& model = work_->model;
   const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
   using Vector = Eigen::Map<const Eigen::VectorXd>;
-  const double* const u0 = from + 3;
+  const double* const u0 = from + 4;
   model.knows = from[1] == h_ ? static_cast<Knowledge>(static_cast<int>(from[0])) : kNothing;
   model.trust = model.knows == kNothing ? 1.0 : from[2];
+  model.largest = from[3];
   model.u0 = wave_of_u_.cwiseProduct(Vector(u0, ports));
   model.y0 = wave_of_y_.cwiseProduct(Vector(u0 + ports, ports));
   model.Y = wave_of_y_.asDiagonal() *
@@ -237,10 +239,11 @@ void FmuBatch::store(double* to) const {
   const Model& model = work_->model;
   const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
   using Vector = Eigen::Map<Eigen::VectorXd>;
-  double* const u0 = to + 3;
+  double* const u0 = to + 4;
   to[0] = model.knows;
   to[1] = h_;
   to[2] = model.trust;
+  to[3] = model.largest;
   Vector(u0, ports) = model.u0.cwiseQuotient(wave_of_u_);
   Vector(u0 + ports, ports) = model.y0.cwiseQuotient(wave_of_y_);
   Eigen::Map<Eigen::MatrixXd>(u0 + 2 * ports, ports, ports) =
@@ -287,10 +290,12 @@ bool FmuBatch::measure_slopes(const double* record) const {
 void FmuBatch::learn(const Eigen::VectorXd& u, const Eigen::VectorXd& y, double scale) const {
   constexpr double kForgets = 0.1;                          // so fast trust grows at the most
   constexpr double kLeastMove = 1e-7, kOverRounding = 1e6;  // a smaller one tells of rounding
+  constexpr double kOverFloor = 100.0;                      // or of steps that do not repeat
   Model& model = work_->model;
   const auto move = (u - model.u0).eval();
   const double size = move.norm();
-  const double least = std::max(kLeastMove * scale, kOverRounding * work_->rounding);
+  const double least =
+      std::max({kLeastMove * scale, kOverRounding * work_->rounding, kOverFloor * floor_ * scale});
   if (model.knows == kAnswers && size > least) {
     const auto miss = (y - model.y0 - model.Y * move).eval();
     model.trust = std::max(miss.norm() / size, kForgets * model.trust);
@@ -374,7 +379,9 @@ StepFault FmuBatch::iterate(const double* record, const double* a, Aim aim, doub
     stalls = residual > 0.5 * last ? stalls + 1 : 0;
     last = residual;
     const double goal = std::max(tolerance * size, work.rounding);
-    const bool has_stalled = stalls >= 2 && has_measured && residual <= kStagnates * size;
+    model.largest = std::max(model.largest, size);
+    const double least = floor_ > 0.0 ? kStagnatesUnrepeated * model.largest : kStagnates * size;
+    const bool has_stalled = stalls >= 2 && has_measured && residual <= least;
     if (residual <= goal || has_stalled) {
       outgoing(a, work.u, work.y, b);
       return StepFault::none;

@@ -89,7 +89,8 @@ class FmuBatch final : public StepBatch {
     Eigen::VectorXd u0, y0;
     Eigen::MatrixXd Y;
     Knowledge knows = kNothing;
-    double trust = 1.0;  ///< relative error of the increments that it tells
+    double trust = 1.0;    ///< relative error of the increments that it tells
+    double largest = 0.0;  ///< waves of the run so far
   };
   struct Work;
   enum class Aim { exact, inexact };

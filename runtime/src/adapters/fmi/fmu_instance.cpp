@@ -86,8 +86,10 @@ class Instance2 final : public Instance {
     f_.FreeInstance(instance_);
   }
 
-  void initialise(const VariableList& list, const double* values, double start_s) {
-    set(list, values);
+  void set_text(Reference which, const char* text) {
+    expect_ok(f_.SetString(instance_, &which, 1, &text), "fmi2SetString");
+  }
+  void initialise(double start_s) {
     expect_ok(f_.SetupExperiment(instance_, 0, 0.0, start_s, 0, 0.0), "fmi2SetupExperiment");
     expect_ok(f_.EnterInitializationMode(instance_), "fmi2EnterInitializationMode");
     expect_ok(f_.ExitInitializationMode(instance_), "fmi2ExitInitializationMode");
@@ -194,8 +196,10 @@ class Instance3 final : public Instance {
     f_.FreeInstance(instance_);
   }
 
-  void initialise(const VariableList& list, const double* values, double start_s) {
-    set(list, values);
+  void set_text(Reference which, const char* text) {
+    expect_ok(f_.SetString(instance_, &which, 1, &text, 1), "fmi3SetString");
+  }
+  void initialise(double start_s) {
     expect_ok(f_.EnterInitializationMode(instance_, false, 0.0, start_s, false, 0.0),
               "fmi3EnterInitializationMode");
     expect_ok(f_.ExitInitializationMode(instance_), "fmi3ExitInitializationMode");
@@ -355,15 +359,16 @@ void Instance::expect_ok(int status, const char* function, const std::string& wh
 
 std::unique_ptr<Instance> Instance::create(std::shared_ptr<const Fmu> fmu, const std::string& name,
                                            std::span<const StartValue> start, double start_s) {
-  std::vector<const Variable*> variables;
-  std::vector<double> values;
-  for (const StartValue& own : start) {
-    variables.push_back(own.variable);
-    values.push_back(own.value);
-  }
-  const VariableList list(variables);
   const auto started = [&](auto instance) -> std::unique_ptr<Instance> {
-    instance->initialise(list, values.data(), start_s);
+    for (const StartValue& own : start) {
+      if (const auto* const text = std::get_if<std::string>(&own.value)) {
+        instance->set_text(own.variable->reference, text->c_str());
+      } else {
+        const Variable* const one[] = {own.variable};
+        instance->set(VariableList(one), &std::get<double>(own.value));
+      }
+    }
+    instance->initialise(start_s);
     return instance;
   };
   if (fmu->functions_2() != nullptr) {

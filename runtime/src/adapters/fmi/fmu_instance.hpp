@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adapters/fmi/fmu.hpp"
+#include "portwave/runtime/adapters/fmu.hpp"
 
 namespace portwave::fmi {
 
@@ -40,7 +41,7 @@ class VariableList {
 
 struct StartValue {
   const Variable* variable = nullptr;
-  double value = 0.0;  ///< in the variable's own unit
+  FmuValue value = 0.0;  ///< in the variable's own unit
 };
 
 /// One running instance of an FMU, of either version. One thread at a time.

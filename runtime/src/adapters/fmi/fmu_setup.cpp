@@ -51,7 +51,7 @@ std::string some_of(std::vector<std::string> names) {
 }
 
 bool may_start(const Variable& variable) {
-  return is_number(variable.type) && !variable.is_array && !variable.is_constant &&
+  return variable.type != VariableType::other && !variable.is_array && !variable.is_constant &&
          (variable.role == Role::parameter || variable.role == Role::input ||
           (variable.has_start && (variable.role == Role::output || variable.role == Role::local)));
 }
@@ -259,14 +259,21 @@ const Variable* find_number(const Fmu& fmu, const std::string& name, std::option
 }
 
 std::vector<StartValue> find_start_values(const Fmu& fmu,
-                                          const std::map<std::string, double>& start,
+                                          const std::map<std::string, FmuValue>& start,
                                           Issues& issues) {
   std::vector<StartValue> out;
   for (const auto& [name, value] : start) {
     const std::string where = "/start/" + escape_key(name);
-    const Variable* const variable = find_number(fmu, name, std::nullopt, where, issues);
-    if (variable == nullptr) continue;
-    if (!std::isfinite(value)) {
+    const bool is_text = std::holds_alternative<std::string>(value);
+    const Variable* const variable = fmu.description().find(name);
+    const bool takes_text = variable != nullptr && variable->type == VariableType::text;
+    if (variable == nullptr || (!is_text && !takes_text)) {
+      if (find_number(fmu, name, std::nullopt, where, issues) == nullptr) continue;
+    }
+    if (is_text != takes_text) {
+      issues.push_back(
+          {where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number")});
+    } else if (!is_text && !std::isfinite(std::get<double>(value))) {
       issues.push_back({where, "must be finite"});
     } else if (!may_start(*variable)) {
       issues.push_back({where, fmt::format("{} cannot be set: it is {}{}.\nTo be set: {}",
@@ -277,8 +284,6 @@ std::vector<StartValue> find_start_values(const Fmu& fmu,
       out.push_back({variable, value});
     }
   }
-  // Runs of one type are one call.
-  std::ranges::stable_sort(out, {}, [](const StartValue& own) { return own.variable->type; });
   return out;
 }
 

@@ -42,7 +42,7 @@ struct PartSetup {
 std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file);
 /// The variables with start values. Notes what cannot be set.
 std::vector<StartValue> find_start_values(const Fmu& fmu,
-                                          const std::map<std::string, double>& start,
+                                          const std::map<std::string, FmuValue>& start,
                                           Issues& issues);
 /// A variable that is a number, of a role; null, and noted at `where`, if there is none.
 const Variable* find_number(const Fmu& fmu, const std::string& name, std::optional<Role> role,

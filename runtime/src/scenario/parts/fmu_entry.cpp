@@ -81,7 +81,7 @@ Json fmu_ports_schema() {
 }
 
 Json fmu_start_schema() {
-  return described(map_of(named_number_schema()),
+  return described(map_of(named_value_schema()),
                    "of an FMU: start values by variable, each in its own unit");
 }
 
@@ -116,7 +116,7 @@ std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& n
     if (ports) options.ports = *std::move(ports);
   }
   if (keys.start) {
-    auto start = read_named_numbers(*keys.start);
+    auto start = read_named_values(*keys.start);
     is_sound = is_sound && start.has_value();
     if (start) options.start = *std::move(start);
   }

@@ -306,16 +306,21 @@ std::optional<std::vector<std::string>> read_texts(const Node& node) {
   return read_list<std::string>(node, "an array of texts", [](const Node& n) { return n.text(); });
 }
 
-std::optional<std::map<std::string, double>> read_named_numbers(const Node& node) {
-  if (!node.is_object("an object of names and numbers")) return std::nullopt;
-  std::map<std::string, double> out;
+std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
+    const Node& node) {
+  if (!node.is_object("an object of names and values")) return std::nullopt;
+  std::map<std::string, std::variant<double, std::string>> out;
   bool is_sound = true;
   for (const auto& [name, json] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(name, json);
-    const auto value =
-        json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0) : member.number();
-    if (value) out.insert_or_assign(name, *value);
-    is_sound = is_sound && value.has_value();
+    if (json.is_string()) {
+      out.insert_or_assign(name, json.get<std::string>());
+    } else if (const auto value = json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0)
+                                                    : member.number()) {
+      out.insert_or_assign(name, *value);
+    } else {
+      is_sound = false;
+    }
   }
   if (!is_sound) return std::nullopt;
   return out;
@@ -439,7 +444,7 @@ Json expression_matrix_schema() {
 
 Json constants_schema() { return map_of(number()); }
 
-Json named_number_schema() { return {{"anyOf", Json::array({number(), boolean()})}}; }
+Json named_value_schema() { return {{"anyOf", Json::array({number(), boolean(), text()})}}; }
 
 Json port_schema() { return port_keys().schema(); }
 

@@ -20,8 +20,9 @@ std::optional<std::vector<double>> read_numbers(const Node& node);
 
 /// Texts of an array.
 std::optional<std::vector<std::string>> read_texts(const Node& node);
-/// An object of numbers and truth values, which count as 0 and 1.
-std::optional<std::map<std::string, double>> read_named_numbers(const Node& node);
+/// An object of numbers, truth values, which count as 0 and 1, and texts.
+std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
+    const Node& node);
 
 /// A matrix by rows, [[…], …], by entries, {"entries": [[row, column, value], …]}, or from a file,
 /// {"file": "K.npz"}, relative to `folder`.
@@ -44,7 +45,7 @@ Json matrix_schema();
 Json expression_schema();
 Json expression_matrix_schema();
 Json constants_schema();
-Json named_number_schema();
+Json named_value_schema();
 Json port_schema();
 Json named_schema();
 Json counted_states_schema();

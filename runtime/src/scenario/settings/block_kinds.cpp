@@ -285,7 +285,7 @@ block::Handle make_fmu(const BlockValues& v, int /*inputs*/) {
   options.file = *file;
   options.inputs = v.names("signals");
   options.outputs = v.names("outputs");
-  options.start = v.named_numbers("start");
+  options.start = v.named_values("start");
   options.start_s = scenario_file::ForeignCode::current()->start_s;
   return make_fmu_block(options);
 }
@@ -307,7 +307,7 @@ std::vector<BlockKind> foreign_kinds() {
              "variables that the outputs of the block are; absent: all outputs that are numbers",
          .required = false},
         {.name = "start",
-         .kind = Field::Kind::named_numbers,
+         .kind = Field::Kind::named_values,
          .summary = "start values by variable, each in its own unit",
          .required = false}},
        &make_fmu},
@@ -331,11 +331,11 @@ struct AddToDigest {
     digest.add(static_cast<int>(matrix.rows()));
     for (const double entry : matrix.reshaped()) digest.add(entry);
   }
-  void operator()(const std::map<std::string, double>& numbers) const {
-    digest.add(static_cast<double>(numbers.size()));
-    for (const auto& [name, number] : numbers) {
+  void operator()(const BlockValues::NamedValues& values) const {
+    digest.add(static_cast<double>(values.size()));
+    for (const auto& [name, value] : values) {
       digest.add(name);
-      digest.add(number);
+      std::visit([this](const auto& own) { digest.add(own); }, value);
     }
   }
   template <class T>

@@ -51,8 +51,8 @@ Json field_schema(const BlockField& field) {
       return list(list(number()));
     case BlockField::Kind::texts:
       return list(text());
-    case BlockField::Kind::named_numbers:
-      return map_of(named_number_schema());
+    case BlockField::Kind::named_values:
+      return map_of(named_value_schema());
     case BlockField::Kind::pairs:
       break;
   }

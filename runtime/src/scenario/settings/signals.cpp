@@ -203,8 +203,8 @@ class SignalReader {
         return keep(field, read_pairs(*given), values);
       case BlockField::Kind::texts:
         return keep(field, read_texts(*given), values);
-      case BlockField::Kind::named_numbers:
-        return keep(field, read_named_numbers(*given), values);
+      case BlockField::Kind::named_values:
+        return keep(field, read_named_values(*given), values);
       case BlockField::Kind::matrix:
         break;
     }
@@ -231,8 +231,8 @@ class SignalReader {
       case BlockField::Kind::named_signals:
       case BlockField::Kind::texts:
         return values.set(field.name, std::vector<std::string>());
-      case BlockField::Kind::named_numbers:
-        return values.set(field.name, std::map<std::string, double>());
+      case BlockField::Kind::named_values:
+        return values.set(field.name, BlockValues::NamedValues());
       case BlockField::Kind::text:
         return values.set(field.name, std::string());
       case BlockField::Kind::numbers:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "portwave/runtime/signals/block.hpp"
@@ -28,14 +29,17 @@ struct FmuPort {
   bool counts_outward = false;
 };
 
+/// A start value: a number, truth values counting as 0 and 1, or a text.
+using FmuValue = std::variant<double, std::string>;
+
 /// An FMU as a part: what scenario files say under "type": "fmu".
 struct FmuPartOptions {
   std::filesystem::path file = {};
   std::string name;  ///< of the instance, for what the FMU logs
   /// Empty: those that the FMU declares by terminals (FMI 3) or by OspModelDescription.xml.
   std::vector<FmuPort> ports;
-  std::map<std::string, double> start;  ///< start values, each in the variable's own unit
-  std::vector<std::string> inputs;      ///< inputs beside the ports that will be driven
+  std::map<std::string, FmuValue> start;  ///< start values, each in the variable's own unit
+  std::vector<std::string> inputs;        ///< inputs beside the ports that will be driven
   /// What is shown as states of the part; none: its outputs that are numbers.
   std::optional<std::vector<std::string>> outputs;
   double start_s = 0.0;  ///< time of the run at its start
@@ -72,7 +76,7 @@ struct FmuBlockOptions {
   std::vector<std::string> inputs;  ///< variables that the inputs of the block set
   std::vector<std::string>
       outputs;  ///< variables that its outputs read; empty: all outputs that are numbers
-  std::map<std::string, double> start;  ///< as in FmuPartOptions
+  std::map<std::string, FmuValue> start;  ///< as in FmuPartOptions
   double start_s = 0.0;
 };
 
