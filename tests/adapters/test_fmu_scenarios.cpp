@@ -78,7 +78,7 @@ TEST(FmuScenario, RunsAPair) {
   const double exact =
       0.2 * std::exp(-decay * t) * (std::cos(turn * t) + decay / turn * std::sin(turn * t));
   EXPECT_NEAR(stepper.state(0)[1], exact, 2e-3);  // of order 2
-  EXPECT_TRUE(has(scenario.notes.at(0).what, "a hundredth of what the FMUs can give"));
+  EXPECT_TRUE(has(scenario.notes.at(0).what, "which the FMUs can give in a first step"));
   Json without = pair_scenario();
   without["subsystems"][0]["ports"][0].erase("integral");
   const Scenario other = read(pair_folder(), without);

@@ -77,19 +77,18 @@ void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optio
 }
 
 // The stored energy of FMUs is not known, and the guard has nothing to spend where the tank of a run is empty:
-// it gets a hundredth of what they can give in a first step, unless the file says otherwise.
+// it gets what they can give in a first step, unless the file says otherwise.
 void fill_tank_for_fmus(SystemDraft& draft, CouplingMethod& method) {
-  constexpr double kShare = 0.01;
   if (draft.fmu_energy_J <= 0.0 || !method.couples_by_waves()) return;
   WaveCoupling& waves = method.waves();
-  if (waves.tank.initial_J || waves.tank.initial_fraction > 0.0 || !waves.initial_waves.empty())
+  if (waves.tank.initial_J || waves.tank.initial_fraction > 0.0 || !waves.initial_waves.empty()) {
     return;
-  waves.tank.initial_J = kShare * draft.fmu_energy_J;
+  }
+  waves.tank.initial_J = draft.fmu_energy_J;
   draft.notes.push_back(
-      {"/method/tank",
-       fmt::format("starts with {:.3g} J, a hundredth of what the FMUs can give in a first step: "
-                   "what they hold is not known",
-                   *waves.tank.initial_J)});
+      {"/method/tank", fmt::format("starts with {:.3g} J, which the FMUs can give in a first "
+                                   "step: what they hold is not known",
+                                   draft.fmu_energy_J)});
 }
 
 // Nothing is returned if there is any defect. `is_whole`: false when entries are missing. `slice`: null
