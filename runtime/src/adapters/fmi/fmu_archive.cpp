@@ -66,7 +66,8 @@ FmuArchive::FmuArchive(const std::filesystem::path& file) : zip_(std::make_uniqu
     refuse_archive(fmt::format("is larger than {} MiB", archive_limits::kFileBytes >> 20));
   }
   int code = 0;
-  zip_->handle = zip_open(file.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code);
+  // Not ZIP_CHECKCONS: tools write archives whose local headers differ from the directory, which alone is used.
+  zip_->handle = zip_open(file.c_str(), ZIP_RDONLY, &code);
   if (zip_->handle == nullptr) {
     zip_error_t why;
     zip_error_init_with_code(&why, code);
