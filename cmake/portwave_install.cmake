@@ -36,6 +36,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/portwaveConfigVersion.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindMETIS.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindHDF5Serial.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/FindLibZip.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/portwave_plugins.cmake"
   DESTINATION ${portwave_package_dir} COMPONENT development)
 
@@ -44,6 +45,9 @@ install(FILES
 set(portwave_pc_public "eigen3, nlohmann_json >= 3.9")
 set(portwave_pc_private "fmt, tbb, zlib")
 set(portwave_pc_libs "-lmetis -pthread")
+if(PORTWAVE_HAS_FMI)
+  string(APPEND portwave_pc_private ", libzip, pugixml")
+endif()
 if(HDF5Serial_FOUND)
   string(PREPEND portwave_pc_libs "${HDF5Serial_HL_LIBRARY} ${HDF5Serial_LIBRARY} ")
 endif()

@@ -166,17 +166,21 @@ endfunction()
 #   include/portwave/<room>/**.hpp   headers for the other rooms, and for users unless they are INTERNAL
 #   include/portwave/*.hpp           what users include: <portwave/portwave.hpp>, <portwave/extend/…>
 #   src/**.cpp, catalogue/**.cpp     sources
-# portwave_add_room(<room> [APART <folder>] [OUTSIDE_STEPS <folder>...] [INTERNAL <header or folder>...]): the
-# sources of the folder APART are left to another library. Those OUTSIDE_STEPS, which no step runs, are optimised
+# portwave_add_room(<room> [APART <folder>] [LEFT_OUT <pattern>] [OUTSIDE_STEPS <folder>...]
+# [INTERNAL <header or folder>...]): the sources of the folder APART are left to another library; those whose
+# path without its extension ends in the pattern LEFT_OUT are not compiled. Those OUTSIDE_STEPS, which no step runs, are optimised
 # little, as portwave_<room>_outside_steps. Those headers, named from include/portwave/<room>, are for the other
 # rooms only; they are not installed, so no header that is may include them (check_installed_headers.cmake).
 function(portwave_add_room room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART" "OUTSIDE_STEPS;INTERNAL")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART;LEFT_OUT" "OUTSIDE_STEPS;INTERNAL")
   set(target portwave_${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/src/kernels/")
   if(arg_APART)
     list(FILTER sources EXCLUDE REGEX "/${arg_APART}/")
+  endif()
+  if(arg_LEFT_OUT)
+    list(FILTER sources EXCLUDE REGEX "/(${arg_LEFT_OUT})\\.cpp$")
   endif()
   set(outside ${sources})
   list(JOIN arg_OUTSIDE_STEPS "|" folders)
@@ -244,7 +248,8 @@ function(portwave_gather target kind)
   target_link_libraries(${target}
     PUBLIC Eigen3::Eigen nlohmann_json::nlohmann_json
     PRIVATE fmt::fmt TBB::tbb Threads::Threads ZLIB::ZLIB METIS::METIS ${CMAKE_DL_LIBS}
-      $<$<BOOL:${HDF5Serial_FOUND}>:HDF5Serial::HDF5>)
+      $<$<BOOL:${HDF5Serial_FOUND}>:HDF5Serial::HDF5>
+      $<$<BOOL:${PORTWAVE_HAS_FMI}>:LibZip::LibZip> $<$<BOOL:${PORTWAVE_HAS_FMI}>:pugixml::pugixml>)
   # Before 1.0 each minor version may change the interface.
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME portwave EXPORT_NAME portwave LINKER_LANGUAGE CXX

@@ -44,7 +44,7 @@ inline std::string quoted_part_types() {
   for (const PartType& type : catalogue()) {
     list += (list.empty() ? "\"" : ", \"") + type.name + "\"";
   }
-  return list;
+  return list + ", \"fmu\"";
 }
 
 /// One entry of defects.json: changes to the base scenario and all that is said about the result.

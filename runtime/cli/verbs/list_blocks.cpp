@@ -44,6 +44,10 @@ std::string_view kind_of_field(BlockField::Kind kind) {
       return "numbers";
     case BlockField::Kind::matrix:
       return "matrix";
+    case BlockField::Kind::texts:
+      return "texts";
+    case BlockField::Kind::named_values:
+      return "named values";
     case BlockField::Kind::pairs:
       break;
   }

@@ -9,6 +9,7 @@
 
 #include "output/files/input_file.hpp"
 #include "scenario/file_keys.hpp"
+#include "scenario/files/foreign_code.hpp"
 #include "scenario/files/plugins.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/document.hpp"
@@ -75,6 +76,21 @@ void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optio
   }
 }
 
+// The stored energy of FMUs is not known, and the guard has nothing to spend where the tank of a run is empty:
+// it gets what they can give in a first step, unless the file says otherwise.
+void fill_tank_for_fmus(SystemDraft& draft, CouplingMethod& method) {
+  if (draft.fmu_energy_J <= 0.0 || !method.couples_by_waves()) return;
+  WaveCoupling& waves = method.waves();
+  if (waves.tank.initial_J || waves.tank.initial_fraction > 0.0 || !waves.initial_waves.empty()) {
+    return;
+  }
+  waves.tank.initial_J = draft.fmu_energy_J;
+  draft.notes.push_back(
+      {"/method/tank", fmt::format("starts with {:.3g} J, which the FMUs can give in a first "
+                                   "step: what they hold is not known",
+                                   draft.fmu_energy_J)});
+}
+
 // Nothing is returned if there is any defect. `is_whole`: false when entries are missing. `slice`: null
 // where the scenario is all there is.
 std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
@@ -86,6 +102,9 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (!root.json().is_object()) return std::nullopt;
   RunSettings settings;
   if (keys.time) read_time(*keys.time, settings);
+  ForeignCode foreign(folder, plugins);
+  foreign.start_s = settings.options.start_s;
+  foreign.step_s = settings.options.step_s;
   SystemDraft draft;
   if (keys.plugins) {
     tell(listener, {"loading plugins"});
@@ -99,9 +118,11 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   if (keys.method) read_method(*keys.method, settings.options.method);
   prefer_what_suits_steps(keys.method ? keys.method->json() : Json::object(), settings.options);
   if (keys.outputs) read_outputs(*keys.outputs, settings);
+  fill_tank_for_fmus(draft, settings.options.method);
 
   tell(listener, {"joining the subsystems"});
   Issues notes = notes_of(draft);
+  append(notes, "", draft.notes);
   std::optional<System> system = slice != nullptr ? build_slice(draft, *slice, root.defects())
                                                   : build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});

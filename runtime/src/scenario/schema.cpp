@@ -10,6 +10,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/file_keys.hpp"
 #include "scenario/files/plugins.hpp"
+#include "scenario/parts/fmu_entry.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/parts/values.hpp"
 #include "scenario/reader/key_table.hpp"
@@ -176,6 +177,13 @@ Json subsystem_schema() {
     conditions.push_back(when_key_is("type", type.name, std::move(then)));
     if (Json bounds = passive_bounds(type); !bounds.is_null()) conditions.push_back(bounds);
   }
+  names.emplace_back(kFmuType);
+  summaries += "\nfmu: an FMU for co-simulation, FMI 2.0 or 3.0; loaded only with --allow-plugins";
+  conditions.push_back(when_key_is(
+      "type", kFmuType,
+      {{"required", Json::array({"path"})}, {"not", {{"required", Json::array({"parameters"})}}}}));
+  conditions.back()["else"] = {
+      {"properties", {{"path", false}, {"ports", false}, {"start", false}, {"outputs", false}}}};
   Json schema = part_schema();
   schema["properties"]["type"] = described(choice(names), summaries);
   schema["allOf"] = std::move(conditions);

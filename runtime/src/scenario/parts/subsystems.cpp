@@ -12,6 +12,7 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
+#include "scenario/parts/fmu_entry.hpp"
 #include "scenario/parts/sources.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/parts/values.hpp"
@@ -27,6 +28,7 @@ namespace {
 std::vector<std::string> type_names() {
   std::vector<std::string> names;
   for (const PartType& type : catalogue()) names.push_back(type.name);
+  names.emplace_back(kFmuType);
   return names;
 }
 
@@ -169,7 +171,7 @@ std::shared_ptr<const Component> built_part(const PartType& type, const Paramete
   return nullptr;
 }
 
-struct PartKeys {
+struct PartKeys : FmuKeys {
   std::string name;
   std::optional<bool> allow_active;  ///< nothing where it could not be read
   int substeps = 1;
@@ -216,6 +218,13 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
                    later(&PartKeys::cut, cut_keys().schema())),
       optional_key("count", "", elsewhere<PartKeys>(count_schema())),
+      optional_key("path", "of an FMU: its file; loaded only with --allow-plugins",
+                   later(&FmuKeys::path, text())),
+      optional_key("ports", "", later(&FmuKeys::ports, fmu_ports_schema())),
+      optional_key("start", "", later(&FmuKeys::start, fmu_start_schema())),
+      optional_key("outputs",
+                   "of an FMU: variables that are shown as states of the part; absent: its outputs",
+                   later(&FmuKeys::outputs, list(text()))),
   });
   return keys;
 }
@@ -401,9 +410,10 @@ void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path
   if (!node.is_object("an object of inputs")) return;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(key, value);
+    const std::string name = draft.is_fmu ? input_of_fmu(key) : key;
     // An input that cannot be read still has its name checked.
     draft.options.inputs.insert_or_assign(
-        key, read_input(member, key, draft, folder, driven).value_or(Signal{}));
+        name, read_input(member, name, draft, folder, driven).value_or(Signal{}));
   }
 }
 
@@ -427,9 +437,23 @@ void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
   }
 }
 
+// Keys that belong to FMUs, or to all other parts.
+void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
+  if (is_fmu) {
+    if (keys.parameters) {
+      keys.parameters->fail("an FMU has no parameters here: give its start values in \"start\"");
+    }
+    return;
+  }
+  for (const std::optional<Node>* const own :
+       {&keys.path, &keys.ports, &keys.start, &keys.outputs}) {
+    if (*own) (*own)->fail("is for parts of the type \"fmu\"");
+  }
+}
+
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, bool knows_all_types, PartModels& models,
-                    std::vector<DrivenInput>& driven) {
+                    SystemDraft& whole) {
   PartDraft draft;
   PartKeys keys;
   part_keys().read(node, keys, {"assembly"});
@@ -438,10 +462,15 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
     const bool may_be_missing = !knows_all_types && keys.type->json().is_string();
     const auto name = may_be_missing ? keys.type->text() : keys.type->choice(types);
     draft.type = find_part_type(name.value_or(""));
+    draft.is_fmu = draft.type == nullptr && name == kFmuType;
+    refuse_keys_of_others(keys, draft.is_fmu);
+  }
+  if (draft.is_fmu) {
+    draft.part = read_fmu(node, keys.name, keys, keys.inputs ? &*keys.inputs : nullptr, whole);
   }
   if (draft.type != nullptr) draft.part = read_physics(node, keys, *draft.type, folder, models);
   if (keys.initial_state) read_initial_state(*keys.initial_state, draft);
-  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, driven);
+  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, whole.driven_inputs);
   draft.options.substeps = keys.substeps;
   draft.options.integrator = keys.integrator;
   if (!keys.cut) return draft;
@@ -496,8 +525,7 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(
-        read_part(element, folder, types, draft.knows_all_types, models, draft.driven_inputs));
+    draft.parts.push_back(read_part(element, folder, types, draft.knows_all_types, models, draft));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }

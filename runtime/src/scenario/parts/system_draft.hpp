@@ -20,9 +20,10 @@ namespace portwave::scenario_file {
 
 /// One entry of "subsystems", as far as it could be read.
 struct PartDraft {
-  std::string name;                       ///< empty: not known
-  std::string given_name;                 ///< as in the file, fit for a name or not
-  const PartType* type = nullptr;         ///< null: not known
+  std::string name;                ///< empty: not known
+  std::string given_name;          ///< as in the file, fit for a name or not
+  const PartType* type = nullptr;  ///< null: not known, or an FMU
+  bool is_fmu = false;
   std::shared_ptr<const Component> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
   std::shared_ptr<const Cut> cut;  ///< null: in one piece
@@ -48,6 +49,8 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   std::vector<DrivenInput> driven_inputs;
+  double fmu_energy_J = 0.0;  ///< that FMUs can give in a first step
+  Issues notes;               ///< what a user should know of parts that were read
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
   bool knows_all_types = true;  ///< false: some plugin is missing, and unknown types may be its own
   bool knows_all_parts = true;  ///< false: some entry was not read

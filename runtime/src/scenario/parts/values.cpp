@@ -302,6 +302,30 @@ std::optional<std::vector<double>> read_numbers(const Node& node) {
   return read_list<double>(node, "an array of numbers", [](const Node& n) { return n.number(); });
 }
 
+std::optional<std::vector<std::string>> read_texts(const Node& node) {
+  return read_list<std::string>(node, "an array of texts", [](const Node& n) { return n.text(); });
+}
+
+std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
+    const Node& node) {
+  if (!node.is_object("an object of names and values")) return std::nullopt;
+  std::map<std::string, std::variant<double, std::string>> out;
+  bool is_sound = true;
+  for (const auto& [name, json] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(name, json);
+    if (json.is_string()) {
+      out.insert_or_assign(name, json.get<std::string>());
+    } else if (const auto value = json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0)
+                                                    : member.number()) {
+      out.insert_or_assign(name, *value);
+    } else {
+      is_sound = false;
+    }
+  }
+  if (!is_sound) return std::nullopt;
+  return out;
+}
+
 std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::path& folder) {
   const auto as_value = [](auto matrix) {
     return matrix ? std::optional<MatrixValue>(*std::move(matrix)) : std::nullopt;
@@ -419,6 +443,8 @@ Json expression_matrix_schema() {
 }
 
 Json constants_schema() { return map_of(number()); }
+
+Json named_value_schema() { return {{"anyOf", Json::array({number(), boolean(), text()})}}; }
 
 Json port_schema() { return port_keys().schema(); }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,6 +17,12 @@ namespace portwave::scenario_file {
 
 /// Numbers of an array. Notes every element that is none.
 std::optional<std::vector<double>> read_numbers(const Node& node);
+
+/// Texts of an array.
+std::optional<std::vector<std::string>> read_texts(const Node& node);
+/// An object of numbers, truth values, which count as 0 and 1, and texts.
+std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
+    const Node& node);
 
 /// A matrix by rows, [[…], …], by entries, {"entries": [[row, column, value], …]}, or from a file,
 /// {"file": "K.npz"}, relative to `folder`.
@@ -38,6 +45,7 @@ Json matrix_schema();
 Json expression_schema();
 Json expression_matrix_schema();
 Json constants_schema();
+Json named_value_schema();
 Json port_schema();
 Json named_schema();
 Json counted_states_schema();

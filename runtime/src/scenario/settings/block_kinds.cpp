@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/files/foreign_code.hpp"
 #include "scenario/parts/sources.hpp"
 
 namespace portwave {
@@ -275,6 +277,43 @@ std::vector<BlockKind> controller_kinds() {
   };
 }
 
+block::Handle make_fmu(const BlockValues& v, int /*inputs*/) {
+  std::string refusal;
+  const auto file = scenario_file::ForeignCode::allowed_file(v.text("path"), refusal);
+  if (!file) throw ConfigError("/path", refusal);
+  FmuBlockOptions options;
+  options.file = *file;
+  options.inputs = v.names("signals");
+  options.outputs = v.names("outputs");
+  options.start = v.named_values("start");
+  options.start_s = scenario_file::ForeignCode::current()->start_s;
+  return make_fmu_block(options);
+}
+
+std::vector<BlockKind> foreign_kinds() {
+  return {
+      {"fmu",
+       "an FMU without power ports, stepped from sample to sample; its inputs act one sample later",
+       {{.name = "path",
+         .kind = Field::Kind::text,
+         .summary = "file of the FMU; loaded only with --allow-plugins"},
+        {.name = "signals",
+         .kind = Field::Kind::named_signals,
+         .summary = "signals by the inputs of the FMU, such as {\"u\": \"m.q2\"}",
+         .required = false},
+        {.name = "outputs",
+         .kind = Field::Kind::texts,
+         .summary =
+             "variables that the outputs of the block are; absent: all outputs that are numbers",
+         .required = false},
+        {.name = "start",
+         .kind = Field::Kind::named_values,
+         .summary = "start values by variable, each in its own unit",
+         .required = false}},
+       &make_fmu},
+  };
+}
+
 }  // namespace
 
 namespace {
@@ -291,6 +330,13 @@ struct AddToDigest {
   void operator()(const Eigen::MatrixXd& matrix) const {
     digest.add(static_cast<int>(matrix.rows()));
     for (const double entry : matrix.reshaped()) digest.add(entry);
+  }
+  void operator()(const BlockValues::NamedValues& values) const {
+    digest.add(static_cast<double>(values.size()));
+    for (const auto& [name, value] : values) {
+      digest.add(name);
+      std::visit([this](const auto& own) { digest.add(own); }, value);
+    }
   }
   template <class T>
   void operator()(const std::vector<T>& list) const {
@@ -322,6 +368,7 @@ AllKinds& all_kinds() {
     AllKinds out{source_kinds()};
     for (BlockKind& kind : operation_kinds()) out.kinds.push_back(std::move(kind));
     for (BlockKind& kind : controller_kinds()) out.kinds.push_back(std::move(kind));
+    for (BlockKind& kind : foreign_kinds()) out.kinds.push_back(std::move(kind));
     out.own = out.kinds.size();
     return out;
   }();

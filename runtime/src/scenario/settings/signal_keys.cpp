@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "scenario/parts/sources.hpp"
+#include "scenario/parts/values.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/templates/template_schema.hpp"
 
@@ -48,6 +49,10 @@ Json field_schema(const BlockField& field) {
       return list(number());
     case BlockField::Kind::matrix:
       return list(list(number()));
+    case BlockField::Kind::texts:
+      return list(text());
+    case BlockField::Kind::named_values:
+      return map_of(named_value_schema());
     case BlockField::Kind::pairs:
       break;
   }

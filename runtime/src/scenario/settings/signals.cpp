@@ -197,6 +197,10 @@ class SignalReader {
         return keep(field, read_numbers(*given), values);
       case BlockField::Kind::pairs:
         return keep(field, read_pairs(*given), values);
+      case BlockField::Kind::texts:
+        return keep(field, read_texts(*given), values);
+      case BlockField::Kind::named_values:
+        return keep(field, read_named_values(*given), values);
       case BlockField::Kind::matrix:
         break;
     }
@@ -221,7 +225,10 @@ class SignalReader {
       case BlockField::Kind::choice:
         return values.set(field.name, field.choices.front());
       case BlockField::Kind::named_signals:
+      case BlockField::Kind::texts:
         return values.set(field.name, std::vector<std::string>());
+      case BlockField::Kind::named_values:
+        return values.set(field.name, BlockValues::NamedValues());
       case BlockField::Kind::text:
         return values.set(field.name, std::string());
       case BlockField::Kind::numbers:

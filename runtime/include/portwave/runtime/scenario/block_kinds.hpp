@@ -33,6 +33,8 @@ struct BlockField {
     numbers,
     matrix,
     pairs,  ///< [[x, y], …] with increasing x
+    texts,
+    named_values,  ///< an object of numbers, truth values, which count as 0 and 1, and texts
   };
 
   std::string name;
@@ -49,8 +51,9 @@ struct BlockField {
 /// The values read for the fields of a block, without inputs.
 class BlockValues {
  public:
+  using NamedValues = std::map<std::string, std::variant<double, std::string>>;
   using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
-                             std::vector<Signal::Knot>, std::vector<std::string>>;
+                             std::vector<Signal::Knot>, std::vector<std::string>, NamedValues>;
 
   void set(const std::string& name, Value value) {
     values_.insert_or_assign(name, std::move(value));
@@ -69,6 +72,7 @@ class BlockValues {
   const std::vector<Signal::Knot>& pairs(std::string_view name) const {
     return get<std::vector<Signal::Knot>>(name);
   }
+  const NamedValues& named_values(std::string_view name) const { return get<NamedValues>(name); }
   /// A number that stands for all of them.
   std::uint64_t digest() const;
 

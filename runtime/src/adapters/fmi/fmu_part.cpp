@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "adapters/fmi/fmu_batch.hpp"
+#include "adapters/fmi/fmu_setup.hpp"
+#include "portwave/runtime/adapters/fmu.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave {
+namespace fmi {
+namespace {
+
+constexpr double kNoRollback = 1e-3;  // steps that differ by more do not repeat at all
+
+/// Instances of FMUs that may be instantiated once per process, by file.
+struct OnlyInstances {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Program>> by_file;
+
+  static OnlyInstances& instance() {
+    static OnlyInstances all;
+    return all;
+  }
+};
+
+std::shared_ptr<Program> start_only(const PartSetup& setup) {
+  OnlyInstances& all = OnlyInstances::instance();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<Program>& known = all.by_file[setup.fmu->file().string()];
+  if (known.lock() != nullptr) {
+    throw ConfigError("/path",
+                      fmt::format("{} may be instantiated once per process, and is in use already",
+                                  in_quotes(setup.fmu->file().filename().string())));
+  }
+  std::shared_ptr<Program> program = setup.start_program();
+  known = program;
+  return program;
+}
+
+Signature signature_of(const PartSetup& setup) {
+  Signature out;
+  out.type = "fmu";
+  for (const Variable* const own : setup.outputs) {
+    out.states.push_back({plain_fmu_name(own->name), own->unit});
+  }
+  for (const PortVariables& own : setup.ports) {
+    out.ports.push_back({own.name, own.causality, own.domain, 1});
+  }
+  for (const Variable* const own : setup.inputs) {
+    out.inputs.push_back({plain_fmu_name(own->name), own->unit});
+  }
+  return out;
+}
+
+Issues name_defects(const Signature& signature) {
+  Issues issues;
+  std::set<std::string> names;
+  for (const StateVariable& own : signature.states) {
+    if (names.insert(own.name).second) continue;
+    issues.push_back(
+        {"/outputs", fmt::format("two outputs have the name {} once dots and brackets are "
+                                 "replaced: name the ones to be shown in \"outputs\"",
+                                 in_quotes(own.name))});
+  }
+  for (std::size_t i = 0; i < signature.ports.size(); ++i) {
+    if (is_plain_name(signature.ports[i].name)) continue;
+    issues.push_back({fmt::format("/ports/{}/name", i),
+                      fmt::format("{} must not hold dots, brackets, blanks, commas or quotes",
+                                  in_quotes(signature.ports[i].name))});
+  }
+  return issues;
+}
+
+/// An FMU with power ports: nothing known of what is inside, but that its steps can be taken back.
+class FmuComponent final : public Component {
+ public:
+  FmuComponent(PartSetup setup, double step_s)
+      : Component(signature_of(setup)), setup_(std::move(setup)) {
+    throw_if_any(name_defects(signature()));
+    program_ = is_only() ? start_only(setup_) : std::shared_ptr<Program>(setup_.start_program());
+    shown_.resize(setup_.outputs.size());
+    program_->instance().get(VariableList(setup_.outputs), shown_.data());
+    check(step_s);
+  }
+
+  /// How far repeated steps differ, relatively.
+  double floor() const { return floor_; }
+
+  double available_J() const { return available_J_; }
+
+  Capabilities capabilities() const override {
+    return {.repeatable = floor_ == 0.0, .thread_safe = true, .linearisable = true};
+  }
+  std::vector<double> default_state() const override { return shown_; }
+  Issues check_initial_state(const double* x) const override {
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      if (x[i] == shown_[i] || (std::isnan(x[i]) && std::isnan(shown_[i]))) continue;
+      return {{"/initial_state/" + signature().states[i].name,
+               "is an output of an FMU, which nobody can set: give its start values in \"start\""}};
+    }
+    return {};
+  }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> /*one*/) const override {
+    return std::make_unique<FmuBatch>(setup_, take_program(), floor_);
+  }
+
+ private:
+  bool is_only() const { return setup_.fmu->description().is_only_once; }
+
+  void check(double step_s) {
+    const FirstSteps first = try_first_steps(setup_, *program_, step_s);
+    floor_ = first.worst;
+    available_J_ = first.available_J;
+    if (std::isnan(floor_)) {
+      throw ConfigError("",
+                        "its answer to the first step is not finite: are its start values sound?");
+    }
+    if (floor_ > kNoRollback) {
+      throw ConfigError(
+          "", fmt::format(
+                  "says that it can go back (canGetAndSetFMUState), but a step that was taken back "
+                  "and repeated differs by {:.2g}: it cannot be iterated",
+                  floor_));
+    }
+  }
+
+  /// The instance of the checks serves the first batch; further batches get their own.
+  std::shared_ptr<Program> take_program() const {
+    const std::lock_guard lock(mutex_);
+    if (is_only()) return program_;
+    if (program_ != nullptr) return std::move(program_);
+    return setup_.start_program();
+  }
+
+  PartSetup setup_;
+  double floor_ = 0.0, available_J_ = 0.0;
+  std::vector<double> shown_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Program> program_;
+};
+
+double step_of_checks(const FmuPartOptions& options, const ModelDescription& model) {
+  constexpr double kStep_s = 1e-3;
+  return options.step_s > 0.0 ? options.step_s : model.usual_step_s.value_or(kStep_s);
+}
+
+void expect_rollback(const Fmu& fmu) {
+  if (fmu.description().saves_state) return;
+  const bool is_2 = fmu.description().version == Version::v2;
+  throw ConfigError(
+      "/path",
+      fmt::format("{} cannot go back to a state (canGet{} is not true): its ports cannot be "
+                  "iterated.\nExport it again with that capability{}; or use it without ports, as "
+                  "a block of \"signals\"",
+                  in_quotes(fmu.file().filename().string()),
+                  is_2 ? "AndSetFMUstate" : "AndSetFMUState",
+                  fmu.description().tool.empty()
+                      ? std::string()
+                      : fmt::format(" (it was made by {})", printable(fmu.description().tool))));
+}
+
+}  // namespace
+}  // namespace fmi
+
+FmuPart make_fmu_part(const FmuPartOptions& options) {
+  fmi::PartSetup setup = fmi::find_variables(options);
+  fmi::expect_rollback(*setup.fmu);
+  const fmi::ModelDescription& model = setup.fmu->description();
+  FmuPart out;
+  out.notes = setup.notes;
+  for (const fmi::PortVariables& port : setup.ports) {
+    // A force has no integral that an FMU would show; a velocity has its position.
+    if (port.integral != nullptr || port.causality == Causality::flow_in) continue;
+    out.notes.push_back(
+        fmt::format("port {}: the mean of {} over a step is taken from both ends of it; name its "
+                    "\"integral\" for the "
+                    "exact work",
+                    port.name, port.output->name));
+  }
+  try {
+    auto component =
+        std::make_shared<fmi::FmuComponent>(std::move(setup), fmi::step_of_checks(options, model));
+    if (component->floor() > 0.0) {
+      out.notes.push_back(
+          fmt::format("steps that are taken back and repeated differ by {:.2g}: no tolerance can "
+                      "be met below that",
+                      component->floor()));
+    }
+    out.available_J = component->available_J();
+    out.component = std::move(component);
+  } catch (const fmi::FmuFault& fault) {
+    throw ConfigError("", fmt::format("the part cannot be started: {}", fault.what()));
+  }
+  return out;
+}
+
+std::string plain_fmu_name(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    const bool is_bad = static_cast<unsigned char>(c) <= ' ' || c == 127 ||
+                        std::string_view(".[],\"'").find(c) != std::string_view::npos;
+    if (is_bad) c = '_';
+  }
+  return out;
+}
+
+bool has_fmi() { return true; }
+
+}  // namespace portwave

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "adapters/fmi/fmu_instance.hpp"
+
+namespace portwave::fmi {
+
+/// A state of a program that was saved.
+struct SavedState {
+  StateHandle handle = nullptr;
+  std::uint64_t generation = 0;  ///< 0: nothing was saved
+  double time_s = 0.0;
+};
+
+/// An instance that goes back to states it had: it knows in which of them it is. Lock `mutex` around calls.
+class Program {
+ public:
+  /// Initialised, at the state `initial()`. Errors: as Instance::create; FmuFault.
+  Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
+          std::span<const StartValue> start, double start_s);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  Instance& instance() { return *instance_; }
+  const SavedState& initial() const { return initial_; }
+
+  void save(SavedState& state, double time_s);
+  void restore(const SavedState& state);
+  /// From wherever it is.
+  void step(double time_s, double step_s);
+  void release(SavedState& state);
+
+  std::mutex mutex;
+
+ private:
+  std::unique_ptr<Instance> instance_;
+  SavedState initial_;
+  std::uint64_t newest_ = 0;  ///< generation
+  std::uint64_t at_ = 0;      ///< the generation it is at; 0: none that was saved
+};
+
+}  // namespace portwave::fmi

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/fmi/fmu_program.hpp"
+#include "portwave/runtime/adapters/fmu.hpp"
+#include "portwave/subsystems/base/error.hpp"
+
+namespace portwave::fmi {
+
+/// A port of an FMU, its variables found. Value in SI units = factor · value of the FMU.
+struct PortVariables {
+  std::string name;
+  Causality causality = Causality::effort_in;
+  Domain domain = Domain::generic;
+  const Variable* input = nullptr;
+  const Variable* output = nullptr;
+  const Variable* integral = nullptr;  ///< null: none
+  double input_factor = 1.0;
+  double output_factor = 1.0;  ///< also of the integral, whose unit it takes times a second
+};
+
+/// All that instances of a part have in common. Pointers lead into the FMU's description.
+struct PartSetup {
+  std::shared_ptr<const Fmu> fmu;
+  std::string name;
+  std::vector<StartValue> start;
+  double start_s = 0.0;
+  std::vector<PortVariables> ports;
+  std::vector<const Variable*> inputs;   ///< beside the ports
+  std::vector<const Variable*> outputs;  ///< shown as states
+  std::vector<std::string> notes;
+
+  std::unique_ptr<Program> start_program() const;
+};
+
+/// Opens a file; `where` of issues becomes "/path". Errors: ConfigError.
+std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file);
+/// The variables with start values. Notes what cannot be set.
+std::vector<StartValue> find_start_values(const Fmu& fmu,
+                                          const std::map<std::string, FmuValue>& start,
+                                          Issues& issues);
+/// A variable that is a number, of a role; null, and noted at `where`, if there is none.
+const Variable* find_number(const Fmu& fmu, const std::string& name, std::optional<Role> role,
+                            const std::string& where, Issues& issues);
+/// Names of outputs found, or all outputs that are numbers.
+std::vector<const Variable*> find_outputs(const Fmu& fmu,
+                                          const std::optional<std::vector<std::string>>& names,
+                                          Issues& issues);
+/// Errors: ConfigError with every defect.
+PartSetup find_variables(const FmuPartOptions& options);
+
+}  // namespace portwave::fmi

@@ -1,0 +1,428 @@
+#include "adapters/fmi/model_description.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <pugixml.hpp>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave::fmi {
+namespace {
+
+using pugi::xml_node;
+
+constexpr std::size_t kMostVariables = 1'000'000;
+
+/// The document, or an error that says where it is no XML.
+void parse(std::string_view xml, std::string_view file, pugi::xml_document& document) {
+  // Entities are those of XML alone, and a document type, which could define others, is not read.
+  const pugi::xml_parse_result result =
+      document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_auto);
+  if (result) return;
+  const auto end =
+      xml.substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0)));
+  const auto line = 1 + std::count(end.begin(), end.end(), '\n');
+  throw ConfigError("", fmt::format("{} is no XML: line {}: {}", file, line, result.description()));
+}
+
+std::optional<double> number_in(const char* text) {
+  double value = 0.0;
+  const char* const end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+struct TypeName {
+  std::string_view word;
+  VariableType type;
+};
+
+constexpr TypeName kTypes2[] = {{"Real", VariableType::float64},
+                                {"Integer", VariableType::int32},
+                                {"Enumeration", VariableType::int32},
+                                {"Boolean", VariableType::boolean},
+                                {"String", VariableType::text}};
+constexpr TypeName kTypes3[] = {
+    {"Float64", VariableType::float64},   {"Float32", VariableType::float32},
+    {"Int8", VariableType::int8},         {"UInt8", VariableType::uint8},
+    {"Int16", VariableType::int16},       {"UInt16", VariableType::uint16},
+    {"Int32", VariableType::int32},       {"UInt32", VariableType::uint32},
+    {"Int64", VariableType::int64},       {"UInt64", VariableType::uint64},
+    {"Enumeration", VariableType::int64}, {"Boolean", VariableType::boolean},
+    {"String", VariableType::text},       {"Binary", VariableType::other},
+    {"Clock", VariableType::other}};
+
+std::optional<VariableType> type_of(std::span<const TypeName> types, std::string_view word) {
+  const auto found = std::ranges::find(types, word, &TypeName::word);
+  if (found == types.end()) return std::nullopt;
+  return found->type;
+}
+
+std::optional<Role> role_of(std::string_view word) {
+  constexpr std::pair<std::string_view, Role> kRoles[] = {
+      {"", Role::local},
+      {"local", Role::local},
+      {"parameter", Role::parameter},
+      {"structuralParameter", Role::structural_parameter},
+      {"calculatedParameter", Role::calculated_parameter},
+      {"input", Role::input},
+      {"output", Role::output},
+      {"independent", Role::independent},
+      {"dependent", Role::local}};
+  const auto found = std::ranges::find(kRoles, word, &std::pair<std::string_view, Role>::first);
+  if (found == std::end(kRoles)) return std::nullopt;
+  return found->second;
+}
+
+class Reader {
+ public:
+  ModelDescription read(std::string_view xml) {
+    pugi::xml_document document;
+    parse(xml, kFile, document);
+    const xml_node root = document.child("fmiModelDescription");
+    if (!root) throw ConfigError("", fmt::format("{} holds no fmiModelDescription", kFile));
+    read_version(root);
+    out_.name = required(root, "modelName");
+    out_.token = required(root, out_.version == Version::v2 ? "guid" : "instantiationToken");
+    out_.tool = root.attribute("generationTool").value();
+    read_co_simulation(root);
+    read_units(root);
+    read_types(root);
+    if (const auto step = root.child("DefaultExperiment").attribute("stepSize")) {
+      out_.usual_step_s = positive(step, "DefaultExperiment");
+    }
+    read_variables(root.child("ModelVariables"));
+    throw_if_any(std::move(issues_));
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::string_view kFile = "modelDescription.xml";
+
+  void fail(std::string what) {
+    constexpr std::size_t kMost = 50;
+    if (issues_.size() < kMost) issues_.push_back({"", fmt::format("{}: {}", kFile, what)});
+  }
+  std::string required(xml_node node, const char* attribute) {
+    const std::string value = node.attribute(attribute).value();
+    if (value.empty()) fail(fmt::format("<{}> has no {}", node.name(), attribute));
+    return value;
+  }
+  std::optional<double> positive(pugi::xml_attribute attribute, std::string_view element) {
+    const auto value = number_in(attribute.value());
+    if (value && *value > 0.0) return value;
+    fail(fmt::format("{} of <{}> must be a number above 0, got {}", attribute.name(), element,
+                     in_quotes(attribute.value())));
+    return std::nullopt;
+  }
+  bool flag(xml_node node, const char* name) {
+    const std::string_view word = node.attribute(name).value();
+    if (word == "true" || word == "1") return true;
+    if (!word.empty() && word != "false" && word != "0") {
+      fail(fmt::format("{} of <{}> must be true or false, got {}", name, node.name(),
+                       in_quotes(word)));
+    }
+    return false;
+  }
+
+  void read_version(xml_node root) {
+    const std::string version = root.attribute("fmiVersion").value();
+    if (version == "2.0") {
+      out_.version = Version::v2;
+    } else if (version == "3.0" || version.starts_with("3.0.")) {
+      out_.version = Version::v3;
+    } else if (version.starts_with("1.")) {
+      throw ConfigError(
+          "",
+          "is an FMU of FMI 1.0, which cannot say that it goes back: FMI 2.0 or 3.0 is needed."
+          "\nMost tools export both; choose \"FMI 2.0, co-simulation\"");
+    } else {
+      throw ConfigError(
+          "", fmt::format("{}: fmiVersion must be 2.0 or 3.0, got {}", kFile, in_quotes(version)));
+    }
+  }
+
+  void read_co_simulation(xml_node root) {
+    const xml_node own = root.child("CoSimulation");
+    if (!own) {
+      const char* const other = root.child("ModelExchange")        ? "model exchange"
+                                : root.child("ScheduledExecution") ? "scheduled execution"
+                                                                   : "nothing";
+      throw ConfigError("",
+                        fmt::format("is for {} only: co-simulation is needed.\nExport the model "
+                                    "as \"co-simulation\", with a solver inside",
+                                    other));
+    }
+    out_.library = required(own, "modelIdentifier");
+    const bool is_plain = std::ranges::all_of(out_.library, [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+    });
+    if (!is_plain || out_.library.starts_with('.')) {
+      fail(fmt::format("modelIdentifier must be the name of a file, got {}",
+                       in_quotes(out_.library)));
+    }
+    out_.needs_tool = flag(own, "needsExecutionTool");
+    out_.saves_state =
+        flag(own, out_.version == Version::v2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState");
+    out_.is_only_once = flag(own, "canBeInstantiatedOnlyOncePerProcess");
+    out_.takes_any_step = flag(own, "canHandleVariableCommunicationStepSize");
+    if (const auto step = own.attribute("fixedInternalStepSize")) {
+      out_.internal_step_s = positive(step, own.name());
+    }
+  }
+
+  void read_units(xml_node root) {
+    constexpr const char* kNames[Unit::kBases] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
+    for (const xml_node node : root.child("UnitDefinitions").children("Unit")) {
+      Unit unit{.name = required(node, "name")};
+      if (const xml_node base = node.child("BaseUnit")) {
+        unit.is_known = true;
+        for (std::size_t k = 0; k < Unit::kBases; ++k)
+          unit.powers[k] = base.attribute(kNames[k]).as_int();
+        unit.factor = factor_of(base, "factor", 1.0);
+        unit.offset = factor_of(base, "offset", 0.0);
+        if (unit.factor == 0.0)
+          fail(fmt::format("the factor of unit {} is 0", in_quotes(unit.name)));
+      }
+      out_.units.insert_or_assign(unit.name, unit);
+    }
+  }
+  double factor_of(xml_node base, const char* name, double otherwise) {
+    const auto given = base.attribute(name);
+    if (!given) return otherwise;
+    const auto value = number_in(given.value());
+    if (!value) {
+      fail(fmt::format("{} of a unit must be a number, got {}", name, in_quotes(given.value())));
+    }
+    return value.value_or(otherwise);
+  }
+
+  /// Units that variables take from the types they name.
+  void read_types(xml_node root) {
+    for (const xml_node node : root.child("TypeDefinitions").children()) {
+      const xml_node details = out_.version == Version::v2 ? node.first_child() : node;
+      type_units_.insert_or_assign(node.attribute("name").value(),
+                                   details.attribute("unit").value());
+    }
+  }
+
+  void read_variables(xml_node list) {
+    if (!list) return fail("there is no <ModelVariables>");
+    std::set<std::string, std::less<>> names;
+    for (const xml_node node : list.children()) {
+      if (node.type() != pugi::node_element) continue;
+      if (out_.variables.size() >= kMostVariables) {
+        return fail(fmt::format("there are more than {} variables", kMostVariables));
+      }
+      std::optional<Variable> variable =
+          out_.version == Version::v2 ? read_variable_2(node) : read_variable_3(node);
+      if (!variable) continue;
+      if (!names.insert(variable->name).second) {
+        fail(fmt::format("there are two variables {}", in_quotes(variable->name)));
+        continue;
+      }
+      out_.variables.push_back(*std::move(variable));
+    }
+  }
+
+  std::optional<Variable> read_variable_2(xml_node node) {
+    if (std::string_view(node.name()) != "ScalarVariable") {
+      fail(fmt::format("<{}> among the variables", printable(node.name())));
+      return std::nullopt;
+    }
+    xml_node details;
+    std::optional<VariableType> type;
+    for (const xml_node child : node.children()) {
+      if (const auto own = type_of(kTypes2, child.name())) {
+        type = own;
+        details = child;
+      }
+    }
+    if (!type) {
+      fail(fmt::format("variable {} has no type", in_quotes(node.attribute("name").value())));
+      return std::nullopt;
+    }
+    return read_common(node, details, *type);
+  }
+  std::optional<Variable> read_variable_3(xml_node node) {
+    const auto type = type_of(kTypes3, node.name());
+    if (!type) {
+      fail(fmt::format("<{}> is no type of a variable", printable(node.name())));
+      return std::nullopt;
+    }
+    auto variable = read_common(node, node, *type);
+    if (variable) variable->is_array = !node.child("Dimension").empty();
+    return variable;
+  }
+
+  std::optional<Variable> read_common(xml_node node, xml_node details, VariableType type) {
+    Variable out{.name = required(node, "name"), .type = type};
+    if (out.name.empty()) return std::nullopt;
+    const std::string_view reference = node.attribute("valueReference").value();
+    const auto [end, error] =
+        std::from_chars(reference.data(), reference.data() + reference.size(), out.reference);
+    const auto role = role_of(node.attribute("causality").value());
+    if (error != std::errc() || end != reference.data() + reference.size()) {
+      fail(fmt::format("the valueReference of variable {} must be a whole number, got {}",
+                       in_quotes(out.name), in_quotes(reference)));
+      return std::nullopt;
+    }
+    if (!role) {
+      fail(fmt::format("variable {} has the unknown causality {}", in_quotes(out.name),
+                       in_quotes(node.attribute("causality").value())));
+      return std::nullopt;
+    }
+    out.role = *role;
+    out.is_constant = std::string_view(node.attribute("variability").value()) == "constant";
+    out.has_start = !details.attribute("start").empty();
+    out.unit = details.attribute("unit").value();
+    if (out.unit.empty()) {
+      const auto declared = type_units_.find(details.attribute("declaredType").value());
+      if (declared != type_units_.end()) out.unit = declared->second;
+    }
+    return out;
+  }
+
+  ModelDescription out_;
+  std::map<std::string, std::string, std::less<>> type_units_;
+  Issues issues_;
+};
+
+struct DomainUnit {
+  Domain domain;
+  Unit effort, flow;
+};
+
+Unit si(std::string name, std::array<int, Unit::kBases> powers) {
+  return {std::move(name), powers, 1.0, 0.0, true};
+}
+
+const std::array<DomainUnit, 6>& domain_units() {
+  // kg, m, s, A, K, mol, cd, rad
+  static const std::array<DomainUnit, 6> all = {{
+      {Domain::translation, si("N", {1, 1, -2}), si("m/s", {0, 1, -1})},
+      {Domain::rotation, si("N m", {1, 2, -2}), si("rad/s", {0, 0, -1, 0, 0, 0, 0, 1})},
+      {Domain::electrical, si("V", {1, 2, -3, -1}), si("A", {0, 0, 0, 1})},
+      {Domain::magnetic, si("A", {0, 0, 0, 1}), si("Wb/s", {1, 2, -3, -1})},
+      {Domain::hydraulic, si("Pa", {1, -1, -2}), si("m^3/s", {0, 3, -1})},
+      {Domain::thermal, si("K", {0, 0, 0, 0, 1}), si("W/K", {1, 2, -3, 0, -1})},
+  }};
+  return all;
+}
+
+/// Angles count as numbers: a tool may write a speed of rotation in 1/s or rad/s.
+bool are_alike(const Unit& a, const Unit& b) {
+  return std::equal(a.powers.begin(), a.powers.end() - 1, b.powers.begin());
+}
+
+const Unit& unit_of_domain(Domain domain, Unit DomainUnit::*side) {
+  static const Unit kNone;
+  for (const DomainUnit& own : domain_units()) {
+    if (own.domain == domain) return own.*side;
+  }
+  return kNone;
+}
+
+/// The only variable below an element; empty: there is none, or there are several.
+std::string only_variable(xml_node element) {
+  const xml_node variable = element.child("Variable");
+  if (!variable || variable.next_sibling("Variable")) return {};
+  return variable.attribute("ref").value();
+}
+
+}  // namespace
+
+bool is_number(VariableType type) { return type < VariableType::text; }
+
+const Variable* ModelDescription::find(std::string_view wanted) const {
+  const auto found = std::ranges::find(variables, wanted, &Variable::name);
+  return found == variables.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> ModelDescription::names(bool (*wanted)(const Variable&)) const {
+  std::vector<std::string> out;
+  for (const Variable& variable : variables) {
+    if (wanted(variable)) out.push_back(variable.name);
+  }
+  return out;
+}
+
+const Unit* ModelDescription::unit_of(const Variable& variable) const {
+  const auto found = units.find(variable.unit);
+  return found == units.end() || !found->second.is_known ? nullptr : &found->second;
+}
+
+ModelDescription read_model_description(std::string_view xml) { return Reader().read(xml); }
+
+std::vector<DeclaredPort> read_terminals(std::string_view xml) {
+  pugi::xml_document document;
+  parse(xml, "terminalsAndIcons.xml", document);
+  std::vector<DeclaredPort> ports;
+  for (const xml_node terminal :
+       document.child("fmiTerminalsAndIcons").child("Terminals").children("Terminal")) {
+    DeclaredPort port{.name = terminal.attribute("name").value()};
+    bool is_pair = true;
+    for (const xml_node member : terminal.children("TerminalMemberVariable")) {
+      const std::string_view kind = member.attribute("variableKind").value();
+      std::string& side = kind == "signal" ? port.effort : port.flow;
+      is_pair =
+          is_pair && side.empty() && (kind == "signal" || kind == "inflow" || kind == "outflow");
+      port.counts_outward = port.counts_outward || kind == "outflow";
+      side = member.attribute("variableName").value();
+    }
+    if (is_pair && !port.effort.empty() && !port.flow.empty()) ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+std::vector<DeclaredPort> read_osp_ports(std::string_view xml) {
+  struct Kind {
+    const char *port, *effort, *flow;
+  };
+  constexpr Kind kKinds[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
+                             {"AngularMechanicalPort", "Torque", "AngularVelocity"},
+                             {"ElectromagneticPort", "Voltage", "Current"},
+                             {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
+  pugi::xml_document document;
+  parse(xml, "OspModelDescription.xml", document);
+  std::vector<DeclaredPort> ports;
+  const xml_node root = document.document_element();
+  for (const xml_node group : root.child("VariableGroups").children()) {
+    for (const Kind& kind : kKinds) {
+      if (std::string_view(group.name()) != kind.port) continue;
+      DeclaredPort port{group.attribute("name").value(), only_variable(group.child(kind.effort)),
+                        only_variable(group.child(kind.flow))};
+      if (!port.effort.empty() && !port.flow.empty()) ports.push_back(std::move(port));
+    }
+  }
+  return ports;
+}
+
+const Unit& effort_unit(Domain domain) { return unit_of_domain(domain, &DomainUnit::effort); }
+const Unit& flow_unit(Domain domain) { return unit_of_domain(domain, &DomainUnit::flow); }
+
+Domain domain_of(const Unit& effort, const Unit& flow) {
+  for (const DomainUnit& own : domain_units()) {
+    // A torque in N m is told from an energy by the speed that goes with it.
+    if (are_alike(own.effort, effort) && are_alike(own.flow, flow)) return own.domain;
+  }
+  return Domain::generic;
+}
+
+bool make_power(const Unit& effort, const Unit& flow) {
+  constexpr std::array<int, Unit::kBases> kWatt = {1, 2, -3};
+  for (std::size_t k = 0; k + 1 < Unit::kBases; ++k) {
+    if (effort.powers[k] + flow.powers[k] != kWatt[k]) return false;
+  }
+  return true;
+}
+
+}  // namespace portwave::fmi

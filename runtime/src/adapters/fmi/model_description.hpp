@@ -1,0 +1,120 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/fmi/fmi_interface.hpp"
+#include "portwave/subsystems/core/port.hpp"
+
+namespace portwave::fmi {
+
+enum class Version { v2, v3 };
+
+/// Types of variables. FMI 2 has float64 (Real), int32 (Integer, Enumeration), boolean and string.
+enum class VariableType {
+  float64,
+  float32,
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  boolean,
+  text,   ///< strings
+  other,  ///< binaries and clocks
+};
+
+/// A type whose values are numbers here, truth values being 0 and 1.
+bool is_number(VariableType type);
+
+enum class Role {
+  parameter,
+  structural_parameter,
+  calculated_parameter,
+  input,
+  output,
+  local,
+  independent
+};
+
+/// A unit by the powers of kg, m, s, A, K, mol, cd and rad; value in SI = factor · value + offset.
+struct Unit {
+  static constexpr std::size_t kBases = 8;
+
+  std::string name;
+  std::array<int, kBases> powers = {};
+  double factor = 1.0;
+  double offset = 0.0;
+  bool is_known = false;  ///< false: the description gives the name and nothing else
+};
+
+struct Variable {
+  std::string name;
+  Reference reference = 0;
+  VariableType type = VariableType::float64;
+  Role role = Role::local;
+  bool is_constant = false;  ///< variability "constant"
+  bool is_array = false;
+  bool has_start = false;
+  std::string unit = {};  ///< empty: none
+};
+
+/// A pair of variables that the description declares to carry power.
+struct DeclaredPort {
+  std::string name, effort = {}, flow = {};
+  bool counts_outward = false;  ///< effort × flow is power out of the FMU
+};
+
+/// What modelDescription.xml says, as far as co-simulation needs it.
+struct ModelDescription {
+  Version version = Version::v2;
+  std::string name;                       ///< of the model
+  std::string token;                      ///< "guid" or "instantiationToken"
+  std::string library;                    ///< "modelIdentifier": the stem of the binary
+  std::string tool;                       ///< that generated it; empty: not said
+  bool saves_state = false;               ///< canGetAndSetFMUState
+  bool needs_tool = false;                ///< needsExecutionTool: it starts another program
+  bool is_only_once = false;              ///< canBeInstantiatedOnlyOncePerProcess
+  bool takes_any_step = true;             ///< canHandleVariableCommunicationStepSize
+  std::optional<double> internal_step_s;  ///< fixedInternalStepSize
+  std::optional<double> usual_step_s;     ///< of the default experiment
+  std::vector<Variable> variables;
+  std::map<std::string, Unit, std::less<>> units;
+
+  /// Null: there is none of that name.
+  const Variable* find(std::string_view wanted) const;
+  std::vector<std::string> names(bool (*wanted)(const Variable&)) const;
+  /// The unit of a variable; null where nothing but a name, or nothing at all, is known.
+  const Unit* unit_of(const Variable& variable) const;
+};
+
+/// Reads modelDescription.xml.
+/// Errors: ConfigError with every defect: no XML; FMI 1.0, or a version that is not known; no
+/// co-simulation; missing attributes, values that are none; two variables of one name; types that the
+/// version has not.
+ModelDescription read_model_description(std::string_view xml);
+
+/// The ports that terminalsAndIcons.xml declares: terminals with one variable of the kind "inflow" or
+/// "outflow" and one of the kind "signal". Others are left out. Errors: ConfigError if it is no XML.
+std::vector<DeclaredPort> read_terminals(std::string_view xml);
+/// The ports that OspModelDescription.xml declares: those of translation, rotation, electricity and
+/// hydraulics with one variable for each of effort and flow. Errors: as above.
+std::vector<DeclaredPort> read_osp_ports(std::string_view xml);
+
+/// The unit of effort and flow of a domain.
+const Unit& effort_unit(Domain domain);
+const Unit& flow_unit(Domain domain);
+/// The domain whose units these are, up to factors; generic where there is none.
+Domain domain_of(const Unit& effort, const Unit& flow);
+/// True when the product of both is power.
+bool make_power(const Unit& effort, const Unit& flow);
+
+}  // namespace portwave::fmi
