@@ -115,15 +115,14 @@ void add_run(Verb& top, RunArguments& run) {
   add_time_budget(verb, run.time);
   add_steps(verb, run.scenario.steps);
   add_certify(verb, run.certify);
-  verb.choice(
-      "--compare", {"beginning", "whole", "none"},
-      "What is run again with steps of half the size and compared: its beginning, as far as "
-      "that takes about a second, all of it, or nothing",
-      [&run](std::size_t i) {
-        using Extent = StepComparison::Extent;
-        constexpr std::array kExtents = {Extent::beginning, Extent::whole, Extent::none};
-        run.compare = kExtents[i];
-      });
+  verb.choice("--compare", {"beginning", "whole", "none"},
+              "What is run again with finer steps and compared: its beginning, up to five million "
+              "numbers (steps times states), all of it, or nothing",
+              [&run](std::size_t i) {
+                using Extent = StepComparison::Extent;
+                constexpr std::array kExtents = {Extent::beginning, Extent::whole, Extent::none};
+                run.compare = kExtents[i];
+              });
   verb.flag("--strict",
             "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
             run.strict);

@@ -187,6 +187,12 @@ StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& o
                                Extent extent)
     : scenario_(scenario), options_(options), states_(states_of(scenario.system)) {
   if (extent == Extent::none || states_ == 0) return;
+  // Another program may keep its state where a second run meets it.
+  if (std::ranges::any_of(scenario.system.parts(), [](const Part& part) {
+        return !part.component->capabilities().repeatable;
+      })) {
+    return;
+  }
   if (options.sizes &&
       !StepSizes::tolerances().contains(kFinerTolerance * options.sizes->tolerance)) {
     return;
