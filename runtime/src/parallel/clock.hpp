@@ -37,8 +37,6 @@ class SimulatedTime {
   SimulatedTime(const SimulatedTime&) = delete;
   SimulatedTime& operator=(const SimulatedTime&) = delete;
 
-  /// From now on.
-  void set_costs(const WorkCosts& costs) { costs_ = costs; }
   double now_s() const { return now_s_; }
   void spend(Work work, double share) { now_s_ += share * costs_[static_cast<std::size_t>(work)]; }
 

@@ -50,6 +50,8 @@ class WaveEngine final : public StepEngine,
   double time_left_s() const override;
   void extend(StepReport& report) override;
 
+  /// Of the steps to come, where there is a time budget [s].
+  void set_deadline(double deadline_s) { options_.time.deadline_s = deadline_s; }
   /// What work takes, as far as a time budget has shown.
   WorkCosts work_costs() const;
   /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.

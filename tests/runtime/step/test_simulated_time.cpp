@@ -52,8 +52,8 @@ TEST(SimulatedTime, StandsStillButForWork) {
   EXPECT_NEAR(seconds(Clock::now() - start), 11 * kUs, 1e-8) << "another one leaves no trace";
 }
 
-/// Duffing oscillators on a grid, whose interface equations are solved under a deadline of 115 µs. With the factors there
-/// are a step takes some 80; new ones, a solve with them and an evaluation after it do not fit.
+/// Duffing oscillators on a grid, whose interface equations are solved under a deadline of 150 µs. With the factors there
+/// are steps converge in that; new ones, which take 86, a solve with them and an evaluation after it do not fit.
 struct Recovered {
   int before = 0, after = 0;  ///< of 40 steps each, those that converged
 };
@@ -63,7 +63,7 @@ Recovered steps_around_a_jump(double linearise_us) {
   options.method.waves().iterations = 50;
   options.method.waves().tolerance = 1e-8;
   options.method.waves().impedance = {3.0};
-  options.time.deadline_s = 115 * kUs;
+  options.time.deadline_s = 150 * kUs;
   options.executor = ExecutorKind::serial;
   options.threads = 1;
   SimulatedTime time(costs_of(10 * kUs, 15 * kUs, 12 * kUs, linearise_us * kUs));
@@ -78,11 +78,11 @@ Recovered steps_around_a_jump(double linearise_us) {
 }
 
 TEST(SimulatedTime, StepsConvergeAgainWhereFactorsHaveAStepOfTheirOwn) {
-  const Recovered recovered = steps_around_a_jump(60.0);
+  const Recovered recovered = steps_around_a_jump(86.0);
   EXPECT_GE(recovered.before, 36);
-  EXPECT_GE(recovered.after, 25);
+  EXPECT_GE(recovered.after, 35);
   const Recovered control = steps_around_a_jump(1000.0);
-  EXPECT_LE(control.after, recovered.after - 15) << "control: without new factors";
+  EXPECT_LE(control.after, 5) << "control: without new factors";
 }
 
 struct Outcome {
@@ -128,13 +128,14 @@ TEST(SimulatedTime, AutoIsNearTheBestFixedRuleUnderEveryDeadline) {
   const double step_s = run(system, nullptr, 1e3, nullptr, &converged).step_s;
   double last = HUGE_VAL, worst = 0.0;
   for (const double share : {0.1, 0.5, 0.8, 1.0, 1.5, 2.0}) {
-    double best = HUGE_VAL;
+    double best = HUGE_VAL, most = 0.0;
     for (const ImpedanceKind rule :
          {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted}) {
       const double error = std::max(run(system, &rule, share * step_s, &converged).error, kVisible);
       best = std::min(best, error);
-      worst = std::max(worst, error / best);
+      most = std::max(most, error);
     }
+    worst = std::max(worst, most / best);
     const double own = std::max(run(system, nullptr, share * step_s, &converged).error, kVisible);
     EXPECT_LE(own, 1.5 * best) << share;
     EXPECT_LE(own, 1.5 * last) << share;
