@@ -23,7 +23,7 @@ namespace {
 constexpr double kLongestDeadline_s = 20e-3;
 constexpr double kTrial_s = 25e-3;  // of the steps of one way, in each half
 constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 256.0;
-/// What a rehearsal may take: no other way is tried after that.
+/// What a rehearsal may take: no other way that solves is tried after that.
 constexpr double kRehearsal_s = 0.5;
 constexpr std::size_t kMostPorts = 20'000;
 /// Differences that say nothing about the steps to come.
@@ -70,12 +70,19 @@ void drive(WaveEngine& engine, int first, int steps) {
 struct Converged {
   States middle, end;
   WorkCosts costs{};
+  int steps = 0;  ///< of each half
 };
 
-Converged converged_run(const System& system, StepperOptions options, int steps) {
+Converged converged_run(const System& system, StepperOptions options, double deadline_s) {
+  constexpr double kUsually = 4.0;  // evaluations and commits that a converged step takes
   options.time.deadline_s = kNoDeadline_s;
   WaveEngine engine(system, options, std::make_unique<Together>(), {});
   Converged out;
+  const WorkCosts guess = engine.work_costs();
+  const double converged_s = kUsually * (cost(guess, Work::evaluation) + cost(guess, Work::commit));
+  const double longest_s = std::max({deadline_s, converged_s, 1e-9});
+  const int steps = out.steps =
+      static_cast<int>(std::clamp(kTrial_s / longest_s, kFewestTrialSteps, kMostTrialSteps));
   drive(engine, 0, steps);
   out.middle = states_of(engine);
   drive(engine, steps, steps);
@@ -167,15 +174,17 @@ std::vector<Anytime> ways_that_count(bool may_solve) {
 /// Nothing where nothing moves.
 std::optional<Anytime> best_way(const System& system, StepperOptions options, double deadline_s) {
   const auto start = Clock::now();
-  const double shortest_s = std::max(deadline_s, 1e-6);
-  const int steps =
-      static_cast<int>(std::clamp(kTrial_s / shortest_s, kFewestTrialSteps, kMostTrialSteps));
-  const Converged converged = converged_run(system, options, steps);
+  const Converged converged = converged_run(system, options, deadline_s);
+  const int steps = converged.steps;
   options.executor = ExecutorKind::serial;
   options.threads = 1;
   options.time.deadline_s = deadline_s / kMargin;
-  const Trial usual = trial_of(system, options, {}, converged, steps);
-  if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
+  const double least_s =
+      cost(converged.costs, Work::evaluation) + cost(converged.costs, Work::commit);
+  if (least_s <= deadline_s) {  // else nothing converges
+    const Trial usual = trial_of(system, options, {}, converged, steps);
+    if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
+  }
   options.time.deadline_s = deadline_s;
   const bool may_solve = 2.2 * cost(converged.costs, Work::evaluation) +
                              cost(converged.costs, Work::solve) +
@@ -189,7 +198,7 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
       of_best = trial;
       best = way;
     }
-    if (seconds(Clock::now() - start) > kRehearsal_s) break;
+    if (way.solves && seconds(Clock::now() - start) > kRehearsal_s) break;
   }
   return of_best.error > 0.0 ? best : std::nullopt;
 }
