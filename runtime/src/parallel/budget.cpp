@@ -196,26 +196,38 @@ void DeadlineScheduler::Left::add(double sample) {
 
 /// Solving or plain. Where solves have become too expensive they are tried as they were rehearsed.
 void DeadlineScheduler::choose_kind(Time now) {
-  is_of_other_kind_ = left_[prefers_solves_ ? 1 : 0].is_known && until_other_ == 0;
+  is_of_other_kind_ = left_[prefers_solves_ ? 1 : 0].is_known && until_other_ <= 0;
   solves_ = prefers_solves_ != is_of_other_kind_;
   is_solve_trial_ = solves_ && (until_solve_ == 0 || is_of_other_kind_);
   if (!solves_ || may_solve(now)) return;
   solves_ = is_solve_trial_ = false;
-  if (!prefers_solves_) is_of_other_kind_ = false;  // there is no time for a trial
+  if (prefers_solves_) return;
+  is_of_other_kind_ = false;  // there is no time for a trial
+  until_other_ = std::max(until_other_, 0);
 }
 
-/// What the step says about its kind. Where it converged nothing is better.
+/// What the step says about its kind. Where it converged nothing is better. Solving is tried for some steps, as long as
+/// each leaves clearly less than the one before: the first begins with the factors of long ago. `until_other_` counts
+/// them below 0.
 void DeadlineScheduler::learn_kind(const Outcome& step) {
   constexpr double kLeast = -80.0;  // ln of 1e-35: rounding
-  const int most = step.converged ? kMostPatienceAtRest : kMostPatienceInNeed;
-  until_other_ = step.converged ? other_patience_ : std::clamp(until_other_ - 1, 0, most);
-  if (step.iterations > 0) {
-    const double left = step.residual > 0.0 ? std::log(step.residual) : kLeast;
-    left_[solves_ ? 1 : 0].add(std::max(left, kLeast));
+  constexpr int kMostTrialSteps = 6, kMostInNeed = 128;
+  constexpr double kGain = 0.1;
+  const int most = step.converged ? kMostPatienceAtRest : kMostInNeed;
+  const double left = step.residual > 0.0 ? std::max(std::log(step.residual), kLeast) : kLeast;
+  Left& own = left_[solves_ ? 1 : 0];
+  if (!is_of_other_kind_) {
+    until_other_ = step.converged ? other_patience_ : std::clamp(until_other_ - 1, 0, most);
+    if (step.iterations > 0) own.add(left);
+    return;
   }
-  if (!is_of_other_kind_) return;
+  const bool is_first = until_other_ == 0;
+  const bool falls = solves_ && step.iterations > 0 && (is_first || left < own.value - kGain);
   const bool is_better =
-      left_[prefers_solves_ ? 0 : 1].value < left_[prefers_solves_ ? 1 : 0].value;
+      step.converged || (step.iterations > 0 && left < left_[prefers_solves_ ? 1 : 0].value);
+  if (step.iterations > 0) own = {.value = left, .is_known = true};
+  --until_other_;
+  if (falls && !is_better && until_other_ > -kMostTrialSteps) return;
   if (is_better) prefers_solves_ = !prefers_solves_;
   other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, most);
   until_other_ = other_patience_;

@@ -19,8 +19,8 @@ bool may_solve(const DeadlineScheduler* deadline) {
 }
 
 /// By the interface equation, as far as there is time for it.
-void advance(const StepArrays& s, int island, const double* exchanged,
-             const DeadlineScheduler* deadline) {
+void advance(const StepArrays& s, int island, const double* exchanged, const IterationRule& rule) {
+  const DeadlineScheduler* const deadline = rule.deadline;
   using Effort = InterfaceSolver::Effort;
   using Solve = DeadlineScheduler::Solve;
   if (deadline == nullptr) {
@@ -29,11 +29,19 @@ void advance(const StepArrays& s, int island, const double* exchanged,
   }
   const Clock::time_point start = Clock::now();
   const Solve most = deadline->affords(start);
+  const bool renews_for_later = most != Solve::new_factors && rule.renewal_s > 0.0 &&
+                                s.next_iterate.stands(island) &&
+                                deadline->fits(start, rule.renewal_s + deadline->commit_s());
+  if (renews_for_later && s.next_iterate.renew(island, s.record, s.u, exchanged)) {
+    Clock::spend(Work::linearise);
+    return deadline->took(Solve::new_factors, seconds(Clock::now() - start));
+  }
   const Effort done = s.next_iterate.solve(island, s.record, s.u, exchanged,
                                            most == Solve::new_factors    ? Effort::renew
                                            : most == Solve::with_factors ? Effort::solve
                                                                          : Effort::average);
   if (done == Effort::average) return;
+  Clock::spend(done == Effort::renew ? Work::linearise : Work::solve);
   deadline->took(done == Effort::renew ? Solve::new_factors : Solve::with_factors,
                  seconds(Clock::now() - start));
 }
@@ -62,7 +70,7 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
   if (!is_solved && late && stands) {
     is_solved = outcome.rescued = s.next_iterate.rescue(island_, square);
   }
-  if (is_solved) advance(s, island_, exchanged, rule.deadline);
+  if (is_solved) advance(s, island_, exchanged, rule);
   return false;
 }
 

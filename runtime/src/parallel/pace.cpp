@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "parallel/clock.hpp"
+
 namespace portwave {
 
 Pace::Pace(double pace, std::function<bool()> interrupted)
@@ -15,7 +17,7 @@ Pace::Clock::time_point Pace::due(double time_s) const {
 }
 
 Pace::Clock::time_point Pace::await(double time_s) {
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = portwave::Clock::now();
   if (!(pace_ > 0.0)) return now;
   if (!begun_) {
     begun_ = true;
@@ -29,9 +31,9 @@ Pace::Clock::time_point Pace::await(double time_s) {
   const auto interrupted = [&] { return interrupted_ && interrupted_(); };
   while (now + kCoarse < due_at && !interrupted()) {
     std::this_thread::sleep_until(std::min(due_at - kCoarse, now + kSlice));
-    now = Clock::now();
+    now = portwave::Clock::now();
   }
-  while (now < due_at && !interrupted()) now = Clock::now();
+  while (now < due_at && !interrupted()) now = portwave::Clock::now();
   return now;
 }
 

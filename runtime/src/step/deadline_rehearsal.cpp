@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,14 +22,17 @@ namespace {
 
 constexpr double kLongestDeadline_s = 20e-3;
 constexpr double kTrial_s = 25e-3;  // of the steps of one way, in each half
-constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 64.0;
-/// What a rehearsal may take: no other way is tried after that.
+constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 256.0;
+/// What a rehearsal may take: no other way that solves is tried after that.
 constexpr double kRehearsal_s = 0.5;
 constexpr std::size_t kMostPorts = 20'000;
-/// Differences that may be chance.
-constexpr double kClearly = 0.7;
-/// Time for a step that is to converge, in units of what nearly all take.
-constexpr double kMargin = 1.6, kNearlyAll = 0.9;
+/// Differences that say nothing about the steps to come.
+constexpr double kClearly = 0.9;
+/// Time for steps that are to converge, in units of what they take, and the share of steps that must.
+constexpr double kMargin = 1.25, kNearlyAll = 0.95;
+constexpr int kFreeSteps = 3;
+/// A deadline that no step misses.
+constexpr double kNoDeadline_s = 1e3;
 
 bool can_be_tried(const System& system) {
   return system.scalar_ports().size() <= kMostPorts &&
@@ -62,27 +66,28 @@ void drive(WaveEngine& engine, int first, int steps) {
   }
 }
 
-/// Where converged steps lead: after the first half and the second one; and what nearly all take [s].
+/// Where converged steps lead: after the first half and the second one; and what work costs.
 struct Converged {
   States middle, end;
-  double step_s = 0.0;
+  WorkCosts costs{};
+  int steps = 0;  ///< of each half
 };
 
-Converged converged_run(const System& system, const StepperOptions& options, int steps) {
+Converged converged_run(const System& system, StepperOptions options, double deadline_s) {
+  constexpr double kUsually = 4.0;  // evaluations and commits that a converged step takes
+  options.time.deadline_s = kNoDeadline_s;
   WaveEngine engine(system, options, std::make_unique<Together>(), {});
   Converged out;
+  const WorkCosts guess = engine.work_costs();
+  const double converged_s = kUsually * (cost(guess, Work::evaluation) + cost(guess, Work::commit));
+  const double longest_s = std::max({deadline_s, converged_s, 1e-9});
+  const int steps = out.steps =
+      static_cast<int>(std::clamp(kTrial_s / longest_s, kFewestTrialSteps, kMostTrialSteps));
   drive(engine, 0, steps);
   out.middle = states_of(engine);
-  std::vector<double> took;
-  for (int n = 0; n < steps; ++n) {
-    const auto start = Clock::now();
-    drive(engine, steps + n, 1);
-    took.push_back(seconds(Clock::now() - start));
-  }
+  drive(engine, steps, steps);
   out.end = states_of(engine);
-  const auto place = took.begin() + static_cast<std::ptrdiff_t>(kNearlyAll * (steps - 1));
-  std::ranges::nth_element(took, place);
-  out.step_s = *place;
+  out.costs = engine.work_costs();
   return out;
 }
 
@@ -106,19 +111,96 @@ double distance(const System& system, const States& a, const States& b) {
   return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
 }
 
-/// The larger error of two halves: from the start on, and from the converged state in the middle on.
-double worst_error(const System& system, const StepperOptions& options, const Anytime& way,
-                   const Converged& converged, int steps) {
+/// What a way makes of the time.
+struct Trial {
+  /// The larger one of two halves: from the start on, and from the converged state in the middle.
+  double error = 0.0;
+  double converged = 0.0;  ///< share of the steps
+  double missed = 0.0;     ///< share of those that end late
+  bool keeps_deadline() const { return missed <= 0.1; }
+};
+
+/// Whether `a` is clearly better than `b`: it ends in time, or, if both do or do not, errs less.
+bool is_better(const Trial& a, const Trial& b) {
+  if (a.keeps_deadline() != b.keeps_deadline()) return a.keeps_deadline();
+  return a.error < kClearly * kClearly * b.error;
+}
+
+/// The steps are made in simulated time, so that nothing else that the machine does counts. Solves take what they take
+/// in the rehearsal of the engine.
+Trial trial_of(const System& system, const StepperOptions& options, const Anytime& way,
+               const Converged& converged, int steps) {
   WaveEngine engine(system, options, std::make_unique<Together>(), way);
+  WorkCosts costs = engine.work_costs();
+  for (const Work work : {Work::evaluation, Work::commit}) {
+    cost(costs, work) = cost(converged.costs, work);
+  }
+  const SimulatedTime time(costs);
   drive(engine, 0, steps);
-  const double early = distance(system, states_of(engine), converged.middle);
+  Trial out{.error = distance(system, states_of(engine), converged.middle)};
   std::vector<double> middle;
   for (const std::vector<double>& own : converged.middle) {
     middle.insert(middle.end(), own.begin(), own.end());
   }
   engine.states_changed(middle);
-  drive(engine, steps, steps);
-  return std::max(early, distance(system, states_of(engine), converged.end));
+  // Waves and factors are those of nowhere then. Some steps have all the time that they need to find them.
+  const int free_steps = std::min(kFreeSteps, steps - 1);
+  engine.set_deadline(kNoDeadline_s);
+  drive(engine, steps, free_steps);
+  engine.set_deadline(options.time.deadline_s);
+  drive(engine, steps + free_steps, steps - free_steps);
+  out.error = std::max(out.error, distance(system, states_of(engine), converged.end));
+  const double all = 2.0 * steps;
+  out.converged = 1.0 - static_cast<double>(engine.iterations().not_converged) / all;
+  out.missed = static_cast<double>(engine.deadline()->misses) / all;
+  return out;
+}
+
+/// Ways that make the most of little time, in the order in which they are tried: plain ones are cheap.
+std::vector<Anytime> ways_that_count(bool may_solve) {
+  std::vector<Anytime> ways;
+  constexpr ImpedanceKind kRules[] = {ImpedanceKind::adapted, ImpedanceKind::leaf,
+                                      ImpedanceKind::matched};
+  for (const ImpedanceKind rule : kRules) {
+    ways.push_back({.is_on = true, .rule = rule, .solves = false});
+  }
+  if (!may_solve) return ways;
+  ways.insert(ways.end(), {{}, {.is_on = true, .rule = ImpedanceKind::adapted}, {.is_on = true}});
+  ways.push_back({.is_on = true, .rule = ImpedanceKind::leaf});
+  ways.push_back({.is_on = true, .rule = ImpedanceKind::matched});
+  return ways;
+}
+
+/// Nothing where nothing moves.
+std::optional<Anytime> best_way(const System& system, StepperOptions options, double deadline_s) {
+  const auto start = Clock::now();
+  const Converged converged = converged_run(system, options, deadline_s);
+  const int steps = converged.steps;
+  options.executor = ExecutorKind::serial;
+  options.threads = 1;
+  options.time.deadline_s = deadline_s / kMargin;
+  const double least_s =
+      cost(converged.costs, Work::evaluation) + cost(converged.costs, Work::commit);
+  if (least_s <= deadline_s) {  // else nothing converges
+    const Trial usual = trial_of(system, options, {}, converged, steps);
+    if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
+  }
+  options.time.deadline_s = deadline_s;
+  const bool may_solve = 2.2 * cost(converged.costs, Work::evaluation) +
+                             cost(converged.costs, Work::solve) +
+                             cost(converged.costs, Work::commit) <=
+                         deadline_s;
+  std::optional<Anytime> best;
+  Trial of_best;
+  for (const Anytime& way : ways_that_count(may_solve)) {
+    const Trial trial = trial_of(system, options, way, converged, steps);
+    if (!best || is_better(trial, of_best)) {
+      of_best = trial;
+      best = way;
+    }
+    if (way.solves && seconds(Clock::now() - start) > kRehearsal_s) break;
+  }
+  return of_best.error > 0.0 ? best : std::nullopt;
 }
 
 }  // namespace
@@ -132,44 +214,17 @@ double time_of_step(const StepperOptions& options) {
 
 Anytime way_for_deadline(const System& system, const StepperOptions& options,
                          const Anytime& usual) {
-  const auto start = Clock::now();
   const double deadline_s = time_of_step(options);
   const bool can_be_compared = can_be_tried(system) && !options.sizes;
   if (!can_be_compared || !(deadline_s <= kLongestDeadline_s)) return usual;
-  const int steps =
-      static_cast<int>(std::clamp(kTrial_s / deadline_s, kFewestTrialSteps, kMostTrialSteps));
   StepperOptions trial = options;
   trial.profile = std::nullopt;
   trial.time = {};
-  // In this order, as far as there is time. A later one must be clearly better.
-  std::vector<Anytime> ways = {{.is_on = true, .rule = ImpedanceKind::adapted, .solves = false},
-                               {.is_on = true, .rule = ImpedanceKind::adapted},
-                               {.is_on = true},
-                               {}};
-  for (const bool solves : {false, true}) {
-    for (const ImpedanceKind rule : {ImpedanceKind::matched, ImpedanceKind::leaf}) {
-      ways.push_back({.is_on = true, .rule = rule, .solves = solves});
-    }
-  }
-  Anytime best = ways.front();
   try {
-    const Converged converged = converged_run(system, trial, steps);
-    if (kMargin * converged.step_s <= deadline_s) return {};
-    trial.time.deadline_s = deadline_s;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Anytime& way : ways) {
-      const double error = worst_error(system, trial, way, converged, steps);
-      if (error < kClearly * kClearly * least) {
-        least = error;
-        best = way;
-      }
-      if (seconds(Clock::now() - start) > kRehearsal_s) break;
-    }
-    if (!(least > 0.0)) return usual;  // nothing moves
-  } catch (const std::exception&) {    // the run itself will say what is wrong
+    return best_way(system, trial, deadline_s).value_or(usual);
+  } catch (const std::exception&) {  // the run itself will say what is wrong
     return usual;
   }
-  return best;
 }
 
 }  // namespace portwave

@@ -78,6 +78,7 @@ bool MacroStep::guard() {
   const DeadlineScheduler* const deadline = plan_.deadline;
   if (deadline != nullptr && !deadline->fits(Clock::now(), 3.0 * deadline->commit_s()))
     guard_->hurry();
+  Clock::spend(Work::commit);
   if (!guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_)) return true;
   return commit_within_tanks();
 }

@@ -70,6 +70,7 @@ StepReport WaveEngine::step_by(double step_s) {
   commit(report, step_.clock().time_s() + step_s, step_s, moments);
   if (change_over_) leave_what_has_settled();
   retune_in_time_left(moments);
+  plan_renewal(report.converged);
 
   if (is_timed()) note_times(report, moments);
   return report;
@@ -131,7 +132,7 @@ void WaveEngine::leave_what_has_settled() {
 void WaveEngine::guard_step(Moments& moments) {
   const auto start = scheduler_ ? Clock::now() : Clock::time_point();
   step_.guard();
-  if (scheduler_ && guarded() && !guarded()->uses().empty()) {
+  if (scheduler_ && guarded()) {  // also where it has looked and did not act
     moments.guard_s = seconds(Clock::now() - start);
   }
   if (looks_at_all()) together().fetch_next();
@@ -239,6 +240,7 @@ void WaveEngine::retune_in_time_left(Moments& moments) {
   try {
     if (!tuned_ && scheduler_->deadline_s() > change_s_ && scheduler_->fits(start, check_s_)) {
       tuned_ = tuner().retuned(steps, [this](int part) { return state(part); });
+      Clock::spend(Work::check);
       took(start, check_s_);
     }
     const auto begin = Clock::now();
@@ -246,6 +248,7 @@ void WaveEngine::retune_in_time_left(Moments& moments) {
       const std::vector<double> tuned = *std::exchange(tuned_, std::nullopt);
       scatter_again(tuned);
       tuner().accept(tuned);
+      Clock::spend(Work::change);
       took(begin, change_s_);
     }
   } catch (const std::exception&) {  // the impedances in force stay
@@ -254,6 +257,23 @@ void WaveEngine::retune_in_time_left(Moments& moments) {
     tuner().refuse(steps);
   }
   moments.examined_s += seconds(Clock::now() - start);
+}
+
+/// Where parts have moved on since the last factors, solves would never converge again if no step had time for both.
+void WaveEngine::plan_renewal(bool converged) {
+  constexpr int kMostPatience = 64;
+  if (!scheduler_ || !(linearise_s_ > 0.0)) return;
+  double& renewal_s = step_.plan().rule.renewal_s;
+  if (converged) {
+    renewal_ = {};
+    renewal_s = 0.0;
+  } else if (scheduler_->solves()) {
+    if (renewal_s > 0.0) {
+      renewal_ = {.wait = renewal_.patience + 1,
+                  .patience = std::min(2 * renewal_.patience, kMostPatience)};
+    }
+    renewal_s = --renewal_.wait <= 0 ? linearise_s_ : 0.0;
+  }
 }
 
 /// Whether there is time to examine the step.

@@ -50,6 +50,10 @@ class WaveEngine final : public StepEngine,
   double time_left_s() const override;
   void extend(StepReport& report) override;
 
+  /// Of the steps to come, where there is a time budget [s].
+  void set_deadline(double deadline_s) { options_.time.deadline_s = deadline_s; }
+  /// What work takes, as far as a time budget has shown.
+  WorkCosts work_costs() const;
   /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.
   bool has_time_to_converge(double margin);
 
@@ -153,6 +157,7 @@ class WaveEngine final : public StepEngine,
   void note_times(StepReport& report, const Moments& moments);
   void retune();
   void retune_in_time_left(Moments& moments);
+  void plan_renewal(bool converged);
   bool looks_in_time();
   Clock::time_point await_turn(double step_s);
 
@@ -244,6 +249,13 @@ class WaveEngine final : public StepEngine,
   // What own work beside the steps takes under a time budget [s]: examining the run, checking impedances, and
   // changing them.
   double look_s_ = 0.0, check_s_ = 0.0, change_s_ = 0.0;
+  double linearise_s_ = 0.0;  // an interface equation, in the rehearsal [s]
+  /// Steps in which interface equations are solved without converging, and have time for a solve, but none for the
+  /// factors that it needs as well: then one of them makes those for the next ones.
+  struct Renewal {
+    int wait = 1, patience = 1;  // of such steps
+  };
+  Renewal renewal_;
   std::optional<std::vector<double>> tuned_;  // impedances for which no time has been left yet
   std::optional<AdaptiveSteps> sizes_;        // if steps choose their size
   std::optional<LawEnds> law_ends_;           // then, without damped stages

@@ -156,6 +156,7 @@ void WaveEngine::rehearse() {
     waves_.interconnection().exchange(now.b.data(), u.data());
     is_sound = waves_.scatter_all(record.data(), u.data(), b.data()).ok();
     waves_.interconnection().exchange(b.data(), exchanged.data());
+    Clock::spend(Work::evaluation);
     if (times > 0 && is_sound) evaluation_s = seconds(Clock::now() - start);
   }
   scheduler_.emplace(options_.time.deadline_s, evaluation_s, 1e-9 * whole.commit_cost_ns);
@@ -170,7 +171,11 @@ void WaveEngine::rehearse() {
       const auto start = Clock::now();
       if (!interface->current().rehearse(island, record.data(), u.data(), exchanged.data(), effort))
         return;
-      if (times > 0) scheduler_->rehearse(what, seconds(Clock::now() - start));
+      Clock::spend(effort == Effort::renew ? Work::linearise : Work::solve);
+      if (times == 0) continue;
+      const double took_s = seconds(Clock::now() - start);
+      scheduler_->rehearse(what, took_s);
+      if (effort == Effort::renew) linearise_s_ = std::max(linearise_s_, took_s);
     }
   };
   for (int island = 0; island < waves_.system().island_count(); ++island) {
@@ -187,14 +192,28 @@ void WaveEngine::rehearse_retuning() {
   try {
     const auto start = Clock::now();
     tuner().rehearse([this](int part) { return state(part); });
+    Clock::spend(Work::check);
     const auto checked = Clock::now();
     const std::vector<double> own = tuner().choice().method.waves().impedance;
     waves_.set_impedance(own);
     take_over_maps();
+    Clock::spend(Work::change);
     check_s_ = seconds(checked - start);
     change_s_ = seconds(Clock::now() - checked);
   } catch (const std::exception&) {  // the steps will say so
   }
+}
+
+WorkCosts WaveEngine::work_costs() const {
+  WorkCosts out{};
+  if (!scheduler_) return out;
+  cost(out, Work::evaluation) = scheduler_->iteration_s();
+  cost(out, Work::commit) = scheduler_->commit_s();
+  cost(out, Work::solve) = scheduler_->step_s(2, true) - scheduler_->step_s(2, false);
+  cost(out, Work::linearise) = linearise_s_;
+  cost(out, Work::check) = check_s_;
+  cost(out, Work::change) = change_s_;
+  return out;
 }
 
 bool WaveEngine::has_time_to_converge(double margin) {

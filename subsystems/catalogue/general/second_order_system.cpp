@@ -43,13 +43,16 @@ std::unique_ptr<Subsystem> build_second_order_system(const Parameters& parameter
   Issues issues;
   check_rates(coordinates, issues);
   MatrixReader reader(parameters, issues);
-  const SecondOrderForm form{.M = reader.read("M", n, n),
-                             .D = reader.read("D", n, n),
-                             .K = reader.read("K", n, n),
-                             .B = reader.read("B", n, m)};
+  SecondOrderForm form{.M = reader.read("M", n, n),
+                       .D = reader.read("D", n, n),
+                       .K = reader.read("K", n, n),
+                       .B = reader.read("B", n, m)};
   throw_if_any(std::move(issues));
   throw_if_any(
       validate(form, n, m, {.allow_active = options.allow_active, .names = names_of(coordinates)}));
+  if (n >= kFactoredForm) {
+    return make_second_order_part(std::move(signature), std::move(form), std::move(options));
+  }
   return std::make_unique<DescriptorPortHamiltonian>(std::move(signature), descriptor_form(form),
                                                      std::move(options));
 }

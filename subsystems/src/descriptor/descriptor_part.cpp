@@ -176,10 +176,12 @@ DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signa
 DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signature> signature,
                                                      std::shared_ptr<const SecondOrderForm> form,
                                                      Options options,
-                                                     std::shared_ptr<const CondensedForm> condensed)
+                                                     std::shared_ptr<const CondensedForm> factored,
+                                                     bool condenses)
     : Subsystem(std::move(signature)),
       second_order_(std::move(form)),
-      condensed_(std::move(condensed)),
+      factored_(std::move(factored)),
+      condensed_(condenses ? factored_ : nullptr),
       form_(descriptor_form(*second_order_)),
       options_(std::move(options)),
       structure_(structure_of(form_)),
@@ -294,7 +296,7 @@ bool DescriptorPortHamiltonian::hessian(const double* /*x*/, SparseEntries& hess
 
 std::string DescriptorPortHamiltonian::batch_key() const {
   const Signature& s = signature();
-  if (condensed_ != nullptr) return {};
+  if (factored_ != nullptr) return {};
   std::string key = uses_sparse_step_maps() ? "descriptor/sparse/" : "descriptor/dense/";
   key += std::to_string(s.state_size()) + "/" + std::to_string(s.input_size()) + "/";
   for (const Port& port : s.ports) {
@@ -306,7 +308,7 @@ std::string DescriptorPortHamiltonian::batch_key() const {
 
 std::unique_ptr<StepBatch> DescriptorPortHamiltonian::make_batch(
     std::span<const Component* const> parts) const {
-  if (condensed_ != nullptr) return make_second_order_batch(parts);
+  if (factored_ != nullptr) return make_second_order_batch(parts);
   return make_descriptor_batch(parts);
 }
 

@@ -185,7 +185,7 @@ std::optional<ProportionalDamping> proportional_damping(const SecondOrderForm& f
   return found;
 }
 
-std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
     Signature signature, SecondOrderForm form, DescriptorPortHamiltonian::Options options,
     bool may_condense, std::optional<ProportionalDamping> damping) {
   const int ports = signature.wave_size();
@@ -193,14 +193,15 @@ std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
   auto own = std::make_shared<const SecondOrderForm>(std::move(form));
   const bool are_efforts = std::ranges::all_of(
       signature.ports, [](const Port& port) { return port.causality == Causality::effort_in; });
-  std::shared_ptr<const CondensedForm> condensed;
-  if (may_condense && are_efforts && !options.allow_active &&
+  std::shared_ptr<const CondensedForm> factored;
+  const bool is_large = own->M.rows() >= kFactoredForm;
+  if ((may_condense || is_large) && are_efforts && !options.allow_active &&
       options.storage == StepMapStorage::automatic) {
-    condensed = CondensedForm::of(own, ports, damping);
+    factored = CondensedForm::of(own, ports, damping);
   }
-  return std::shared_ptr<const DescriptorPortHamiltonian>(
-      new DescriptorPortHamiltonian(std::make_shared<const Signature>(std::move(signature)),
-                                    std::move(own), std::move(options), std::move(condensed)));
+  return std::unique_ptr<DescriptorPortHamiltonian>(new DescriptorPortHamiltonian(
+      std::make_shared<const Signature>(std::move(signature)), std::move(own), std::move(options),
+      std::move(factored), may_condense));
 }
 
 DescriptorForm descriptor_form(const SecondOrderForm& form) {

@@ -215,7 +215,7 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
   static int extra_of(const Component& part) {
     const auto& own = dynamic_cast<const DescriptorPortHamiltonian&>(part);
     const int n = part.signature().state_size() / 2;
-    const auto t = static_cast<int>(own.condensed()->boundary().size());
+    const auto t = static_cast<int>(own.factored()->boundary().size());
     // w, δ by place, two products; δ_T and room of the solves and of products; a and b of the last scatter
     return 4 * n + 5 * t + 2 * part.signature().wave_size();
   }
@@ -229,7 +229,7 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
   static CondensedLane fixed_lane(const DescriptorPortHamiltonian& part) {
     check_ports(part.signature());
     CondensedLane lane;
-    lane.form = part.condensed();
+    lane.form = part.factored();
     const SecondOrderForm& form = lane.form->form();
     lane.M = SymmetricProduct(form.M);
     lane.K = SymmetricProduct(form.K, lane.form->boundary());
@@ -287,7 +287,7 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
   };
   Room room_of(double* extra) const {
     const auto n = static_cast<std::size_t>(n_);
-    const auto t = parts_[0]->condensed()->boundary().size();
+    const auto t = parts_[0]->factored()->boundary().size();
     const auto p = static_cast<std::size_t>(p_);
     double* const small = extra + 4 * n;
     return {extra,     extra + n,     extra + 2 * n, extra + 3 * n,    small,

@@ -81,7 +81,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
 
   int allowed(int done, int budget) {
     return plan_.deadline->horizon(done, std::min(budget, plan_.until_clock(done)),
-                                   DeadlineScheduler::Clock::now());
+                                   Clock::now());
   }
 
   void iterate(Task& task, std::int64_t k, std::uint64_t number) {
@@ -291,7 +291,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   /// what has to fit between the decision to stop and the deadline.
   void note_inner_end() {
     if (!plan_.timed || inner_end_ns_.load(std::memory_order_relaxed) != 0) return;
-    const std::int64_t now = DeadlineScheduler::Clock::now().time_since_epoch().count();
+    const std::int64_t now = Clock::now().time_since_epoch().count();
     std::int64_t none = 0;
     inner_end_ns_.compare_exchange_strong(none, now, std::memory_order_relaxed);
   }

@@ -78,7 +78,7 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
     while (done < rule.budget) {
       if (done == horizon) {
         horizon =
-            plan.deadline->horizon(done, plan.until_clock(done), DeadlineScheduler::Clock::now());
+            plan.deadline->horizon(done, plan.until_clock(done), Clock::now());
         if (horizon == done) {
           result.out_of_time = true;
           break;
@@ -98,7 +98,7 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
     }
   }
   take_failure(graph_, result);
-  if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
+  if (plan.timed) result.inner_end = Clock::now();
   if (result.failed_at < 0) for_tasks([&](int i) { commit(i, done); });
   take_failure(graph_, result);
   complete(result);

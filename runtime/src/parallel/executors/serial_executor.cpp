@@ -2,6 +2,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "parallel/clock.hpp"
 #include "parallel/executors/solo_step.hpp"
 #include "parallel/step_trace.hpp"
 
@@ -14,7 +15,9 @@ class SerialExecutor final : public Executor {
  public:
   SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups, Follow follow)
       : graph_(waves, island_groups), follow_(follow) {
-    for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves, exchanged_);
+    for (int i = 0; i < graph_.size(); ++i) {
+      steps_.emplace_back(graph_.task(i), waves, exchanged_, 1.0 / graph_.size());
+    }
     is_one_task_ = graph_.size() == 1 && !is_followed();
   }
 
@@ -35,6 +38,7 @@ class SerialExecutor final : public Executor {
       std::size_t i = 0;
       for_steps(ProfileEvent::Kind::commit, [&](SoloStep& /*step*/) {
         graph_.task(static_cast<int>(i++)).recommit(s, plan.recommit);
+        Clock::spend(Work::commit, 1.0 / static_cast<double>(graph_.size()));
       });
       take_failure(graph_, result);
       return result;
@@ -46,7 +50,7 @@ class SerialExecutor final : public Executor {
     } else {
       iterate_until_deadline(s, plan, outcomes, result);
     }
-    if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
+    if (plan.timed) result.inner_end = Clock::now();
     if (!has_failed()) {
       for_steps(ProfileEvent::Kind::commit, [&](SoloStep& step) { step.commit(s, plan.rule); });
     }
@@ -90,8 +94,7 @@ class SerialExecutor final : public Executor {
                               std::span<IslandOutcome> outcomes, StepResult& result) {
     int done = 0;
     while (done < plan.rule.budget) {
-      const int horizon =
-          plan.deadline->horizon(done, plan.until_clock(done), DeadlineScheduler::Clock::now());
+      const int horizon = plan.deadline->horizon(done, plan.until_clock(done), Clock::now());
       if (horizon == done) {
         result.out_of_time = true;
         return;

@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+
+#include "parallel/clock.hpp"
 
 namespace portwave {
 
-SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged)
-    : task_(task), waves_(waves), stopped_(task.islands().size(), 0), exchanged_(exchanged) {
+SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged,
+                   double share)
+    : share_(share),
+      task_(task),
+      waves_(waves),
+      stopped_(task.islands().size(), 0),
+      exchanged_(exchanged) {
   for (std::size_t i = 0; i < stopped_.size(); ++i) islands_.emplace_back(task, i);
   if (stopped_.size() > 1) exchanged_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
 }
@@ -36,6 +44,7 @@ bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
       failure.merge(task_.find_failure(s, [&](int part) { return !has_stopped(part); }));
     }
   });
+  Clock::spend(Work::evaluation, share_);
   if (failure.ok()) return true;
   task_.outcome = {done_, std::move(failure)};
   return false;
@@ -80,7 +89,9 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
   }
   if (!rule.checked()) {
     PhaseStatus failure;
-    done_ = task_.iterate_alone(s, done_, limit, rule.update, failure);
+    const int before =
+        std::exchange(done_, task_.iterate_alone(s, done_, limit, rule.update, failure));
+    Clock::spend(Work::evaluation, share_ * (done_ - before));
     if (done_ < limit) {
       task_.outcome = {done_, std::move(failure)};
       return false;
@@ -96,6 +107,7 @@ void SoloStep::commit(const StepArrays& s, const IterationRule& rule) {
   if (task_.outcome.failed_at >= 0) return;
   if (!has_shadow_) choose_shadow(task_, s, rule, done_, 0);
   PhaseStatus failure;
+  Clock::spend(Work::commit, share_);
   if (!task_.commit(s, failure)) task_.outcome = {TaskOutcome::kCommit, std::move(failure)};
 }
 

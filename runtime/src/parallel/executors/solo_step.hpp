@@ -13,8 +13,9 @@ namespace portwave {
 class SoloStep {
  public:
   /// `exchanged` is scratch that the steps of one executor share: each uses the offsets of its
-  /// task. It is given the size of a wave array when a task needs it.
-  SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
+  /// task. It is given the size of a wave array when a task needs it. `share`: of the system, for simulated time.
+  SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged,
+           double share = 1.0);
 
   void begin();
   /// Iterates until `limit` iterations are done in all. False when there is nothing left to do:
@@ -28,6 +29,7 @@ class SoloStep {
   void judge(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
   bool has_stopped(int part) const;
 
+  double share_;
   Task& task_;
   const WaveDiscretisation& waves_;
   std::vector<IslandIteration> islands_;

@@ -54,6 +54,13 @@ class NextIterate {
                                 const double* exchanged, InterfaceSolver::Effort most) const {
     return interface_->advance(island, record, u, exchanged, most);
   }
+  /// Renews the factors of a solved island for later solves, and makes the next iterate an average. False if it takes none.
+  bool renew(int island, const double* record, const double* u, const double* exchanged) const {
+    using Effort = InterfaceSolver::Effort;
+    if (!interface_->rehearse(island, record, u, exchanged, Effort::renew)) return false;
+    interface_->advance(island, record, u, exchanged, Effort::average);
+    return true;
+  }
   /// Combinations that were rejected in this step.
   int rejections(int island) const {
     return acceleration_ != nullptr ? acceleration_->sequence(island).rejections() : 0;

@@ -61,7 +61,9 @@ class DescriptorPortHamiltonian : public Subsystem {
   const DescriptorForm& form() const { return form_; }
   /// The matrices of make_second_order_part that it was made of; null for others.
   const std::shared_ptr<const SecondOrderForm>& second_order() const { return second_order_; }
-  /// Its condensed step, where it takes that; null for others.
+  /// Its step by one Cholesky factorisation, where it takes that; null for others.
+  const CondensedForm* factored() const { return factored_.get(); }
+  /// The same, where its ports are many and coupled through that; null for others.
   const CondensedForm* condensed() const { return condensed_.get(); }
   const Options& options() const { return options_; }
   const DescriptorAnalysis& analysis() const { return algebraic_.analysis(); }
@@ -100,15 +102,16 @@ class DescriptorPortHamiltonian : public Subsystem {
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
-  friend std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+  friend std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
       Signature signature, SecondOrderForm form, Options options, bool may_condense,
       std::optional<ProportionalDamping> damping);
   /// Of matrices that were examined.
   DescriptorPortHamiltonian(std::shared_ptr<const Signature> signature,
                             std::shared_ptr<const SecondOrderForm> form, Options options,
-                            std::shared_ptr<const CondensedForm> condensed);
+                            std::shared_ptr<const CondensedForm> factored, bool condenses);
 
   std::shared_ptr<const SecondOrderForm> second_order_;
+  std::shared_ptr<const CondensedForm> factored_;
   std::shared_ptr<const CondensedForm> condensed_;
   DescriptorForm form_;
   Options options_;

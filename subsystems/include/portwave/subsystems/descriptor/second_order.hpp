@@ -39,12 +39,14 @@ std::optional<ProportionalDamping> proportional_damping(const SecondOrderForm& f
 /// No square roots and no inverses: whatever M, D and K are, E is regular and Q need not be.
 DescriptorForm descriptor_form(const SecondOrderForm& form);
 
+inline constexpr int kFactoredForm = 500;
 /// A part of these matrices, which have passed `validate`: they are not examined again, and the implicit
-/// step is that of DescriptorPortHamiltonian. `may_condense`: where its ports are many and its coordinates
-/// far more, the step is one Cholesky factorisation with the coordinates of the ports last (`condensed`).
+/// step is that of DescriptorPortHamiltonian. From kFactoredForm coordinates on, where D is symmetric and all ports take
+/// efforts, it is made by one Cholesky factorisation with the coordinates of the ports last (`factored`). `may_condense`:
+/// these are many, and the part is coupled through what that leaves for them (`condensed`), whatever its size.
 /// `damping`: proportional_damping(form), where it is known.
 /// Errors   ConfigError: a default state of another size.
-std::shared_ptr<const DescriptorPortHamiltonian> make_second_order_part(
+std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
     Signature signature, SecondOrderForm form, DescriptorPortHamiltonian::Options options = {},
     bool may_condense = false, std::optional<ProportionalDamping> damping = std::nullopt);
 

@@ -1,0 +1,157 @@
+// Steps under a deadline in simulated time: what work takes is given, so that runs can be repeated to the bit.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "parallel/clock.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+#include "support/coupled_systems.hpp"
+
+namespace portwave::test_simulated_time {
+namespace {
+
+constexpr double kUs = 1e-6;
+
+WorkCosts costs_of(double evaluation, double commit, double solve, double linearise) {
+  WorkCosts costs{};
+  cost(costs, Work::evaluation) = evaluation;
+  cost(costs, Work::commit) = commit;
+  cost(costs, Work::solve) = solve;
+  cost(costs, Work::linearise) = linearise;
+  return costs;
+}
+
+std::vector<double> states_of(const Stepper& stepper) {
+  std::vector<double> all;
+  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
+    const auto own = stepper.state(part);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+TEST(SimulatedTime, StandsStillButForWork) {
+  const Clock::time_point before = Clock::now();
+  SimulatedTime time(costs_of(3 * kUs, 5 * kUs, 0.0, 0.0));
+  EXPECT_EQ(Clock::now(), Clock::now());
+  const Clock::time_point start = Clock::now();
+  Clock::spend(Work::evaluation, 2.0);
+  Clock::spend(Work::commit);
+  EXPECT_NEAR(seconds(Clock::now() - start), 11 * kUs, 1e-8);
+  EXPECT_LT(Clock::now(), before) << "control: the clock of the machine is not at its beginning";
+  {
+    const SimulatedTime within(costs_of(kUs, 0.0, 0.0, 0.0));
+    Clock::spend(Work::evaluation);
+  }
+  EXPECT_NEAR(seconds(Clock::now() - start), 11 * kUs, 1e-8) << "another one leaves no trace";
+}
+
+/// Duffing oscillators on a grid, whose interface equations are solved under a deadline of 150 µs. With the factors there
+/// are steps converge in that; new ones, which take 86, a solve with them and an evaluation after it do not fit.
+struct Recovered {
+  int before = 0, after = 0;  ///< of 40 steps each, those that converged
+};
+Recovered steps_around_a_jump(double linearise_us) {
+  const System system = testing::duffing_grid(3, 3);
+  StepperOptions options{.step_s = 0.1, .method = WaveCoupling{.kind = WaveUpdate::interface}};
+  options.method.waves().iterations = 50;
+  options.method.waves().tolerance = 1e-8;
+  options.method.waves().impedance = {3.0};
+  options.time.deadline_s = 150 * kUs;
+  options.executor = ExecutorKind::serial;
+  options.threads = 1;
+  SimulatedTime time(costs_of(10 * kUs, 15 * kUs, 12 * kUs, linearise_us * kUs));
+  Stepper stepper(system, options);
+  Recovered out;
+  for (int n = 0; n < 40; ++n) out.before += stepper.step().converged ? 1 : 0;
+  std::vector<double> far = states_of(stepper);
+  for (std::size_t i = 0; i < far.size(); ++i) far[i] = i % 2 == 0 ? 6.0 : -3.0;
+  stepper.set_states(far);
+  for (int n = 0; n < 40; ++n) out.after += stepper.step().converged ? 1 : 0;
+  return out;
+}
+
+TEST(SimulatedTime, StepsConvergeAgainWhereFactorsHaveAStepOfTheirOwn) {
+  const Recovered recovered = steps_around_a_jump(86.0);
+  EXPECT_GE(recovered.before, 36);
+  EXPECT_GE(recovered.after, 35);
+  const Recovered control = steps_around_a_jump(1000.0);
+  EXPECT_LE(control.after, 5) << "control: without new factors";
+}
+
+struct Outcome {
+  double error = 0.0;
+  double step_s = 0.0;
+};
+
+/// Of a run of a chain. `rule`: null: auto. No deadline: the converged one.
+Outcome run(const System& system, const ImpedanceKind* rule, double deadline_s,
+            const std::vector<double>* converged, std::vector<double>* states = nullptr) {
+  constexpr int kSteps = 100;
+  StepperOptions options{.step_s = 1e-3, .method = WaveCoupling::automatic(1e-10)};
+  options.executor = ExecutorKind::serial;
+  options.threads = 1;
+  options.time.deadline_s = deadline_s;
+  options.method.waves().iterations = 200;
+  if (rule != nullptr) {
+    options.method.waves().kind = WaveUpdate::peaceman_rachford;
+    options.method.waves().impedance_kind = *rule;
+  }
+  SimulatedTime time(costs_of(8 * kUs, 20 * kUs, 10 * kUs, 30 * kUs));
+  Stepper stepper(system, options);
+  const double start_s = time.now_s();
+  stepper.step(kSteps);
+  const std::vector<double> own = states_of(stepper);
+  Outcome out{.step_s = (time.now_s() - start_s) / kSteps};
+  if (states != nullptr) *states = own;
+  if (converged == nullptr) return out;
+  double off = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    off += std::pow(own[i] - (*converged)[i], 2);
+    size += std::pow((*converged)[i], 2);
+  }
+  out.error = std::sqrt(off / size);
+  return out;
+}
+
+TEST(SimulatedTime, AutoIsNearTheBestFixedRuleUnderEveryDeadline) {
+  constexpr double kVisible = 1e-7;
+  const System system =
+      parse_scenario(generate_scenario(network::Chain{.blocks = 48}), "chain.json", ".").system;
+  std::vector<double> converged;
+  const double step_s = run(system, nullptr, 1e3, nullptr, &converged).step_s;
+  double last = HUGE_VAL, worst = 0.0;
+  for (const double share : {0.1, 0.5, 0.8, 1.0, 1.5, 2.0}) {
+    double best = HUGE_VAL, most = 0.0;
+    for (const ImpedanceKind rule :
+         {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted}) {
+      const double error = std::max(run(system, &rule, share * step_s, &converged).error, kVisible);
+      best = std::min(best, error);
+      most = std::max(most, error);
+    }
+    worst = std::max(worst, most / best);
+    const double own = std::max(run(system, nullptr, share * step_s, &converged).error, kVisible);
+    EXPECT_LE(own, 1.5 * best) << share;
+    EXPECT_LE(own, 1.5 * last) << share;
+    last = own;
+  }
+  EXPECT_GT(worst, 2.0) << "control: rules are told apart";
+}
+
+TEST(SimulatedTime, RunsAreRepeatedToTheBit) {
+  const System system =
+      parse_scenario(generate_scenario(network::Chain{.blocks = 48}), "chain.json", ".").system;
+  std::vector<double> first, second;
+  run(system, nullptr, 45 * kUs, nullptr, &first);
+  run(system, nullptr, 45 * kUs, nullptr, &second);
+  EXPECT_EQ(first, second);
+}
+
+}  // namespace
+}  // namespace portwave::test_simulated_time
