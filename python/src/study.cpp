@@ -151,7 +151,7 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, co
         whole ? StepComparison::Extent::whole : StepComparison::Extent::beginning);
     const bool is_chosen = scenario.options.sizes.has_value();
     found = comparison.finish(is_chosen ? std::numeric_limits<std::int64_t>::max() : scenario.steps,
-                              interruptible());
+                              0.0, interruptible());
   }
   if (!found || found->is_skipped) return nb::none();
   nb::dict out;
