@@ -68,8 +68,7 @@ std::string kind_name(const Component& component) {
 /// Smallest scale of comparison for a part, as a share of the largest energy of motion in its island: motion
 /// that has only just begun need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
-/// Motion of less energy [J] is none, in whatever units: what begins as exp(−t²) would else be followed from
-/// the smallest number on.
+/// Motion of less energy [J] is none: what begins as exp(−t²) would be followed from the smallest number on.
 constexpr double kLeastMotion_J = 1e-60;
 /// Share of an island's energy of motion by which two attempts may differ and still predict the size of its
 /// motion. If a motion begins as a high power of time the coarse attempt sees almost nothing of it.
