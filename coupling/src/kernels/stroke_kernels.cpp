@@ -25,6 +25,32 @@ template <int W>
   }
 }
 
+/// Only the first of its lanes; the others become 0.
+[[gnu::always_inline]] inline Vec<kLanes> first_of(Vec<kLanes> v, int lanes) {
+  double x[kLanes];
+  v.store(x);
+  for (int k = 0; k < kLanes; ++k) x[k] = k < lanes ? x[k] : 0.0;
+  return Vec<kLanes>::load(x);
+}
+
+/// How many of the lanes of a group are rows.
+struct AllLanes {};
+struct SomeLanes {
+  int count;
+};
+template <int W>
+[[gnu::always_inline]] inline void put(Vec<W> v, double* to, AllLanes) {
+  v.store(to);
+}
+template <int W>
+[[gnu::always_inline]] inline void put(Vec<W> v, double* to, SomeLanes lanes) {
+  double x[W];
+  v.store(x);
+  for (int k = 0; k < W; ++k) {  // unrolled: no call for a few doubles
+    if (k < lanes.count) to[k] = x[k];
+  }
+}
+
 /// A sum that whole groups of lanes and single elements are added to.
 struct Sum {
   Vec<kLanes> lanes = Vec<kLanes>::all(0.0);
@@ -32,6 +58,11 @@ struct Sum {
 
   [[gnu::always_inline]] void add(Vec<kLanes> v) { lanes = lanes + v; }
   [[gnu::always_inline]] void add(Vec<1> v) { single += v.part; }
+  template <int W>
+  [[gnu::always_inline]] void add(Vec<W> v, AllLanes) {
+    add(v);
+  }
+  [[gnu::always_inline]] void add(Vec<kLanes> v, SomeLanes some) { add(first_of(v, some.count)); }
   [[gnu::always_inline]] double value() const { return sum_of(lanes) + single; }
 };
 
@@ -94,6 +125,23 @@ template <class Body>
   for (int i = 0; i < run.count; ++i) body.template operator()<1>(i * run.stride);
 }
 
+/// The same with the last rows in one group of lanes, whose other lanes are read in vain.
+template <class Body>
+[[gnu::always_inline]] inline void for_run(const StrokeRun& run, bool has_room, const Body& body) {
+  const int count = run.count;
+  if (run.stride != 1) {
+    for (int i = 0; i < count; ++i) body.template operator()<1>(i * run.stride, AllLanes{});
+    return;
+  }
+  int i = 0;
+  for (; i + kLanes <= count; i += kLanes) body.template operator()<kLanes>(i, AllLanes{});
+  if (has_room && count - i > 1) {
+    body.template operator()<kLanes>(i, SomeLanes{count - i});
+    return;
+  }
+  for (; i < count; ++i) body.template operator()<1>(i, AllLanes{});
+}
+
 /// Calls `body` with the number of terms as a constant where it is small.
 template <class Body>
 [[gnu::always_inline]] inline void by_terms(int terms, const Body& body) {
@@ -129,7 +177,7 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
   const double *const base = t.base + run.row, *const own = t.strokes + run.row;
   double *const u = t.u + run.row, *const force = t.force != nullptr ? t.force + run.row : nullptr;
   for_run(
-      run, [&]<int W>(int i) __attribute__((always_inline)) {
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
         Vec<W> f =
             product<W, T, varies>(run, springs, columns, values, strokes, i, Vec<W>::load(c + i));
         if constexpr (bent) {
@@ -141,8 +189,8 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
         if constexpr (damped) {
           v = v - product<W, T, varies>(run, losses, columns, dampers, w, i, Vec<W>::all(0.0));
         }
-        fma(Vec<W>::all(tau), f, v).store(u + i);
-        if (force != nullptr) f.store(force + i);
+        put(fma(Vec<W>::all(tau), f, v), u + i, lanes);
+        if (force != nullptr) put(f, force + i, lanes);
       });
 }
 
@@ -167,26 +215,72 @@ void kick(const KickTask& t) {
   }
 }
 
-template <int T, bool varies>
+template <int T, bool varies, bool bent>
+void mixed_kick_run(const MixedKickTask& t, const StrokeRun& run) {
+  const int* const columns = t.map.columns + run.first_column;
+  const double* const values = t.map.values + run.first_value;
+  const int width = varies ? run.count : 1;
+  const double *const stiffness = values + run.terms * width, *const cubic = stiffness + width;
+  const Terms<T> losses(run, columns, values);
+  const double stiffness_of_all = *stiffness, kappa_of_all = bent ? *cubic : 0.0, tau = t.tau;
+  const double *const z = t.z, *const c = t.c + run.row, *const own = t.strokes + run.row;
+  const double* const base = t.base + run.row;
+  double* const u = t.u + run.row;
+  for_run(
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
+        const Vec<W> y = Vec<W>::load(own + i);
+        const Vec<W> r = varies ? Vec<W>::load(stiffness + i) : Vec<W>::all(stiffness_of_all);
+        Vec<W> f = fma(r, y, Vec<W>::load(c + i));
+        if constexpr (bent) {
+          const Vec<W> at = Vec<W>::load(base + i) + y;
+          const Vec<W> kappa = varies ? Vec<W>::load(cubic + i) : Vec<W>::all(kappa_of_all);
+          f = fma(negate(kappa * at), at * at, f);
+        }
+        const Vec<W> lost =
+            product<W, T, varies>(run, losses, columns, values, z, i, Vec<W>::all(0.0));
+        put(fma(Vec<W>::all(tau), f, Vec<W>::load(u + i) - lost), u + i, lanes);
+      });
+}
+
+void mixed_kick(const MixedKickTask& t) {
+  for (int r = 0; r < t.map.count; ++r) {
+    const StrokeRun& run = t.map.runs[r];
+    by_terms(run.terms, [&]<int T>() {
+      if (run.is_bent) {
+        run.varies ? mixed_kick_run<T, true, true>(t, run) : mixed_kick_run<T, false, true>(t, run);
+      } else {
+        run.varies ? mixed_kick_run<T, true, false>(t, run)
+                   : mixed_kick_run<T, false, false>(t, run);
+      }
+    });
+  }
+}
+
+template <int T, bool varies, bool even>
 double stroke_run(const StrokeTask& t, const StrokeRun& run) {
   const int* const columns = t.map.columns + run.first_column;
   const double* const values = t.map.values + run.first_value;
   const Terms<T> losses(run, columns, values);
-  const double tau = t.tau, half = 0.5 * t.tau * t.tau;
+  const double tau = t.tau, half = 0.5 * t.tau * t.tau, mix = t.mix;
   const double *const all = t.u, *const own = t.u + run.row, *const mass = t.mass + run.row;
   double *const strokes = t.strokes + run.row, *const out = t.w + run.row;
   Sum lost;
   for_run(
-      run, [&]<int W>(int i) __attribute__((always_inline)) {
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
         const Vec<W> d =
             product<W, T, varies>(run, losses, columns, values, all, i, Vec<W>::all(0.0));
         const Vec<W> part = Vec<W>::all(half) * d;
         const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(own + i), negate(part));
-        w.store(out + i);
-        (Vec<W>::load(strokes + i) + w).store(strokes + i);
-        lost.add(Vec<W>::load(mass + i) * (d * (w - part)));
+        const Vec<W> y = Vec<W>::load(strokes + i) + w;
+        put(y, strokes + i, lanes);
+        put(fma(Vec<W>::all(mix), y, w), out + i, lanes);
+        if constexpr (even) {
+          lost.add(d * (w - part), lanes);
+        } else {
+          lost.add(Vec<W>::load(mass + i) * (d * (w - part)), lanes);
+        }
       });
-  return lost.value();
+  return even ? mass[0] * lost.value() : lost.value();
 }
 
 double stroke_all(const StrokeTask& t) {
@@ -195,7 +289,9 @@ double stroke_all(const StrokeTask& t) {
     const StrokeRun& run = t.map.runs[r];
     double own = 0.0;
     by_terms(run.terms, [&]<int T>() {
-      own = run.varies ? stroke_run<T, true>(t, run) : stroke_run<T, false>(t, run);
+      own = run.varies    ? stroke_run<T, true, false>(t, run)
+            : run.is_even ? stroke_run<T, false, true>(t, run)
+                          : stroke_run<T, false, false>(t, run);
     });
     lost.add(own);
   }
@@ -241,25 +337,34 @@ BalanceSums balance(const BalanceTask& t) {
   return t.cubic != nullptr ? balance_of<true>(t) : balance_of<false>(t);
 }
 
-template <int T, bool varies>
+/// `even`: what is stored has the same coefficients in all rows.
+template <int T, bool varies, bool even>
 void positions_run(const PositionTask& t, const StrokeRun& run, Sum& energy, Sum& size) {
   const int* const columns = t.map.columns + run.first_column;
   const double* const values = t.map.values + run.first_value;
   const Terms<T> terms(run, columns, values);
+  const double stiffness = t.stiffness[run.row];
+  const double cubic = t.cubic != nullptr ? t.cubic[run.row] : 0.0;
+  const double constant = t.constant != nullptr ? t.constant[run.row] : 0.0;
+  const bool is_cubic = even ? cubic != 0.0 : t.cubic != nullptr;
+  const bool is_shifted = even ? constant != 0.0 : t.constant != nullptr;
   for_run(
       run, [&]<int W>(int k) __attribute__((always_inline)) {
         const int i = run.row + k;
+        const auto of_row = [i](double one, const double* all) __attribute__((always_inline)) {
+          return even ? Vec<W>::all(one) : Vec<W>::load(all + i);
+        };
         const Vec<W> q = Vec<W>::load(t.before + i);
         const Vec<W> next =
             q + product<W, T, varies>(run, terms, columns, values, t.strokes, k, Vec<W>::all(0.0));
         next.store(t.after + i);
         const Vec<W> moved = next - q, sum = next + q;
-        Vec<W> mean = Vec<W>::all(0.5) * (Vec<W>::load(t.stiffness + i) * sum);
-        if (t.cubic != nullptr) {
-          mean = fma(Vec<W>::all(0.25) * (Vec<W>::load(t.cubic + i) * sum), fma(q, q, next * next),
-                     mean);
+        Vec<W> mean = Vec<W>::all(0.5) * (of_row(stiffness, t.stiffness) * sum);
+        if (is_cubic) {
+          mean =
+              fma(Vec<W>::all(0.25) * (of_row(cubic, t.cubic) * sum), fma(q, q, next * next), mean);
         }
-        if (t.constant != nullptr) mean = mean + Vec<W>::load(t.constant + i);
+        if (is_shifted) mean = mean + of_row(constant, t.constant);
         energy.add(mean * moved);
         size.add(abs(mean * moved));
       });
@@ -271,8 +376,13 @@ double positions(const PositionTask& t, double* size) {
     const StrokeRun& run = t.map.runs[r];
     Sum own, own_size;
     by_terms(run.terms, [&]<int T>() {
-      run.varies ? positions_run<T, true>(t, run, own, own_size)
-                 : positions_run<T, false>(t, run, own, own_size);
+      if (run.is_even) {
+        run.varies ? positions_run<T, true, true>(t, run, own, own_size)
+                   : positions_run<T, false, true>(t, run, own, own_size);
+      } else {
+        run.varies ? positions_run<T, true, false>(t, run, own, own_size)
+                   : positions_run<T, false, false>(t, run, own, own_size);
+      }
     });
     energy.add(own.value());
     sizes.add(own_size.value());
@@ -320,6 +430,25 @@ void axpy(int count, double factor, const double* x, double* y) {
         fma(Vec<W>::all(factor), Vec<W>::load(x + i), Vec<W>::load(y + i)).store(y + i);
       });
 }
+
+template <bool first>
+void move_rows(const MoveTask& t) {
+  for_rows(
+      t.count, [&]<int W>(int i) __attribute__((always_inline)) {
+        const Vec<W> u = Vec<W>::load(t.u + i), step = Vec<W>::all(t.step);
+        Vec<W> moved;
+        if constexpr (first) {
+          moved = u - Vec<W>::load(t.u_before + i);
+          moved.store(t.moved + i);
+        } else {
+          moved = Vec<W>::load(t.moved + i);
+        }
+        fma(step, Vec<W>::load(t.force + i) - Vec<W>::load(t.force_before + i), u).store(t.u + i);
+        fma(step, moved, Vec<W>::load(t.strokes + i)).store(t.strokes + i);
+      });
+}
+
+void move(const MoveTask& t) { t.u_before != nullptr ? move_rows<true>(t) : move_rows<false>(t); }
 
 double kinetic(int count, const double* m, const double* a, const double* b, double* size) {
   CompensatedSum energy, sizes;
@@ -388,8 +517,9 @@ double lumped(const LumpedTask& t) {
           const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(t.u + i), negate(part));
           own.add(Vec<W>::load(t.mass + i) * (y * fma(Vec<W>::all(energy), z, w - part)));
           const Vec<W> moved = fma(Vec<W>::all(sixth), z, w);
-          moved.store(t.w + i);
-          (Vec<W>::load(t.strokes + i) + moved).store(t.strokes + i);
+          const Vec<W> strokes = Vec<W>::load(t.strokes + i) + moved;
+          strokes.store(t.strokes + i);
+          fma(Vec<W>::all(t.mix), strokes, moved).store(t.w + i);
         });
     sum.add(own.value());
   }
@@ -428,9 +558,9 @@ double relaxed(const RelaxedTask& t) {
 }  // namespace
 
 extern const StrokeKernels kStrokeKernels;
-const StrokeKernels kStrokeKernels = {stroke::kick,      stroke::stroke_all, stroke::balance,
-                                      stroke::positions, stroke::apply,      stroke::add,
-                                      stroke::axpy,      stroke::kinetic,    stroke::decay,
-                                      stroke::lumped,    stroke::relax,      stroke::relaxed};
+const StrokeKernels kStrokeKernels = {
+    stroke::kick,  stroke::mixed_kick, stroke::stroke_all, stroke::balance, stroke::positions,
+    stroke::apply, stroke::add,        stroke::axpy,       stroke::move,    stroke::kinetic,
+    stroke::decay, stroke::lumped,     stroke::relax,      stroke::relaxed};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -275,9 +275,11 @@ void KickDriftMethod::archive(StateArchive& archive) {
   if (archive.reads()) i.load();
   // What is kept shifted has digits that its states do not show.
   for (std::vector<KickDriftState>* own : {&i.now, &i.before}) {
-    for (KickDriftState& state : *own) {
+    for (std::size_t k = 0; k < own->size(); ++k) {
+      KickDriftState& state = (*own)[k];
       archive.array(state.u);
       archive.array(state.decaying);
+      if (archive.reads()) i.islands[k].clear_gaps(state);
       archive.expect_finite(state.u, "a momentum");
       archive.expect_finite(state.decaying, "a damped position");
     }

@@ -68,6 +68,7 @@ const KickDriftIsland::Impl::Level& KickDriftIsland::Impl::level(int depth) {
   for (int k = 0; k < scheme.drift_kinds(); ++k) {
     own.drifts.push_back(drift_of(own.h * scheme.drifts[at(k)]));
   }
+  for (const double rate : model.dead_rate) own.dead_kept.push_back(std::exp(-rate * own.h));
   return own;
 }
 
@@ -190,35 +191,14 @@ void KickDriftIsland::Impl::drift(KickDriftState& to, const KickDriftState& from
   if (model.decays() > 0) begin_decays(from, to, stage, d);
   if (model.has_shared) {
     if (model.lumped && !is_middle && model.effort_power.empty()) {
-      dissipated.add(kernels.stroke({.map = model.damping_map.view(),
-                                     .u = to.u.data(),
-                                     .w = w.data(),
-                                     .strokes = strokes.data(),
-                                     .mass = model.mass.data(),
-                                     .tau = d.tau}));
+      dissipated.add(kernels.stroke(stroke_task(to, d)));
     } else if (model.lumped) {
       lumped_drift(to, stage, d, is_middle, own.h);
     } else {
       drift_by_series(to, stage, d);
     }
   }
-  for (const MomentumRange& own_range : other_ranges) {
-    const auto [first, last, is_uniform] = own_range;
-    if (model.has_own) {
-      dissipated.add(kernels.decay({.first = first,
-                                    .last = last,
-                                    .is_uniform = is_uniform,
-                                    .psi = d.psi.data(),
-                                    .factor = d.factor.data(),
-                                    .lost = d.lost.data(),
-                                    .u = to.u.data(),
-                                    .w = model.has_shared ? w.data() : nullptr,
-                                    .strokes = strokes.data()}));
-    } else {
-      kernels.axpy(last - first, d.tau, to.u.data() + first, strokes.data() + first);
-      for (int i = first; i < last && model.has_shared; ++i) w[at(i)] = d.tau * to.u[at(i)];
-    }
-  }
+  drift_alone(to, d, other_ranges, dissipated);
   if (model.decays() > 0) end_decays(d);
   for (int f = 0; f < static_cast<int>(model.flows.size()); ++f) {
     strokes[at(model.momenta() + f)] += moment(model.flows[at(f)], stage, d.tau, 0, 0.0);
@@ -228,7 +208,7 @@ void KickDriftIsland::Impl::drift(KickDriftState& to, const KickDriftState& from
 void KickDriftIsland::Impl::lumped_drift(KickDriftState& to, int stage, const Drift& d,
                                          bool is_middle, double h) {
   kernels.apply(model.damping_map.view(), to.u.data(), term.data());
-  const double lump = is_middle ? scheme.cubes * h * h * h : 0.0;
+  const double cubes_s3 = is_middle ? scheme.cubes * h * h * h : 0.0;
   // Elsewhere it counts for nothing, and must not be what an attempt left that overflowed.
   std::ranges::fill(next_term, 0.0);
   if (is_middle) kernels.apply(model.damping_map.view(), term.data(), next_term.data());
@@ -236,22 +216,12 @@ void KickDriftIsland::Impl::lumped_drift(KickDriftState& to, int stage, const Dr
   if (is_middle) {
     for (const InputEntry& entry : model.effort_power) {
       if (model.shared[at(entry.row)] == 0) continue;
-      supplied.add(lump / 6.0 * entry.value * next_term[at(entry.row)] *
+      supplied.add(cubes_s3 / 6.0 * entry.value * next_term[at(entry.row)] *
                    gauss_value(entry.input, stage, 1));
     }
   }
-  for (const auto& [first, last] : shared_ranges) {
-    dissipated.add(kernels.lumped({.first = first,
-                                   .last = last,
-                                   .tau = d.tau,
-                                   .lump = lump,
-                                   .mass = model.mass.data(),
-                                   .u = to.u.data(),
-                                   .once = term.data(),
-                                   .twice = next_term.data(),
-                                   .w = w.data(),
-                                   .strokes = strokes.data()}));
-  }
+  for (const auto& [first, last] : shared_ranges)
+    lump(to, d, cubes_s3, first, last, 0.0, dissipated);
 }
 
 void KickDriftIsland::Impl::drift_by_series(KickDriftState& to, int stage, const Drift& d) {

@@ -58,7 +58,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
       kernels(stroke_kernels()),
       model(network_, states, scheme_.order, step_s_, row_numbers) {
   const std::size_t np = at(model.momenta()), nd = at(model.decays());
-  strokes.assign(at(model.strokes()) + nd, 0.0);
+  strokes.assign(at(model.strokes()) + nd + kick_drift::kRoom, 0.0);
   for (Array* own : {&c, &c_bent, &base, &w, &force_before, &force_after, &moved}) {
     own->assign(np, 0.0);
   }
@@ -75,6 +75,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   }
   find_even_rows();
   find_ranges();
+  find_passes();
   const std::size_t inputs = model.inputs.size();
   kick_values.assign(inputs * scheme.kicks.size(), 0.0);
   gauss_values.assign(inputs * scheme.drifts.size() * 3, 0.0);
@@ -89,11 +90,22 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
 }
 
 void KickDriftIsland::Impl::find_ranges() {
+  for (std::size_t b = 0; b < model.blocks.size(); ++b) {
+    first_shared.push_back(static_cast<int>(shared_ranges.size()));
+    first_other.push_back(static_cast<int>(other_ranges.size()));
+    const bool is_last = b + 1 == model.blocks.size();
+    find_ranges_within(model.blocks[b], is_last ? model.momenta() : model.blocks[b + 1]);
+  }
+  first_shared.push_back(static_cast<int>(shared_ranges.size()));
+  first_other.push_back(static_cast<int>(other_ranges.size()));
+}
+
+void KickDriftIsland::Impl::find_ranges_within(int begin, int end_row) {
   constexpr int kWorth = 16;  // rows of one damper that are worth a range of their own
-  for (int i = 0; i < model.momenta();) {
+  for (int i = begin; i < end_row;) {
     const int first = i;
     const char is_shared = model.shared[at(i)];
-    while (i < model.momenta() && model.shared[at(i)] == is_shared) ++i;
+    while (i < end_row && model.shared[at(i)] == is_shared) ++i;
     if (is_shared != 0) {
       shared_ranges.emplace_back(first, i);
       continue;
@@ -189,18 +201,26 @@ const double* KickDriftIsland::Impl::force_offset(const KickDriftState& from) {
   return c_bent.data();
 }
 
+KickTask KickDriftIsland::Impl::kick_task(KickDriftState& to, int stage, double h) {
+  return {.map = model.force.view(),
+          .c = c.data(),
+          .strokes = strokes.data(),
+          .base = base.data(),
+          .w = model.lumped && stage > 0 ? w.data() : nullptr,
+          .u = to.u.data(),
+          .force = stage == 0                 ? force_before.data()
+                   : stage == scheme.stages() ? force_after.data()
+                                              : nullptr,
+          .tau = scheme.kicks[at(stage)] * h,
+          .has_room = model.has_gaps};
+}
+
 void KickDriftIsland::Impl::kick(const KickDriftState& from, KickDriftState& to, int stage,
-                                 double h, bool has_strokes, double* force) {
-  const double tau = scheme.kicks[at(stage)] * h;
-  const double* const offset = force_offset(from);
-  kernels.kick({.map = model.force.view(),
-                .c = offset,
-                .strokes = strokes.data(),
-                .base = base.data(),
-                .w = model.lumped && has_strokes ? w.data() : nullptr,
-                .u = to.u.data(),
-                .force = force,
-                .tau = tau});
+                                 double h) {
+  KickTask task = kick_task(to, stage, h);
+  task.c = force_offset(from);
+  kernels.kick(task);
+  const double tau = task.tau;
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += tau * entry.value * kick_value(entry.input, stage);
   }
@@ -239,22 +259,21 @@ double KickDriftIsland::Impl::slope_of_position(const KickDriftState& from, int 
 bool KickDriftIsland::Impl::attempt(const KickDriftState& from, KickDriftState& to, int depth,
                                     KickDriftEnergies& energies) {
   const Level& own = level(depth);
-  const double h = own.h;
   supplied = dissipated = CompensatedSum();
   freeze(from);
   std::ranges::copy(from.u, to.u.begin());
-  const int last = scheme.stages();
-  for (int stage = 0; stage <= last; ++stage) {
-    double* const force = stage == 0      ? force_before.data()
-                          : stage == last ? force_after.data()
-                                          : nullptr;
-    kick(from, to, stage, h, stage > 0, force);
-    if (stage < last) drift(to, from, stage, own);
+  if (!passes.empty()) {
+    sweep(to, own);
+  } else {
+    for (int stage = 0; stage <= scheme.stages(); ++stage) {
+      kick(from, to, stage, own.h);
+      if (stage < scheme.stages()) drift(to, from, stage, own);
+    }
   }
   const double supply = supplied.value();
   double lost = dissipated.value();
   if (!network.has_active()) lost = std::max(lost, 0.0);
-  return settle(from, to, h, supply, lost, energies);
+  return settle(from, to, own, supply, lost, energies);
 }
 
 KickDriftState& KickDriftIsland::Impl::half_state(int depth) {
@@ -295,7 +314,11 @@ void KickDriftIsland::load(const double* x, KickDriftState& state) const {
     for (std::size_t i = 0; i < states.size(); ++i) to[i] = x[states[i]] + shift(i);
   };
   const auto none = [](std::size_t) { return 0.0; };
-  read(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  state.u.assign(m.momentum.size(), 0.0);
+  for (std::size_t i = 0; i < m.momentum.size(); ++i) {
+    const int own = m.momentum[i];
+    if (own != KickDriftModel::kGap) state.u[i] = x[own] + m.network.shift[at(own)];
+  }
   read(m.position, state.position, none);
   read(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   read(m.dead, state.dead, none);
@@ -307,10 +330,20 @@ void KickDriftIsland::store(const KickDriftState& state, double* x) const {
     for (std::size_t i = 0; i < states.size(); ++i) x[states[i]] = from[i] - shift(i);
   };
   const auto none = [](std::size_t) { return 0.0; };
-  write(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  for (std::size_t i = 0; i < m.momentum.size(); ++i) {
+    const int own = m.momentum[i];
+    if (own != KickDriftModel::kGap) x[own] = state.u[i] - m.network.shift[at(own)];
+  }
   write(m.position, state.position, none);
   write(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   write(m.dead, state.dead, none);
+}
+
+void KickDriftIsland::clear_gaps(KickDriftState& state) const {
+  const std::vector<char>& is_real = impl_->model.is_real;
+  for (std::size_t i = 0; i < is_real.size(); ++i) {
+    if (is_real[i] == 0) state.u[i] = 0.0;
+  }
 }
 
 void KickDriftIsland::sample(double start_s) { impl_->sample(start_s, impl_->step_s); }
@@ -324,7 +357,9 @@ bool KickDriftIsland::halve(const KickDriftState& from, KickDriftState& to, doub
   return impl_->halve(from, to, start_s, 0, energies);
 }
 
-int KickDriftIsland::momenta() const { return impl_->model.momenta(); }
+int KickDriftIsland::momenta() const {
+  return static_cast<int>(std::ranges::count(impl_->model.is_real, 1));
+}
 int KickDriftIsland::positions() const {
   return impl_->model.positions() + impl_->model.decays() +
          static_cast<int>(impl_->model.dead.size());

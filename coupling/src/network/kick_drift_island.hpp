@@ -8,6 +8,7 @@
 
 #include "network/separable.hpp"
 #include "network/stroke_map.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
@@ -32,10 +33,10 @@ struct KickDriftScheme {
 
 /// The state of an island between two steps.
 struct KickDriftState {
-  std::vector<double> u;         ///< momenta, shifted
-  std::vector<double> position;  ///< undamped ones
-  std::vector<double> decaying;  ///< shifted so that they decay to 0
-  std::vector<double> dead;
+  AlignedVector u;         ///< momenta, shifted; 0 in gaps
+  AlignedVector position;  ///< undamped ones
+  AlignedVector decaying;  ///< shifted so that they decay to 0
+  AlignedVector dead;
   double tank_J = 0.0;    ///< T: H + T is what has been supplied, less what was dissipated
   double stored_J = 0.0;  ///< H: states are known to its rounding
 };
@@ -76,6 +77,8 @@ class KickDriftIsland {
   /// States of the whole system to and from the island.
   void load(const double* x, KickDriftState& state) const;
   void store(const KickDriftState& state, double* x) const;
+  /// Momenta are kept with gaps: what stands there is nothing, and must be 0.
+  void clear_gaps(KickDriftState& state) const;
 
   /// Samples the inputs for a step from `start_s` on. Throws KickDriftInputFault.
   void sample(double start_s);
