@@ -11,13 +11,15 @@ constexpr double kGaussWeight[3] = {5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0};
 /// Of Lobatto's rule with four points: the two within.
 constexpr double kLobattoPlace[2] = {0.27639320225002104, 0.72360679774997896};
 
+/// Gauss' rule of five points on [0, 1].
+constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
+                              0.95308992296933200};
+constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
+                               0.23931433524968324, 0.11846344252809454};
+
 /// ∫₀ᵗ e^{−ρ(t−s)} g(s) ds, by Gauss' rule of five points: ρt is no more than about 1.
 template <class Function>
 double decayed(double rate, double t, const Function& g) {
-  constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
-                                0.95308992296933200};
-  constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
-                                 0.23931433524968324, 0.11846344252809454};
   double sum = 0.0;
   for (int k = 0; k < 5; ++k) {
     const double s = kPlace[k] * t;
@@ -64,6 +66,7 @@ void KickDriftIsland::Impl::find_even_rows() {
 const KickDriftIsland::Impl::Level& KickDriftIsland::Impl::level(int depth) {
   Level& own = levels[at(depth)];
   if (!own.drifts.empty()) return own;
+  own = {};
   own.h = std::ldexp(step_s, -depth);
   for (int k = 0; k < scheme.drift_kinds(); ++k) {
     own.drifts.push_back(drift_of(own.h * scheme.drifts[at(k)]));
@@ -137,20 +140,16 @@ DecayMaps KickDriftIsland::Impl::decay_maps(double tau, double t,
 }
 
 void KickDriftIsland::Impl::even_energy(int i, double tau, Drift& drift) const {
-  constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
-                                0.95308992296933200};
-  constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
-                                 0.23931433524968324, 0.11846344252809454};
   const double rate = model.decay_rate[at(i)], d = even_damping[at(i)];
   const auto phi = [&](double t) {
     return kick_drift_drifts::decayed(rate, t, [d](double s) { return std::exp(-d * s); });
   };
   double sums[3] = {};
   for (int k = 0; k < 5; ++k) {
-    const double t = kPlace[k] * tau;
+    const double t = kick_drift_drifts::kPlace[k] * tau;
     const double beta = phi(t) / phi(tau);
     const double alpha = std::exp(-rate * t) - beta * std::exp(-rate * tau);
-    const double weight = kWeight[k] * tau * rate * model.decay_stiffness[at(i)];
+    const double weight = kick_drift_drifts::kWeight[k] * tau * rate * model.decay_stiffness[at(i)];
     sums[0] += weight * alpha * alpha;
     sums[1] += 2.0 * weight * alpha * beta;
     sums[2] += weight * beta * beta;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <span>
 #include <utility>
 
@@ -339,6 +340,13 @@ void KickDriftIsland::store(const KickDriftState& state, double* x) const {
   write(m.dead, state.dead, none);
 }
 
+void KickDriftIsland::set_step(double step_s) {
+  Impl& i = *impl_;
+  i.step_s = step_s;
+  for (Impl::Level& level : i.levels) level = {};
+  i.level(0);
+}
+
 void KickDriftIsland::clear_gaps(KickDriftState& state) const {
   const std::vector<char>& is_real = impl_->model.is_real;
   for (std::size_t i = 0; i < is_real.size(); ++i) {
@@ -377,11 +385,42 @@ double KickDriftIsland::cost_ns() const {
 
 std::size_t KickDriftIsland::bytes() const {
   const Impl& i = *impl_;
-  std::size_t sum = 0;
-  for (const Array* own : {&i.strokes, &i.c, &i.c_bent, &i.base, &i.w, &i.force_before,
-                           &i.force_after, &i.moved, &i.term, &i.next_term, &i.given,
-                           &i.decay_before, &i.decay_after, &i.kick_values, &i.gauss_values}) {
-    sum += own->capacity() * sizeof(double);
+  std::size_t sum = i.model.bytes();
+  const auto add = [&sum](std::initializer_list<const Array*> arrays) {
+    for (const Array* own : arrays) sum += own->capacity() * sizeof(double);
+  };
+  add({&i.strokes,
+       &i.c,
+       &i.c_bent,
+       &i.base,
+       &i.w,
+       &i.force_before,
+       &i.force_after,
+       &i.moved,
+       &i.term,
+       &i.next_term,
+       &i.given,
+       &i.tied_sum,
+       &i.tied_pull,
+       &i.decay_before,
+       &i.decay_after,
+       &i.bent_now,
+       &i.bent_force,
+       &i.decay_within[0],
+       &i.decay_within[1],
+       &i.kick_values,
+       &i.gauss_values});
+  for (const Impl::Level& level : i.levels) {
+    for (const kick_drift::Drift& d : level.drifts) {
+      add({&d.psi, &d.factor, &d.lost, &d.energy_00, &d.energy_01, &d.energy_11});
+      for (const kick_drift::DecayMaps* maps : {&d.end, &d.within[0], &d.within[1]}) {
+        add({&maps->kept});
+        for (const StrokeMap& map : maps->of_terms) sum += map.bytes();
+      }
+    }
+  }
+  for (const KickDriftState& state : i.halfway) {
+    add({&state.u, &state.position, &state.decaying, &state.dead});
   }
   return sum;
 }

@@ -74,6 +74,8 @@ class KickDriftIsland {
   KickDriftIsland(KickDriftIsland&&) noexcept;
 
   bool has_inputs() const;
+  /// Steps to come are of this size. How drifts take dampers was chosen for the first one.
+  void set_step(double step_s);
   /// States of the whole system to and from the island.
   void load(const double* x, KickDriftState& state) const;
   void store(const KickDriftState& state, double* x) const;

@@ -168,6 +168,24 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   find_rates(A_pq);
 }
 
+std::size_t KickDriftModel::bytes() const {
+  std::size_t sum = 0;
+  for (const StrokeMap* own :
+       {&force, &mixed, &of_positions, &of_decaying, &base, &positions_of_strokes, &tied_stiffness,
+        &bent_of_strokes, &force_of_bent, &damping_map}) {
+    sum += own->bytes();
+  }
+  for (const RowMatrix* own : {&W, &damping, &K, &V, &decay_of_momenta}) {
+    sum += static_cast<std::size_t>(own->nonZeros()) * (sizeof(double) + sizeof(int)) +
+           static_cast<std::size_t>(own->outerSize()) * sizeof(int);
+  }
+  const std::size_t numbers = mass.size() + cubic.size() + own_damping.size() +
+                              constant_force.size() + stiffness.size() + constant.size() +
+                              position_cubic.size();
+  return sum + numbers * sizeof(double) +
+         (momentum.size() + position.size() + decaying.size() + dead.size()) * sizeof(int);
+}
+
 /// The rows of one kind in the columns of some states.
 RowMatrix KickDriftModel::picked(const SparseMatrix& m, SeparableKind kind, std::size_t rows,
                                  const std::vector<int>& columns) const {

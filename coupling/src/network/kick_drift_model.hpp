@@ -36,6 +36,7 @@ struct KickDriftModel {
   int strokes() const { return momenta() + static_cast<int>(flows.size()); }
   int positions() const { return static_cast<int>(position.size()); }
   int decays() const { return static_cast<int>(decaying.size()); }
+  std::size_t bytes() const;  ///< of the maps and the arrays beside them
 
   const SeparableNetwork& network;
   /// States of the network, in the island's order. Of momenta kGap: none. Gaps make long runs of rows begin at
