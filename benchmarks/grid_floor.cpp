@@ -28,8 +28,8 @@ constexpr int kIterations = 5, kChecked = 200;
 constexpr double kTolerance = 1e-10;
 constexpr GridSetting kSetting;
 
-System grid_system(double stiffer = 1.0) {
-  const std::size_t rows = kSetting.rows, columns = kSetting.columns;
+System grid_system(double stiffer = 1.0, std::size_t rows = kSetting.rows) {
+  const std::size_t columns = rows;
   portwave::SystemBuilder builder;
   const auto name = [](std::size_t i, std::size_t j) {
     return "n" + std::to_string(i) + "_" + std::to_string(j);
@@ -184,6 +184,36 @@ void compare_kicks(const Report& report) {
              contest, 0, 1);
 }
 
+/// What a node and a step cost in grids of other sizes, beside that in 100 × 100, and the engine's memory per
+/// node. Each runs in turns with the loop of its own size.
+void scale_kicks(const Report& report) {
+  constexpr double kStep_s = 0.1, kGoal = 1.3;
+  const auto per_node = [&](std::size_t size, std::size_t* bytes) {
+    const System system = grid_system(1.0, size);
+    Stepper engine(system, kick_options(kStep_s));
+    const auto loop = kick_loop(size);
+    engine.step(2);
+    const Contest contest = take_turns(
+        {processor_timed([&] { engine.step(); }), processor_timed([&] { loop->step(kStep_s); })},
+        {.rounds = 21, .turn_s = 5e-3});
+    const double nodes = static_cast<double>(size * size);
+    *bytes = static_cast<std::size_t>(static_cast<double>(engine.overhead_bytes()) / nodes);
+    return std::pair{1e3 * contest.median_us(0) / nodes, quantile(contest.ratios(0, 1), 0.5)};
+  };
+  std::size_t bytes = 0;
+  const auto [usual_ns, usual_ratio] = per_node(kSetting.rows, &bytes);
+  for (const std::size_t size : {32, 316}) {
+    const auto [own_ns, own_ratio] = per_node(size, &bytes);
+    report.add({.name = fmt::format("grid_floor/kick_drift/{0}x{0}/100x100", size),
+                .sense = Sense::at_most,
+                .goal = kGoal,
+                .note = fmt::format("{:.1f} ns per node and step beside {:.1f}; {:.2f} times "
+                                    "the loop of this size; {} bytes per node",
+                                    own_ns, usual_ns, own_ratio, bytes)},
+               {own_ns / usual_ns}, "times");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -191,6 +221,7 @@ int main(int argc, char** argv) try {
   if (report.only_lists(argc, argv)) return 0;
   compare(report);
   compare_kicks(report);
+  scale_kicks(report);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "grid_floor: {}\n", error.what());

@@ -123,7 +123,7 @@ inline Problem grid_problem() {
           .system = duffing_grid_system(p),
           .read = [n = p.rows * p.columns](
                       const Stepper& engine) { return positions_and_velocities(engine, n); },
-          .fewest_engine_steps = 512,
+          .fewest_engine_steps = 16,
           .narrow_band = false,
           .linear = false,
           .goals = {{4, 3.0}, {6, 3.0}}};
@@ -147,7 +147,7 @@ inline Problem pair_problem() {
           .ode = [p](Layout layout) { return pair_ode(p, layout); },
           .system = builder.build(),
           .read = [](const Stepper& engine) { return positions_and_velocities(engine, 2); },
-          .fewest_engine_steps = 128,
+          .fewest_engine_steps = 16,
           .fewest_steps = 128,
           .reference_steps = 2000,
           .exact = [p] { return pair_in_more_digits(p, 10.0, 4000); },

@@ -23,6 +23,7 @@
 #include "support/descriptor_parts.hpp"
 #include "support/guard_of.hpp"
 #include "support/networks.hpp"
+#include "support/separable_networks.hpp"
 #include "support/systems.hpp"
 
 namespace {
@@ -472,6 +473,17 @@ TEST(Allocation, NoneInMethodsWithoutWaves) {
       EXPECT_EQ(allocations_while_stepping(system, options), 0)
           << to_string(method.kind()) << ", " << to_string(executor);
     }
+  }
+}
+
+TEST(Allocation, NoneInKicksAndDriftsOfADuffingGrid) {
+  const TwoThreads allowed;
+  const System system = testing::separable_grid(30, 0.05);  // rows that are long runs
+  for (const int order : {4, 6}) {
+    StepperOptions options = on_two_threads(1.0, ExecutorKind::serial);
+    options.step_s = 0.02;
+    options.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << order;
   }
 }
 

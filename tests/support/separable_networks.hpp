@@ -34,8 +34,9 @@ inline System separable_pair(double coupling_damping = 0.05) {
   return builder.build();
 }
 
-/// size × size Duffing nodes, outer ends free.
-inline System separable_grid(int size, double coupling_damping) {
+/// size × size Duffing nodes, outer ends free. Node n is part n·`spread` modulo their number, to which that must
+/// have no common factor.
+inline System separable_grid(int size, double coupling_damping, int spread = 1) {
   SystemBuilder builder;
   const std::shared_ptr<const Subsystem> node =
       duffing_node({.mass_kg = 8,
@@ -47,15 +48,17 @@ inline System separable_grid(int size, double coupling_damping) {
   const auto position = [size](int i, int j) {
     return 0.4 * fraction(static_cast<std::size_t>(i * size + j + 1), 1.4142135623730951) - 0.2;
   };
-  for (int i = 0; i < size; ++i) {
-    for (int j = 0; j < size; ++j) {
-      const double q = position(i, j);
-      const double v =
-          2.0 * fraction(static_cast<std::size_t>(i * size + j + 1), 1.7320508075688772) - 1.0;
-      const double east = j + 1 < size ? position(i, j + 1) - q : 0.0;
-      const double south = i + 1 < size ? position(i + 1, j) - q : 0.0;
-      builder.add(name(i, j), node, {.initial_state = {q, v, east, south}});
-    }
+  std::vector<int> nodes(static_cast<std::size_t>(size * size));
+  for (int n = 0; n < size * size; ++n) {
+    nodes[static_cast<std::size_t>(n * spread % (size * size))] = n;
+  }
+  for (const int n : nodes) {
+    const int i = n / size, j = n % size;
+    const double q = position(i, j);
+    const double v = 2.0 * fraction(static_cast<std::size_t>(n + 1), 1.7320508075688772) - 1.0;
+    const double east = j + 1 < size ? position(i, j + 1) - q : 0.0;
+    const double south = i + 1 < size ? position(i + 1, j) - q : 0.0;
+    builder.add(name(i, j), node, {.initial_state = {q, v, east, south}});
   }
   for (int i = 0; i < size; ++i) {
     for (int j = 0; j < size; ++j) {

@@ -1,5 +1,6 @@
 #include "kernels/stroke_kernels.hpp"
 
+#include "kernels/stroke_rows.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
@@ -10,110 +11,6 @@
 namespace portwave::PORTWAVE_ISA {
 namespace {
 namespace stroke {
-
-constexpr int kLanes = 8;
-constexpr int kChunk = 512;  ///< elements between two compensated additions
-
-template <int W>
-[[gnu::always_inline]] inline double sum_of(Vec<W> v) {
-  if constexpr (W == 1) {
-    return v.part;
-  } else {
-    double x[W];
-    v.store(x);
-    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
-  }
-}
-
-/// A sum that whole groups of lanes and single elements are added to.
-struct Sum {
-  Vec<kLanes> lanes = Vec<kLanes>::all(0.0);
-  double single = 0.0;
-
-  [[gnu::always_inline]] void add(Vec<kLanes> v) { lanes = lanes + v; }
-  [[gnu::always_inline]] void add(Vec<1> v) { single += v.part; }
-  [[gnu::always_inline]] double value() const { return sum_of(lanes) + single; }
-};
-
-/// The terms of a run, in variables of the caller: nothing that a kernel stores can change them. T < 0: as many
-/// as the run has, which are read where they are.
-template <int T>
-struct Terms {
-  double value[T];
-  int column[T];
-
-  Terms(const StrokeRun& run, const int* columns, const double* values) {
-    for (int k = 0; k < T; ++k) {
-      column[k] = columns[k];
-      value[k] = run.varies ? 0.0 : values[k];
-    }
-  }
-};
-template <>
-struct Terms<0> {
-  Terms(const StrokeRun&, const int*, const double*) {}
-};
-template <>
-struct Terms<-1> {
-  Terms(const StrokeRun&, const int*, const double*) {}
-};
-
-/// Σ over the terms of a run, for the rows from i on.
-template <int W, int T, bool varies>
-[[gnu::always_inline]] inline Vec<W> product(const StrokeRun& run, const Terms<T>& terms,
-                                             const int* columns, const double* values,
-                                             const double* x, int i, Vec<W> start) {
-  if constexpr (T < 0) {
-    for (int k = 0; k < run.terms; ++k) {
-      const Vec<W> value =
-          varies ? Vec<W>::load(values + k * run.count + i) : Vec<W>::all(values[k]);
-      start = fma(value, Vec<W>::load(x + columns[k] + i), start);
-    }
-  } else if constexpr (T > 0) {
-    for (int k = 0; k < T; ++k) {
-      const Vec<W> value =
-          varies ? Vec<W>::load(values + k * run.count + i) : Vec<W>::all(terms.value[k]);
-      start = fma(value, Vec<W>::load(x + terms.column[k] + i), start);
-    }
-  }
-  return start;
-}
-
-/// Calls `body` for all rows of a run, eight at a time and the rest one by one.
-template <class Body>
-[[gnu::always_inline]] inline void for_rows(int count, const Body& body) {
-  int i = 0;
-  for (; i + kLanes <= count; i += kLanes) body.template operator()<kLanes>(i);
-  for (; i < count; ++i) body.template operator()<1>(i);
-}
-
-/// The same for the rows of a run; `i` is beside the first of them.
-template <class Body>
-[[gnu::always_inline]] inline void for_run(const StrokeRun& run, const Body& body) {
-  if (run.stride == 1) return for_rows(run.count, body);
-  for (int i = 0; i < run.count; ++i) body.template operator()<1>(i * run.stride);
-}
-
-/// Calls `body` with the number of terms as a constant where it is small.
-template <class Body>
-[[gnu::always_inline]] inline void by_terms(int terms, const Body& body) {
-  switch (terms) {
-    case 0:
-      return body.template operator()<0>();
-    case 1:
-      return body.template operator()<1>();
-    case 2:
-      return body.template operator()<2>();
-    case 3:
-      return body.template operator()<3>();
-    case 4:
-      return body.template operator()<4>();
-    case 5:
-      return body.template operator()<5>();
-    default:
-      return body.template operator()<-1>();
-  }
-}
 
 template <int T, bool varies, bool damped, bool bent>
 void kick_run(const KickTask& t, const StrokeRun& run) {
@@ -129,7 +26,7 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
   const double *const base = t.base + run.row, *const own = t.strokes + run.row;
   double *const u = t.u + run.row, *const force = t.force != nullptr ? t.force + run.row : nullptr;
   for_run(
-      run, [&]<int W>(int i) __attribute__((always_inline)) {
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
         Vec<W> f =
             product<W, T, varies>(run, springs, columns, values, strokes, i, Vec<W>::load(c + i));
         if constexpr (bent) {
@@ -141,8 +38,8 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
         if constexpr (damped) {
           v = v - product<W, T, varies>(run, losses, columns, dampers, w, i, Vec<W>::all(0.0));
         }
-        fma(Vec<W>::all(tau), f, v).store(u + i);
-        if (force != nullptr) f.store(force + i);
+        put(fma(Vec<W>::all(tau), f, v), u + i, lanes);
+        if (force != nullptr) put(f, force + i, lanes);
       });
 }
 
@@ -167,26 +64,72 @@ void kick(const KickTask& t) {
   }
 }
 
-template <int T, bool varies>
+template <int T, bool varies, bool bent>
+void mixed_kick_run(const MixedKickTask& t, const StrokeRun& run) {
+  const int* const columns = t.map.columns + run.first_column;
+  const double* const values = t.map.values + run.first_value;
+  const int width = varies ? run.count : 1;
+  const double *const stiffness = values + run.terms * width, *const cubic = stiffness + width;
+  const Terms<T> losses(run, columns, values);
+  const double stiffness_of_all = *stiffness, kappa_of_all = bent ? *cubic : 0.0, tau = t.tau;
+  const double *const z = t.z, *const c = t.c + run.row, *const own = t.strokes + run.row;
+  const double* const base = t.base + run.row;
+  double* const u = t.u + run.row;
+  for_run(
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
+        const Vec<W> y = Vec<W>::load(own + i);
+        const Vec<W> r = varies ? Vec<W>::load(stiffness + i) : Vec<W>::all(stiffness_of_all);
+        Vec<W> f = fma(r, y, Vec<W>::load(c + i));
+        if constexpr (bent) {
+          const Vec<W> at = Vec<W>::load(base + i) + y;
+          const Vec<W> kappa = varies ? Vec<W>::load(cubic + i) : Vec<W>::all(kappa_of_all);
+          f = fma(negate(kappa * at), at * at, f);
+        }
+        const Vec<W> lost =
+            product<W, T, varies>(run, losses, columns, values, z, i, Vec<W>::all(0.0));
+        put(fma(Vec<W>::all(tau), f, Vec<W>::load(u + i) - lost), u + i, lanes);
+      });
+}
+
+void mixed_kick(const MixedKickTask& t) {
+  for (int r = 0; r < t.map.count; ++r) {
+    const StrokeRun& run = t.map.runs[r];
+    by_terms(run.terms, [&]<int T>() {
+      if (run.is_bent) {
+        run.varies ? mixed_kick_run<T, true, true>(t, run) : mixed_kick_run<T, false, true>(t, run);
+      } else {
+        run.varies ? mixed_kick_run<T, true, false>(t, run)
+                   : mixed_kick_run<T, false, false>(t, run);
+      }
+    });
+  }
+}
+
+template <int T, bool varies, bool even>
 double stroke_run(const StrokeTask& t, const StrokeRun& run) {
   const int* const columns = t.map.columns + run.first_column;
   const double* const values = t.map.values + run.first_value;
   const Terms<T> losses(run, columns, values);
-  const double tau = t.tau, half = 0.5 * t.tau * t.tau;
+  const double tau = t.tau, half = 0.5 * t.tau * t.tau, mix = t.mix;
   const double *const all = t.u, *const own = t.u + run.row, *const mass = t.mass + run.row;
   double *const strokes = t.strokes + run.row, *const out = t.w + run.row;
   Sum lost;
   for_run(
-      run, [&]<int W>(int i) __attribute__((always_inline)) {
+      run, t.has_room, [&]<int W>(int i, auto lanes) __attribute__((always_inline)) {
         const Vec<W> d =
             product<W, T, varies>(run, losses, columns, values, all, i, Vec<W>::all(0.0));
         const Vec<W> part = Vec<W>::all(half) * d;
         const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(own + i), negate(part));
-        w.store(out + i);
-        (Vec<W>::load(strokes + i) + w).store(strokes + i);
-        lost.add(Vec<W>::load(mass + i) * (d * (w - part)));
+        const Vec<W> y = Vec<W>::load(strokes + i) + w;
+        put(y, strokes + i, lanes);
+        put(fma(Vec<W>::all(mix), y, w), out + i, lanes);
+        if constexpr (even) {
+          lost.add(d * (w - part), lanes);
+        } else {
+          lost.add(Vec<W>::load(mass + i) * (d * (w - part)), lanes);
+        }
       });
-  return lost.value();
+  return even ? mass[0] * lost.value() : lost.value();
 }
 
 double stroke_all(const StrokeTask& t) {
@@ -195,7 +138,9 @@ double stroke_all(const StrokeTask& t) {
     const StrokeRun& run = t.map.runs[r];
     double own = 0.0;
     by_terms(run.terms, [&]<int T>() {
-      own = run.varies ? stroke_run<T, true>(t, run) : stroke_run<T, false>(t, run);
+      own = run.varies    ? stroke_run<T, true, false>(t, run)
+            : run.is_even ? stroke_run<T, false, true>(t, run)
+                          : stroke_run<T, false, false>(t, run);
     });
     lost.add(own);
   }
@@ -241,25 +186,34 @@ BalanceSums balance(const BalanceTask& t) {
   return t.cubic != nullptr ? balance_of<true>(t) : balance_of<false>(t);
 }
 
-template <int T, bool varies>
+/// `even`: what is stored has the same coefficients in all rows.
+template <int T, bool varies, bool even>
 void positions_run(const PositionTask& t, const StrokeRun& run, Sum& energy, Sum& size) {
   const int* const columns = t.map.columns + run.first_column;
   const double* const values = t.map.values + run.first_value;
   const Terms<T> terms(run, columns, values);
+  const double stiffness = t.stiffness[run.row];
+  const double cubic = t.cubic != nullptr ? t.cubic[run.row] : 0.0;
+  const double constant = t.constant != nullptr ? t.constant[run.row] : 0.0;
+  const bool is_cubic = even ? cubic != 0.0 : t.cubic != nullptr;
+  const bool is_shifted = even ? constant != 0.0 : t.constant != nullptr;
   for_run(
       run, [&]<int W>(int k) __attribute__((always_inline)) {
         const int i = run.row + k;
+        const auto of_row = [i](double one, const double* all) __attribute__((always_inline)) {
+          return even ? Vec<W>::all(one) : Vec<W>::load(all + i);
+        };
         const Vec<W> q = Vec<W>::load(t.before + i);
         const Vec<W> next =
             q + product<W, T, varies>(run, terms, columns, values, t.strokes, k, Vec<W>::all(0.0));
         next.store(t.after + i);
         const Vec<W> moved = next - q, sum = next + q;
-        Vec<W> mean = Vec<W>::all(0.5) * (Vec<W>::load(t.stiffness + i) * sum);
-        if (t.cubic != nullptr) {
-          mean = fma(Vec<W>::all(0.25) * (Vec<W>::load(t.cubic + i) * sum), fma(q, q, next * next),
-                     mean);
+        Vec<W> mean = Vec<W>::all(0.5) * (of_row(stiffness, t.stiffness) * sum);
+        if (is_cubic) {
+          mean =
+              fma(Vec<W>::all(0.25) * (of_row(cubic, t.cubic) * sum), fma(q, q, next * next), mean);
         }
-        if (t.constant != nullptr) mean = mean + Vec<W>::load(t.constant + i);
+        if (is_shifted) mean = mean + of_row(constant, t.constant);
         energy.add(mean * moved);
         size.add(abs(mean * moved));
       });
@@ -271,8 +225,13 @@ double positions(const PositionTask& t, double* size) {
     const StrokeRun& run = t.map.runs[r];
     Sum own, own_size;
     by_terms(run.terms, [&]<int T>() {
-      run.varies ? positions_run<T, true>(t, run, own, own_size)
-                 : positions_run<T, false>(t, run, own, own_size);
+      if (run.is_even) {
+        run.varies ? positions_run<T, true, true>(t, run, own, own_size)
+                   : positions_run<T, false, true>(t, run, own, own_size);
+      } else {
+        run.varies ? positions_run<T, true, false>(t, run, own, own_size)
+                   : positions_run<T, false, false>(t, run, own, own_size);
+      }
     });
     energy.add(own.value());
     sizes.add(own_size.value());
@@ -320,6 +279,25 @@ void axpy(int count, double factor, const double* x, double* y) {
         fma(Vec<W>::all(factor), Vec<W>::load(x + i), Vec<W>::load(y + i)).store(y + i);
       });
 }
+
+template <bool first>
+void move_rows(const MoveTask& t) {
+  for_rows(
+      t.count, [&]<int W>(int i) __attribute__((always_inline)) {
+        const Vec<W> u = Vec<W>::load(t.u + i), step = Vec<W>::all(t.step);
+        Vec<W> moved;
+        if constexpr (first) {
+          moved = u - Vec<W>::load(t.u_before + i);
+          moved.store(t.moved + i);
+        } else {
+          moved = Vec<W>::load(t.moved + i);
+        }
+        fma(step, Vec<W>::load(t.force + i) - Vec<W>::load(t.force_before + i), u).store(t.u + i);
+        fma(step, moved, Vec<W>::load(t.strokes + i)).store(t.strokes + i);
+      });
+}
+
+void move(const MoveTask& t) { t.u_before != nullptr ? move_rows<true>(t) : move_rows<false>(t); }
 
 double kinetic(int count, const double* m, const double* a, const double* b, double* size) {
   CompensatedSum energy, sizes;
@@ -388,8 +366,9 @@ double lumped(const LumpedTask& t) {
           const Vec<W> w = fma(Vec<W>::all(tau), Vec<W>::load(t.u + i), negate(part));
           own.add(Vec<W>::load(t.mass + i) * (y * fma(Vec<W>::all(energy), z, w - part)));
           const Vec<W> moved = fma(Vec<W>::all(sixth), z, w);
-          moved.store(t.w + i);
-          (Vec<W>::load(t.strokes + i) + moved).store(t.strokes + i);
+          const Vec<W> strokes = Vec<W>::load(t.strokes + i) + moved;
+          strokes.store(t.strokes + i);
+          fma(Vec<W>::all(t.mix), strokes, moved).store(t.w + i);
         });
     sum.add(own.value());
   }
@@ -554,8 +533,10 @@ double series_end(const SeriesEndTask& t, double* size) {
 
 extern const StrokeKernels kStrokeKernels;
 const StrokeKernels kStrokeKernels = {
-    stroke::kick,  stroke::stroke_all, stroke::balance, stroke::positions,      stroke::apply,
-    stroke::add,   stroke::axpy,       stroke::kinetic, stroke::decay,          stroke::lumped,
-    stroke::relax, stroke::relaxed,    stroke::series,  stroke::series_balance, stroke::series_end};
+    stroke::kick,      stroke::mixed_kick, stroke::stroke_all, stroke::balance,
+    stroke::positions, stroke::apply,      stroke::add,        stroke::axpy,
+    stroke::move,      stroke::kinetic,    stroke::decay,      stroke::lumped,
+    stroke::relax,     stroke::relaxed,    stroke::series,     stroke::series_balance,
+    stroke::series_end};
 
 }  // namespace portwave::PORTWAVE_ISA

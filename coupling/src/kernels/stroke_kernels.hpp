@@ -18,7 +18,9 @@ struct StrokeRun {
   bool varies =
       false;  ///< value of term k and row i at first_value + k·count + i; else first_value + k
   bool is_damped = false;  ///< with a damper's values after those of the first matrix
+  bool is_mixed = false;   ///< with r behind the values of the matrix (MixedKickTask)
   bool is_bent = false;    ///< with a cubic's value or values behind all others
+  bool is_even = false;    ///< what else a kernel takes by row has one value (StrokeMap::mark_even)
 };
 
 /// A sparse matrix as runs.
@@ -40,16 +42,41 @@ struct KickTask {
   double* u = nullptr;
   double* force = nullptr;  ///< f of every row goes here; null: nowhere
   double tau = 0.0;
+  bool has_room = false;  ///< eight elements behind the last of each array may be read
 };
 
-/// The strokes w = τu − ½τ²𝒟u of momenta that share dampers; Y ← Y + w.
+/// The same where 𝒟 and S are alike beside their diagonals, S = ρ𝒟 + r: u ← u − 𝒟z + τ(c + rY − κ(y₀ + Y)³), with
+/// z = w − τρY of the drift before.
+struct MixedKickTask {
+  StrokeRuns map;  ///< 𝒟, then r, then κ where runs are bent
+  const double* c = nullptr;
+  const double* strokes = nullptr;  ///< Y
+  const double* base = nullptr;     ///< y₀
+  const double* z = nullptr;
+  double* u = nullptr;
+  double tau = 0.0;
+  bool has_room = false;  ///< eight elements behind the last of each array may be read
+};
+
+/// The strokes w = τu − ½τ²𝒟u of momenta that share dampers; Y ← Y + w, and then w ← w + mix·Y.
 struct StrokeTask {
   StrokeRuns map;  ///< 𝒟
   const double* u = nullptr;
   double* w = nullptr;
   double* strokes = nullptr;
   const double* mass = nullptr;  ///< W
-  double tau = 0.0;
+  double tau = 0.0, mix = 0.0;
+  bool has_room = false;  ///< eight elements behind the last of each array may be read
+};
+
+/// u ← u + step·(f̃ − fⁿ), Y ← Y + step·(ũ − uⁿ).
+struct MoveTask {
+  int count = 0;
+  double step = 0.0;
+  const double *force_before = nullptr, *force = nullptr;
+  const double* u_before = nullptr;  ///< null: `moved` is known
+  double* moved = nullptr;           ///< ũ − uⁿ
+  double *u = nullptr, *strokes = nullptr;
 };
 
 /// What a step that has no other positions than undamped ones does to the energies, row by row of the momenta.
@@ -92,10 +119,11 @@ struct DecayTask {
   double* strokes = nullptr;
 };
 
-/// The strokes of momenta [first, last) that share dampers in a middle drift: w = τu − ½τ²𝒟u + lump/6 𝒟²u.
+/// The strokes of momenta [first, last) that share dampers in a middle drift: w = τu − ½τ²𝒟u + lump/6 𝒟²u;
+/// Y ← Y + w, and then w ← w + mix·Y.
 struct LumpedTask {
   int first = 0, last = 0;
-  double tau = 0.0, lump = 0.0;
+  double tau = 0.0, lump = 0.0, mix = 0.0;
   const double *mass = nullptr, *u = nullptr;
   const double *once = nullptr, *twice = nullptr;  ///< 𝒟u, 𝒟²u
   double *w = nullptr, *strokes = nullptr;
@@ -161,6 +189,7 @@ struct SeriesEndTask {
 
 struct StrokeKernels {
   void (*kick)(const KickTask&);
+  void (*mixed_kick)(const MixedKickTask&);
   /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)²).
   double (*stroke)(const StrokeTask&);
   BalanceSums (*balance)(const BalanceTask&);
@@ -172,6 +201,7 @@ struct StrokeKernels {
   void (*add)(const StrokeRuns& M, const double* x, double factor, double* out);
   /// y[i] += factor · x[i].
   void (*axpy)(int count, double factor, const double* x, double* y);
+  void (*move)(const MoveTask&);
   /// Σ m[i]·(b[i] − a[i])·(b[i] + a[i])/2, and the sizes of its terms.
   double (*kinetic)(int count, const double* m, const double* a, const double* b, double* size);
   /// w = psi·u, u ← factor·u, Y ← Y + w. Returns Σ lost·u².

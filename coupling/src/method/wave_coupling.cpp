@@ -99,6 +99,13 @@ std::span<const OptionInfo> exchange_options() {
   return options;
 }
 
+void check_kick_drift(const CouplingMethod& method, Issues& issues) {
+  const WaveCoupling& waves = method.waves();
+  if (!waves.kick_drift || waves.stages == 2 || waves.stages == 3) return;
+  issues.push_back(
+      {"/method/kick_drift", "kicks and drifts have order 4 or 6: give 2 or 3 \"stages\" with it"});
+}
+
 std::span<const OptionInfo> tank_options() {
   static const std::array options = {
       OptionInfo{.key = "initial_J",
@@ -127,6 +134,11 @@ std::span<const OptionInfo> wave_options() {
   static const std::vector<OptionRefusal> no_rule = {
       {kAutomatic, "the method \"auto\" chooses its own; leave it out"},
       {kInterface, "the method \"interface\" makes no use of it; leave it out"}};
+  static constexpr std::string_view kOnlyAuto =
+      "only the method \"auto\" chooses; give \"kind\": \"kick-drift\"";
+  static const std::vector<OptionRefusal> only_auto = {{WaveUpdate::douglas_rachford, kOnlyAuto},
+                                                       {WaveUpdate::peaceman_rachford, kOnlyAuto},
+                                                       {kInterface, kOnlyAuto}};
   static const std::string tolerance_note =
       fmt::format(". With \"auto\" or \"interface\" and no tolerance of either kind, {:g}",
                   WaveCoupling::automatic().tolerance);
@@ -143,6 +155,12 @@ std::span<const OptionInfo> wave_options() {
           .summary =
               "stages of a step, whose order is twice that, or one less where they are damped",
           .note = "; not for opaque parts. auto: by the tolerance of adaptive steps"},
+      OptionInfo{.key = "kick_drift",
+                 .value = option_at<&WaveCoupling::kick_drift>(),
+                 .summary = "auto with 2 or 3 stages: take kicks and drifts of the same order",
+                 .note = " where the network and what is asked for allow it",
+                 .refused = only_auto,
+                 .check = check_kick_drift},
       OptionInfo{.key = "integrator",
                  .value = option_choice<&WaveCoupling::integrator>(kStageKindNames),
                  .summary = "stages that keep energy, or that let stiff motion die",

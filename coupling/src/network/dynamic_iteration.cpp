@@ -62,11 +62,19 @@ struct DynamicIterationMethod::Impl {
     served = iteration.window_steps();
   }
 
+  /// Without the vector that a product would take memory for: steps ask for it.
   double storage(int block) const {
     const auto i = static_cast<std::size_t>(block);
-    const Eigen::Map<const Eigen::VectorXd> own(x.data() + system.blocks()[i].first,
-                                                system.blocks()[i].size);
-    return own.dot(energy[i] * own);
+    const double* const own = x.data() + system.blocks()[i].first;
+    double sum = 0.0;
+    for (Eigen::Index j = 0; j < energy[i].outerSize(); ++j) {
+      double column = 0.0;
+      for (SparseMatrix::InnerIterator it(energy[i], j); it; ++it) {
+        column += it.value() * own[it.row()];
+      }
+      sum += own[j] * column;
+    }
+    return sum;
   }
 
   /// Iterates the window that begins now.

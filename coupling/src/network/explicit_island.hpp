@@ -5,16 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "portwave/subsystems/base/aligned.hpp"
+
 namespace portwave {
 
 /// The state of an island between two steps. Which states are where is a matter of the method.
 struct IslandState {
-  std::vector<double> u;         ///< momenta, shifted
-  std::vector<double> position;  ///< undamped ones; all states that are not dead
-  std::vector<double> decaying;  ///< shifted so that they decay to 0
-  std::vector<double> dead;
+  AlignedVector u;         ///< momenta, shifted; 0 in gaps
+  AlignedVector position;  ///< undamped ones; all states that are not dead
+  AlignedVector decaying;  ///< shifted so that they decay to 0
+  AlignedVector dead;
   double tank_J = 0.0;    ///< T: H + T is what has been supplied, less what was dissipated
   double stored_J = 0.0;  ///< H: states are known to its rounding
+
+  std::size_t bytes() const {
+    return (u.capacity() + position.capacity() + decaying.capacity() + dead.capacity()) *
+           sizeof(double);
+  }
 };
 
 /// Energies of a step of an island [J].
@@ -42,9 +49,13 @@ class ExplicitIsland {
   virtual ~ExplicitIsland() = default;
 
   virtual bool has_inputs() const = 0;
+  /// Steps to come are of this size [s].
+  virtual void set_step(double step_s) = 0;
   /// States of the whole system to and from the island.
   virtual void load(const double* x, IslandState& state) const = 0;
   virtual void store(const IslandState& state, double* x) const = 0;
+  /// Of an archive: where states are kept with gaps, what stands there is nothing, and must be 0.
+  virtual void clear_gaps(IslandState& /*state*/) const {}
 
   /// Samples the inputs for a step of h/2^depth from `start_s` on. Throws InputFault.
   virtual void sample(double start_s, int depth) = 0;
@@ -60,7 +71,8 @@ class ExplicitIsland {
   /// What to say where no halving helps: rates and how to go on.
   virtual std::string advice() const = 0;
   virtual double cost_ns() const = 0;
-  virtual std::size_t bytes() const = 0;
+  virtual std::size_t bytes() const = 0;  ///< without what halvings take
+  std::size_t bytes_of_halvings() const;
 
  private:
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s, int depth,
@@ -74,8 +86,10 @@ struct DeadStates {
   std::vector<int> states;  ///< of the network
   std::vector<double> rate, stiffness;
 
-  /// Their exact flow over h. Returns the energy that is gone.
-  double decay(double h, const std::vector<double>& from, std::vector<double>& to) const;
+  /// What a step of h leaves of each.
+  AlignedVector kept(double h) const;
+  /// Their exact flow over a step. Returns the energy that is gone.
+  double decay(const AlignedVector& kept, const AlignedVector& from, AlignedVector& to) const;
 };
 
 }  // namespace portwave

@@ -35,10 +35,23 @@ bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double star
   return take(from, middle, start_s) && take(middle, to, start_s + half);
 }
 
-double DeadStates::decay(double h, const std::vector<double>& from, std::vector<double>& to) const {
+std::size_t ExplicitIsland::bytes_of_halvings() const {
+  std::size_t sum = 0;
+  for (const IslandState& state : halfway_) sum += state.bytes();
+  return sum;
+}
+
+AlignedVector DeadStates::kept(double h) const {
+  AlignedVector kept;
+  for (const double own : rate) kept.push_back(std::exp(-own * h));
+  return kept;
+}
+
+double DeadStates::decay(const AlignedVector& kept, const AlignedVector& from,
+                         AlignedVector& to) const {
   double gone = 0.0;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const double next = from[i] * std::exp(-rate[i] * h);
+    const double next = from[i] * kept[i];
     to[i] = next;
     gone += 0.5 * stiffness[i] * (from[i] - next) * (from[i] + next);
   }
@@ -166,6 +179,12 @@ NetworkStep ExplicitStepper::step(const ForEach& each) {
   return result;
 }
 
+void ExplicitStepper::set_step(double step_s) {
+  if (step_s == step_s_) return;
+  for (const auto& island : islands_) island->set_step(step_s);
+  step_s_ = step_s;
+}
+
 void ExplicitStepper::halve(std::size_t island, double start_s) {
   bool is_met = false;
   try {
@@ -239,10 +258,8 @@ double ExplicitStepper::cost_ns() const {
 std::size_t ExplicitStepper::bytes() const {
   std::size_t sum = (x_.capacity() + previous_x_.capacity()) * sizeof(double);
   for (std::size_t i = 0; i < islands_.size(); ++i) {
-    const IslandState& state = now_[i];
-    sum += islands_[i]->bytes() +
-           3 * sizeof(double) *
-               (state.u.size() + state.position.size() + state.decaying.size() + state.dead.size());
+    sum += islands_[i]->bytes() + islands_[i]->bytes_of_halvings() + now_[i].bytes() +
+           next_[i].bytes() + before_[i].bytes();
   }
   return sum;
 }
@@ -273,9 +290,11 @@ void ExplicitStepper::archive(StateArchive& archive) {
   if (archive.reads()) load();
   // What is kept shifted has digits that its states do not show.
   for (std::vector<IslandState>* own : {&now_, &before_}) {
-    for (IslandState& state : *own) {
+    for (std::size_t i = 0; i < own->size(); ++i) {
+      IslandState& state = (*own)[i];
       archive.array(state.u);
       archive.array(state.decaying);
+      if (archive.reads()) islands_[i]->clear_gaps(state);
       archive.expect_finite(state.u, "a momentum");
       archive.expect_finite(state.decaying, "a damped position");
     }
@@ -299,5 +318,9 @@ int ExplicitMethod::tasks() const { return stepper_->tasks(); }
 std::size_t ExplicitMethod::bytes() const { return stepper_->bytes(); }
 std::string ExplicitMethod::remarks() const { return stepper_->remarks(); }
 void ExplicitMethod::archive(StateArchive& archive) { stepper_->archive(archive); }
+bool ExplicitMethod::set_step(double step_s) {
+  stepper_->set_step(step_s);
+  return true;
+}
 
 }  // namespace portwave

@@ -29,6 +29,8 @@ class ExplicitStepper {
   NetworkStep step(const ForEach& each);
   const StepClock& clock() const { return clock_; }
   double step_s() const { return step_s_; }
+  /// Steps to come are of this size [s].
+  void set_step(double step_s);
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);

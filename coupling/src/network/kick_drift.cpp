@@ -1,6 +1,8 @@
 #include "portwave/coupling/network/kick_drift.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,18 +20,25 @@
 namespace portwave {
 
 struct KickDriftMethod::Impl {
-  Impl(const System& system, double step, int order)
-      : network(system), scheme(KickDriftScheme::of_order(order)), step_s(step) {}
+  Impl(std::shared_ptr<const SeparableNetwork> shared, double step, int order)
+      : owner(std::move(shared)),
+        network(*owner),
+        scheme(KickDriftScheme::of_order(order)),
+        step_s(step) {}
 
-  SeparableNetwork network;
+  std::shared_ptr<const SeparableNetwork> owner;
+  const SeparableNetwork& network;
   KickDriftScheme scheme;
-  double step_s;
+  double step_s;                                ///< the first size
   std::vector<const KickDriftIsland*> islands;  ///< of the stepper
 };
 
 KickDriftMethod::KickDriftMethod(const System& system, double start_s, double step_s,
                                  const Splitting& options)
-    : impl_(std::make_unique<Impl>(system, step_s, order_of(options))) {
+    : KickDriftMethod(std::make_shared<const SeparableNetwork>(system), start_s, step_s, options) {}
+KickDriftMethod::KickDriftMethod(std::shared_ptr<const SeparableNetwork> shared, double start_s,
+                                 double step_s, const Splitting& options)
+    : impl_(std::make_unique<Impl>(std::move(shared), step_s, order_of(options))) {
   const SeparableNetwork& network = impl_->network;
   std::vector<int> row_numbers(at(network.size()), 0), numbers;
   std::vector<std::unique_ptr<ExplicitIsland>> islands;
@@ -67,12 +76,47 @@ std::string KickDriftMethod::description() const {
   return text;
 }
 
+KickDriftMethod::Rates KickDriftMethod::rates() const {
+  Rates rates;
+  for (const KickDriftIsland* const island : impl_->islands) {
+    rates.oscillation = std::max(rates.oscillation, impl_->step_s * island->highest_frequency());
+    rates.damping = std::max(rates.damping, impl_->step_s * island->fastest_damping());
+    rates.shares_dampers = rates.shares_dampers || island->degree() > 0;
+  }
+  return rates;
+}
+
+KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order) {
+  constexpr double kFastest = 2.5, kOwnDamping = 1.0, kSharedDamping = 0.3;
+  try {
+    const KickDriftMethod method(system, start_s, step_s,
+                                 {.kind = SplittingKind::kick_drift, .order = order});
+    const KickDriftMethod::Rates rates = method.rates();
+    const double most = rates.shares_dampers ? kSharedDamping : kOwnDamping;
+    if (!(rates.oscillation <= kFastest)) {
+      return {false, fmt::format("h times the highest frequency is {:.2g}, more than {:g}",
+                                 rates.oscillation, kFastest)};
+    }
+    if (!(rates.damping <= most)) {
+      return {false, fmt::format("h times the fastest damping is {:.2g}, more than {:g}",
+                                 rates.damping, most)};
+    }
+    return {true, fmt::format("h times the highest frequency is {:.2g}", rates.oscillation)};
+  } catch (const ConfigError& error) {
+    const Issue& first = error.issues().front();
+    return {false, first.what.substr(0, first.what.find('\n'))};
+  }
+}
+
 namespace {
 
 class KickDriftNetwork final : public ExplicitModel {
  public:
   KickDriftNetwork(const System& system, double start_s)
-      : ExplicitModel(system), network_(system), start_s_(start_s) {
+      : ExplicitModel(system),
+        shared_(std::make_shared<const SeparableNetwork>(system)),
+        network_(*shared_),
+        start_s_(start_s) {
     for (Eigen::VectorXd* own : {&z_, &rate_, &middle_, &mean_z_}) own->resize(network_.size());
     for (Eigen::VectorXd* own : {&s_, &mean_s_}) {
       own->resize(static_cast<Eigen::Index>(network_.inputs.size()));
@@ -82,8 +126,7 @@ class KickDriftNetwork final : public ExplicitModel {
   bool has_active() const override { return network_.has_active(); }
   std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
                                              bool /*ledger*/) const override {
-    return std::make_unique<KickDriftMethod>(network_.system(), start_s_, step_s,
-                                             method.splitting());
+    return std::make_unique<KickDriftMethod>(shared_, start_s_, step_s, method.splitting());
   }
 
   /// By Simpson's rule, the state in the middle being that of the cubic through both ends and their rates.
@@ -107,7 +150,71 @@ class KickDriftNetwork final : public ExplicitModel {
     network_.ports(mean_z_.data(), mean_s_.data(), effort, flow);
   }
 
+  bool has_states_within() const override { return true; }
+
+  /// By the polynomial of degree 5 through both ends, their rates and the rates of those.
+  void state_within(const NetworkMethod& method, int block, double share,
+                    std::span<double> state) override {
+    if (!knows_ends(method, block)) find_ends(method);
+    const double t = share, s = 1.0 - t, h = method.clock().last_step_s();
+    const auto first = static_cast<Eigen::Index>(blocks()[at(block)].first);
+    for (Eigen::Index i = 0; i < static_cast<Eigen::Index>(state.size()); ++i) {
+      const auto half = [&](const End& end, double near, double far, double sign) {
+        const double value = end.x[first + i], slope = sign * h * end.rate[first + i],
+                     bend = h * h * end.bend[first + i];
+        return far * far * far *
+               (value * (1.0 + near * (3.0 + 6.0 * near)) +
+                near * (slope * (1.0 + 3.0 * near) + near * 0.5 * bend));
+      };
+      state[static_cast<std::size_t>(i)] = half(ends_[0], t, s, 1.0) + half(ends_[1], s, t, -1.0);
+    }
+  }
+
  private:
+  /// An end of a step: x, ẋ, ẍ.
+  struct End {
+    Eigen::VectorXd x, rate, bend;
+  };
+
+  /// States may have been restored since.
+  bool knows_ends(const NetworkMethod& method, int block) const {
+    if (within_step_ != method.clock().steps()) return false;
+    const NetworkBlock& own = blocks()[at(block)];
+    const auto is_at = [&](const End& end, std::span<const double> x) {
+      return std::equal(x.begin() + own.first, x.begin() + own.first + own.size,
+                        end.x.data() + own.first);
+    };
+    return is_at(ends_[0], method.previous_state()) && is_at(ends_[1], method.state());
+  }
+
+  /// ẍ from rates at three states along the tangent, into the step.
+  void find_ends(const NetworkMethod& method) {
+    constexpr double kReach = 1e-3;  // of the step: its square is the error
+    const auto n = static_cast<Eigen::Index>(network_.size());
+    const double h = method.clock().last_step_s(), start_s = method.clock().time_s() - h;
+    const std::span<const double> states[2] = {method.previous_state(), method.state()};
+    for (int k = 0; k < 2; ++k) {
+      End& end = ends_[k];
+      const double inward = k == 0 ? kReach : -kReach, place = k == 0 ? 0.0 : 1.0;
+      end.x = Eigen::Map<const Eigen::VectorXd>(states[k].data(), n);
+      look_at(end.x, start_s, h, place, true);
+      end.rate = rate_;
+      end.bend = -3.0 * rate_;
+      // The second state has the curvature of the first, so that its own is met to the second order.
+      middle_ = end.x + inward * h * end.rate;
+      look_at(middle_, start_s, h, place + inward, true);
+      const Eigen::VectorXd curved = (0.5 * inward * h) * (rate_ - end.rate);
+      middle_ += curved;
+      look_at(middle_, start_s, h, place + inward, true);
+      end.bend += 4.0 * rate_;
+      middle_ = end.x + 2.0 * inward * h * end.rate + 4.0 * curved;
+      look_at(middle_, start_s, h, place + 2.0 * inward, true);
+      end.bend -= rate_;
+      end.bend /= 2.0 * inward * h;
+    }
+    within_step_ = method.clock().steps();
+  }
+
   /// z_ = ∇H(x), s_ = the inputs there, and rate_ = ẋ if asked for.
   template <class State>
   void look_at(const State& x, double start_s, double h, double share, bool with_rate) {
@@ -124,9 +231,12 @@ class KickDriftNetwork final : public ExplicitModel {
     rate_.noalias() += network_.B * s_;
   }
 
-  SeparableNetwork network_;
+  std::shared_ptr<const SeparableNetwork> shared_;
+  const SeparableNetwork& network_;
   double start_s_;
-  Eigen::VectorXd z_, s_, rate_, middle_, mean_z_, mean_s_;  // scratch of mean_ports
+  Eigen::VectorXd z_, s_, rate_, middle_, mean_z_, mean_s_;  // scratch
+  End ends_[2];                                              // of the last step
+  std::int64_t within_step_ = -1;                            // whose ends they are
 };
 
 }  // namespace

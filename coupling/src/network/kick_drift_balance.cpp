@@ -137,13 +137,18 @@ double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const Is
   return sum;
 }
 
-void KickDriftIsland::Impl::move(IslandState& to, double step) {
-  kernels.axpy(model.momenta(), step, force_after.data(), to.u.data());
-  kernels.axpy(model.momenta(), -step, force_before.data(), to.u.data());
+void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState* from) {
+  kernels.move({.count = model.momenta(),
+                .step = step,
+                .force_before = force_before.data(),
+                .force = force_after.data(),
+                .u_before = from != nullptr ? from->u.data() : nullptr,
+                .moved = moved.data(),
+                .u = to.u.data(),
+                .strokes = strokes.data()});
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += step * entry.value * change_of_input(entry.input);
   }
-  kernels.axpy(model.momenta(), step, moved.data(), strokes.data());
   double* const increments = strokes.data() + model.strokes();
   for (int i = 0; i < model.decays(); ++i) {
     for (RowMatrix::InnerIterator it(model.decay_of_momenta, i); it; ++it) {
@@ -152,10 +157,11 @@ void KickDriftIsland::Impl::move(IslandState& to, double step) {
   }
 }
 
-bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, double h,
+bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, const Level& own,
                                    double supply, double lost, IslandEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
   constexpr int kMostTurns = 8;
+  const double h = own.h;
   double expected = from.tank_J + supply - lost;
   const Balance first = balance(from, to);
   const double level = std::abs(from.stored_J) + first.kinetic;
@@ -174,8 +180,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, dou
   const bool curved = std::abs(missing) <= kCurved * std::abs(slope);
   if (std::abs(missing) > rounding(first.size)) {
     if (curved) {
-      for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = to.u[i] - from.u[i];
-      move(to, -missing / slope * h);
+      move(to, -missing / slope * h, &from);
     } else if (std::abs(missing) <= kScaled * first.kinetic) {
       const double factor = std::sqrt(1.0 - missing / first.kinetic);
       for (double& u : to.u) u *= factor;
@@ -189,7 +194,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, dou
     missing = change - expected;
     if (!(std::abs(missing) > rounding(size))) break;
     if (turn == 1 && std::abs(first.change - expected) <= rounding(first.size)) break;
-    move(to, -missing / slope * h);
+    move(to, -missing / slope * h, nullptr);
     size = 0.0;
     change = energy_change(from, to, &size);
   }
@@ -197,7 +202,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, dou
   if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level)))
     return false;
   CompensatedSum all(change);
-  const double fall = model.dead.decay(h, from.dead, to.dead);
+  const double fall = model.dead.decay(own.dead_kept, from.dead, to.dead);
   all.add(-fall);
   lost += fall;
   to.stored_J = from.stored_J + all.value();

@@ -11,13 +11,15 @@ constexpr double kGaussWeight[3] = {5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0};
 /// Of Lobatto's rule with four points: the two within.
 constexpr double kLobattoPlace[2] = {0.27639320225002104, 0.72360679774997896};
 
+/// Gauss' rule of five points on [0, 1].
+constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
+                              0.95308992296933200};
+constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
+                               0.23931433524968324, 0.11846344252809454};
+
 /// ∫₀ᵗ e^{−ρ(t−s)} g(s) ds, by Gauss' rule of five points: ρt is no more than about 1.
 template <class Function>
 double decayed(double rate, double t, const Function& g) {
-  constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
-                                0.95308992296933200};
-  constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
-                                 0.23931433524968324, 0.11846344252809454};
   double sum = 0.0;
   for (int k = 0; k < 5; ++k) {
     const double s = kPlace[k] * t;
@@ -64,10 +66,12 @@ void KickDriftIsland::Impl::find_even_rows() {
 const KickDriftIsland::Impl::Level& KickDriftIsland::Impl::level(int depth) {
   Level& own = levels[at(depth)];
   if (!own.drifts.empty()) return own;
+  own = {};
   own.h = std::ldexp(step_s, -depth);
   for (int k = 0; k < scheme.drift_kinds(); ++k) {
     own.drifts.push_back(drift_of(own.h * scheme.drifts[at(k)]));
   }
+  own.dead_kept = model.dead.kept(own.h);
   return own;
 }
 
@@ -136,20 +140,16 @@ DecayMaps KickDriftIsland::Impl::decay_maps(double tau, double t,
 }
 
 void KickDriftIsland::Impl::even_energy(int i, double tau, Drift& drift) const {
-  constexpr double kPlace[5] = {0.046910077030668004, 0.23076534494715845, 0.5, 0.76923465505284155,
-                                0.95308992296933200};
-  constexpr double kWeight[5] = {0.11846344252809454, 0.23931433524968324, 0.28444444444444444,
-                                 0.23931433524968324, 0.11846344252809454};
   const double rate = model.decay_rate[at(i)], d = even_damping[at(i)];
   const auto phi = [&](double t) {
     return kick_drift_drifts::decayed(rate, t, [d](double s) { return std::exp(-d * s); });
   };
   double sums[3] = {};
   for (int k = 0; k < 5; ++k) {
-    const double t = kPlace[k] * tau;
+    const double t = kick_drift_drifts::kPlace[k] * tau;
     const double beta = phi(t) / phi(tau);
     const double alpha = std::exp(-rate * t) - beta * std::exp(-rate * tau);
-    const double weight = kWeight[k] * tau * rate * model.decay_stiffness[at(i)];
+    const double weight = kick_drift_drifts::kWeight[k] * tau * rate * model.decay_stiffness[at(i)];
     sums[0] += weight * alpha * alpha;
     sums[1] += 2.0 * weight * alpha * beta;
     sums[2] += weight * beta * beta;
@@ -190,35 +190,14 @@ void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int 
   if (model.decays() > 0) begin_decays(from, to, stage, d);
   if (model.has_shared) {
     if (model.lumped && !is_middle && model.effort_power.empty()) {
-      dissipated.add(kernels.stroke({.map = model.damping_map.view(),
-                                     .u = to.u.data(),
-                                     .w = w.data(),
-                                     .strokes = strokes.data(),
-                                     .mass = model.mass.data(),
-                                     .tau = d.tau}));
+      dissipated.add(kernels.stroke(stroke_task(to, d)));
     } else if (model.lumped) {
       lumped_drift(to, stage, d, is_middle, own.h);
     } else {
       drift_by_series(to, stage, d);
     }
   }
-  for (const MomentumRange& own_range : other_ranges) {
-    const auto [first, last, is_uniform] = own_range;
-    if (model.has_own) {
-      dissipated.add(kernels.decay({.first = first,
-                                    .last = last,
-                                    .is_uniform = is_uniform,
-                                    .psi = d.psi.data(),
-                                    .factor = d.factor.data(),
-                                    .lost = d.lost.data(),
-                                    .u = to.u.data(),
-                                    .w = model.has_shared ? w.data() : nullptr,
-                                    .strokes = strokes.data()}));
-    } else {
-      kernels.axpy(last - first, d.tau, to.u.data() + first, strokes.data() + first);
-      for (int i = first; i < last && model.has_shared; ++i) w[at(i)] = d.tau * to.u[at(i)];
-    }
-  }
+  drift_alone(to, d, other_ranges, dissipated);
   if (model.decays() > 0) end_decays(d);
   for (int f = 0; f < static_cast<int>(model.flows.size()); ++f) {
     strokes[at(model.momenta() + f)] += moment(model.flows[at(f)], stage, d.tau, 0, 0.0);
@@ -228,7 +207,7 @@ void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int 
 void KickDriftIsland::Impl::lumped_drift(IslandState& to, int stage, const Drift& d, bool is_middle,
                                          double h) {
   kernels.apply(model.damping_map.view(), to.u.data(), term.data());
-  const double lump = is_middle ? scheme.cubes * h * h * h : 0.0;
+  const double cubes_s3 = is_middle ? scheme.cubes * h * h * h : 0.0;
   // Elsewhere it counts for nothing, and must not be what an attempt left that overflowed.
   std::ranges::fill(next_term, 0.0);
   if (is_middle) kernels.apply(model.damping_map.view(), term.data(), next_term.data());
@@ -236,22 +215,12 @@ void KickDriftIsland::Impl::lumped_drift(IslandState& to, int stage, const Drift
   if (is_middle) {
     for (const InputEntry& entry : model.effort_power) {
       if (model.shared[at(entry.row)] == 0) continue;
-      supplied.add(lump / 6.0 * entry.value * next_term[at(entry.row)] *
+      supplied.add(cubes_s3 / 6.0 * entry.value * next_term[at(entry.row)] *
                    gauss_value(entry.input, stage, 1));
     }
   }
-  for (const auto& [first, last] : shared_ranges) {
-    dissipated.add(kernels.lumped({.first = first,
-                                   .last = last,
-                                   .tau = d.tau,
-                                   .lump = lump,
-                                   .mass = model.mass.data(),
-                                   .u = to.u.data(),
-                                   .once = term.data(),
-                                   .twice = next_term.data(),
-                                   .w = w.data(),
-                                   .strokes = strokes.data()}));
-  }
+  for (const auto& [first, last] : shared_ranges)
+    lump(to, d, cubes_s3, first, last, 0.0, dissipated);
 }
 
 void KickDriftIsland::Impl::drift_by_series(IslandState& to, int stage, const Drift& d) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <span>
 #include <utility>
 
@@ -60,7 +61,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
       kernels(stroke_kernels()),
       model(network_, states, scheme_.order, step_s_, row_numbers) {
   const std::size_t np = at(model.momenta()), nd = at(model.decays());
-  strokes.assign(at(model.strokes()) + nd, 0.0);
+  strokes.assign(at(model.strokes()) + nd + kick_drift::kRoom, 0.0);
   for (Array* own : {&c, &c_bent, &base, &w, &force_before, &force_after, &moved}) {
     own->assign(np, 0.0);
   }
@@ -77,6 +78,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   }
   find_even_rows();
   find_ranges();
+  find_passes();
   const std::size_t inputs = model.inputs.size();
   kick_values.assign(inputs * scheme.kicks.size(), 0.0);
   gauss_values.assign(inputs * scheme.drifts.size() * 3, 0.0);
@@ -90,11 +92,22 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
 }
 
 void KickDriftIsland::Impl::find_ranges() {
+  for (std::size_t b = 0; b < model.blocks.size(); ++b) {
+    first_shared.push_back(static_cast<int>(shared_ranges.size()));
+    first_other.push_back(static_cast<int>(other_ranges.size()));
+    const bool is_last = b + 1 == model.blocks.size();
+    find_ranges_within(model.blocks[b], is_last ? model.momenta() : model.blocks[b + 1]);
+  }
+  first_shared.push_back(static_cast<int>(shared_ranges.size()));
+  first_other.push_back(static_cast<int>(other_ranges.size()));
+}
+
+void KickDriftIsland::Impl::find_ranges_within(int begin, int end_row) {
   constexpr int kWorth = 16;  // rows of one damper that are worth a range of their own
-  for (int i = 0; i < model.momenta();) {
+  for (int i = begin; i < end_row;) {
     const int first = i;
     const char is_shared = model.shared[at(i)];
-    while (i < model.momenta() && model.shared[at(i)] == is_shared) ++i;
+    while (i < end_row && model.shared[at(i)] == is_shared) ++i;
     if (is_shared != 0) {
       shared_ranges.emplace_back(first, i);
       continue;
@@ -190,18 +203,25 @@ const double* KickDriftIsland::Impl::force_offset(const IslandState& from) {
   return c_bent.data();
 }
 
-void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int stage, double h,
-                                 bool has_strokes, double* force) {
-  const double tau = scheme.kicks[at(stage)] * h;
-  const double* const offset = force_offset(from);
-  kernels.kick({.map = model.force.view(),
-                .c = offset,
-                .strokes = strokes.data(),
-                .base = base.data(),
-                .w = model.lumped && has_strokes ? w.data() : nullptr,
-                .u = to.u.data(),
-                .force = force,
-                .tau = tau});
+KickTask KickDriftIsland::Impl::kick_task(IslandState& to, int stage, double h) {
+  return {.map = model.force.view(),
+          .c = c.data(),
+          .strokes = strokes.data(),
+          .base = base.data(),
+          .w = model.lumped && stage > 0 ? w.data() : nullptr,
+          .u = to.u.data(),
+          .force = stage == 0                 ? force_before.data()
+                   : stage == scheme.stages() ? force_after.data()
+                                              : nullptr,
+          .tau = scheme.kicks[at(stage)] * h,
+          .has_room = model.has_gaps};
+}
+
+void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int stage, double h) {
+  KickTask task = kick_task(to, stage, h);
+  task.c = force_offset(from);
+  kernels.kick(task);
+  const double tau = task.tau;
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += tau * entry.value * kick_value(entry.input, stage);
   }
@@ -240,22 +260,21 @@ double KickDriftIsland::Impl::slope_of_position(const IslandState& from, int row
 bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, int depth,
                                     IslandEnergies& energies) {
   const Level& own = level(depth);
-  const double h = own.h;
   supplied = dissipated = CompensatedSum();
   freeze(from);
   std::ranges::copy(from.u, to.u.begin());
-  const int last = scheme.stages();
-  for (int stage = 0; stage <= last; ++stage) {
-    double* const force = stage == 0      ? force_before.data()
-                          : stage == last ? force_after.data()
-                                          : nullptr;
-    kick(from, to, stage, h, stage > 0, force);
-    if (stage < last) drift(to, from, stage, own);
+  if (!passes.empty()) {
+    sweep(to, own);
+  } else {
+    for (int stage = 0; stage <= scheme.stages(); ++stage) {
+      kick(from, to, stage, own.h);
+      if (stage < scheme.stages()) drift(to, from, stage, own);
+    }
   }
   const double supply = supplied.value();
   double lost = dissipated.value();
   if (!network.has_active()) lost = std::max(lost, 0.0);
-  return settle(from, to, h, supply, lost, energies);
+  return settle(from, to, own, supply, lost, energies);
 }
 
 KickDriftIsland::KickDriftIsland(const SeparableNetwork& network, const std::vector<int>& states,
@@ -273,7 +292,11 @@ void KickDriftIsland::load(const double* x, IslandState& state) const {
     for (std::size_t i = 0; i < states.size(); ++i) to[i] = x[states[i]] + shift(i);
   };
   const auto none = [](std::size_t) { return 0.0; };
-  read(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  state.u.assign(m.momentum.size(), 0.0);
+  for (std::size_t i = 0; i < m.momentum.size(); ++i) {
+    const int own = m.momentum[i];
+    if (own != KickDriftModel::kGap) state.u[i] = x[own] + m.network.shift[at(own)];
+  }
   read(m.position, state.position, none);
   read(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   read(m.dead.states, state.dead, none);
@@ -285,10 +308,27 @@ void KickDriftIsland::store(const IslandState& state, double* x) const {
     for (std::size_t i = 0; i < states.size(); ++i) x[states[i]] = from[i] - shift(i);
   };
   const auto none = [](std::size_t) { return 0.0; };
-  write(m.momentum, state.u, [&](std::size_t i) { return m.network.shift[at(m.momentum[i])]; });
+  for (std::size_t i = 0; i < m.momentum.size(); ++i) {
+    const int own = m.momentum[i];
+    if (own != KickDriftModel::kGap) x[own] = state.u[i] - m.network.shift[at(own)];
+  }
   write(m.position, state.position, none);
   write(m.decaying, state.decaying, [&](std::size_t i) { return m.decay_shift[i]; });
   write(m.dead.states, state.dead, none);
+}
+
+void KickDriftIsland::set_step(double step_s) {
+  Impl& i = *impl_;
+  i.step_s = step_s;
+  for (Impl::Level& level : i.levels) level = {};
+  i.level(0);
+}
+
+void KickDriftIsland::clear_gaps(IslandState& state) const {
+  const std::vector<char>& is_real = impl_->model.is_real;
+  for (std::size_t i = 0; i < is_real.size(); ++i) {
+    if (is_real[i] == 0) state.u[i] = 0.0;
+  }
 }
 
 void KickDriftIsland::sample(double start_s, int depth) {
@@ -306,7 +346,9 @@ std::string KickDriftIsland::advice() const {
       highest_frequency(), fastest_damping());
 }
 
-int KickDriftIsland::momenta() const { return impl_->model.momenta(); }
+int KickDriftIsland::momenta() const {
+  return static_cast<int>(std::ranges::count(impl_->model.is_real, 1));
+}
 int KickDriftIsland::positions() const {
   return impl_->model.positions() + impl_->model.decays() +
          static_cast<int>(impl_->model.dead.states.size());
@@ -324,11 +366,39 @@ double KickDriftIsland::cost_ns() const {
 
 std::size_t KickDriftIsland::bytes() const {
   const Impl& i = *impl_;
-  std::size_t sum = 0;
-  for (const Array* own : {&i.strokes, &i.c, &i.c_bent, &i.base, &i.w, &i.force_before,
-                           &i.force_after, &i.moved, &i.term, &i.next_term, &i.given,
-                           &i.decay_before, &i.decay_after, &i.kick_values, &i.gauss_values}) {
-    sum += own->capacity() * sizeof(double);
+  std::size_t sum = i.model.bytes();
+  const auto add = [&sum](std::initializer_list<const Array*> arrays) {
+    for (const Array* own : arrays) sum += own->capacity() * sizeof(double);
+  };
+  add({&i.strokes,
+       &i.c,
+       &i.c_bent,
+       &i.base,
+       &i.w,
+       &i.force_before,
+       &i.force_after,
+       &i.moved,
+       &i.term,
+       &i.next_term,
+       &i.given,
+       &i.tied_sum,
+       &i.tied_pull,
+       &i.decay_before,
+       &i.decay_after,
+       &i.bent_now,
+       &i.bent_force,
+       &i.decay_within[0],
+       &i.decay_within[1],
+       &i.kick_values,
+       &i.gauss_values});
+  for (const Impl::Level& level : i.levels) {
+    for (const kick_drift::Drift& d : level.drifts) {
+      add({&d.psi, &d.factor, &d.lost, &d.energy_00, &d.energy_01, &d.energy_11});
+      for (const kick_drift::DecayMaps* maps : {&d.end, &d.within[0], &d.within[1]}) {
+        add({&maps->kept});
+        for (const StrokeMap& map : maps->of_terms) sum += map.bytes();
+      }
+    }
   }
   return sum;
 }

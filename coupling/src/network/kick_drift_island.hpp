@@ -8,6 +8,7 @@
 #include "network/explicit_island.hpp"
 #include "network/separable.hpp"
 #include "network/stroke_map.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
@@ -44,8 +45,11 @@ class KickDriftIsland final : public ExplicitIsland {
   ~KickDriftIsland() override;
 
   bool has_inputs() const override;
+  /// How drifts take dampers was chosen for the first size.
+  void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;
   void store(const IslandState& state, double* x) const override;
+  void clear_gaps(IslandState& state) const override;
   void sample(double start_s, int depth) override;
   bool attempt(const IslandState& from, IslandState& to, int depth,
                IslandEnergies& energies) override;

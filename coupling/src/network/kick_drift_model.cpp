@@ -38,6 +38,21 @@ RowMatrix row_matrix(int rows, int columns, const SparseEntries& entries) {
   return out;
 }
 
+/// Where a row does not follow the one before it, with rows and columns at their places.
+std::vector<int> run_starts(const RowMatrix& m, const std::vector<int>& place) {
+  std::vector<int> starts;
+  std::vector<int> before, own;
+  for (int i = 0; i < m.outerSize(); ++i) {
+    own.clear();
+    for (RowMatrix::InnerIterator it(m, i); it; ++it) {
+      own.push_back(place[at(static_cast<int>(it.col()))] - place[at(i)]);
+    }
+    if (i == 0 || place[at(i)] != place[at(i - 1)] + 1 || own != before) starts.push_back(i);
+    before.swap(own);
+  }
+  return starts;
+}
+
 void append(const RowMatrix& m, int column, SparseEntries& entries) {
   for (int i = 0; i < m.outerSize(); ++i) {
     for (RowMatrix::InnerIterator it(m, i); it; ++it) {
@@ -55,6 +70,7 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
                                int order, double step_s, std::vector<int>& row_numbers)
     : network(network_), row_of(&row_numbers) {
   order_states(states);
+  leave_gaps();
   const int np = momenta(), nq = positions(), nd = decays();
   W = picked(network.hessian, SeparableKind::momentum, momentum.size(), momentum);
   mass.assign(at(np), 0.0);
@@ -67,6 +83,7 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   damping = picked(network.R, SeparableKind::momentum, momentum.size(), momentum) * W;
   damping.prune(0.0);
   find_damping(order, step_s);
+  fill_gaps();
 
   const RowMatrix A_qp = picked(network.A, SeparableKind::position, position.size(), momentum),
                   A_pq = picked(network.A, SeparableKind::momentum, momentum.size(), position),
@@ -134,12 +151,37 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   find_bent(A_pq);
   std::vector<char> damped(at(np), 0);
   for (int i = 0; i < np; ++i) damped[at(i)] = lumped ? shared[at(i)] : 0;
-  force = StrokeMap(S, damping, damped, cubic);
-  of_positions = StrokeMap(force_of_position);
-  of_decaying = StrokeMap(decay_force);
-  damping_map = StrokeMap::of_rows(damping, shared);
+  find_blocks(S);
+  force =
+      StrokeMap(S, damping, {.real = is_real, .damped = damped, .cubic = cubic, .blocks = blocks});
+  find_mixed(S);
+  of_positions = StrokeMap::of_rows(force_of_position, is_real);
+  of_decaying = StrokeMap::of_rows(decay_force, is_real);
+  std::vector<char> dampers = shared;
+  for (int i = 0; i < np; ++i) dampers[at(i)] = dampers[at(i)] != 0 && is_real[at(i)] != 0 ? 1 : 0;
+  damping_map = StrokeMap::of_rows(damping, dampers, blocks);
+  damping_map.mark_even({mass});
+  positions_of_strokes.mark_even({stiffness, constant, position_cubic});
   decay_of_momenta = A_dp * W;
   find_rates(A_pq);
+}
+
+std::size_t KickDriftModel::bytes() const {
+  std::size_t sum = 0;
+  for (const StrokeMap* own :
+       {&force, &mixed, &of_positions, &of_decaying, &base, &positions_of_strokes, &tied_stiffness,
+        &bent_of_strokes, &force_of_bent, &damping_map}) {
+    sum += own->bytes();
+  }
+  for (const RowMatrix* own : {&W, &damping, &K, &V, &decay_of_momenta}) {
+    sum += static_cast<std::size_t>(own->nonZeros()) * (sizeof(double) + sizeof(int)) +
+           static_cast<std::size_t>(own->outerSize()) * sizeof(int);
+  }
+  const std::size_t numbers = mass.size() + cubic.size() + own_damping.size() +
+                              constant_force.size() + stiffness.size() + constant.size() +
+                              position_cubic.size();
+  return sum + numbers * sizeof(double) +
+         (momentum.size() + position.size() + decaying.size() + dead.states.size()) * sizeof(int);
 }
 
 /// The rows of one kind in the columns of some states.
@@ -147,6 +189,7 @@ RowMatrix KickDriftModel::picked(const SparseMatrix& m, SeparableKind kind, std:
                                  const std::vector<int>& columns) const {
   SparseEntries entries;
   for (int c = 0; c < static_cast<int>(columns.size()); ++c) {
+    if (columns[at(c)] == kGap) continue;
     for (SparseMatrix::InnerIterator it(m, columns[at(c)]); it; ++it) {
       const auto state = static_cast<int>(it.row());
       if (network.kind[at(state)] != kind || it.value() == 0.0) continue;
@@ -175,8 +218,137 @@ void KickDriftModel::order_states(const std::vector<int>& states) {
         dead.states.push_back(state);
     }
   }
+  number_rows();
+}
+
+void KickDriftModel::number_rows() {
   for (const std::vector<int>* own : {&momentum, &position, &decaying}) {
-    for (int i = 0; i < static_cast<int>(own->size()); ++i) (*row_of)[at((*own)[at(i)])] = i;
+    for (int i = 0; i < static_cast<int>(own->size()); ++i) {
+      if ((*own)[at(i)] != kGap) (*row_of)[at((*own)[at(i)])] = i;
+    }
+  }
+  is_real.clear();
+  for (const int state : momentum) is_real.push_back(state != kGap ? 1 : 0);
+}
+
+/// A gap goes where no two neighbours act on one another, as at the ends of a grid's rows. Where gaps would
+/// break more runs than there were, none are left.
+void KickDriftModel::leave_gaps() {
+  constexpr int kLanes = 8, kLong = 24, kWorth = 64;
+  const int np = momenta();
+  if (np < kWorth) return;
+  const RowMatrix A_qp = picked(network.A, SeparableKind::position, position.size(), momentum),
+                  A_pq = picked(network.A, SeparableKind::momentum, momentum.size(), position),
+                  H = picked(network.curvature, SeparableKind::position, position.size(), position),
+                  R = picked(network.R, SeparableKind::momentum, momentum.size(), momentum);
+  RowMatrix acts = RowMatrix(A_pq * H * A_qp) + R;
+  acts.prune(0.0);
+  std::vector<int> place(at(np));
+  std::iota(place.begin(), place.end(), 0);
+  const std::vector<int> starts = kick_drift_model::run_starts(acts, place);
+  std::vector<int> gap(at(np), 0);
+  int shift = 0, free_from = 0;
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const int first = starts[k], last = k + 1 < starts.size() ? starts[k + 1] : np;
+    if (last - first < kLong) continue;
+    const int missing = (kLanes - (first + shift) % kLanes) % kLanes;
+    for (int i = first; missing > 0 && i >= free_from; --i) {
+      if (i > 0 && (acts.coeff(i, i - 1) != 0.0 || acts.coeff(i - 1, i) != 0.0)) continue;
+      gap[at(i)] += missing;
+      shift += missing;
+      break;
+    }
+    free_from = last;
+  }
+  for (int i = 0, sum = 0; i < np; ++i) place[at(i)] += (sum += gap[at(i)]);
+  if (kick_drift_model::run_starts(acts, place).size() > starts.size()) {
+    std::ranges::fill(gap, 0);
+  }
+  std::vector<int> spread;
+  for (int i = 0; i < np; ++i) {
+    spread.insert(spread.end(), at(gap[at(i)]), kGap);
+    spread.push_back(momentum[at(i)]);
+  }
+  const std::size_t rest = at(kLanes) - spread.size() % at(kLanes);
+  spread.insert(spread.end(), at(kLanes) + rest, kGap);
+  momentum = std::move(spread);
+  has_gaps = true;
+  number_rows();
+}
+
+/// Blocks of some hundred momenta that act on a few others only, so that stages can follow one another through
+/// the cache (KickDriftIsland::Impl::sweep). One block where they would reach too far.
+void KickDriftModel::find_blocks(const RowMatrix& S) {
+  constexpr int kRows = 960, kLanes = 8;
+  constexpr int kCached = 1 << 15;  // momenta whose arrays find room in the second-level cache
+  const int np = momenta();
+  blocks = {0};
+  if (np < kCached) return;
+  const auto acts = [](const RowMatrix& m, int i, int j) { return m.coeff(i, j) != 0.0; };
+  const auto are_apart = [&](int i, int j) {
+    return !acts(S, i, j) && !acts(S, j, i) && !acts(damping, i, j) && !acts(damping, j, i);
+  };
+  std::vector<int> block_of(at(np), 0);
+  for (int i = 0; i < np; ++i) {
+    const int rows = i - blocks.back();
+    if ((rows >= kRows && are_apart(i - 1, i)) || (rows >= 2 * kRows && i % kLanes == 0)) {
+      blocks.push_back(i);
+    }
+    block_of[at(i)] = static_cast<int>(blocks.size()) - 1;
+  }
+  reach = 1;
+  for (const RowMatrix* m : {&S, static_cast<const RowMatrix*>(&damping)}) {
+    for (int i = 0; i < np; ++i) {
+      for (RowMatrix::InnerIterator it(*m, i); it; ++it) {
+        if (it.col() >= np || it.value() == 0.0) continue;
+        reach =
+            std::max(reach, std::abs(block_of[at(i)] - block_of[at(static_cast<int>(it.col()))]));
+      }
+    }
+  }
+  if (4 * reach > static_cast<int>(blocks.size())) blocks = {0};
+}
+
+/// Springs beside dampers in one proportion, as in a net of equal links.
+void KickDriftModel::find_mixed(const RowMatrix& S) {
+  constexpr double kRounding = 1e-14;
+  const int np = momenta();
+  if (!lumped || S.cols() != np) return;
+  RowMatrix beside = S, dampers = damping;
+  const auto off_diagonal = [](Eigen::Index i, Eigen::Index j, double) { return i != j; };
+  beside.prune(off_diagonal);
+  dampers.prune(off_diagonal);
+  for (int i = 0; i < np && mix_per_s == 0.0; ++i) {
+    const RowMatrix::InnerIterator first(dampers, i);
+    if (first) mix_per_s = beside.coeff(i, first.col()) / first.value();
+  }
+  if (mix_per_s == 0.0) return;
+  for (int i = 0; i < np; ++i) {
+    for (const RowMatrix* m : {&beside, &dampers}) {
+      for (RowMatrix::InnerIterator it(*m, i); it; ++it) {
+        const auto j = static_cast<int>(it.col());
+        const double s = beside.coeff(i, j), d = mix_per_s * dampers.coeff(i, j);
+        if (std::abs(s - d) > kRounding * std::abs(s)) return;
+      }
+    }
+  }
+  std::vector<double> rest(at(np), 0.0);
+  for (int i = 0; i < np; ++i) rest[at(i)] = S.coeff(i, i) - mix_per_s * damping.coeff(i, i);
+  const std::vector<char> none;
+  mixed = StrokeMap::mixed(damping, rest,
+                           {.real = is_real, .damped = none, .cubic = cubic, .blocks = blocks});
+}
+
+/// As what stands next to them, so that ranges of like momenta do not end there.
+void KickDriftModel::fill_gaps() {
+  const int np = momenta();
+  int like = np - 1;
+  while (like >= 0 && is_real[at(like)] == 0) --like;
+  for (int i = np - 1; i >= 0; --i) {
+    if (is_real[at(i)] != 0) like = i;
+    mass[at(i)] = mass[at(like)];
+    shared[at(i)] = shared[at(like)];
+    own_damping[at(i)] = own_damping[at(like)];
   }
 }
 
@@ -260,7 +432,9 @@ void KickDriftModel::find_bent(const RowMatrix& force_of_position) {
     bent_cubic.push_back(callback ? 0.0 : c);
     has_callback.push_back(callback ? 1 : 0);
   }
-  base = StrokeMap(row_matrix(np, nq, y0));
+  std::vector<char> is_cubic(at(np), 0);
+  for (int i = 0; i < np; ++i) is_cubic[at(i)] = cubic[at(i)] != 0.0 ? 1 : 0;
+  base = StrokeMap::of_rows(row_matrix(np, nq, y0), is_cubic);
   SparseEntries moves, pulls;
   for (int b = 0; b < static_cast<int>(bent.size()); ++b) {
     for (RowMatrix::InnerIterator it(K, bent[at(b)]); it; ++it) {
@@ -272,7 +446,7 @@ void KickDriftModel::find_bent(const RowMatrix& force_of_position) {
   }
   const int count = static_cast<int>(bent.size());
   bent_of_strokes = StrokeMap(row_matrix(count, strokes(), moves));
-  force_of_bent = StrokeMap(row_matrix(np, count, pulls));
+  force_of_bent = StrokeMap::of_rows(row_matrix(np, count, pulls), is_real);
   std::map<int, std::size_t> callback_of_part;
   for (int b = 0; b < count; ++b) {
     if (has_callback[at(b)] == 0) continue;

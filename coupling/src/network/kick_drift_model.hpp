@@ -7,6 +7,7 @@
 #include "network/kick_drift_island.hpp"
 #include "network/separable.hpp"
 #include "network/stroke_map.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
@@ -35,32 +36,42 @@ struct KickDriftModel {
   int strokes() const { return momenta() + static_cast<int>(flows.size()); }
   int positions() const { return static_cast<int>(position.size()); }
   int decays() const { return static_cast<int>(decaying.size()); }
+  std::size_t bytes() const;  ///< of the maps and the arrays beside them
 
   const SeparableNetwork& network;
-  std::vector<int> momentum, position, decaying;  ///< states of the network, in the island's order
+  /// States of the network, in the island's order. Of momenta kGap: none. Gaps make long runs of rows begin at
+  /// whole groups of lanes; there u is 0, nothing acts on it, and it acts on nothing.
+  static constexpr int kGap = -1;
+  std::vector<int> momentum, position, decaying;
   DeadStates dead;
-  std::vector<int> inputs;  ///< of the network
+  std::vector<char> is_real;  ///< by momentum: no gap
+  bool has_gaps = false;      ///< then the last eight momenta at least are gaps
+  std::vector<int> inputs;    ///< of the network
 
-  std::vector<double> mass;  ///< diagonal of W
+  AlignedVector mass;  ///< diagonal of W
   bool has_diagonal_mass = true;
   RowMatrix W;
   RowMatrix damping;                ///< 𝒟 = R W
   std::vector<char> shared;         ///< by momentum: 𝒟 ties it to others
   std::vector<double> own_damping;  ///< 𝒟 of the others
+  std::vector<int> blocks;          ///< rows of momenta at which blocks of them begin
+  int reach = 1;                    ///< a block acts on those no farther away
   bool has_shared = false, has_own = false;
   int degree = 0;
   bool lumped = false;  ///< degree 1, with all terms of second order in the middle drift
 
   RowMatrix K;             ///< positions × strokes
   StrokeMap force;         ///< S, 𝒟 where it is shared and lumped, κ: for kicks
+  StrokeMap mixed;         ///< 𝒟, r and κ where S = ρ𝒟 + r, r being diagonal; else empty
+  double mix_per_s = 0.0;  ///< ρ
   StrokeMap of_positions;  ///< c from positions
   StrokeMap of_decaying;   ///< c from decaying ones
-  std::vector<double> constant_force;
-  StrokeMap base;             ///< y₀ from positions
-  std::vector<double> cubic;  ///< κ by momentum
+  AlignedVector constant_force;
+  StrokeMap base;       ///< y₀ from positions
+  AlignedVector cubic;  ///< κ by momentum
   bool has_cubic = false;
   StrokeMap positions_of_strokes;  ///< K
-  std::vector<double> stiffness, constant, position_cubic;
+  AlignedVector stiffness, constant, position_cubic;
   bool has_constant = false, has_position_cubic = false;
   bool has_diagonal_stiffness = true;
   RowMatrix V;               ///< ∇²V of positions, of what is quadratic
@@ -92,6 +103,11 @@ struct KickDriftModel {
                    const std::vector<int>& columns) const;
   bool is_own(int state) const;
   void order_states(const std::vector<int>& states);
+  void number_rows();
+  void leave_gaps();
+  void fill_gaps();
+  void find_blocks(const RowMatrix& S);
+  void find_mixed(const RowMatrix& S);
   void find_damping(int order, double step_s);
   void find_bent(const RowMatrix& force_of_position);
   void find_inputs();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "network/kick_drift_island.hpp"
 #include "network/kick_drift_model.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -16,7 +18,10 @@ namespace kick_drift {
 
 constexpr double kGaussPlace[3] = {0.11270166537925831, 0.5, 0.88729833462074169};
 
-using Array = std::vector<double>;
+using Array = AlignedVector;
+
+/// Behind the last stroke: kernels read whole groups of lanes.
+constexpr std::size_t kRoom = 8;
 
 /// What a drift does to decaying positions until a time in it.
 struct DecayMaps {
@@ -36,8 +41,8 @@ struct Drift {
 
 }  // namespace kick_drift
 
-/// A step is in kick_drift_island.cpp, its drifts in kick_drift_drifts.cpp, its balance of energy in
-/// kick_drift_balance.cpp.
+/// A step is in kick_drift_island.cpp, and in blocks in kick_drift_sweep.cpp; its drifts are in
+/// kick_drift_drifts.cpp, its balance of energy in kick_drift_balance.cpp.
 struct KickDriftIsland::Impl {
   using Array = kick_drift::Array;
   using DecayMaps = kick_drift::DecayMaps;
@@ -49,15 +54,23 @@ struct KickDriftIsland::Impl {
   /// Rows of decaying positions that only momenta of one damping act on, and no input.
   void find_even_rows();
   void find_ranges();
+  void find_ranges_within(int begin, int end_row);
 
   /// Momenta that share no damper.
   struct MomentumRange {
     int first = 0, last = 0;
     bool is_uniform = false;  ///< of one damper and one mass
   };
+  /// What is done to a block of momenta at once, of a step that is swept.
+  struct Pass {
+    enum class Kind : char { kick, drift, damp, damp_twice };
+    Kind kind;
+    int stage;
+  };
   struct Level {
     double h = 0.0;
     std::vector<Drift> drifts;
+    Array dead_kept;  ///< what a step leaves of dead states
   };
 
   const Level& level(int depth);
@@ -78,8 +91,9 @@ struct KickDriftIsland::Impl {
   void freeze(const IslandState& from);
   /// c, and the forces of bent positions that are no matter of one momentum.
   const double* force_offset(const IslandState& from);
-  void kick(const IslandState& from, IslandState& to, int stage, double h, bool has_strokes,
-            double* force);
+  KickTask kick_task(IslandState& to, int stage, double h);
+  StrokeTask stroke_task(IslandState& to, const Drift& d);
+  void kick(const IslandState& from, IslandState& to, int stage, double h);
   double moved_by_strokes(int row) const;
   /// ∂H/∂q of an undamped position now; after `force_offset`.
   double slope_of_position(const IslandState& from, int row) const;
@@ -102,6 +116,23 @@ struct KickDriftIsland::Impl {
   void add_decay_terms(const Drift& d, int k, const double* term_k);
   void end_decays(const Drift& d);
 
+  // The same in blocks.
+
+  /// Whether kicks and drifts of momenta ask for nothing but momenta nearby.
+  bool is_local() const;
+  void find_passes();
+  bool is_mixed(int stage) const;
+  /// All kicks and drifts. A few passes at a time follow one another over the blocks, so that what one leaves
+  /// in the cache serves the next; each keeps `reach` blocks behind the one before it.
+  void sweep(IslandState& to, const Level& own);
+  void do_pass(const Pass& pass, int block, IslandState& to, const Level& own,
+               CompensatedSum& lost);
+  /// Momenta that share no damper.
+  void drift_alone(IslandState& to, const Drift& d, std::span<const MomentumRange> ranges,
+                   CompensatedSum& lost);
+  void lump(IslandState& to, const Drift& d, double cubes_s3, int first, int last, double mix,
+            CompensatedSum& lost);
+
   // The balance.
 
   struct Balance {
@@ -117,11 +148,12 @@ struct KickDriftIsland::Impl {
   double tied_change(const IslandState& from, const IslandState& to, double* size);
   /// With the other states of the part as they are not, which separable storages do not see.
   double callback_change(const CallbackPart& part, const IslandState& from, const IslandState& to);
-  /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping; `moved`: ũ − uⁿ.
-  void move(IslandState& to, double step);
+  /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping. `from`: xⁿ for the first move of a step, which notes
+  /// ũ − uⁿ in `moved`; later null.
+  void move(IslandState& to, double step, const IslandState* from);
   bool attempt(const IslandState& from, IslandState& to, int depth, IslandEnergies& energies);
-  bool settle(const IslandState& from, IslandState& to, double h, double supply, double lost,
-              IslandEnergies& energies);
+  bool settle(const IslandState& from, IslandState& to, const Level& own, double supply,
+              double lost, IslandEnergies& energies);
 
   const SeparableNetwork& network;
   KickDriftScheme scheme;
@@ -133,6 +165,11 @@ struct KickDriftIsland::Impl {
   bool all_even = true;
   std::vector<std::pair<int, int>> shared_ranges;  ///< of momenta
   std::vector<MomentumRange> other_ranges;
+  std::vector<Pass> passes;
+  std::vector<CompensatedSum> lost_in_pass;
+  int passes_at_once = 1;
+  /// Of each block, where its shared and other ranges begin: no range reaches from one into another.
+  std::vector<int> first_shared, first_other;
   Array strokes;  ///< Y, and the increments of decaying positions
   Array c, c_bent, base, w, force_before, force_after, moved, term, next_term, given;
   Array decay_before, decay_after, decay_within[2];

@@ -12,7 +12,8 @@ namespace portwave {
 StrokeMap::StrokeMap(const RowMatrix& matrix)
     : StrokeMap(of_rows(matrix, std::vector<char>(at(static_cast<int>(matrix.rows())), 1))) {}
 
-StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& rows) {
+StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& rows,
+                             Blocks blocks) {
   std::vector<Row> own;
   for (int i = 0; i < matrix.outerSize(); ++i) {
     if (rows[at(i)] == 0) continue;
@@ -25,17 +26,17 @@ StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& r
     own.push_back(std::move(row));
   }
   StrokeMap map;
-  map.add_rows(own);
+  map.add_blocks(own, blocks);
   return map;
 }
 
-StrokeMap::StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers,
-                     const std::vector<char>& damped, const std::vector<double>& cubic) {
+StrokeMap::StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers, const KickRows& by_row) {
   std::vector<Row> rows;
   for (int i = 0; i < matrix.outerSize(); ++i) {
+    if (by_row.real[at(i)] == 0) continue;
     Row row{.number = i, .columns = {}, .values = {}};
-    row.is_damped = damped[at(i)] != 0;
-    row.is_bent = cubic[at(i)] != 0.0;
+    row.is_damped = by_row.damped[at(i)] != 0;
+    row.is_bent = by_row.cubic[at(i)] != 0.0;
     const auto collect = [&](const RowMatrix& m) {
       for (RowMatrix::InnerIterator it(m, i); it; ++it) {
         if (it.value() != 0.0) row.columns.push_back(static_cast<int>(it.col()));
@@ -50,14 +51,53 @@ StrokeMap::StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers,
     for (const int column : row.columns) {
       if (row.is_damped) row.values.push_back(dampers.coeff(i, column));
     }
-    if (row.is_bent) row.values.push_back(cubic[at(i)]);
+    if (row.is_bent) row.values.push_back(by_row.cubic[at(i)]);
     rows.push_back(std::move(row));
   }
-  add_rows(rows);
+  add_blocks(rows, by_row.blocks);
+}
+
+StrokeMap StrokeMap::mixed(const RowMatrix& dampers, std::span<const double> stiffness,
+                           const KickRows& by_row) {
+  std::vector<Row> rows;
+  for (int i = 0; i < dampers.outerSize(); ++i) {
+    if (by_row.real[at(i)] == 0) continue;
+    Row row{.number = i, .columns = {}, .values = {}};
+    row.is_bent = by_row.cubic[at(i)] != 0.0;
+    for (RowMatrix::InnerIterator it(dampers, i); it; ++it) {
+      if (it.value() == 0.0) continue;
+      row.columns.push_back(static_cast<int>(it.col()));
+      row.values.push_back(it.value());
+    }
+    row.values.push_back(stiffness[at(i)]);
+    if (row.is_bent) row.values.push_back(by_row.cubic[at(i)]);
+    row.is_mixed = true;
+    rows.push_back(std::move(row));
+  }
+  StrokeMap map;
+  map.add_blocks(rows, by_row.blocks);
+  return map;
+}
+
+void StrokeMap::add_blocks(const std::vector<Row>& rows, Blocks blocks) {
+  std::size_t first = 0;
+  for (std::size_t b = 0; b < std::max<std::size_t>(blocks.size(), 1); ++b) {
+    first_run_.push_back(static_cast<int>(runs_.size()));
+    std::size_t last = first;
+    while (last < rows.size() && (b + 1 >= blocks.size() || rows[last].number < blocks[b + 1])) {
+      ++last;
+    }
+    add_rows(std::span(rows).subspan(first, last - first));
+    first = last;
+  }
+  first_run_.push_back(static_cast<int>(runs_.size()));
+  // The last rows of a run are read a group of lanes at a time.
+  values_.insert(values_.end(), 8, 0.0);
 }
 
 /// A stretch of equal values is worth a run of its own from some rows on.
-void StrokeMap::add_rows(const std::vector<Row>& rows) {
+void StrokeMap::add_rows(std::span<const Row> rows) {
+  const std::size_t first_run = runs_.size();
   constexpr std::size_t kWorth = 16;
   const auto follows = [&rows](std::size_t i) {
     const Row &before = rows[i - 1], &row = rows[i];
@@ -91,19 +131,31 @@ void StrokeMap::add_rows(const std::vector<Row>& rows) {
     if (unlike < last) add_run(rows, unlike, last, last - unlike > 1);
     first = last;
   }
-  join_single_rows();
+  join_single_rows(first_run);
+}
+
+void StrokeMap::mark_even(std::initializer_list<std::span<const double>> by_row) {
+  for (StrokeRun& run : runs_) {
+    run.is_even = true;
+    for (const std::span<const double> values : by_row) {
+      for (int k = 0; k < run.count && run.is_even; ++k) {
+        run.is_even = values[at(run.row + k * run.stride)] == values[at(run.row)];
+      }
+    }
+  }
 }
 
 /// Rows of equal values at equal distances, such as those at the edges of a grid, become one run.
-void StrokeMap::join_single_rows() {
+void StrokeMap::join_single_rows(std::size_t first_run) {
   std::vector<StrokeRun> joined;
   std::map<std::vector<double>, std::size_t> open;  // by columns beside the row, and values
-  for (const StrokeRun& run : runs_) {
+  for (const StrokeRun& run : std::span(runs_).subspan(first_run)) {
     if (run.count > 1) {
       joined.push_back(run);
       continue;
     }
-    const int values = run.terms * (run.is_damped ? 2 : 1) + (run.is_bent ? 1 : 0);
+    const int values =
+        run.terms * (run.is_damped ? 2 : 1) + (run.is_bent ? 1 : 0) + (run.is_mixed ? 1 : 0);
     std::vector<double> key = {run.is_damped ? 1.0 : 0.0, run.is_bent ? 1.0 : 0.0};
     for (int k = 0; k < run.terms; ++k) key.push_back(columns_[at(run.first_column + k)] - run.row);
     key.insert(key.end(), values_.begin() + run.first_value,
@@ -121,10 +173,11 @@ void StrokeMap::join_single_rows() {
     }
     joined.push_back(run);
   }
-  runs_ = std::move(joined);
+  runs_.resize(first_run);
+  runs_.insert(runs_.end(), joined.begin(), joined.end());
 }
 
-void StrokeMap::add_run(const std::vector<Row>& rows, std::size_t first, std::size_t last,
+void StrokeMap::add_run(std::span<const Row> rows, std::size_t first, std::size_t last,
                         bool varies) {
   constexpr std::size_t kMost = StrokeRun::kMostRows;
   for (; first < last; first += kMost) {
@@ -137,6 +190,7 @@ void StrokeMap::add_run(const std::vector<Row>& rows, std::size_t first, std::si
                      .first_value = static_cast<int>(values_.size()),
                      .varies = varies && end - first > 1,
                      .is_damped = row.is_damped,
+                     .is_mixed = row.is_mixed,
                      .is_bent = row.is_bent});
     columns_.insert(columns_.end(), row.columns.begin(), row.columns.end());
     if (!varies) {

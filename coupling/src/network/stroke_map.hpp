@@ -1,10 +1,13 @@
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include <Eigen/SparseCore>
 
 #include "kernels/stroke_kernels.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
@@ -16,14 +19,36 @@ class StrokeMap {
  public:
   StrokeMap() = default;
   explicit StrokeMap(const RowMatrix& matrix);
-  /// With a second matrix (dampers) and a coefficient by row, for KickTask. `damped`, `bent`: by row.
-  StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers, const std::vector<char>& damped,
-            const std::vector<double>& cubic);
+
+  /// First rows of blocks, increasing from 0. No run reaches from one into another.
+  using Blocks = std::span<const int>;
+  /// By row: whether it is wanted, whether it has dampers, and its cubic's coefficient.
+  struct KickRows {
+    const std::vector<char>& real;
+    const std::vector<char>& damped;
+    const AlignedVector& cubic;
+    Blocks blocks;
+  };
+  /// With a second matrix (dampers) and a coefficient by row, for KickTask.
+  StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers, const KickRows& rows);
+  /// For MixedKickTask: `stiffness` is r, by row.
+  static StrokeMap mixed(const RowMatrix& dampers, std::span<const double> stiffness,
+                         const KickRows& rows);
   /// Only some rows of the matrix: `rows` by row.
-  static StrokeMap of_rows(const RowMatrix& matrix, const std::vector<char>& rows);
+  static StrokeMap of_rows(const RowMatrix& matrix, const std::vector<char>& rows,
+                           Blocks blocks = {});
+
+  /// Marks runs in all of whose rows each of these arrays, which are by row, has one value.
+  void mark_even(std::initializer_list<std::span<const double>> by_row);
 
   StrokeRuns view() const {
     return {runs_.data(), static_cast<int>(runs_.size()), columns_.data(), values_.data()};
+  }
+  /// The rows of one block.
+  StrokeRuns view(int block) const {
+    const int first = first_run_[static_cast<std::size_t>(block)];
+    return {runs_.data() + first, first_run_[static_cast<std::size_t>(block) + 1] - first,
+            columns_.data(), values_.data()};
   }
   bool empty() const { return runs_.empty(); }
   std::size_t bytes() const {
@@ -35,14 +60,16 @@ class StrokeMap {
   struct Row {
     int number = 0;
     std::vector<int> columns;
-    std::vector<double> values;  ///< of the matrix, of the dampers, of the cubic
-    bool is_damped = false, is_bent = false;
+    std::vector<double> values;  ///< of the matrix, of the dampers or r, of the cubic
+    bool is_damped = false, is_mixed = false, is_bent = false;
   };
-  void add_rows(const std::vector<Row>& rows);
-  void join_single_rows();
-  void add_run(const std::vector<Row>& rows, std::size_t first, std::size_t last, bool varies);
+  void add_blocks(const std::vector<Row>& rows, Blocks blocks);
+  void add_rows(std::span<const Row> rows);
+  void join_single_rows(std::size_t first_run);
+  void add_run(std::span<const Row> rows, std::size_t first, std::size_t last, bool varies);
 
   std::vector<StrokeRun> runs_;
+  std::vector<int> first_run_;  ///< by block, and the number of runs
   std::vector<int> columns_;
   std::vector<double> values_;
 };

@@ -130,6 +130,7 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
   if (!has_diagonal_) pull_ = middle_pull_ = middle_ = sum_;
   powers_.assign(inputs_.size() * at(scheme.inputs.points()), 0.0);
   output_.assign(inputs_.size(), 0.0);
+  dead_kept(0);
 }
 
 RowMatrix TaylorIsland::own(const SparseMatrix& m, const std::vector<int>& row_of) const {
@@ -208,6 +209,18 @@ std::size_t TaylorIsland::at_power(int input, int k) const {
   return at(input) * at(scheme_.inputs.points()) + at(k);
 }
 
+void TaylorIsland::set_step(double step_s) {
+  step_s_ = step_s;
+  for (Array& kept : dead_kept_) kept.clear();
+  dead_kept(0);
+}
+
+const TaylorIsland::Array& TaylorIsland::dead_kept(int depth) {
+  Array& kept = dead_kept_[at(depth)];
+  if (kept.empty() && !dead_.rate.empty()) kept = dead_.kept(std::ldexp(step_s_, -depth));
+  return kept;
+}
+
 void TaylorIsland::sample(double start_s, int depth) {
   for (int i = 0; i < static_cast<int>(inputs_.size()); ++i) {
     sample_powers(network_, inputs_[at(i)], scheme_.inputs, start_s, std::ldexp(step_s_, -depth),
@@ -274,7 +287,7 @@ bool TaylorIsland::attempt(const IslandState& from, IslandState& to, int depth,
       }
     }
   }
-  return settle(from, to, h, h * supplied_.value(), energies);
+  return settle(from, to, depth, h * supplied_.value(), energies);
 }
 
 SeriesSums TaylorIsland::sums(const IslandState& from, const Array& direction) {
@@ -330,7 +343,7 @@ double TaylorIsland::end(const IslandState& from, IslandState& to, const Array& 
   return change.value();
 }
 
-bool TaylorIsland::settle(const IslandState& from, IslandState& to, double h, double supply,
+bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, double supply,
                           IslandEnergies& energies) {
   // The first omitted term may have a thousandth of the amplitude of the motion; λ be 2, or, along the second
   // term, a thousandth.
@@ -376,7 +389,7 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, double h, do
   to.tank_J = expected - change;
   const double scale = size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
   if (!(std::abs(to.tank_J) <= kLeft * scale)) return false;
-  const double gone = dead_.decay(h, from.dead, to.dead);
+  const double gone = dead_.decay(dead_kept(depth), from.dead, to.dead);
   lost += gone;
   CompensatedSum all(change);
   all.add(-gone);
@@ -402,10 +415,12 @@ double TaylorIsland::cost_ns() const {
 
 std::size_t TaylorIsland::bytes() const {
   std::size_t sum = rate_.bytes() + hessian_.bytes();
-  for (const Array* own : {&stiffness_, &constant_, &powers_, &first_, &second_, &other_, &last_,
-                           &sum_, &weighted_, &pull_, &middle_pull_, &middle_}) {
+  for (const Array* own :
+       {&stiffness_, &constant_, &powers_, &first_, &second_, &other_, &last_, &sum_, &weighted_,
+        &pull_, &middle_pull_, &middle_, &steady_power_, &output_}) {
     sum += own->capacity() * sizeof(double);
   }
+  for (const Array& kept : dead_kept_) sum += kept.capacity() * sizeof(double);
   return sum;
 }
 

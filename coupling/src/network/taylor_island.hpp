@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "network/network_form.hpp"
 #include "network/stroke_map.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
@@ -51,6 +53,7 @@ class TaylorIsland final : public ExplicitIsland {
                const TaylorScheme& scheme, double step_s, std::vector<int>& row_numbers);
 
   bool has_inputs() const override { return !inputs_.empty(); }
+  void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;
   void store(const IslandState& state, double* x) const override;
   void sample(double start_s, int depth) override;
@@ -70,7 +73,7 @@ class TaylorIsland final : public ExplicitIsland {
     int row = 0;
     double value = 0.0;
   };
-  using Array = std::vector<double>;
+  using Array = AlignedVector;
 
   void find_inputs(const std::vector<int>& row_of);
   RowMatrix own(const SparseMatrix& m, const std::vector<int>& row_of) const;
@@ -79,8 +82,9 @@ class TaylorIsland final : public ExplicitIsland {
   void add_term(const double* w, double* next, int k, double h);
   void supply_term(const double* w, int k);
   SeriesSums sums(const IslandState& from, const Array& direction);
-  bool settle(const IslandState& from, IslandState& to, double h, double supply,
+  bool settle(const IslandState& from, IslandState& to, int depth, double supply,
               IslandEnergies& energies);
+  const Array& dead_kept(int depth);
   /// x⁺ = x + Σ + λ·direction. Returns H(x⁺) − H(x).
   double end(const IslandState& from, IslandState& to, const Array& direction, double lambda,
              double* size);
@@ -91,11 +95,12 @@ class TaylorIsland final : public ExplicitIsland {
   double step_s_;
   std::vector<int> states_;  ///< of the network, in the island's order
   DeadStates dead_;
-  std::vector<int> inputs_;  ///< of the network
-  StrokeMap rate_;           ///< AQ
-  StrokeMap hessian_;        ///< Q, where it is not diagonal
-  Array stiffness_;          ///< the diagonal of Q
-  Array constant_;           ///< c; empty: 0
+  std::array<Array, kMostHalvings + 1> dead_kept_;  ///< what a step of h/2^depth leaves of them
+  std::vector<int> inputs_;                         ///< of the network
+  StrokeMap rate_;                                  ///< AQ
+  StrokeMap hessian_;                               ///< Q, where it is not diagonal
+  Array stiffness_;                                 ///< the diagonal of Q
+  Array constant_;                                  ///< c; empty: 0
   bool has_diagonal_ = true;
   bool is_lossless_ = true;                      ///< nothing damps: there is no ΔD to be known
   std::vector<std::pair<int, double>> offsets_;  ///< A c, by row

@@ -85,7 +85,7 @@ void EventWatch::restart() {
 double EventWatch::time_of(const Watch& watch, double before, double after, int side,
                            StepEngine& engine, double start_s, double end_s) {
   if (watch.signal >= 0) return end_s;
-  if (watch.of.kind != Sensor::Kind::state || engine.step_sizes() == nullptr) {
+  if (watch.of.kind != Sensor::Kind::state || !engine.has_states_within()) {
     const double share = side_of(before) == 0 ? 0.0 : before / (before - after);
     return start_s + share * (end_s - start_s);
   }

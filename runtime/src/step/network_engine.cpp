@@ -80,6 +80,15 @@ class NetworkEngine final : public StepEngine {
     if (ports_step_ != clock().steps()) find_ports();
     return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
   }
+  bool has_states_within() const override { return model_->has_states_within(); }
+  void state_at(int part, double time_s, std::span<double> state) override {
+    const int block = model_->block_of_part(part);
+    if (block < 0) return;
+    const double step_s = clock().last_step_s();
+    const double share = step_s > 0.0 ? 1.0 - (clock().time_s() - time_s) / step_s : 1.0;
+    model_->state_within(*method_, block, std::clamp(share, 0.0, 1.0),
+                         state.first(at(model_->blocks()[at(block)].size)));
+  }
   double storage(int part) override {
     const int block = model_->block_of_part(part);
     return block < 0 ? 0.0 : method_->storage(block);
@@ -101,8 +110,10 @@ class NetworkEngine final : public StepEngine {
   }
 
   StepReport step_by(double step_s) override {
-    if (step_s != this->step_s()) {
-      throw std::logic_error("the method couples without waves: all steps are of one size");
+    if (!method_->set_step(step_s) && step_s != this->step_s()) {
+      throw std::logic_error(
+          fmt::format("the method \"{}\" takes steps of one size only: those of {:g} s",
+                      to_string(options_.method.kind()), this->step_s()));
     }
     const bool timed = options_.timed || profiler_ || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};

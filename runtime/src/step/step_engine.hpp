@@ -70,6 +70,9 @@ class StepEngine {
   virtual const std::string& execution() const = 0;
   virtual const MethodChoice& method() const = 0;
   virtual std::string remarks() const { return {}; }
+  /// A choice of `automatic` between methods with and without waves, for people; empty where it had none.
+  void note_choice(std::string note) { choice_note_ = std::move(note); }
+  const std::string& choice_note() const { return choice_note_; }
   /// Null without waves.
   virtual WaveView* waves() { return nullptr; }
 
@@ -122,13 +125,16 @@ class StepEngine {
   /// Null where all steps are of one size.
   virtual const StepSizeStatistics* step_sizes() const { return nullptr; }
   virtual std::optional<Resolution> resolution() const { return std::nullopt; }
-  /// Precondition: `step_sizes`, and a time within the last step.
+  /// Whether there are states within the last step.
+  virtual bool has_states_within() const { return step_sizes() != nullptr; }
+  /// Precondition: `has_states_within`, for a port `step_sizes`, and a time within the last step.
   virtual void state_at(int part, double time_s, std::span<double> state);
   virtual EffortFlow port_at(int scalar_port, double time_s);
 
  private:
   double step_s_;
   std::unique_ptr<Together> together_;
+  std::string choice_note_;
   mutable Activity activity_;
 };
 

@@ -29,18 +29,23 @@ namespace {
 
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
-  StepperOptions chosen = options;
+  std::string note;
+  StepperOptions chosen = with_choice(system, options, note);
   if (options.arena == nullptr) chosen.threads = threads_allowed(options.threads);
   std::unique_ptr<Together> together = together_of(system, options.ranks);
   together->agree("the systems, or the options of their steps,",
                   [&] { return digest_of_inputs(system, chosen); });
-  if (!options.method.couples_by_waves()) {
-    return make_network_engine(system, chosen, std::move(together));
+  std::unique_ptr<StepEngine> engine;
+  if (!chosen.method.couples_by_waves()) {
+    engine = make_network_engine(system, chosen, std::move(together));
+  } else {
+    if (options.method.waves().stages == 0) {
+      chosen.method.waves().stages = chosen_stages(system, options);
+    }
+    engine = make_wave_engine(system, chosen, std::move(together));
   }
-  if (options.method.waves().stages == 0) {
-    chosen.method.waves().stages = chosen_stages(system, options);
-  }
-  return make_wave_engine(system, chosen, std::move(together));
+  engine->note_choice(std::move(note));
+  return engine;
 }
 
 /// The digest of what was derived: impedances and energies, which depend on parameters. Slices have
@@ -394,8 +399,8 @@ void Stepper::run_until(double end_s) {
 
 namespace {
 
-void check_within_last_step(const StepEngine& engine, double time_s) {
-  if (engine.step_sizes() == nullptr) {
+void check_within_last_step(const StepEngine& engine, bool is_dense, double time_s) {
+  if (!is_dense) {
     throw std::logic_error("all steps are of one size: there are states at their ends only");
   }
   const StepClock& clock = engine.clock();
@@ -409,14 +414,14 @@ void check_within_last_step(const StepEngine& engine, double time_s) {
 }  // namespace
 
 void Stepper::state_at(int part, double time_s, std::span<double> state) const {
-  check_within_last_step(*engine_, time_s);
+  check_within_last_step(*engine_, engine_->has_states_within(), time_s);
   expect_part(system(), part);
   expect_room(at(system().parts()[at(part)].component->signature().state_size()), state.size());
   engine_->state_at(part, time_s, state);
 }
 
 EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
-  check_within_last_step(*engine_, time_s);
+  check_within_last_step(*engine_, engine_->step_sizes() != nullptr, time_s);
   expect_scalar_port(system(), scalar_port);
   return engine_->port_at(scalar_port, time_s);
 }
@@ -479,7 +484,11 @@ double Stepper::storage(int part) const {
 const WaveView* Stepper::waves() const { return engine_->waves(); }
 WaveView* Stepper::waves() { return engine_->waves(); }
 const MethodChoice& Stepper::method() const { return engine_->method(); }
-std::string Stepper::remarks() const { return engine_->remarks(); }
+std::string Stepper::remarks() const {
+  const std::string& choice = engine_->choice_note();
+  const std::string own = engine_->remarks();
+  return choice.empty() || own.empty() ? choice + own : choice + "; " + own;
+}
 
 const StartsAtOdds& Stepper::starts_at_odds() const {
   static const StartsAtOdds none;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "parallel/fast_parts.hpp"
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/method/method_table.hpp"
+#include "portwave/coupling/network/kick_drift.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -388,6 +390,39 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   if (!check_stages(system).empty()) return 1;
   // Two stages keep the remainder of a stiff decay, of one sign; one and three stages turn it over.
   return options.sizes->tolerance >= 1e-2 ? 1 : 3;
+}
+
+StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note) {
+  const auto* const waves = options.method.as<WaveCoupling>();
+  if (waves == nullptr || waves->kind != WaveUpdate::automatic || !waves->kick_drift) {
+    return options;
+  }
+  const auto stay = [&](const std::string& why) {
+    note = fmt::format("auto: waves, not kicks and drifts: {}", why);
+    return options;
+  };
+  const auto& parts = system.parts();
+  if (waves->stages < 2) return stay("they have order 4 or 6, for 2 or 3 stages");
+  if (options.time.deadline_s > 0.0) return stay("they cannot stop for a deadline");
+  if (options.sizes) return stay("their steps are of one size");
+  if (options.signals != nullptr) return stay("they take no controllers");
+  if (!system.settable_inputs().empty()) return stay("they take no inputs that are set");
+  if (!waves->initial_waves.empty()) return stay("initial waves are given");
+  if (system.slice() != nullptr || (options.ranks != nullptr && options.ranks->size() > 1)) {
+    return stay("they run on one rank");
+  }
+  if (std::ranges::any_of(parts, [](const Part& part) {
+        return part.substeps != 1 || part.integrator.has_value();
+      })) {
+    return stay("a part has substeps or an integrator of its own");
+  }
+  const int order = 2 * waves->stages;
+  const KickDriftFit fit = suits_kick_drift(system, options.start_s, options.step_s, order);
+  if (!fit.suits) return stay(fit.reason);
+  note = fmt::format("auto: kicks and drifts, as {}", fit.reason);
+  StepperOptions chosen = options;
+  chosen.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
+  return chosen;
 }
 
 void refuse_without_waves(const CouplingMethod& method) {

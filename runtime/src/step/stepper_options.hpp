@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "portwave/runtime/step/stepper.hpp"
@@ -12,6 +13,9 @@ const System& checked(const System& system, const StepperOptions& options);
 /// cheapest on the examples at the tolerance of steps that choose their size. Errors: ConfigError if they are
 /// left open and there is no such tolerance.
 int chosen_stages(const System& system, const StepperOptions& options);
+/// The options with the method that `automatic` takes where it may leave waves (WaveCoupling::kick_drift). `note`:
+/// what it took and why, for people; empty where it had no choice. Precondition: `checked`.
+StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note);
 /// Refuses a method that couples without waves. Errors: ConfigError ("/method/kind").
 void refuse_without_waves(const CouplingMethod& method);
 /// γ per scalar port of the system.

@@ -1,6 +1,8 @@
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -119,6 +121,68 @@ TEST(KickDrift, GoldenErrorsOfTheGrid) {
   expect_printed(grid_error(2.0, 6, 20), 3.848e-6, 0.1);
   expect_printed(grid_error(2.0, 6, 40), 3.891e-8, 5e-3);
   expect_printed(grid_error(2.0, 6, 80), 5.745e-10, 2e-2);
+}
+
+// Rows of 30 nodes are long runs, which begin at whole groups of lanes; in another order of the parts there is none.
+TEST(KickDrift, StepsAGridAlikeInAnyOrderOfItsNodes) {
+  constexpr int kSize = 30, kNodes = kSize * kSize, kSpread = 7;
+  const auto end = [](int spread, int order, double damping) {
+    return outcome(testing::separable_grid(kSize, damping, spread), order, 0.2, 4);
+  };
+  // Springs and dampers in one proportion; the same to a higher degree; dampers that hardly are.
+  for (const auto& [order, damping] :
+       {std::pair{6, .05}, std::pair{6, 2.0}, std::pair{4, .05}, std::pair{6, 1e-9}}) {
+    const Outcome rows = end(1, order, damping), spread = end(kSpread, order, damping);
+    double worst = 0.0;
+    for (int n = 0; n < kNodes; ++n) {
+      const int other = n * kSpread % kNodes;
+      for (int k = 0; k < 4; ++k) {
+        worst = std::max(worst, std::abs(rows.state[4 * n + k] - spread.state[4 * other + k]));
+      }
+    }
+    EXPECT_LE(worst, 1e-12) << "order " << order << ", damping " << damping;
+    EXPECT_NEAR(rows.dissipated_J, spread.dissipated_J, 1e-12 * rows.stored_J);
+    EXPECT_LE(rows.worst_balance_J, 1e-12 * rows.stored_J);
+  }
+  // Control: nodes differ.
+  EXPECT_GT(std::abs(end(1, 6, .05).state[0] - end(1, 6, .06).state[0]), 1e-7);
+}
+
+/// A line of nodes, of which those that are `heavy` or beyond it have another mass.
+System line_of(int nodes, int heavy) {
+  SystemBuilder builder;
+  const auto name = [](int i) { return "n" + std::to_string(i); };
+  const auto node = [](double mass_kg) -> std::shared_ptr<const Subsystem> {
+    return duffing_node({.mass_kg = mass_kg,
+                         .stiffness_N_per_m = 100,
+                         .cubic_stiffness_N_per_m3 = 8000,
+                         .coupling_stiffness_N_per_m = 120,
+                         .coupling_damping_Ns_per_m = 0.05});
+  };
+  const auto own = node(8.0), other = node(9.0);
+  for (int i = 0; i < nodes; ++i) {
+    builder.add(name(i), i < heavy ? own : other,
+                {.initial_state = {0.1 * std::sin(0.7 * i), 0.0,
+                                   0.1 * (std::sin(0.7 * (i + 1)) - std::sin(0.7 * i)), 0.0}});
+    for (const char* port : {".north", ".south"}) builder.join(joint::Free{}, {name(i) + port});
+    if (i > 0) builder.connect(name(i - 1) + ".east", name(i) + ".west");
+  }
+  builder.join(joint::Free{}, {"n0.west"});
+  builder.join(joint::Free{}, {name(nodes - 1) + ".east"});
+  return builder.build();
+}
+
+// More momenta than the second-level cache holds: kicks and drifts follow one another in blocks. What happens at
+// one end does not depend yet on how long the line is.
+TEST(KickDrift, SweepsLargeNetworksInBlocks) {
+  constexpr int kLarge = 34000, kSmall = 1100, kLooked = 1000;
+  const auto end = [](int nodes, int heavy) {
+    return outcome(line_of(nodes, heavy), 6, 0.08, 4).state;
+  };
+  const Eigen::VectorXd large = end(kLarge, kLarge), small = end(kSmall, kSmall);
+  EXPECT_LE((large.head(4 * kLooked) - small.head(4 * kLooked)).lpNorm<Eigen::Infinity>(), 1e-11);
+  EXPECT_GT((small - end(kSmall, kLooked / 2)).head(4 * kLooked).lpNorm<Eigen::Infinity>(), 1e-4)
+      << "control";
 }
 
 TEST(KickDrift, GoldenErrorsOfTheDrivenLine) {

@@ -134,6 +134,105 @@ TEST(KickDriftRuns, KeepTheStateWhereAnInputThrows) {
   EXPECT_EQ(whole(stepper), whole(untouched));
 }
 
+TEST(KickDriftRuns, TakeAShorterStepAtTheEnd) {
+  const System system = testing::separable_line(8, 4);
+  Stepper stepper(system, options_of(2e-4)), fine(system, options_of(5e-5));
+  stepper.run_until(2.1e-3);
+  EXPECT_EQ(stepper.step_index(), 11);
+  fine.run_until(2.1e-3);
+  double worst = 0.0;
+  for (int part = 0; part < 2; ++part) {
+    for (std::size_t i = 0; i < stepper.state(part).size(); ++i) {
+      worst = std::max(worst, std::abs(stepper.state(part)[i] - fine.state(part)[i]));
+    }
+  }
+  EXPECT_LT(worst, 1e-6);
+  // And goes on with long ones.
+  stepper.step();
+  EXPECT_NEAR(stepper.time_s(), 2.3e-3, 1e-15);
+  fine.run_until(2.3e-3);
+  EXPECT_NEAR(stepper.state(0)[0], fine.state(0)[0], 1e-6);
+  EXPECT_GT(std::abs(stepper.state(0)[0] - system.parts()[0].initial_state[0]), 1e-3) << "control";
+}
+
+// Beside the straight line between the ends of a step.
+TEST(KickDriftRuns, FindTheTimesOfEventsWithinTheirSteps) {
+  const System system = testing::separable_pair();
+  struct Passage {
+    double time_s = 0.0, straight_s = 0.0;
+  };
+  const auto first = [&](double step_s) {
+    StepperOptions options = options_of(step_s);
+    Watch watch;
+    watch.of = {Sensor::Kind::state, 0, 0};
+    watch.level = 0.1;
+    options.watches = {watch};
+    Stepper stepper(system, options);
+    while (stepper.events().empty()) {
+      const double before = stepper.state(0)[0] - 0.1, start_s = stepper.time_s();
+      stepper.step();
+      const double after = stepper.state(0)[0] - 0.1;
+      if (stepper.events().empty()) continue;
+      double state[3];
+      stepper.state_at(0, stepper.events().front().time_s, state);
+      EXPECT_NEAR(state[0], 0.1, 1e-13);
+      return Passage{stepper.events().front().time_s, start_s + step_s * before / (before - after)};
+    }
+    return Passage{};
+  };
+  const Passage fine = first(1e-3), coarse = first(0.04), half = first(0.02);
+  EXPECT_NEAR(coarse.time_s, fine.time_s, 1e-6);
+  EXPECT_NEAR(half.time_s, fine.time_s, 3e-8);
+  EXPECT_GT(std::abs(half.straight_s - fine.time_s), 1e-5) << "control";
+}
+
+StepperOptions automatic(double step_s, int stages) {
+  StepperOptions options;
+  options.step_s = step_s;
+  options.method = CouplingMethod::automatic_with_stages(stages);
+  options.method.waves().kick_drift = true;
+  return options;
+}
+
+TEST(KickDriftRuns, AutoTakesThemWhereTheySuit) {
+  const System system = testing::separable_pair();
+  for (const int stages : {2, 3}) {
+    Stepper chosen(system, automatic(0.02, stages)), own(system, options_of(0.02, 2 * stages));
+    chosen.step(50);
+    own.step(50);
+    EXPECT_EQ(chosen.waves(), nullptr);
+    EXPECT_EQ(whole(chosen), whole(own));
+    EXPECT_NE(chosen.remarks().find("auto: kicks and drifts"), std::string::npos)
+        << chosen.remarks();
+  }
+  StepperOptions silent = automatic(0.02, 3);
+  silent.method.waves().kick_drift = false;
+  EXPECT_NE(Stepper(system, silent).waves(), nullptr) << "control";
+}
+
+TEST(KickDriftRuns, AutoStaysWithWavesAndSaysWhy) {
+  const auto reason = [](const System& system, const StepperOptions& options) {
+    const Stepper stepper(system, options);
+    EXPECT_NE(stepper.waves(), nullptr);
+    return stepper.remarks();
+  };
+  const auto expect = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  const System pair = testing::separable_pair();
+  expect(reason(pair, automatic(0.5, 3)), "highest frequency");
+  expect(reason(testing::separable_pair(40.0), automatic(0.02, 3)), "fastest damping");
+  StepperOptions late = automatic(0.02, 3);
+  late.time.deadline_s = 10.0;
+  expect(reason(pair, late), "deadline");
+  StepperOptions adaptive = automatic(0.02, 3);
+  adaptive.sizes = StepSizes{.tolerance = 1e-4};
+  expect(reason(pair, adaptive), "of one size");
+  const Issues one_stage = refused(pair, automatic(0.02, 1));
+  ASSERT_EQ(one_stage.size(), 1U);
+  EXPECT_EQ(one_stage.front().where, "/method/kick_drift");
+}
+
 TEST(KickDriftRuns, RefuseDeadlinesAndOtherOrders) {
   const System system = testing::separable_pair();
   StepperOptions options = options_of(0.02);

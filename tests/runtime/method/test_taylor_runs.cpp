@@ -25,12 +25,17 @@ StepperOptions options_of(double step_s, int order = 16) {
   return options;
 }
 
-std::vector<double> whole(const Stepper& stepper) {
+std::vector<double> states(const Stepper& stepper) {
   std::vector<double> all;
   for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
     const auto x = stepper.state(part);
     all.insert(all.end(), x.begin(), x.end());
   }
+  return all;
+}
+
+std::vector<double> whole(const Stepper& stepper) {
+  std::vector<double> all = states(stepper);
   for (int port = 0; port < static_cast<int>(stepper.system().scalar_ports().size()); ++port) {
     all.push_back(stepper.effort(port));
     all.push_back(stepper.flow(port));
@@ -104,6 +109,32 @@ TEST(TaylorRuns, GoOnFromASnapshotBitByBit) {
     EXPECT_EQ(whole(stepper), expected);
     EXPECT_EQ(stepper.energy().final_J, stored_J);
   }
+}
+
+TEST(TaylorRuns, TakeAShorterStepAtTheEnd) {
+  const System system = testing::separable_line(8, 4);
+  constexpr double kEnd_s = 2.1e-3, kNext_s = 2.7e-3;
+  Stepper stepper(system, options_of(6e-4)), fine(system, options_of(1.5e-4));
+  const auto apart = [&] {
+    const std::vector<double> own = states(stepper), other = states(fine);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      worst = std::max(worst, std::abs(own[i] - other[i]));
+    }
+    return worst;
+  };
+  stepper.run_until(kEnd_s);
+  EXPECT_EQ(stepper.step_index(), 4);
+  EXPECT_NEAR(stepper.time_s(), kEnd_s, 1e-15);
+  fine.run_until(kEnd_s);
+  EXPECT_LE(apart(), 1e-9);
+  // And goes on with long ones.
+  stepper.step();
+  EXPECT_NEAR(stepper.time_s(), kNext_s, 1e-15);
+  EXPECT_GT(apart(), 1e-3) << "control";
+  fine.run_until(kNext_s);
+  EXPECT_LE(apart(), 1e-9);
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
 }
 
 TEST(TaylorRuns, RefuseDeadlinesAndOddOrders) {

@@ -249,8 +249,9 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   }
   if (const Watch* const last = ending_watch(stepper); last != nullptr)
     summary.ended_by = last->name;
-  summary.method = options.method;
   summary.choice = stepper.method();
+  const bool has_left_waves = stepper.waves() == nullptr;
+  summary.method = has_left_waves ? summary.choice.method : options.method;
   summary.remarks = stepper.remarks();
   if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
     summary.tuning = waves->tuning();

@@ -75,19 +75,21 @@ Json options_json(const DynamicIteration& dynamic) {
 
 Json options_json(const WaveCoupling& waves) {
   const bool chooses = waves.kind == WaveUpdate::automatic;
-  return {{"iterations", waves.iterations},
-          {"stages", waves.stages == 0 ? Json("auto") : Json(waves.stages)},
-          {"integrator", std::string(to_string(waves.integrator))},
-          {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
-          {"tolerance", number(waves.tolerance)},
-          {"energy_tolerance_J", number(waves.energy_tolerance_J)},
-          {"tolerance_per_part", waves.tolerance_per_part},
-          {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
-          {"impedance", impedance_json(waves)},
-          {"start", std::string(to_string(waves.start))},
-          {"exchange", exchange_json(waves.exchange)},
-          {"guard", waves.guard},
-          {"tank", tank_json(waves.tank)}};
+  Json json = {{"iterations", waves.iterations},
+               {"stages", waves.stages == 0 ? Json("auto") : Json(waves.stages)},
+               {"integrator", std::string(to_string(waves.integrator))},
+               {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
+               {"tolerance", number(waves.tolerance)},
+               {"energy_tolerance_J", number(waves.energy_tolerance_J)},
+               {"tolerance_per_part", waves.tolerance_per_part},
+               {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
+               {"impedance", impedance_json(waves)},
+               {"start", std::string(to_string(waves.start))},
+               {"exchange", exchange_json(waves.exchange)},
+               {"guard", waves.guard},
+               {"tank", tank_json(waves.tank)}};
+  if (waves.kick_drift) json["kick_drift"] = true;
+  return json;
 }
 
 Json method_options_json(const CouplingMethod& method) {

@@ -135,6 +135,7 @@ std::string method_text(const RunSummary& summary) {
   }
   if (!summary.integrator.empty()) text += "\n               " + summary.integrator;
   if (is_automatic(summary.method)) text += "\n               " + summary.choice.reason;
+  if (!summary.remarks.empty()) text += "\n               " + summary.remarks;
   return text;
 }
 

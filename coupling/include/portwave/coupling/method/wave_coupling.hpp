@@ -109,6 +109,10 @@ struct WaveCoupling {
   /// Apply the tolerance to every part's waves too, so that a weak part does not hide behind a
   /// strong one.
   bool tolerance_per_part = false;
+  /// `automatic` with 2 or 3 stages: a network that kicks and drifts of order 4 or 6 suit (suits_kick_drift) is
+  /// stepped by them, unless something is asked for that only waves have: deadlines, controllers, settable
+  /// inputs, steps that choose their size, substeps, integrators of parts, several ranks.
+  bool kick_drift = false;
   /// `automatic` is the only one for WaveUpdate::automatic.
   ImpedanceKind impedance_kind = ImpedanceKind::given;
   /// ImpedanceKind::given only: one impedance γ > 0 per scalar port of the system, or a single one

@@ -32,6 +32,7 @@ class ExplicitMethod : public NetworkMethod {
   std::size_t bytes() const override;
   std::string remarks() const override;
   void archive(StateArchive& archive) override;
+  bool set_step(double step_s) override;
 
  protected:
   ExplicitMethod();

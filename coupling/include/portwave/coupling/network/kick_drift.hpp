@@ -9,6 +9,8 @@
 
 namespace portwave {
 
+class SeparableNetwork;
+
 /// Kicks and drifts in turn, of order 4 or 6, for networks
 ///   q̇ = N∂H/∂p − R_q∂H/∂q + B_q s,   ṗ = −Nᵀ∂H/∂q − R_p∂H/∂p + B_p s,   H = V(q) + ½pᵀWp:
 /// a kick is the flow of the forces −Nᵀ∂V/∂q + B_p s with q held, a drift the flow of all the rest, which is
@@ -22,14 +24,32 @@ class KickDriftMethod final : public ExplicitMethod {
  public:
   /// The system must outlive it.
   KickDriftMethod(const System& system, double start_s, double step_s, const Splitting& options);
+  /// For a network that others use, too.
+  KickDriftMethod(std::shared_ptr<const SeparableNetwork> network, double start_s, double step_s,
+                  const Splitting& options);
   ~KickDriftMethod() override;
 
   std::string description() const override;
+  /// h times the highest frequency and the fastest damping, at the initial state, h being the first step size.
+  struct Rates {
+    double oscillation = 0.0, damping = 0.0;
+    bool shares_dampers = false;
+  };
+  Rates rates() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Whether kicks and drifts suit a network in steps of this size: they can step it, hω ≤ 2.5 for its fastest
+/// oscillation at the initial state, and its damping is slow enough for the order: h‖𝒟‖ ≤ 1, or 0.3 where dampers
+/// are shared.
+struct KickDriftFit {
+  bool suits = false;
+  std::string reason;  ///< for people
+};
+KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order);
 
 /// Errors: ConfigError, as KickDriftMethod. The system must outlive it.
 std::unique_ptr<NetworkModel> make_kick_drift_model(const System& system, double start_s);

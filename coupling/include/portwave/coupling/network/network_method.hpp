@@ -82,6 +82,8 @@ class NetworkMethod {
   virtual void archive(StateArchive& archive) = 0;
   /// Description of the method, for people: chosen parameters, the solution of the coupling.
   virtual std::string description() const = 0;
+  /// Steps to come are of this size [s]. False, and nothing has changed, where all must be of one size.
+  virtual bool set_step([[maybe_unused]] double step_s) { return false; }
 
  private:
   std::function<bool()> interrupted_;

@@ -33,6 +33,12 @@ class NetworkModel {
   /// Mean efforts and flows of all scalar ports in the last step that the method has made.
   virtual void mean_ports(const NetworkMethod& method, std::span<double> effort,
                           std::span<double> flow) = 0;
+  /// Whether there are states within a step.
+  virtual bool has_states_within() const { return false; }
+  /// The state of a block in the last step that the method has made, at a share of it from 0 to 1.
+  /// Precondition: there are such.
+  virtual void state_within(const NetworkMethod& /*method*/, int /*block*/, double /*share*/,
+                            std::span<double> /*state*/) {}
 };
 
 /// For a method without waves. The system must outlive it. Errors: ConfigError with every reason why the

@@ -145,12 +145,12 @@ class Stepper {
   /// overwrites. std::out_of_range, with the nearest name, if unknown.
   std::span<const double> state(std::string_view part) const;
   /// The state of a part at a time within the last step, by the polynomial through the stages, with error
-  /// O(hˢ⁺¹) between the ends of the step. `state`: the length of the part's state.
-  /// Errors: std::logic_error without StepSizes; std::out_of_range; std::invalid_argument for another
-  /// length.
+  /// O(hˢ⁺¹) between the ends of the step; of kicks and drifts O(h⁶). `state`: the length of the part's state.
+  /// Errors: std::logic_error without StepSizes, but for kicks and drifts; std::out_of_range;
+  /// std::invalid_argument for another length.
   void state_at(int part, double time_s, std::span<double> state) const;
   /// Effort and flow of a scalar port at such a time, by the polynomial through their values at the
-  /// stages, with error O(hˢ). Errors: as state_at.
+  /// stages, with error O(hˢ). Errors: as state_at; also for kicks and drifts.
   EffortFlow port_at(int scalar_port, double time_s) const;
   /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves
   /// those of the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
