@@ -104,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         with_memory = memory_script(Path(scratch), arguments.memory.split(",")) if arguments.memory else []
         for scenario in scenarios:
-            base = [arguments.portwave, "run", str(scenario), "--steps", str(arguments.steps)]
+            base = [arguments.portwave, "run", str(scenario), "--steps", str(arguments.steps), "--compare", "none"]
             one = Path(scratch) / scenario.stem
             code, text = run(base, one)
             for ranks in map(int, arguments.ranks.split(",")):

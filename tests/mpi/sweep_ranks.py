@@ -103,7 +103,7 @@ def main():
                     break
                 folder = Path(tempfile.mkdtemp(dir=scratch))
                 (folder / "line.json").write_text(json.dumps(scenario(kind, drive, stages, chosen, seed)))
-                base = [arguments.portwave, "run", str(folder / "line.json")]
+                base = [arguments.portwave, "run", str(folder / "line.json"), "--compare", "none"]
                 one, many = folder / "one", folder / "many"
                 code, text = run(base, one)
                 what = f"{kind} drive={drive} stages={stages} {'chosen steps' if chosen else 'fixed steps'} ranks={ranks} seed={seed}"
