@@ -137,7 +137,7 @@ def a_rank_is_killed(folder):
         out = folder / f"killed{int(how)}"
         while stopped is False and steps < 10_000_000:  # else it was done before the signal came: a longer one
             steps *= 2
-            scenario = ["run", EXAMPLES / "chain_64.json", "--steps", steps, "--set", "/method/tolerance=0", "--set",
+            scenario = ["run", EXAMPLES / "chain_64.json", "--steps", steps, "--compare", "none", "--set", "/method/tolerance=0", "--set",
                         "/method/iterations=2", "--grain", "4", "--quiet"]
             stopped = interrupted_run(on_ranks(3, *scenario, "--out", out, "--checkpoint-every", "100"), out, how)
         if not stopped:
