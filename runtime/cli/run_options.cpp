@@ -123,9 +123,11 @@ void add_run(Verb& top, RunArguments& run) {
                 constexpr std::array kExtents = {Extent::beginning, Extent::whole, Extent::none};
                 run.compare = kExtents[i];
               });
-  verb.flag("--strict",
-            "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
-            run.strict);
+  verb.flag(
+      "--strict",
+      "Exit code 1 also where the certificate is conditional, steps missed the tolerance, or the "
+      "summary calls the run poor, not resolved or its accuracy not known",
+      run.strict);
   verb.flag("--report", "Also write a page on the run: report.html in DIR", run.report);
   verb.flag("--profile",
             "Report where the time goes; with --out also write trace.json for ui.perfetto.dev",

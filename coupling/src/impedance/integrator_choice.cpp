@@ -5,12 +5,14 @@
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "impedance/fast_ports.hpp"
+#include "impedance/own_decays.hpp"
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -262,8 +264,10 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     return system.parts()[at(part)].integrator.value_or(method.integrator);
   };
   std::vector<PartDecay> decays;
+  std::vector<OwnDecays> own;
   std::vector<char> oscillates, is_driven;
-  std::vector<char> is_damped(at(parts), 0);
+  std::vector<char> is_damped(at(parts), 0), is_by_state(at(parts), 0);
+  std::vector<std::uint64_t> conserved(at(parts), 0);
   const std::vector<int> switching = switching_parts(system);
   for (int i = 0; i < parts; ++i) {
     const Part& part = system.parts()[at(i)];
@@ -274,23 +278,32 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
       if (!is_adaptive && decays.empty()) {
         decays = fastest_decays(system, step_s);
+        own = own_decays(system, step_s, resolved_decay(method.stages));
         oscillates = islands_that_may_oscillate(system);
       }
       const int switched = switching[at(system.island_of_part(i))];
+      const bool swings = !is_adaptive && oscillates[at(system.island_of_part(i))] != 0;
       const bool needs_it = switched >= 0 ? true
-                            : is_adaptive
-                                ? is_driven[at(i)] != 0
-                                : oscillates[at(system.island_of_part(i))] == 0 &&
-                                      decays[at(i)].h_lambda > resolved_decay(method.stages);
+                            : is_adaptive ? is_driven[at(i)] != 0
+                            : swings      ? own[at(i)].state >= 0
+                                          : decays[at(i)].h_lambda > resolved_decay(method.stages);
       if (!needs_it) continue;
       if (part.substeps > 1 || !damping_defect(*part.component, method.stages).empty()) continue;
       if (switched >= 0) {
         if (out.switched < 0) out.switched = switched;
       } else if (is_adaptive) {
         if (out.driven < 0) out.driven = i;
-      } else if (out.fastest < 0 || decays[at(i)].h_lambda > out.decay.h_lambda) {
-        out.fastest = i;
-        out.decay = decays[at(i)];
+      } else {
+        if (swings) {
+          is_by_state[at(i)] = 1;
+          conserved[at(i)] = own[at(i)].conserved;
+        }
+        const double h_lambda = swings ? own[at(i)].h_lambda : decays[at(i)].h_lambda;
+        if (out.fastest < 0 || h_lambda > out.decay.h_lambda) {
+          out.fastest = i;
+          out.fastest_state = swings ? own[at(i)].state : -1;
+          out.decay = swings ? PartDecay{h_lambda, -1} : decays[at(i)];
+        }
       }
     }
     is_damped[at(i)] = 1;
@@ -299,13 +312,18 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   if (out.damped_parts > 0) {
     if (oscillates.empty()) oscillates = islands_that_may_oscillate(system);
     for (int i = 0; i < parts && out.oscillating < 0; ++i) {
-      if (is_damped[at(i)] != 0 && oscillates[at(system.island_of_part(i))] != 0)
+      if (is_damped[at(i)] != 0 && is_by_state[at(i)] == 0 &&
+          oscillates[at(system.island_of_part(i))] != 0) {
         out.oscillating = i;
+      }
     }
   }
   // In a slice the nodes must be those of the others.
   if (out.damped_parts == 0 && method.integrator != StageKind::damped) return out;
   out.plan.is_damped = std::move(is_damped);
+  if (std::ranges::any_of(conserved, [](std::uint64_t own_states) { return own_states != 0; })) {
+    out.plan.conserved = std::move(conserved);
+  }
   out.plan.nodes = StageNodes::radau;
   return out;
 }
@@ -324,7 +342,11 @@ std::string IntegratorChoice::text(const System& system) const {
                         in_quotes(system.parts()[at(driven)].name));
   }
   if (fastest < 0) return text;
-  const std::string name = in_quotes(system.parts()[at(fastest)].name);
+  const Part& part = system.parts()[at(fastest)];
+  const std::string name =
+      in_quotes(fastest_state < 0
+                    ? part.name
+                    : part.name + "." + part.component->signature().states[at(fastest_state)].name);
   text += fmt::format("; {} decays by h·λ = {:.3g} within a step", name, decay.h_lambda);
   return text;
 }

@@ -289,6 +289,40 @@ Matrix dense_stages(const Matrix& coupling, const Matrix& A, const Matrix& B) {
   return n > 0 ? lu_solve(step, inputs) : inputs;
 }
 
+/// z of all stages by δ, (√bᵢ aᵢⱼ/√bⱼ) ⊗ M where some states are damped and others not: a is that of an entry's states.
+Matrix gradient_of_stages(const StageRule& rule, const SparseMatrix& M) {
+  const Eigen::Index n = M.rows();
+  Matrix out = Matrix::Zero(rule.count * n, rule.count * n);
+  for (int i = 0; i < rule.count; ++i) {
+    for (int j = 0; j < rule.count; ++j) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+      const double scale = std::sqrt(rule.b[row] / rule.b[column]);
+      for (int c = 0; c < M.outerSize(); ++c) {
+        for (SparseMatrix::InnerIterator it(M, c); it; ++it) {
+          const bool is_damped = rule.damps(static_cast<int>(it.row())) && rule.damps(c);
+          const double a = is_damped ? rule.A[row][column] : rule.undamped(i, j);
+          out(i * n + it.row(), j * n + c) = a * scale * it.value();
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// z of all stages for unit inputs, of the same.
+Matrix masked_gradients(const StageRule& rule, const SparseMatrix& h_JR, const SparseMatrix& M,
+                        const Matrix& B) {
+  const Eigen::Index n = B.rows(), p = B.cols();
+  const Matrix Z = gradient_of_stages(rule, M);
+  Matrix step = Matrix::Identity(Z.rows(), Z.rows());
+  Matrix inputs = Matrix::Zero(Z.rows(), rule.count * p);
+  for (Eigen::Index i = 0; i < rule.count; ++i) {
+    step.middleRows(i * n, n) -= h_JR * Z.middleRows(i * n, n);
+    inputs.block(i * n, i * p, n, p) = B;
+  }
+  return Z * lu_solve(step, inputs);
+}
+
 /// (coupling ⊗ I)δ of the same, √bᵢ(X(cᵢ) − x), which also exists where E is singular:
 /// (coupling⁻¹ ⊗ E − I ⊗ A)⁻¹(I ⊗ B).
 Matrix sparse_stages(const Matrix& coupling, const SparseMatrix* E, const SparseMatrix& A,
@@ -341,19 +375,23 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, const StageRule& rul
   const Matrix coupling = scaled_coefficients(rule);
   const bool is_dense = E == nullptr && n <= kDenseStates;
   const SparseMatrix JR = s.J - s.R;
+  const bool is_masked = rule.conserved != 0;  // then of few states (can_damp_single_states)
   const Matrix states =
-      is_dense ? dense_stages(coupling, step_s * (Matrix(JR) * Matrix(M)), step_s * (G - P))
-               : sparse_stages(coupling, E, step_s * (JR * M), step_s * (G - P));
+      is_masked  ? masked_gradients(rule, step_s * JR, M, step_s * (G - P))
+      : is_dense ? dense_stages(coupling, step_s * (Matrix(JR) * Matrix(M)), step_s * (G - P))
+                 : sparse_stages(coupling, E, step_s * (JR * M), step_s * (G - P));
   Matrix response = Matrix::Zero(stages * p, stages * p);
   terms = Eigen::VectorXd::Zero(stages * p);
   const Matrix output = G + P;
   for (int i = 0; i < stages; ++i) {
     Matrix moved = states.middleRows(i * n, n);
-    if (is_dense) {
+    if (is_dense && !is_masked) {
       moved.setZero();
       for (int j = 0; j < stages; ++j) moved += coupling(i, j) * states.middleRows(j * n, n);
     }
-    const Matrix efforts = is_dense ? Matrix(Matrix(M) * moved) : Matrix(M * moved);
+    const Matrix efforts = is_masked  ? moved
+                           : is_dense ? Matrix(Matrix(M) * moved)
+                                      : Matrix(M * moved);
     response.middleRows(i * p, p) = output.transpose() * efforts;
     response.block(i * p, i * p, p, p) += direct;
     for (Eigen::Index j = 0; j < p; ++j) {

@@ -85,11 +85,12 @@ System staged_system(const System& system, const StagePlan& plan) {
   const std::vector<bool> on_nodes = islands_on_nodes(system, plan);
   System out;
   out.settable_inputs_ = system.settable_inputs_;
-  std::map<std::tuple<const Component*, int, bool>, std::shared_ptr<const Component>> staged;
+  std::map<std::tuple<const Component*, int, bool, std::uint64_t>, std::shared_ptr<const Component>>
+      staged;
   for (const Part& part : system.parts_) {
     const int number = static_cast<int>(out.parts_.size());
-    std::shared_ptr<const Component>& component =
-        staged[{part.component.get(), part.substeps, plan.damps(number)}];
+    std::shared_ptr<const Component>& component = staged[{
+        part.component.get(), part.substeps, plan.damps(number), plan.conserved_by(number)}];
     const bool is_kept = plan.keeps(number, part.substeps);
     if (component == nullptr) {
       component = is_kept ? part.component

@@ -256,9 +256,13 @@ std::optional<Advice> finer_steps_differ(const Json& summary) {
       fmt::format(
           "With steps of half the size, or a tenth of the tolerance, {} differs by {:.2g} % "
           "of its range, at {:.4g} s. Take shorter steps, or let them choose their size "
-          "(`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}`).",
+          "(`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}`).{}",
           text_or(at(agreement, "state"), "?"), 100.0 * count(at(agreement, "share")),
-          count(at(agreement, "time_s")))};
+          count(at(agreement, "time_s")),
+          at(agreement, "samples_faster") == true
+              ? " The controllers sampled twice as fast there: if they are to keep the rate that "
+                "they have here, give `every_s` in `signals`."
+              : "")};
 }
 
 std::optional<Advice> guard_acts_often(const Json& summary) {

@@ -259,6 +259,13 @@ void StepComparison::run_again(std::int64_t steps) {
   }
 }
 
+/// Whether controllers are sampled before every step only because nobody said how often.
+bool has_unasked_rate(const StepperOptions& options) {
+  return options.signals != nullptr && !options.sizes && options.signals_every_s == 0.0 &&
+         std::ranges::all_of(options.signals->nodes(),
+                             [](const SignalGraph::Node& node) { return node.every == 1; });
+}
+
 StepperOptions StepComparison::finer_options() const {
   StepperOptions options = options_;
   options.time = {};
@@ -271,7 +278,7 @@ StepperOptions StepComparison::finer_options() const {
     options.sizes->tolerance *= kFinerTolerance;
     return options;
   }
-  if (options.signals != nullptr && options.signals_every_s == 0.0) {
+  if (options.signals != nullptr && options.signals_every_s == 0.0 && !has_unasked_rate(options)) {
     options.signals_every_s = options.step_s;
   }
   options.step_s *= 0.5;
@@ -291,6 +298,7 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   StepAgreement out;
   out.is_chosen = finer.sizes.has_value();
   out.finer = out.is_chosen ? finer.sizes->tolerance : finer.step_s;
+  out.samples_faster = has_unasked_rate(options_);
   std::vector<double> scales;
   try {
     FinerRun run(scenario_, finer, states_);

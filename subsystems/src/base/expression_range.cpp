@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <optional>
 
 #include "portwave/subsystems/base/expression.hpp"
 
@@ -413,6 +414,45 @@ double Expression::first_change(double after, double until) const {
     ends[waiting++] = middle;
   }
   return kInfinity;
+}
+
+/// The stretch whose bounds reach farthest is halved, until none reaches farther than a value that was met.
+std::optional<Expression::Found> Expression::farthest_outside(double from, double to, double low,
+                                                              double high, double slack) const {
+  struct Stretch {
+    double reach, from, to;
+    bool operator<(const Stretch& other) const { return reach < other.reach; }
+  };
+  constexpr std::size_t kMost = 96;
+  std::array<Stretch, kMost + 2> heap;
+  std::size_t count = 0;
+  std::optional<Found> found;
+  double farthest = slack;
+  const auto add = [&](double begin, double end) {
+    if (!(begin < end)) return;
+    const Range range = over(begin, end);
+    const double reach = std::max(range.high - high, low - range.low);
+    if (!(reach > farthest)) return;
+    heap[count++] = {reach, begin, end};
+    std::push_heap(heap.begin(), heap.begin() + count);
+  };
+  add(from, to);
+  for (std::size_t tried = 0; count > 0 && tried < kMost; ++tried) {
+    std::pop_heap(heap.begin(), heap.begin() + count);
+    const Stretch own = heap[--count];
+    if (!(own.reach > 1.1 * farthest)) break;
+    const double middle = std::midpoint(own.from, own.to);
+    const double value = (*this)(middle, {});
+    const double distance = std::max(value - high, low - value);
+    if (distance > farthest && std::isfinite(distance)) {
+      farthest = distance;
+      found = Found{middle, value};
+    }
+    if (!(own.from < middle && middle < own.to)) continue;
+    add(own.from, middle);
+    add(middle, own.to);
+  }
+  return found;
 }
 
 }  // namespace portwave

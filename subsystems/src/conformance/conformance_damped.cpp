@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "conformance/conformance_tools.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
@@ -8,6 +10,21 @@ namespace portwave {
 
 using namespace conformance;
 
+namespace {
+
+/// All states damped, on both kinds of nodes; and every second one, where single states may be.
+std::vector<StageRule> rules_of(const Subsystem& part, int stages) {
+  constexpr std::uint64_t kEverySecond = 0x5555555555555555;
+  std::vector<StageRule> out = {damped(stage_rule(stages, StageNodes::gauss)),
+                                damped(stage_rule(stages, StageNodes::radau))};
+  if (part.signature().state_size() > 1 && can_damp_single_states(part)) {
+    out.push_back(damped(stage_rule(stages, StageNodes::radau), 1.0, kEverySecond));
+  }
+  return out;
+}
+
+}  // namespace
+
 LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& options) {
   Tally tally("damped_stages");
   const Signature& signature = part.signature();
@@ -15,14 +32,15 @@ LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& o
   Random random(options.seed);
   for (int stages = 1; stages <= kMostStages; ++stages) {
     if (!damping_defect(part, stages).empty()) continue;
-    for (const StageNodes nodes : {StageNodes::gauss, StageNodes::radau}) {
+    for (const StageRule& rule : rules_of(part, stages)) {
       const auto staged =
-          staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}),
-                      damped(stage_rule(stages, nodes)));
+          staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), rule);
       const Component* const alone[] = {staged.get()};
       sweep(part, options, [&](Sampler& sampler, double h, const std::string& at) {
-        const std::string where = fmt::format("{} stages, {} nodes, {}", stages,
-                                              nodes == StageNodes::gauss ? "Gauss" : "Radau", at);
+        const std::string where =
+            fmt::format("{} stages, {} nodes, {}{}", stages,
+                        rule.nodes == StageNodes::gauss ? "Gauss" : "Radau",
+                        rule.conserved != 0 ? "every second state conserved, " : "", at);
         const VectorXd impedance = sampler.impedance(), x = sampler.state();
         const bool is_exact = part.is_linear() || stages == 1;
         if (!is_exact && !(h * fastest_rate(part, x, impedance) < 0.05)) return;

@@ -178,6 +178,10 @@ double Signal::next_change(double after_s, double until_s) const {
                         : own->first_change(after_s, until_s);
 }
 
+const Expression* Signal::expression() const {
+  return kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
+}
+
 bool Signal::can_change_over() const {
   if (is_rate()) return std::get<Rate>(*kind_).of->can_change_over();
   const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());

@@ -126,8 +126,13 @@ const StageRule& stage_rule(int stages, StageNodes nodes) {
   return all[static_cast<std::size_t>(stages - 1)];
 }
 
-StageRule damped(const StageRule& rule, double theta) {
+double StageRule::undamped(int i, int j) const {
+  return stage_rule(count, nodes).A[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+}
+
+StageRule damped(const StageRule& rule, double theta, std::uint64_t conserved) {
   StageRule out = rule;
+  out.conserved = conserved;
   out.damping = std::clamp(theta, 0.0, 1.0) / (4.0 * rule.count - 2.0);
   for (std::size_t i = 0; i < static_cast<std::size_t>(rule.count); ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(rule.count); ++j) {

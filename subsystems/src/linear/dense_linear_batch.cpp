@@ -82,7 +82,8 @@ class DenseLinearBatch final : public StepBatch,
     shape_.p = wave_size();
     shape_.q = input_size();
     shape_.z = substeps_ * stages_ * shape_.n;
-    shape_.damped_count = is_damped_ && has_stages() ? substeps_ * shape_.n : 0;
+    const bool has_rows = has_stages() || rules_.front().conserved != 0;
+    shape_.damped_count = is_damped_ && has_rows ? substeps_ * shape_.n : 0;
     if (is_damped_) {
       lane_damping_.resize(at(group_count() * width_));
       for (int l = 0; l < lanes(); ++l) set_damping(l);
@@ -128,6 +129,7 @@ class DenseLinearBatch final : public StepBatch,
     const LinearPortHamiltonian& part = *other->parts_.front();
     const StageRule& rule = other->rules_.front();
     if (rule.count != stages_ || (rule.is_damped() && !is_damped_)) return false;
+    if (rule.conserved != rules_.front().conserved) return false;
     const unsigned char number = number_of(rule);
     FlatMaps flat;
     try {
@@ -541,7 +543,8 @@ class DenseLinearBatch final : public StepBatch,
 
   const LinearKernels& kernels_;
   const Signature* signature_;  ///< of all of them, in shape
-  /// Of all lanes the same number of stages; a few of one stage may be damped among others that are not.
+  /// Of all lanes the same number of stages; a few of one stage may be damped among others that are not, if none
+  /// has states of which some are damped.
   std::vector<StageRule> rules_;
   std::vector<unsigned char> rule_of_lane_;
   int stages_;

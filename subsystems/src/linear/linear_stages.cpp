@@ -23,6 +23,7 @@ struct StagedForm {
   SparseMatrix Q_delta, Q_x;
   Eigen::VectorXd weight;  ///< √bᵢ
   Eigen::VectorXd damped;  ///< by stage, √(2δθ)·√bᵢ P̂(cᵢ)
+  Eigen::VectorXd mask;    ///< by state, 1: is damped
 
   StagedForm(const LinearPortHamiltonian& part, const StageRule& stages)
       : layout{stages.count, part.signature().state_size(), part.signature().wave_size(),
@@ -32,7 +33,9 @@ struct StagedForm {
         Q_x(layout.states(), layout.n),
         weight(stages.count),
         damped(std::sqrt(2.0 * stages.damping) *
-               Eigen::Map<const Eigen::VectorXd>(stages.top.data(), stages.count)) {
+               Eigen::Map<const Eigen::VectorXd>(stages.top.data(), stages.count)),
+        mask(layout.n) {
+    for (int k = 0; k < layout.n; ++k) mask[k] = stages.damps(k) ? 1.0 : 0.0;
     SparseEntries of_delta, of_x;
     for (int i = 0; i < stages.count; ++i) {
       const auto row = static_cast<std::size_t>(i);
@@ -44,7 +47,9 @@ struct StagedForm {
           of_x.emplace_back(r, c, weight[i] * it.value());
           for (int j = 0; j < stages.count; ++j) {
             const auto column = static_cast<std::size_t>(j);
-            const double gain = stages.A[row][column] * std::sqrt(stages.b[row] / stages.b[column]);
+            const bool is_damped = stages.damps(static_cast<int>(it.row())) && stages.damps(c);
+            const double a = is_damped ? stages.A[row][column] : stages.undamped(i, j);
+            const double gain = a * std::sqrt(stages.b[row] / stages.b[column]);
             of_delta.emplace_back(r, j * layout.n + c, gain * it.value());
           }
         }
@@ -113,7 +118,7 @@ struct OpenStages {
       damped = Wide::Zero(n, delta.cols());
       for (Eigen::Index i = 0; i < delta.rows(); ++i) {
         for (Eigen::Index k = 0; k < delta.cols(); ++k) {
-          damped(i % n, k) += Quadruple(form.damped[i / n]) * delta(i, k);
+          damped(i % n, k) += Quadruple(form.damped[i / n] * form.mask[i % n]) * delta(i, k);
         }
       }
     }
@@ -289,7 +294,8 @@ Structure structure_of(const StageLayout& l, const StageRule& stages, const Stru
 /// Ports closed by αu + βy = s a, which makes maps of (x, a, ū).
 template <class Scalar>
 LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
-                               const std::vector<PortClosure>& closures, bool with_increments) {
+                               const std::vector<PortClosure>& closures, bool with_increments,
+                               bool with_damped) {
   using Dense = typename PlainLu<Scalar>::Dense;
   const Eigen::Index n = l.n, p = l.ports(), q = l.inputs(), columns = n + p + q;
   const Dense y = open.y.cast<Scalar>();
@@ -330,8 +336,7 @@ LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
                    .sigma = waves.sigma},
           .z = closed(open.z),
           .increments = with_increments ? closed(open.delta) : Matrix(),
-          .damped =
-              l.stages * l.substeps > 1 && open.damped.rows() > 0 ? closed(open.damped) : Matrix()};
+          .damped = with_damped && open.damped.rows() > 0 ? closed(open.damped) : Matrix()};
 }
 
 /// Structures are read by position.
@@ -349,6 +354,7 @@ struct LinearStages::Impl {
   StageLayout layout;
   Structure structure;
   OpenStages open;
+  bool has_damped_rows = false;  ///< what is damped is not all that the step moves
 
   Impl(const StagedForm& form, const SparseMatrix& Q, double step_s)
       : layout(form.layout), structure(compressed(form.structure)), open(form, Q, step_s) {}
@@ -357,6 +363,7 @@ struct LinearStages::Impl {
   Impl(const StagedForm& form, const LinearPortHamiltonian& part, const StageRule& stages,
        int substeps, double step_s)
       : Impl(form, part.Q(), step_s / substeps) {
+    has_damped_rows = stages.count * substeps > 1 || stages.conserved != 0;
     if (substeps == 1) return;
     layout.substeps = substeps;
     structure = compressed(structure_of(layout, stages, part.structure()));
@@ -379,8 +386,10 @@ LinearStages::Maps LinearStages::closed(const std::vector<PortClosure>& closures
   // The cube of the ports: in the digits that are emulated only where there are few.
   constexpr int kFewPorts = 24;
   return impl_->layout.ports() <= kFewPorts
-             ? close_ports<Quadruple>(impl_->open, impl_->layout, closures, with_increments)
-             : close_ports<long double>(impl_->open, impl_->layout, closures, with_increments);
+             ? close_ports<Quadruple>(impl_->open, impl_->layout, closures, with_increments,
+                                      impl_->has_damped_rows)
+             : close_ports<long double>(impl_->open, impl_->layout, closures, with_increments,
+                                        impl_->has_damped_rows);
 }
 
 }  // namespace portwave

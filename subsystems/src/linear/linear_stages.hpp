@@ -44,7 +44,7 @@ class LinearStages {
     /// δ of the step's stages, s·n rows of the same; empty unless asked for.
     Eigen::MatrixXd increments;
     /// w of damped stages (LinearShape::damping), n rows of the same for every substep; empty for
-    /// others, and with one stage and one substep.
+    /// others, and with one stage and one substep where all states are damped.
     Eigen::MatrixXd damped;
   };
   /// One closure per port and stage.

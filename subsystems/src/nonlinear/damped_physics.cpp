@@ -34,9 +34,10 @@ void hessian_of(const Subsystem& part, const std::vector<double>& typical, const
   }
 }
 
-PositiveStiffness::PositiveStiffness(const Subsystem& part)
+PositiveStiffness::PositiveStiffness(const Subsystem& part, std::uint64_t conserved)
     : part_(part),
       typical_(part.typical_state()),
+      conserved_(conserved),
       stiffness_(part.signature().state_size(), part.signature().state_size()) {}
 
 const Eigen::MatrixXd& PositiveStiffness::at(const double* x) {
@@ -45,6 +46,11 @@ const Eigen::MatrixXd& PositiveStiffness::at(const double* x) {
   if (x_.size() != n || !std::equal(x, x + n, x_.begin())) {
     x_.clear();  // a callback may throw
     find(x);
+    for (int k = 0; k < std::min<int>(static_cast<int>(n), kMostMasked); ++k) {
+      if ((conserved_ >> k & 1U) == 0) continue;
+      stiffness_.row(k).setZero();
+      stiffness_.col(k).setZero();
+    }
     x_.assign(x, x + n);
   }
   return stiffness_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <Eigen/Core>
 
 #include "nonlinear/closed_part.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
@@ -16,8 +18,8 @@ namespace portwave {
 /// state. Zero where the Hessian is not finite. One thread at a time: the last one is kept.
 class PositiveStiffness {
  public:
-  /// `part` must outlive it.
-  explicit PositiveStiffness(const Subsystem& part);
+  /// `part` must outlive it. Rows and columns of the states of the bits of `conserved` are 0 (StageRule).
+  explicit PositiveStiffness(const Subsystem& part, std::uint64_t conserved = 0);
 
   /// n×n, symmetric, positive semidefinite; valid until the next call.
   const Eigen::MatrixXd& at(const double* x);
@@ -29,6 +31,7 @@ class PositiveStiffness {
 
   const Subsystem& part_;
   std::vector<double> typical_;
+  std::uint64_t conserved_;
   std::vector<double> x_;  ///< that of stiffness_; empty: none
   Eigen::MatrixXd stiffness_;
   bool is_whole_ = false;
@@ -42,20 +45,21 @@ void hessian_of(const Subsystem& part, const std::vector<double>& typical, const
 /// A part whose discrete gradient is that of its damped step of one stage, and everything else its own: what solves
 /// its step serves. With θ of the StageRule it is
 ///   z = ∇̄H + θw,   w = ½K Δx,                 K of PositiveStiffness;
-///                  w = ∇H(x⁺) − ∇̄H           where H is convex at some states about the default one.
+///                  w = ∇H(x⁺) − ∇̄H           where H is convex at some states about the default one, and all
+///                                             states are damped.
 /// The second is implicit Euler for θ = 1 and lets every stiff decay die, however H bends on the way; of it, where
 /// wᵀΔx < 0, is taken what is left without its part along Δx. For a quadratic H both are the same. wᵀΔx ≥ 0 for
 /// every H: what is taken is ≥ 0. One thread at a time.
 class DampedPhysics final : public Subsystem, public NumericalDissipation {
  public:
   /// `part` must outlive it.
-  DampedPhysics(const Subsystem& part, double damping)
+  DampedPhysics(const Subsystem& part, const StageRule& rule)
       : Subsystem(part.signature()),
         part_(part),
-        share_(2.0 * damping),
+        share_(2.0 * rule.damping),
         typical_(part.typical_state()),
-        stiffness_(part),
-        is_convex_(looks_convex()) {}
+        stiffness_(part, rule.conserved),
+        is_convex_(rule.conserved == 0 && looks_convex()) {}
 
   std::vector<double> typical_state() const override { return part_.typical_state(); }
   std::vector<double> default_state() const override { return part_.default_state(); }
@@ -111,9 +115,8 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   bool is_convex_;
 };
 
-/// A batch like that of make_newton_batch for one damped stage (DampedPhysics), with `damping` of their
-/// StageRule > 0.
+/// A batch like that of make_newton_batch for one stage that `rule` damps (DampedPhysics).
 std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
-                                                    double damping, NewtonOptions options);
+                                                    const StageRule& rule, NewtonOptions options);
 
 }  // namespace portwave

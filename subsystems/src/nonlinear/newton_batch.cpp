@@ -16,10 +16,10 @@
 namespace portwave {
 namespace {
 
-/// The solver of a part, with damped stages if damping > 0.
+/// The solver of a part, with a damped stage if `rule` says so.
 struct PartSolver {
-  PartSolver(const Subsystem& part, double damping, NewtonOptions options)
-      : damped(damping > 0.0 ? std::make_unique<DampedPhysics>(part, damping) : nullptr),
+  PartSolver(const Subsystem& part, const StageRule& rule, NewtonOptions options)
+      : damped(rule.is_damped() ? std::make_unique<DampedPhysics>(part, rule) : nullptr),
         newton(damped != nullptr ? *damped : part, options, nullptr, damped.get()) {}
 
   void prepare(double step_s, const double* impedance) { newton.prepare(step_s, impedance); }
@@ -30,20 +30,20 @@ struct PartSolver {
 
 class NewtonBatch final : public LanewiseBatch, public LaneExchange {
  public:
-  NewtonBatch(std::span<const Subsystem* const> parts, double damping, NewtonOptions options)
+  NewtonBatch(std::span<const Subsystem* const> parts, const StageRule& rule, NewtonOptions options)
       : LanewiseBatch(
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
         options_(options),
         parts_(parts.begin(), parts.end()),
-        damping_(damping),
-        solvers_(lanes(), wave_size(), [this, options, damping](int l) {
-          return std::make_unique<PartSolver>(*parts_[at(l)], damping, options);
+        rule_(rule),
+        solvers_(lanes(), wave_size(), [this, options](int l) {
+          return std::make_unique<PartSolver>(*parts_[at(l)], rule_, options);
         }) {}
 
   NewtonOptions options() const { return options_; }
-  bool is_damped() const { return damping_ > 0.0; }
+  bool is_damped() const { return rule_.is_damped(); }
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -56,7 +56,10 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
   }
   bool exchange(int lane, StepBatch& one, const double* impedance) override {
     auto* const other = dynamic_cast<NewtonBatch*>(&one);
-    if (other == nullptr || other->damping_ != damping_) return false;
+    if (other == nullptr || other->rule_.damping != rule_.damping ||
+        other->rule_.conserved != rule_.conserved) {
+      return false;
+    }
     solvers_.take(lane, other->solvers_, impedance, stride());
     parts_[at(lane)] = other->parts_.front();
     return true;
@@ -106,7 +109,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
 
   NewtonOptions options_;
   std::vector<const Subsystem*> parts_;
-  double damping_;
+  StageRule rule_;
   SolverOfEachLane<PartSolver> solvers_;
 };
 
@@ -133,13 +136,13 @@ Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {
 std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,
                                              NewtonOptions options) {
   throw_if_any(check(parts, options));
-  return std::make_unique<NewtonBatch>(parts, 0.0, options);
+  return std::make_unique<NewtonBatch>(parts, gauss_stages(1), options);
 }
 
 std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
-                                                    double damping, NewtonOptions options) {
+                                                    const StageRule& rule, NewtonOptions options) {
   throw_if_any(check(parts, options));
-  return std::make_unique<NewtonBatch>(parts, damping, options);
+  return std::make_unique<NewtonBatch>(parts, rule, options);
 }
 
 std::optional<NewtonOptions> newton_options_of(const StepBatch& batch) {

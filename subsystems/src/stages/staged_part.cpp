@@ -79,7 +79,8 @@ class StagedPart final : public Component {
     const Component& part = *part_;
     own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
     if (stages_ != gauss_stages(stages_.count)) {
-      own += fmt::format("~{}/{:a}", static_cast<int>(stages_.nodes), stages_.damping);
+      own += fmt::format("~{}/{:a}/{:x}", static_cast<int>(stages_.nodes), stages_.damping,
+                         stages_.conserved);
     }
     return own;
   }
@@ -109,7 +110,7 @@ class StagedPart final : public Component {
     const std::vector<const Subsystem*> own = port_hamiltonian_parts(parts);
     if (substeps_ > 1) return make_substepped_newton_batch(own, stages_, substeps_);
     if (stages_.count > 1) return make_staged_newton_batch(own, stages_);
-    return make_damped_newton_batch(own, stages_.damping, newton_options_of(*own[0]));
+    return make_damped_newton_batch(own, stages_, newton_options_of(*own[0]));
   }
 
  private:
@@ -148,6 +149,13 @@ std::string staging_defect(const Component& part) { return defect_of_stages(part
 
 std::string damping_defect(const Component& part, int stages) {
   return defect_of_stages(part, stages);
+}
+
+bool can_damp_single_states(const Component& part) {
+  const Subsystem* const physics = part.port_hamiltonian();
+  if (physics == nullptr || part.signature().state_size() > kMostMasked) return false;
+  const StageSolver solver = solver_of(*physics);
+  return solver == StageSolver::dense_maps || solver == StageSolver::newton;
 }
 
 std::string substepping_defect(const Component& part) {

@@ -61,7 +61,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
               part.signature().input_size()},
       structure_(lifted_structure(layout_, part.structure())),
       own_typical_(part.typical_state()),
-      stiffness_(part),
+      stiffness_(part, stages.conserved),
       top_(2 * layout_.n),
       stage_structure_(part.structure()),
       of_delta_(layout_.states(), layout_.states()),

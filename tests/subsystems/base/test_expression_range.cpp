@@ -189,6 +189,21 @@ TEST(ExpressionChanges, ThatAccumulateEndTheSearch) {
   }
 }
 
+TEST(ExpressionRange, FindsValuesOutsideOfBounds) {
+  const Expression pulse = of_time("3*exp(-((t - 50.3)/1e-6)^2)");
+  const auto found = pulse.farthest_outside(0.0, 100.0, 0.0, 0.0, 0.1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NEAR(found->time, 50.3, 1e-6);
+  EXPECT_GT(found->value, 2.5);
+  EXPECT_EQ(found->value, pulse(found->time, {}));
+  EXPECT_FALSE(pulse.farthest_outside(0.0, 50.0, 0.0, 0.0, 0.1).has_value());
+  EXPECT_FALSE(pulse.farthest_outside(0.0, 100.0, 0.0, 0.0, 4.0).has_value());
+  const auto below = of_time("1 - t^2").farthest_outside(-1.0, 2.0, 0.0, 1.0, 0.5);
+  ASSERT_TRUE(below.has_value());
+  EXPECT_LT(below->value, -2.0);
+  EXPECT_FALSE(of_time("1/t").farthest_outside(1.0, 2.0, 0.5, 1.0, 1e-3).has_value());
+}
+
 TEST(ExpressionChanges, AreNotLookedForWhereNothingCan) {
   EXPECT_FALSE(of_time("3*sin(t) - t").can_change_over());
   EXPECT_TRUE(of_time("3*sin(t) - abs(t)").can_change_over());

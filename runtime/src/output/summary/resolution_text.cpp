@@ -134,6 +134,14 @@ std::string shorter_by(const RunSummary& summary, int halvings) {
   return fmt::format("--set '/time={{{}\"step_s\": {}, \"end_s\": {}}}'", start, step_s, end_s);
 }
 
+/// Controllers that sample once per step may be what differs.
+std::string asked_rate(const RunSummary& summary) {
+  return fmt::format(
+      "Controllers sampled twice as fast there. If they are to keep the rate that they have here, "
+      "say{}so: --set /signals/every_s={}; else ",
+      kNextLine, summary.step_s);
+}
+
 std::string agreement_text(const RunSummary& summary) {
   const StepAgreement& own = *summary.agreement;
   if (own.is_skipped) return "not measured: too large a model to run twice (--compare whole)";
@@ -160,7 +168,8 @@ std::string agreement_text(const RunSummary& summary) {
   const std::string remedy =
       own.is_chosen ? fmt::format("Ask for a smaller tolerance (--set /time/step/tolerance={:.3g})",
                                   own.finer)
-                    : fmt::format("Take shorter steps, and look here again:{}{}", kNextLine,
+                    : fmt::format("{}ake shorter steps, and look here again:{}{}",
+                                  own.samples_faster ? asked_rate(summary) + "t" : "T", kNextLine,
                                   shorter_by(summary, halvings));
   const std::string later =
       own.share > own.limit

@@ -256,6 +256,7 @@ Json agreement_json(const RunSummary& summary) {
           {"time_s", number(own.time_s)},
           {"expected", own.expected > 0.0 ? number(own.expected) : Json(nullptr)},
           {"far", own.is_far()},
+          {"samples_faster", own.samples_faster},
           {"failure", own.failure.empty() ? Json(nullptr) : Json(own.failure)}};
 }
 

@@ -24,6 +24,8 @@ constexpr double kPerPeriod = 4.0;
 /// Largest error of one step, as a share of the tolerance, for one, two and three stages: so that at
 /// the end of runs the errors add up to no more than some tolerances.
 constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
+/// An error for which steps are made shorter by one rung.
+constexpr double kByOneRung = 1.01;
 /// Limit of the size of later trial steps, relative to the first one.
 constexpr double kOfFirst = 1.5;
 
@@ -62,6 +64,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                  record),
       event_s_(-kInfinite),
       changes_(given),
+      pulses_(given, rule),
       record_size_(waves.record_size()) {}
 
 StepReport AdaptiveSteps::step(double limit_s) {
@@ -74,6 +77,10 @@ StepReport AdaptiveSteps::step(double limit_s) {
   for (int rejected = 0;; ++rejected) {
     const StepControl::Next next = control_.next(start_s, end_s);
     report.rejected_steps = rejected;
+    if (hides_pulse(next.step_s)) {
+      reject(next, kByOneRung);
+      continue;
+    }
     if (try_step(next, end_s, report)) {
       if (next.reaches_limit && (end_s == kink_s || (end_s == event_s_ && event_changes_))) {
         restart();
@@ -98,6 +105,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   archive.values(event_s_, event_changes_, has_first_step_, first_error_, resumed_s_, for_coupling_,
                  least_for_coupling_s_, statistics_);
   changes_.archive(archive);
+  pulses_.archive(archive);
   archive.expect(!std::isnan(event_s_), "the time that a step ends at");
   archive.expect(first_error_ >= 0.0, "the error of a first step");
   for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
@@ -109,6 +117,11 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   archive.expect_counts(
       {s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
       "the number of steps so far");
+}
+
+/// Whether a step from here would miss what an input does within it.
+bool AdaptiveSteps::hides_pulse(double step_s) {
+  return control_.can_shrink() && pulses_.within(trials_.time_s(), step_s);
 }
 
 /// False if an event lies before the end of an attempted step, which must then end there.
@@ -220,6 +233,10 @@ void AdaptiveSteps::find_first_step(double limit_s) {
   trials_.save();
   for (;;) {
     const double whole_s = std::min(control_.ladder_step_s(), (limit_s - start_s) / kOfFirst);
+    if (hides_pulse(kOfFirst * whole_s)) {
+      control_.reject({whole_s, whole_s == control_.ladder_step_s(), false}, kByOneRung);
+      continue;
+    }
     double error = kInfinite;
     bool has_to_shrink = true;
     try {

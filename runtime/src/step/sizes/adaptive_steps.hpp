@@ -9,6 +9,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "step/sizes/crossing_search.hpp"
 #include "step/sizes/input_changes.hpp"
+#include "step/sizes/input_pulses.hpp"
 #include "step/sizes/step_control.hpp"
 #include "step/sizes/step_error.hpp"
 
@@ -86,6 +87,7 @@ class AdaptiveSteps {
 
   void resume();
   void find_first_step(double limit_s);
+  bool hides_pulse(double step_s);
   bool ends_at_event(double start_s, double step_s, double end_s);
   StepReport attempt_halves(double whole_s, double& error);
   bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
@@ -109,6 +111,7 @@ class AdaptiveSteps {
   double event_s_;              // where a step is to end for an event
   bool event_changes_ = false;  // what follows is another motion
   InputChanges changes_;
+  InputPulses pulses_;
   bool has_first_step_ = false;        // found, since the last kink
   double first_error_ = 0.0;           // relative to the tolerance
   double resumed_s_ = 0.0;             // the size before a way that is shorter; 0: none

@@ -34,11 +34,13 @@ std::vector<char> islands_that_may_oscillate(const System& system);
 struct IntegratorChoice {
   StagePlan plan = {};
   int damped_parts = 0;
-  int fastest = -1;   ///< of the parts that `automatic` damps, the one that decays fastest
+  int fastest = -1;  ///< of the parts that `automatic` damps, the one that decays fastest
+  int fastest_state =
+      -1;  ///< and its state, if that has a resistance of its own among motion that swings
   int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
   int driven = -1;    ///< the first of those that it damps because an input drives them
   int oscillating =
-      -1;  ///< the first that is damped in an island where energy may swing to and fro
+      -1;  ///< the first that is damped, all of it, in an island where energy may swing to and fro
   PartDecay decay = {};
   /// "damped, with order 1, in 2 of 3 parts; …"; empty where none is damped.
   std::string text(const System& system) const;
@@ -46,7 +48,8 @@ struct IntegratorChoice {
 
 /// A part is damped if it says so, or if it is silent and the method says so; `automatic` damps it if that is
 /// possible, its fastest decay exceeds resolved_decay, and nothing in its island may oscillate: what does would lose
-/// energy with every step. For steps that choose their size (`is_adaptive`), which resolve every decay, it
+/// energy with every step. Where something may, it damps the states alone that a resistance of their own brings to
+/// rest that fast, such as the current of a motor's winding: from slow motion that takes next to nothing. For steps that choose their size (`is_adaptive`), which resolve every decay, it
 /// damps what an input that is not constant drives through rigid joints: conserving steps follow such a
 /// constraint in the mean only, and its rates are wrong by O(h). In islands with ideal switches or diodes
 /// (Subsystem::has_vertical_laws) it damps all parts that can be: what these open or short is a constraint

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,12 +39,19 @@ struct StagePlan {
   int stages = 1;
   StageNodes nodes = StageNodes::gauss;
   std::vector<char> is_damped = {};  ///< by part; empty: none is
+  /// By part: states of a damped one that are not (StageRule::conserved); empty: none.
+  std::vector<std::uint64_t> conserved = {};
 
   const StageRule& rule() const { return stage_rule(stages, nodes); }
   bool damps(int part) const {
     return !is_damped.empty() && is_damped[static_cast<std::size_t>(part)] != 0;
   }
-  StageRule rule_of(int part) const { return damps(part) ? damped(rule()) : rule(); }
+  std::uint64_t conserved_by(int part) const {
+    return conserved.empty() ? 0 : conserved[static_cast<std::size_t>(part)];
+  }
+  StageRule rule_of(int part) const {
+    return damps(part) ? damped(rule(), 1.0, conserved_by(part)) : rule();
+  }
   /// Whether a part is stepped as it is.
   bool keeps(int part, int substeps) const { return stages == 1 && substeps == 1 && !damps(part); }
 };

@@ -11,11 +11,12 @@ namespace PORTWAVE_EXPORT portwave {
 /// tenth of the tolerance. The two share nothing but the model, so that errors of steps show here whatever
 /// their cause.
 struct StepAgreement {
-  double finer = 0.0;         ///< size of the finer steps [s], or their tolerance
-  bool is_chosen = false;     ///< `finer` is a tolerance
-  double until_s = 0.0;       ///< compared up to that time
-  bool is_whole = false;      ///< which is the end of the run
-  std::int64_t instants = 0;  ///< compared
+  double finer = 0.0;           ///< size of the finer steps [s], or their tolerance
+  bool is_chosen = false;       ///< `finer` is a tolerance
+  bool samples_faster = false;  ///< controllers, which nobody gave a rate, have theirs doubled
+  double until_s = 0.0;         ///< compared up to that time
+  bool is_whole = false;        ///< which is the end of the run
+  std::int64_t instants = 0;    ///< compared
   bool is_skipped =
       false;  ///< the model is too large for a beginning worth it: nothing was compared
   /// The state with the largest difference, "part.state"; empty where nothing moves.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,15 @@ class Expression {
   /// a rounding of t; infinite where there is none. At most some thousand evaluations: if these do not
   /// decide, as near accumulating changes, a t before which nothing changes over.
   double first_change(double after, double until) const;
+  /// A value and its time.
+  struct Found {
+    double time;
+    double value;
+  };
+  /// A value in (from, to) that is outside [low, high] by more than `slack`: about the farthest one. Empty where
+  /// interval arithmetic proves that there is none, and where some dozen evaluations do not decide.
+  std::optional<Found> farthest_outside(double from, double to, double low, double high,
+                                        double slack) const;
   /// Whether any operation in it can change over.
   bool can_change_over() const { return can_change_over_; }
 

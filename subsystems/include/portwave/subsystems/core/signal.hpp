@@ -148,6 +148,8 @@ class Signal {
   /// For an expression: the first time in (after_s, until_s] at which it changes over, as
   /// Expression::first_change. Infinite for all others.
   double next_change(double after_s, double until_s) const;
+  /// The expression that it is, of the time; null for all others.
+  const Expression* expression() const;
   /// Whether `next_change` may find anything.
   bool can_change_over() const;
   /// The highest frequency in it [Hz], where it is a product of sines: the sum of theirs. 0 for all

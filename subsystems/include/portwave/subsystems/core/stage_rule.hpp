@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "portwave/subsystems/base/export.hpp"
@@ -25,6 +26,9 @@ enum class StageKind {
 
 std::string_view to_string(StageKind kind);
 
+/// States of a part of which some may be damped and others not.
+inline constexpr int kMostMasked = 64;
+
 /// Stages of a step: nodes c and weights b of a quadrature on [0, 1], and the coefficients of its implicit
 /// equations.
 ///
@@ -35,7 +39,9 @@ std::string_view to_string(StageKind kind);
 /// and K = Q, zᵢ = Q(x + h Σⱼ aᵢⱼ ẋⱼ) with the A below: without damping on Gauss's nodes the collocation of
 /// Gauss, aᵢⱼ = ∫₀^cᵢ lⱼ; with damping θ = 1 on Radau's nodes the collocation Radau IIA. In each case
 ///   H⁺ − H = h Σᵢ bᵢ zᵢᵀẋᵢ − δθ h² |Σⱼ bⱼ P̂(cⱼ) ẋⱼ|²_K:
-/// the last term is the numerical dissipation.
+/// the last term is the numerical dissipation. States may be left out of the damping (`conserved`): K is then
+/// DKD, D being 0 for these and 1 for the others. It is semidefinite as K is, and the balance the same: a
+/// winding's current dies while the rotor on it keeps its energy.
 /// Source   Hairer, Lubich & Wanner, Geometric Numerical Integration (2006), II.1.3; Hairer & Wanner,
 ///          Solving Ordinary Differential Equations II (1996), IV.5; the damping of stages our own.
 struct StageRule {
@@ -46,8 +52,14 @@ struct StageRule {
   StageNodes nodes = StageNodes::gauss;
   double damping = 0.0;                      ///< δθ
   std::array<double, kMostStages> top = {};  ///< √bᵢ P̂(cᵢ), of norm 1
+  std::uint64_t conserved = 0;               ///< bit k: state k < kMostMasked is not damped
 
   bool is_damped() const { return damping > 0.0; }
+  bool damps(int state) const {
+    return is_damped() && (state >= kMostMasked || (conserved >> state & 1U) == 0);
+  }
+  /// aᵢⱼ of states that are not damped.
+  double undamped(int i, int j) const;
   /// lⱼ(τ)
   double lagrange(int j, double tau) const;
   /// ∫₀^τ lⱼ
@@ -61,8 +73,8 @@ struct StageRule {
 /// Without damping. 1 ≤ stages ≤ kMostStages.
 const StageRule& gauss_stages(int stages);
 const StageRule& stage_rule(int stages, StageNodes nodes);
-/// The same with θ in [0, 1].
-StageRule damped(const StageRule& rule, double theta = 1.0);
+/// The same with θ in [0, 1], without the states of the bits of `conserved`.
+StageRule damped(const StageRule& rule, double theta = 1.0, std::uint64_t conserved = 0);
 
 /// Largest number of substeps of a part within a step.
 inline constexpr int kMostPartSubsteps = 1000;

@@ -62,6 +62,9 @@ inline constexpr int kMostStagedStates = 400;
 std::string staging_defect(const Component& part);
 /// Why its stages cannot be damped, if there are so many; empty where they can.
 std::string damping_defect(const Component& part, int stages);
+/// Whether some of its states may be damped and others not (StageRule::conserved), without substeps: not where
+/// sparse factors solve its stages.
+bool can_damp_single_states(const Component& part);
 /// Why it cannot have more than one substep.
 std::string substepping_defect(const Component& part);
 

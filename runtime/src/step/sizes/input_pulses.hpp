@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
+
+namespace portwave {
+
+class StateArchive;
+
+/// Smooth pulses of inputs that a step would pass over, as exp(-((t-50)/1e-6)^2) does between two stages: at its ends
+/// and stages the input hardly changes, in between it does. Known are expressions of the time, by interval
+/// arithmetic (Expression::farthest_outside); what changes over is known already (InputChanges). What a step sees of
+/// an input that varies, the estimate of its error judges.
+/// Cost: per input and step, its values there and one evaluation over the interval; some dozen where that does not
+/// decide. Allocates at construction only.
+class InputPulses {
+ public:
+  InputPulses(const System& system, const StageRule& stages);
+
+  /// Whether an input has a pulse within the step from `begin_s` on that its stages do not see.
+  bool within(double begin_s, double step_s);
+  void archive(StateArchive& archive);
+
+ private:
+  struct Input {
+    const Expression* of;
+    double largest = 0.0;  ///< |u| of all values met
+  };
+  StageRule stages_;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace portwave

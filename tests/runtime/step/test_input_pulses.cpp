@@ -1,0 +1,77 @@
+// Smooth pulses of inputs, far shorter than the steps that are chosen for everything else.
+
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"
+#include "step/sizes/input_pulses.hpp"
+
+namespace portwave::test_input_pulses {
+namespace {
+
+System pushed_mass(const std::string& force_N) {
+  SystemBuilder builder;
+  builder.add("m", parts::mass({.mass_kg = 1.0}).build(),
+              {.inputs = {{"force", Signal::expression(force_N)}}});
+  builder.join(joint::Free{}, {"m.port"});
+  return builder.build();
+}
+
+StepperOptions chosen(int stages, double largest_s) {
+  StepperOptions options;
+  options.step_s = largest_s;
+  options.method = WaveCoupling::automatic();
+  options.method.waves().stages = stages;
+  options.sizes = StepSizes{.tolerance = 1e-6};
+  return options;
+}
+
+class InputPulsesTest : public ::testing::TestWithParam<int> {};
+
+/// A pulse of Gauss's shape with width w moves a mass of 1 kg by √π w times its height.
+TEST_P(InputPulsesTest, OfAMicrosecondAreMetByStepsOfTenSeconds) {
+  const double impulse = std::sqrt(std::numbers::pi);
+  struct Case {
+    std::string force_N;
+    double speed;
+  };
+  for (const Case& own :
+       {Case{"1e6*exp(-((t - 50.3)/1e-6)^2)", impulse},
+        Case{"1e3*exp(-((t - 99.1)/1e-3)^2)", impulse},
+        Case{"1e6*exp(-((t - 20.1)/1e-6)^2) - 2e6*exp(-((t - 70.7)/1e-6)^2)", -impulse}}) {
+    const System system = pushed_mass(own.force_N);
+    Stepper stepper(system, chosen(GetParam(), 10.0));
+    stepper.run_until(100.0);
+    EXPECT_NEAR(stepper.state(0)[1], own.speed, 1e-4) << own.force_N;
+    EXPECT_LT(stepper.step_index(), 3000) << own.force_N;
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, InputPulsesTest, ::testing::Values(1, 2, 3));
+
+TEST(InputPulses, AreThoseThatStagesDoNotSee) {
+  const auto hides = [](const std::string& force_N, double begin_s, double step_s, int stages) {
+    const System system = pushed_mass(force_N);
+    InputPulses pulses(system, gauss_stages(stages));
+    return pulses.within(begin_s, step_s);
+  };
+  for (int stages = 1; stages <= 3; ++stages) {
+    EXPECT_TRUE(hides("exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
+    EXPECT_TRUE(hides("2 - exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
+    EXPECT_FALSE(hides("exp(-((t - 5.3)/1e-6)^2)", 0.0, 5.2, stages));
+    EXPECT_FALSE(hides("1 + 0.001*exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));  // small
+    EXPECT_FALSE(hides("3", 0.0, 10.0, stages));
+    EXPECT_FALSE(hides("sin(t)", 1.5, 0.1, stages));  // at its crest
+    EXPECT_FALSE(hides("sin(t)", 0.0, 3.0, stages));  // which the estimate judges
+    EXPECT_FALSE(hides("t*exp(-t)*cos(3*t)", 0.5, 0.01, stages));
+  }
+}
+
+}  // namespace
+}  // namespace portwave::test_input_pulses
