@@ -218,6 +218,8 @@ class System(Controllers):
         inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
         substeps: Optional[int] = None,
         integrator: Optional[str] = None,
+        damped_states: Optional[Sequence[str]] = None,
+        theta: Optional[float] = None,
         **parameters: Any,
     ) -> "System":
         """Add a part.
@@ -238,6 +240,10 @@ class System(Controllers):
             Steps that the part takes within each step. Default: 1.
         integrator : {"gauss", "damped", "auto"}, optional
             Whether stiff motion of the part dies. Default: as the method says.
+        damped_states : sequence of str, optional
+            Of a damped part: the states whose motion dies. Default: all.
+        theta : float, optional
+            Of a damped part: how much of the damping it has, 0 to 1. Default: 1.
         **parameters
             Its parameters by name, in the units that their names state, where a type is given.
 
@@ -276,6 +282,10 @@ class System(Controllers):
             part["substeps"] = whole(substeps, "`substeps`")
         if integrator is not None:
             part["integrator"] = integrator
+        if damped_states is not None:
+            part["damped_states"] = plain(damped_states)
+        if theta is not None:
+            part["theta"] = plain(theta)
         self._document.setdefault("subsystems", []).append(part)
         return self
 

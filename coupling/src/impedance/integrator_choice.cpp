@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <unordered_map>
 
@@ -267,7 +266,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   std::vector<OwnDecays> own;
   std::vector<char> oscillates, is_driven;
   std::vector<char> is_damped(at(parts), 0), is_by_state(at(parts), 0);
-  std::vector<std::uint64_t> conserved(at(parts), 0);
+  std::vector<StageDamping> damping(at(parts));
   const std::vector<int> switching = switching_parts(system);
   for (int i = 0; i < parts; ++i) {
     const Part& part = system.parts()[at(i)];
@@ -296,7 +295,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       } else {
         if (swings) {
           is_by_state[at(i)] = 1;
-          conserved[at(i)] = own[at(i)].conserved;
+          damping[at(i)].conserved = own[at(i)].conserved;
         }
         const double h_lambda = swings ? own[at(i)].h_lambda : decays[at(i)].h_lambda;
         if (out.fastest < 0 || h_lambda > out.decay.h_lambda) {
@@ -306,6 +305,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         }
       }
     }
+    if (part.integrator == StageKind::damped) damping[at(i)] = part.damping;
     is_damped[at(i)] = 1;
     ++out.damped_parts;
   }
@@ -321,9 +321,10 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   // In a slice the nodes must be those of the others.
   if (out.damped_parts == 0 && method.integrator != StageKind::damped) return out;
   out.plan.is_damped = std::move(is_damped);
-  if (std::ranges::any_of(conserved, [](std::uint64_t own_states) { return own_states != 0; })) {
-    out.plan.conserved = std::move(conserved);
-  }
+  const auto is_partly = [](const StageDamping& own_damping) {
+    return own_damping != StageDamping{};
+  };
+  if (std::ranges::any_of(damping, is_partly)) out.plan.damping = std::move(damping);
   out.plan.nodes = StageNodes::radau;
   return out;
 }

@@ -216,6 +216,7 @@ void add_pieces(SystemBuilder& builder, const std::string& name, const Component
     SystemBuilder::PartOptions own;
     own.substeps = options.substeps;
     own.integrator = options.integrator;
+    own.damping.theta = options.damping.theta;  // states are refused: pieces have others
     for (const int state : piece.states) own.initial_state.push_back(initial[at(state)]);
     for (const int input : piece.inputs) {
       const auto given = options.inputs.find(whole.signature().inputs[at(input)].name);

@@ -50,7 +50,17 @@ Issues check_damping(const System& system, const StagePlan& plan) {
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     if (!plan.damps(i)) continue;
     const Part& part = system.parts()[at(i)];
-    const std::string defect = damping_defect(*part.component, plan.stages);
+    std::string defect = damping_defect(*part.component, plan.stages);
+    const StageDamping damping = plan.damping_of(i);
+    if (!(damping.theta >= 0.0 && damping.theta <= 1.0)) {
+      issues.push_back({fmt::format("/subsystems/{}/theta", i),
+                        fmt::format("must be 0 to 1, got {}", damping.theta)});
+    }
+    if (defect.empty() && damping.conserved != 0 && !can_damp_single_states(*part.component)) {
+      defect = fmt::format(
+          "has more than {} states or sparse step maps, so that single states of it cannot be",
+          kMostMasked);
+    }
     if (defect.empty()) continue;
     issues.push_back({fmt::format("/subsystems/{}/integrator", i),
                       fmt::format("subsystem {} ({}) cannot be damped: it {}", in_quotes(part.name),
@@ -85,12 +95,12 @@ System staged_system(const System& system, const StagePlan& plan) {
   const std::vector<bool> on_nodes = islands_on_nodes(system, plan);
   System out;
   out.settable_inputs_ = system.settable_inputs_;
-  std::map<std::tuple<const Component*, int, bool, std::uint64_t>, std::shared_ptr<const Component>>
+  std::map<std::tuple<const Component*, int, bool, StageDamping>, std::shared_ptr<const Component>>
       staged;
   for (const Part& part : system.parts_) {
     const int number = static_cast<int>(out.parts_.size());
-    std::shared_ptr<const Component>& component = staged[{
-        part.component.get(), part.substeps, plan.damps(number), plan.conserved_by(number)}];
+    std::shared_ptr<const Component>& component =
+        staged[{part.component.get(), part.substeps, plan.damps(number), plan.damping_of(number)}];
     const bool is_kept = plan.keeps(number, part.substeps);
     if (component == nullptr) {
       component = is_kept ? part.component

@@ -264,6 +264,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from,
     part.component = std::move(pending.component);
     part.substeps = pending.options.substeps;
     part.integrator = pending.options.integrator;
+    part.damping = pending.options.damping;
     part.initial_state = pending.options.initial_state.empty()
                              ? part.component->default_state()
                              : std::move(pending.options.initial_state);

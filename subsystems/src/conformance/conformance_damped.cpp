@@ -18,7 +18,7 @@ std::vector<StageRule> rules_of(const Subsystem& part, int stages) {
   std::vector<StageRule> out = {damped(stage_rule(stages, StageNodes::gauss)),
                                 damped(stage_rule(stages, StageNodes::radau))};
   if (part.signature().state_size() > 1 && can_damp_single_states(part)) {
-    out.push_back(damped(stage_rule(stages, StageNodes::radau), 1.0, kEverySecond));
+    out.push_back(damped(stage_rule(stages, StageNodes::radau), {.conserved = kEverySecond}));
   }
   return out;
 }

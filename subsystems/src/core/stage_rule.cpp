@@ -130,10 +130,10 @@ double StageRule::undamped(int i, int j) const {
   return stage_rule(count, nodes).A[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
 }
 
-StageRule damped(const StageRule& rule, double theta, std::uint64_t conserved) {
+StageRule damped(const StageRule& rule, const StageDamping& damping) {
   StageRule out = rule;
-  out.conserved = conserved;
-  out.damping = std::clamp(theta, 0.0, 1.0) / (4.0 * rule.count - 2.0);
+  out.conserved = damping.conserved;
+  out.damping = std::clamp(damping.theta, 0.0, 1.0) / (4.0 * rule.count - 2.0);
   for (std::size_t i = 0; i < static_cast<std::size_t>(rule.count); ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(rule.count); ++j) {
       out.A[i][j] += out.damping * rule.top[i] * rule.top[j] * std::sqrt(rule.b[j] / rule.b[i]);

@@ -51,7 +51,7 @@ TEST(StageRule, DampedOnTheNodesOfRadauIsRadauIIA) {
   EXPECT_LT((damped_radau(2) - two).cwiseAbs().maxCoeff(), 1e-15);
   EXPECT_LT((damped_radau(3) - three).cwiseAbs().maxCoeff(), 1e-15);
   // Half the damping is something else.
-  const Matrix half = coefficients(damped(stage_rule(2, StageNodes::radau), 0.5));
+  const Matrix half = coefficients(damped(stage_rule(2, StageNodes::radau), {.theta = 0.5}));
   EXPECT_GT((half - two).cwiseAbs().maxCoeff(), 1e-2);
 }
 
@@ -76,7 +76,7 @@ TEST(StageRule, WhatDampingDissipatesIsASquare) {
   for (int stages = 1; stages <= kMostStages; ++stages) {
     for (const StageNodes nodes : {StageNodes::gauss, StageNodes::radau}) {
       for (const double theta : {0.0, 0.3, 1.0}) {
-        const StageRule rule = damped(stage_rule(stages, nodes), theta);
+        const StageRule rule = damped(stage_rule(stages, nodes), {.theta = theta});
         const Matrix A = coefficients(rule);
         const Vector b = weights(rule), root = b.cwiseSqrt();
         const Matrix M = Matrix(b.asDiagonal() * A) + Matrix(b.asDiagonal() * A).transpose();

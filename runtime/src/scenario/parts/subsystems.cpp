@@ -13,6 +13,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "scenario/parts/fmu_entry.hpp"
+#include "scenario/parts/part_damping.hpp"
 #include "scenario/parts/sources.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/parts/values.hpp"
@@ -176,6 +177,7 @@ struct PartKeys : FmuKeys {
   std::optional<bool> allow_active;  ///< nothing where it could not be read
   int substeps = 1;
   std::optional<StageKind> integrator;
+  std::optional<double> theta;
   std::optional<Node> type, parameters, initial_state, inputs, cut;
 };
 
@@ -215,6 +217,10 @@ const KeyTable<PartKeys>& part_keys() {
           to(&PartKeys::integrator, form::choice<StageKind>({{"gauss", StageKind::gauss},
                                                              {"damped", StageKind::damped},
                                                              {"auto", StageKind::automatic}}))),
+      optional_key("damped_states", "of a damped part: the states whose motion dies; absent: all",
+                   elsewhere<PartKeys>(list(text()))),
+      optional_key("theta", "of a damped part: how much of the damping it has; absent: 1",
+                   to(&PartKeys::theta, form::number({.minimum = 0.0, .maximum = 1.0}))),
       optional_key("cut", "cuts a linear part into pieces that are stepped in parallel",
                    later(&PartKeys::cut, cut_keys().schema())),
       optional_key("count", "", elsewhere<PartKeys>(count_schema())),
@@ -473,6 +479,8 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   if (keys.inputs) read_inputs(*keys.inputs, draft, folder, whole.driven_inputs);
   draft.options.substeps = keys.substeps;
   draft.options.integrator = keys.integrator;
+  draft.options.damping =
+      read_damping(node, {keys.integrator, keys.theta, draft.part.get(), keys.cut.has_value()});
   if (!keys.cut) return draft;
   if (const auto substeps = ObjectReader(node).find("substeps")) {
     substeps->fail(

@@ -240,10 +240,11 @@ void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is
     waves_.get_state(part.part, next, scratch_.data());
     // Where a part changes over, its storages are damped in single steps.
     const bool is_judged = estimate_.is_judged(part.part);
+    const StageRule& rule = waves_.system().parts()[at(part.part)].component->stage_rule();
     for (int i = 0; i < part.states; ++i) {
       OwnMotion& own = own_[part.first_state + at(i)];
       own.largest = std::max(own.largest, std::abs(scratch_[at(i)]));
-      if (!is_judged) continue;
+      if (!is_judged || (rule.conserved != 0 && rule.damps(i))) continue;
       const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
       if (error > kOwnJump * own.largest && error > own.error) {
         own.error = error;

@@ -238,7 +238,7 @@ bool StepErrorEstimate::is_judged(int part) const {
   if (batch_tells_[at(waves_.slot(part).batch)] == 0 || own.port_hamiltonian() == nullptr)
     return false;
   const StageRule& rule = own.component->stage_rule();
-  return !rule.is_damped() ||
+  return !rule.is_damped() || rule.conserved != 0 ||
          (rule.count > 1 && is_nonlinear_[at(waves_.system().island_of_part(part))] != 0);
 }
 
@@ -262,7 +262,11 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   if (!is_judged(part)) return 0.0;
   const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
   const double* const own = difference_.data() + offset(part, 0);
-  for (int i = 0; i < batch.state_size(); ++i) other_[at(i)] = own[i * batch.stride()];
+  const StageRule& rule = waves_.system().parts()[at(part)].component->stage_rule();
+  for (int i = 0; i < batch.state_size(); ++i) {
+    const bool is_damped_alone = rule.conserved != 0 && rule.damps(i);
+    other_[at(i)] = is_damped_alone ? 0.0 : own[i * batch.stride()];
+  }
   const double energy = energy_of_error(part, next, other_.data());
   return std::isfinite(energy) ? energy : 0.0;
 }

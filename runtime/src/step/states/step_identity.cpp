@@ -259,6 +259,10 @@ std::uint64_t shape_of(const Part& part) {
   digest.add(static_cast<int>(signature.inputs.size()));
   digest.add(part.substeps);
   digest.add(part.integrator ? static_cast<int>(*part.integrator) : -1);
+  if (part.damping != StageDamping{}) {
+    digest.add(part.damping.theta);
+    digest.add(part.damping.conserved);
+  }
   return digest.value();
 }
 

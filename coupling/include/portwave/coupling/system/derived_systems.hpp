@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,18 +38,17 @@ struct StagePlan {
   int stages = 1;
   StageNodes nodes = StageNodes::gauss;
   std::vector<char> is_damped = {};  ///< by part; empty: none is
-  /// By part: states of a damped one that are not (StageRule::conserved); empty: none.
-  std::vector<std::uint64_t> conserved = {};
+  std::vector<StageDamping> damping = {};  ///< by part, of damped ones; empty: all of each
 
   const StageRule& rule() const { return stage_rule(stages, nodes); }
   bool damps(int part) const {
     return !is_damped.empty() && is_damped[static_cast<std::size_t>(part)] != 0;
   }
-  std::uint64_t conserved_by(int part) const {
-    return conserved.empty() ? 0 : conserved[static_cast<std::size_t>(part)];
+  StageDamping damping_of(int part) const {
+    return damping.empty() ? StageDamping{} : damping[static_cast<std::size_t>(part)];
   }
   StageRule rule_of(int part) const {
-    return damps(part) ? damped(rule(), 1.0, conserved_by(part)) : rule();
+    return damps(part) ? damped(rule(), damping_of(part)) : rule();
   }
   /// Whether a part is stepped as it is.
   bool keeps(int part, int substeps) const { return stages == 1 && substeps == 1 && !damps(part); }

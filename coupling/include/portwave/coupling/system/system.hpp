@@ -73,6 +73,7 @@ struct Part {
   std::vector<InputNode> input_nodes = {};   ///< one per external input; empty: the middle for all
   int substeps = 1;                          ///< its own steps within each step (staged_part)
   std::optional<StageKind> integrator = {};  ///< empty: that of the run
+  StageDamping damping = {};                 ///< where `integrator` is `damped`
 
   /// ū of an input in the step of `step_s` around `mid_s`; settable inputs are taken from
   /// `set_values` (see Signal::at). `moved`: as in Signal::in_step.
@@ -200,6 +201,8 @@ class SystemBuilder {
     int substeps = 1;
     /// Whether its steps are damped; empty: as the method of the run says. Wave coupling only.
     std::optional<StageKind> integrator = {};
+    /// How much of it is damped, where `integrator` is `damped`.
+    StageDamping damping = {};
   };
 
   /// Adds a part. A null component stands for one that could not be built (its defects are reported

@@ -70,11 +70,19 @@ struct StageRule {
   bool operator==(const StageRule&) const = default;
 };
 
+/// How much of a damped part is damped.
+struct StageDamping {
+  double theta = 1.0;           ///< θ, 0 ≤ θ ≤ 1
+  std::uint64_t conserved = 0;  ///< StageRule::conserved
+  bool operator==(const StageDamping&) const = default;
+  auto operator<=>(const StageDamping&) const = default;
+};
+
 /// Without damping. 1 ≤ stages ≤ kMostStages.
 const StageRule& gauss_stages(int stages);
 const StageRule& stage_rule(int stages, StageNodes nodes);
-/// The same with θ in [0, 1], without the states of the bits of `conserved`.
-StageRule damped(const StageRule& rule, double theta = 1.0, std::uint64_t conserved = 0);
+/// The same with damping.
+StageRule damped(const StageRule& rule, const StageDamping& damping = {});
 
 /// Largest number of substeps of a part within a step.
 inline constexpr int kMostPartSubsteps = 1000;
