@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "network/linear_solver.hpp"
-#include "network/network_flow.hpp"
+#include "network/splitting/network_flow.hpp"
 #include "network/stage_solver.hpp"
 
 namespace portwave {

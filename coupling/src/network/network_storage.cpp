@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "network/network_form.hpp"
+#include "network/explicit/network_form.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 #include "portwave/subsystems/nonlinear/quartic_storage.hpp"

@@ -239,6 +239,27 @@ TEST(StepComparison, SignalsKeepTheirInstants) {
   EXPECT_LT(own.share, 1e-4);
 }
 
+// A spring made of a signal that nobody gave a rate: held over steps it pushes half a step late, and gains energy by
+// that. With half the steps it gains half as much.
+TEST(StepComparison, ControllersThatNobodyGaveARateAreSampledFaster) {
+  const auto spring = [](const std::string& rate) {
+    return scenario_of(R"({"name": "s", "time": {"step_s": 0.02, "end_s": 60}, "subsystems": [
+      {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1},
+       "inputs": {"force": {"kind": "signal", "signal": "pull"}}}],
+      "couplings": [{"kind": "free", "ports": ["m.port"]}], "signals": {)" +
+                       rate + R"("blocks": [{"name": "pull", "kind": "gain",
+        "input": "m.position", "gain": -1}]}})");
+  };
+  const StepAgreement unasked = agreement(spring(""));
+  EXPECT_TRUE(unasked.samples_faster);
+  EXPECT_TRUE(unasked.is_far());
+  for (const std::string rate : {R"("every_s": 0.02, )", R"("every": 2, )"}) {
+    const StepAgreement asked = agreement(spring(rate));
+    EXPECT_FALSE(asked.samples_faster) << rate;
+    EXPECT_LT(asked.share, 0.01) << rate;
+  }
+}
+
 TEST(StepComparison, FinerStepsThatFailAreToldAsFar) {
   StepAgreement own;
   EXPECT_FALSE(own.is_far());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/stroke_kernels.hpp"
-#include "network/kick_drift_island.hpp"
-#include "network/kick_drift_model.hpp"
+#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/kick_drift_model.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/index.hpp"

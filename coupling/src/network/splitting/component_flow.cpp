@@ -1,4 +1,4 @@
-#include "network/component_flow.hpp"
+#include "network/splitting/component_flow.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "network/local_flows.hpp"
-#include "network/splitting_options.hpp"
+#include "network/splitting/local_flows.hpp"
+#include "network/splitting/splitting_options.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {

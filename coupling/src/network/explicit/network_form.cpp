@@ -1,4 +1,4 @@
-#include "network/network_form.hpp"
+#include "network/explicit/network_form.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "network/separable.hpp"
+#include "network/explicit/separable.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_stepper.hpp"
 
 namespace portwave {
 namespace {

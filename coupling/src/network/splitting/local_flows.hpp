@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "network/block_groups.hpp"
-#include "network/network_flow.hpp"
+#include "network/splitting/network_flow.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "network/network_flow.hpp"
+#include "network/splitting/network_flow.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -11,10 +11,10 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "network/explicit_model.hpp"
-#include "network/explicit_stepper.hpp"
-#include "network/kick_drift_island.hpp"
-#include "network/separable.hpp"
+#include "network/explicit/explicit_model.hpp"
+#include "network/explicit/explicit_stepper.hpp"
+#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/separable.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "network/iteration/waveform_impl.hpp"
 #include "network/linear_solver.hpp"
-#include "network/waveform_impl.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {

@@ -12,8 +12,8 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
-#include "network/component_flow.hpp"
-#include "network/splitting_options.hpp"
+#include "network/splitting/component_flow.hpp"
+#include "network/splitting/splitting_options.hpp"
 #include "portwave/coupling/network/splitting.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"

@@ -1,4 +1,4 @@
-#include "network/splitting_options.hpp"
+#include "network/splitting/splitting_options.hpp"
 
 #include <algorithm>
 #include <cmath>

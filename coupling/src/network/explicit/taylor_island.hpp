@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kernels/stroke_kernels.hpp"
-#include "network/explicit_island.hpp"
-#include "network/gauss_interpolation.hpp"
-#include "network/network_form.hpp"
-#include "network/stroke_map.hpp"
+#include "network/explicit/explicit_island.hpp"
+#include "network/explicit/gauss_interpolation.hpp"
+#include "network/explicit/network_form.hpp"
+#include "network/explicit/stroke_map.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 

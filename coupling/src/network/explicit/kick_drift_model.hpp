@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "network/kick_drift_island.hpp"
-#include "network/separable.hpp"
-#include "network/stroke_map.hpp"
+#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/separable.hpp"
+#include "network/explicit/stroke_map.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {

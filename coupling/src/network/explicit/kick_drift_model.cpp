@@ -1,4 +1,4 @@
-#include "network/kick_drift_model.hpp"
+#include "network/explicit/kick_drift_model.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "network/stroke_map.hpp"
+#include "network/explicit/stroke_map.hpp"
 
 #include <algorithm>
 #include <cstddef>

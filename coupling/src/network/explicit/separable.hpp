@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "network/network_form.hpp"
+#include "network/explicit/network_form.hpp"
 
 namespace portwave {
 

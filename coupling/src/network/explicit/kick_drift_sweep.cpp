@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "network/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_stepper.hpp"
 
 namespace portwave {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "network/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_stepper.hpp"
 
 namespace portwave {
 

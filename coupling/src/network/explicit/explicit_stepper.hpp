@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "network/explicit_island.hpp"
-#include "network/network_form.hpp"
+#include "network/explicit/explicit_island.hpp"
+#include "network/explicit/network_form.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "network/explicit_island.hpp"
-#include "network/separable.hpp"
-#include "network/stroke_map.hpp"
+#include "network/explicit/explicit_island.hpp"
+#include "network/explicit/separable.hpp"
+#include "network/explicit/stroke_map.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {

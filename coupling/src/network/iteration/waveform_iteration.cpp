@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "network/waveform_impl.hpp"
+#include "network/iteration/waveform_impl.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "network/kick_drift_island.hpp"
+#include "network/explicit/kick_drift_island.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "network/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_stepper.hpp"
 
 namespace portwave {
 

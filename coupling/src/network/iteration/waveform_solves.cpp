@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "network/waveform_impl.hpp"
+#include "network/iteration/waveform_impl.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {

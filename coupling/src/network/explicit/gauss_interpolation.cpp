@@ -1,4 +1,4 @@
-#include "network/gauss_interpolation.hpp"
+#include "network/explicit/gauss_interpolation.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -10,9 +10,9 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "network/explicit_model.hpp"
-#include "network/explicit_stepper.hpp"
-#include "network/taylor_island.hpp"
+#include "network/explicit/explicit_model.hpp"
+#include "network/explicit/explicit_stepper.hpp"
+#include "network/explicit/taylor_island.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "network/explicit_stepper.hpp"
+#include "network/explicit/explicit_stepper.hpp"
 
 #include <algorithm>
 #include <cmath>

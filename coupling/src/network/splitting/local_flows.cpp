@@ -1,4 +1,4 @@
-#include "network/local_flows.hpp"
+#include "network/splitting/local_flows.hpp"
 
 #include <algorithm>
 #include <cstddef>
