@@ -104,7 +104,9 @@ System staged_system(const System& system, const StagePlan& plan) {
     const bool is_kept = plan.keeps(number, part.substeps);
     if (component == nullptr) {
       component = is_kept ? part.component
-                          : staged_part(part.component, plan.rule_of(number), part.substeps);
+                  : part.substeps > 1
+                      ? staged_part(part.component, plan.rule_of(number), part.substeps)
+                      : staged_live_part(part.component, plan.rule_of(number));
     }
     Part own{part.name, component, part.initial_state, {}, {}, part.is_termination, {}};
     for (int node = 0; node < part.substeps * stages; ++node) {
@@ -185,20 +187,23 @@ std::vector<bool> idle_ports_of(const System& system, const std::vector<bool>& i
 }
 
 /// The component without idle ports; null where it stays as it is.
-std::shared_ptr<const Component> live_component(const Part& part, const std::vector<bool>& idle) {
+std::shared_ptr<const Component> live_component(const Part& part, const std::vector<bool>& idle,
+                                                int stages) {
   if (part.substeps > 1) return nullptr;
+  const Subsystem* const physics = part.component->port_hamiltonian();
+  if (stages > 1 && (physics == nullptr || physics->linear_form().E != nullptr)) return nullptr;
   return without_idle_ports(part.component, idle);
 }
 
 }  // namespace
 
-std::shared_ptr<const Component> live_component(const System& system, int part) {
+std::shared_ptr<const Component> live_component(const System& system, int part, int stages) {
   const Part& own = system.parts()[at(part)];
-  auto live = live_component(own, idle_ports_of(system, idle_ports(system), part));
+  auto live = live_component(own, idle_ports_of(system, idle_ports(system), part), stages);
   return live != nullptr ? live : own.component;
 }
 
-LiveSystem live_system(const System& system) {
+LiveSystem live_system(const System& system, int stages) {
   System out;
   std::vector<int> number_of_port;
   const std::vector<bool> idle = idle_ports(system);
@@ -211,10 +216,10 @@ LiveSystem live_system(const System& system) {
     if (std::ranges::find(own, true) != own.end()) {
       if (part.component->capabilities().linear) {
         const auto [found, is_new] = known.try_emplace({part.component.get(), own});
-        if (is_new) found->second = live_component(part, own);
+        if (is_new) found->second = live_component(part, own, stages);
         live = found->second;
       } else {
-        live = live_component(part, own);
+        live = live_component(part, own, stages);
       }
     }
     out.first_scalar_port_.push_back(static_cast<int>(out.scalar_ports_.size()));

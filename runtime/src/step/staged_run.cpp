@@ -20,10 +20,14 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
       choice_(choose_integrators(system, options.method.waves(), options.step_s,
                                  options.sizes.has_value())) {
   const int stages = choice_.plan.stages;
+  if (stages > 1) unstaged_ = without_idle_ports(system);
+  const System& unstaged = unstaged_ != nullptr ? *unstaged_ : system;
   if (stages > 1 || has_substeps(system) || choice_.plan.nodes == StageNodes::radau) {
-    stepped_ = std::make_unique<System>(staged_system(system, choice_.plan));
+    stepped_ = std::make_unique<System>(staged_system(unstaged, choice_.plan));
   }
-  if (stages == 1) leave_idle_ports();
+  if (stages == 1) {
+    if (auto live = without_idle_ports(stepped())) stepped_ = std::move(live);
+  }
   find_change_over();
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
@@ -31,17 +35,19 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   if (method.initial_waves.size() != system.scalar_ports().size()) return;  // none, or by stage
   method.initial_waves = at_all_stages(method.initial_waves);
   for (int port = 0; stages > 1 && port < static_cast<int>(system.scalar_ports().size()); ++port) {
-    for (int i = 0; i < stages; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);
+    for (int i = 0; i < stages && !is_idle(port); ++i)
+      method.initial_waves[at(this->port(port, i))] *= weight(i);
   }
 }
 
-void StagedRun::leave_idle_ports() {
-  const std::vector<bool> idle = idle_ports(stepped());
-  if (std::ranges::find(idle, true) == idle.end()) return;
-  LiveSystem live = live_system(stepped());
-  if (live.system.scalar_ports().size() == idle.size()) return;  // none can be left
-  stepped_ = std::make_unique<System>(std::move(live.system));
+/// Null where there are none that can be left.
+std::unique_ptr<System> StagedRun::without_idle_ports(const System& system) {
+  const std::vector<bool> idle = idle_ports(system);
+  if (std::ranges::find(idle, true) == idle.end()) return nullptr;
+  LiveSystem live = live_system(system, stages());
+  if (live.system.scalar_ports().size() == idle.size()) return nullptr;
   live_ = std::move(live.number_of_port);
+  return std::make_unique<System>(std::move(live.system));
 }
 
 /// Where storages may need damped steps, the stepped system is one whose parts can be exchanged.
@@ -100,10 +106,14 @@ void StagedRun::component_changed(int part) {
   left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
   left_undamped_ = nullptr;
   if (auto undamped = undamped_.extract(part)) left_undamped_ = std::move(undamped.mapped());
+  const bool is_live = !live_.empty() && (is_kept || stages() > 1);
   std::shared_ptr<const Component> next =
-      !is_kept        ? staged_part(own.component, choice_.plan.rule_of(part), own.substeps)
-      : live_.empty() ? own.component
-                      : live_component(*given_, part);
+      is_live ? live_component(*given_, part, stages()) : own.component;
+  if (!is_kept) {
+    const StageRule rule = choice_.plan.rule_of(part);
+    next = own.substeps > 1 ? staged_part(std::move(next), rule, own.substeps)
+                            : staged_live_part(std::move(next), rule);
+  }
   if (!may_change_.empty() && may_change_[at(part)] != 0) {
     next = staged_live_part(std::move(next), rule());
   }
@@ -117,8 +127,9 @@ void StagedRun::component_restored(int part) {
 }
 
 int StagedRun::port(int scalar_port, int stage) const {
-  if (!live_.empty()) return live_[at(scalar_port)];
-  return stages() == 1 ? scalar_port : staged_port(*given_, stages(), scalar_port, stage);
+  const int own = live_.empty() ? scalar_port : live_[at(scalar_port)];
+  if (stages() == 1) return own;
+  return staged_port(unstaged_ != nullptr ? *unstaged_ : *given_, stages(), own, stage);
 }
 
 double StagedRun::weight(int stage) const { return std::sqrt(rule().b[at(stage)]); }

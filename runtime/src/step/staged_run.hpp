@@ -11,9 +11,8 @@
 
 namespace portwave {
 
-/// The system and options of wave coupling: as given; without its idle ports (live_system), in runs of one
-/// stage; or, with more than one stage, damped parts or substeps, the staged system with impedances and initial
-/// waves for each stage.
+/// The system and options of wave coupling: as given; without its idle ports (live_system); and, with more than one
+/// stage, damped parts or substeps, the staged system of that, with impedances and initial waves for each stage.
 class StagedRun {
  public:
   /// `system` must outlive it. Errors: ConfigError of staged_system.
@@ -57,15 +56,17 @@ class StagedRun {
   std::vector<double> at_all_stages(std::span<const double> by_port) const;
 
  private:
-  void leave_idle_ports();
+  std::unique_ptr<System> without_idle_ports(const System& system);
   void find_change_over();
   std::shared_ptr<const Component> apart(const std::shared_ptr<const Component>& component);
 
   const System* given_;
   StepperOptions options_;
   IntegratorChoice choice_;
-  std::unique_ptr<System> stepped_;        // null: the given one
-  std::vector<int> live_;                  // LiveSystem::number_of_port; empty: all as given
+  std::unique_ptr<System> stepped_;  // null: the given one
+  std::unique_ptr<System>
+      unstaged_;           // with several stages, without idle ports; null: the given one
+  std::vector<int> live_;  // LiveSystem::number_of_port; empty: all as given
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
   std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
   bool may_change_over_ = false;

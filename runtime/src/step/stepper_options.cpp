@@ -349,8 +349,9 @@ Issues check(const System& system, const StepperOptions& options) {
   const std::size_t ports_of_stages = ports * static_cast<std::size_t>(std::max(m.stages, 1));
   // A method that was chosen for the system without its idle ports has none for them.
   const auto is_by_live_port = [&](const std::vector<double>& values) {
-    return m.stages == 1 && values.size() < ports &&
-           values.size() == live_system(system).system.scalar_ports().size();
+    const auto stages = static_cast<std::size_t>(std::max(m.stages, 1));
+    return values.size() < ports_of_stages &&
+           values.size() == stages * live_system(system, m.stages).system.scalar_ports().size();
   };
   const auto is_by_port = [&](const std::vector<double>& values) {
     return values.size() == ports || values.size() == ports_of_stages || is_by_live_port(values);

@@ -208,7 +208,7 @@ class WaveEngine final : public StepEngine,
   void expect_port_and_stage(int scalar_port, int stage) const;
   double share_of_step(double time_s) const;
   EffortFlow at_stage(int scalar_port, int stage) const;
-  EffortFlow at_idle_port(int scalar_port) const;
+  EffortFlow at_idle_port(int scalar_port, int stage) const;
   int part_of_port(int scalar_port) const {
     return system().scalar_ports()[static_cast<std::size_t>(scalar_port)].part;
   }

@@ -71,13 +71,13 @@ EffortFlow WaveEngine::effort_flow(int scalar_port) {
 
 /// Effort and flow of a port, times the weight of the stage.
 EffortFlow WaveEngine::at_stage(int scalar_port, int stage) const {
-  if (run_.is_idle(scalar_port)) return at_idle_port(scalar_port);
+  if (run_.is_idle(scalar_port)) return at_idle_port(scalar_port, stage);
   return WaveTransform(impedance(scalar_port, stage), waves_.step_s())
       .to_effort_flow(waves_at(scalar_port, stage));
 }
 
 /// Of a port that has no waves: its input is 0, and the batch of its part knows what its output comes from.
-EffortFlow WaveEngine::at_idle_port(int scalar_port) const {
+EffortFlow WaveEngine::at_idle_port(int scalar_port, int stage) const {
   const int part = part_of_port(scalar_port);
   const std::vector<Port>& ports = system().parts()[at(part)].component->signature().ports;
   const int first = system().first_scalar_port(part);
@@ -93,7 +93,7 @@ EffortFlow WaveEngine::at_idle_port(int scalar_port) const {
         inputs.push_back(0.0);
         continue;
       }
-      const EffortFlow own = at_stage(number, 0);
+      const EffortFlow own = at_stage(number, stage);
       inputs.push_back(is_effort ? own.effort : own.flow);
     }
   }
@@ -101,7 +101,7 @@ EffortFlow WaveEngine::at_idle_port(int scalar_port) const {
   const BatchSlot& batch = waves_.batch(slot.batch);
   const double output = dynamic_cast<const IdleOutputs&>(*batch.batch)
                             .idle_output(slot.lane, step_.now().record.data() + batch.record,
-                                         scalar_port - first, inputs);
+                                         scalar_port - first, stage, inputs);
   return takes_effort ? EffortFlow{0.0, output} : EffortFlow{output, 0.0};
 }
 
@@ -126,7 +126,8 @@ WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
   together().fetch();
   if (run_.is_idle(scalar_port)) {
     if (step_.clock().steps() == 0) return {0.0, 0.0};
-    return WaveTransform(kIdleImpedance, waves_.step_s()).to_waves(at_idle_port(scalar_port));
+    return WaveTransform(kIdleImpedance, waves_.step_s())
+        .to_waves(at_idle_port(scalar_port, stage));
   }
   const std::size_t offset = offset_of(scalar_port, stage);
   return {step_.now().a[offset], step_.now().b[offset]};

@@ -95,7 +95,7 @@ class LivePart final : public Component {
     for (const Component* const part : parts) {
       const auto& own = dynamic_cast<const LivePart&>(*part);
       live.push_back(own.live_.get());
-      given.push_back({own.given_->port_hamiltonian(), own.stage_rule().is_damped()});
+      given.push_back({own.given_->port_hamiltonian(), own.stage_rule()});
     }
     return std::make_unique<LiveBatch>(live_->make_batch(live), std::move(given));
   }

@@ -11,19 +11,42 @@ namespace {
 /// How the last step led to a state.
 constexpr double kStepped = 1.0, kDamped = 2.0;
 
+/// (G + P)ᵀg + (S + N)u of a port, by columns: S is symmetric and N skew.
+template <class Input>
+double row_product(const Structure& s, const double* g, int scalar_port, const Input& input) {
+  double y = 0.0;
+  for (const SparseMatrix* M : {&s.G, &s.P}) {
+    for (SparseMatrix::InnerIterator it(*M, scalar_port); it; ++it) y += it.value() * g[it.row()];
+  }
+  for (SparseMatrix::InnerIterator it(s.S, scalar_port); it; ++it)
+    y += it.value() * input(it.row());
+  for (SparseMatrix::InnerIterator it(s.N, scalar_port); it; ++it)
+    y -= it.value() * input(it.row());
+  return y;
+}
+
 }  // namespace
 
 LiveBatch::LiveBatch(std::unique_ptr<StepBatch> own, std::vector<Given> given)
     : StepBatch(own->lanes(), own->state_size(), own->wave_size(), own->input_size()),
       own_(std::move(own)),
-      given_(std::move(given)) {}
+      given_(std::move(given)),
+      staged_(given_.size()) {}
+
+void LiveBatch::expect(const BatchUse& use) {
+  BatchUse own = use;
+  own.stage_increments = use.stage_increments || stages() > 1;
+  own_->expect(own);
+}
 
 void LiveBatch::prepare(double step_s, const double* impedance) {
   own_->prepare(step_s, impedance);
   step_s_ = step_s;
 }
 
-std::size_t LiveBatch::kept_size() const { return at(1 + state_size() + 2 * input_size()); }
+std::size_t LiveBatch::kept_size() const {
+  return at(1 + state_size() + 2 * input_size() + increments());
+}
 
 std::size_t LiveBatch::record_size() const {
   const int group = own_->lane_group();
@@ -59,12 +82,24 @@ LaneStatus LiveBatch::advance(LaneRange lanes, double* record, const double* a, 
   for (int l = lanes.first; l < lanes.last; ++l) {
     const double* const from = kept(l, record);
     double* const to = kept(l, next);
-    to[0] = given_[at(l)].is_damped ? kDamped : kStepped;
+    to[0] = given_[at(l)].rule.is_damped() ? kDamped : kStepped;
     own_->get_state(l, record, to + 1);
     std::copy_n(from + 1 + n + q, q, to + 1 + n);
     std::fill_n(to + 1 + n + q, q, 0.0);
   }
+  if (increments() > 0) keep_increments(lanes, record, a, next);
   return status;
+}
+
+void LiveBatch::keep_increments(LaneRange lanes, const double* record, const double* a,
+                                double* next) const {
+  const int rows = increments(), before = 1 + state_size() + 2 * input_size();
+  detail::Workspace room(at(rows * own_->stride()));
+  stage_increments(*own_, lanes, record, a, next, room.data());
+  for (int l = lanes.first; l < lanes.last; ++l) {
+    double* const to = kept(l, next) + before;
+    for (int i = 0; i < rows; ++i) to[i] = room.data()[i * own_->stride() + l];
+  }
 }
 
 bool LiveBatch::exchange(int lane, StepBatch& one, const double* impedance) {
@@ -73,14 +108,16 @@ bool LiveBatch::exchange(int lane, StepBatch& one, const double* impedance) {
   if (lanes == nullptr || other == nullptr) return false;
   if (!lanes->exchange(lane, *other->own_, impedance)) return false;
   given_[at(lane)] = other->given_.front();
+  staged_[at(lane)].reset();
   return true;
 }
 
 /// Allocates only where several threads ask at once, or a structure of another size was asked for before.
-double LiveBatch::idle_output(int lane, const double* record, int scalar_port,
+double LiveBatch::idle_output(int lane, const double* record, int scalar_port, int stage,
                               std::span<const double> inputs) const {
   const double* const own = kept(lane, record);
   if (own[0] == 0.0) return 0.0;
+  if (stages() > 1) return output_of_stage(lane, own, scalar_port, stage, inputs);
   const Subsystem& part = *given_[at(lane)].physics;
   const int n = state_size();
   const double* const x = own + 1;
@@ -108,26 +145,44 @@ double LiveBatch::idle_output(int lane, const double* record, int scalar_port,
   return output_by(structure_, g, own, scalar_port, inputs);
 }
 
+/// The same of the part as StagedPhysics writes it, whose states are (x, δ).
+double LiveBatch::output_of_stage(int lane, const double* own, int scalar_port, int stage,
+                                  std::span<const double> inputs) const {
+  const std::scoped_lock lock(reading_);
+  std::unique_ptr<const StagedPhysics>& physics = staged_[at(lane)];
+  if (physics == nullptr) {
+    const Given& given = given_[at(lane)];
+    physics = std::make_unique<const StagedPhysics>(*given.physics, given.rule);
+  }
+  const StageLayout& layout = physics->layout();
+  const int n = layout.n, q = input_size(), rows = n + layout.states();
+  detail::Workspace room(at(4 * rows + layout.ports() + layout.inputs()));
+  double *const start = room.data(), *const next = start + rows, *const middle = next + rows,
+                *const g = middle + rows, *const u = g + rows;
+  std::fill(start, next, 0.0);
+  std::copy_n(own + 1, n, start);
+  std::copy_n(own + 1, n, next);
+  std::copy_n(own + 1 + n + 2 * q, layout.states(), next + n);
+  for (int i = 0; i < rows; ++i) middle[i] = 0.5 * (start[i] + next[i]);
+  physics->discrete_gradient(start, next, g);
+  std::fill_n(u, layout.ports() + layout.inputs(), 0.0);
+  for (int j = 0; j < layout.p; ++j) u[layout.port(stage, j)] = inputs[at(j)];
+  std::copy_n(own + 1 + n, q, u + layout.ports());
+  Structure s = physics->structure();
+  if (!physics->constant_structure()) physics->structure_at(middle, s);
+  const std::span<const double> all(u, at(layout.ports() + layout.inputs()));
+  return row_product(s, g, layout.port(stage, scalar_port),
+                     [&](Eigen::Index j) { return all[at(static_cast<int>(j))]; });
+}
+
 /// y = (G + P)ᵀ∇̄H + (S + N)u. Laws of ports add nothing at inputs of 0.
 double LiveBatch::output_by(const Structure& s, const double* gradient, const double* past,
                             int scalar_port, std::span<const double> inputs) const {
   const double* const external = past + 1 + state_size();
-  const auto input = [&](Eigen::Index j) {
+  return row_product(s, gradient, scalar_port, [&](Eigen::Index j) {
     const auto place = static_cast<std::size_t>(j);
     return place < inputs.size() ? inputs[place] : external[place - inputs.size()];
-  };
-  double y = 0.0;
-  for (const SparseMatrix* M : {&s.G, &s.P}) {
-    for (SparseMatrix::InnerIterator it(*M, scalar_port); it; ++it) {
-      y += it.value() * gradient[it.row()];
-    }
-  }
-  // By columns: S is symmetric and N skew.
-  for (SparseMatrix::InnerIterator it(s.S, scalar_port); it; ++it)
-    y += it.value() * input(it.row());
-  for (SparseMatrix::InnerIterator it(s.N, scalar_port); it; ++it)
-    y -= it.value() * input(it.row());
-  return y;
+  });
 }
 
 }  // namespace portwave

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "portwave/subsystems/core/lane_exchange.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
+#include "stages/staged_physics.hpp"
 
 namespace portwave {
 
@@ -18,7 +20,8 @@ namespace portwave {
 /// evaluated before somebody reads it.
 ///
 /// A record is that of the parts' own batch, so that its facets serve as they are, followed by
-///   [1: has stepped, 2: damped, xⁿ⁻¹, ū of that step, ū of the step to come]   per lane.
+///   [1: has stepped, 2: damped, xⁿ⁻¹, ū of that step, ū of the step to come]   per lane,
+/// with several stages also √bᵢ h ẋᵢ of that step.
 class LiveBatch final : public StepBatch,
                         public LaneExchange,
                         public IdleOutputs,
@@ -27,7 +30,7 @@ class LiveBatch final : public StepBatch,
   /// The physics of a lane with its idle ports.
   struct Given {
     const Subsystem* physics;
-    bool is_damped;  ///< then it is linear
+    StageRule rule;  ///< a damped one of one stage is linear
   };
   /// `own`: the batch of the parts without their idle ports.
   LiveBatch(std::unique_ptr<StepBatch> own, std::vector<Given> given);
@@ -36,7 +39,7 @@ class LiveBatch final : public StepBatch,
   double scatter_cost_ns() const override { return own_->scatter_cost_ns(); }
   double advance_cost_ns() const override { return own_->advance_cost_ns(); }
   void prepare(double step_s, const double* impedance) override;
-  void expect(const BatchUse& use) override { own_->expect(use); }
+  void expect(const BatchUse& use) override;
   std::size_t record_size() const override;
   std::vector<RecordRegion> record_regions() const override;
   void set_state(int lane, const double* x, double* record) const override {
@@ -71,7 +74,7 @@ class LiveBatch final : public StepBatch,
   bool exchange(int lane, StepBatch& one, const double* impedance) override;
 
   // As IdleOutputs.
-  double idle_output(int lane, const double* record, int scalar_port,
+  double idle_output(int lane, const double* record, int scalar_port, int stage,
                      std::span<const double> inputs) const override;
   void forget_step(int lane, double* record) const override { *kept(lane, record) = 0.0; }
 
@@ -88,6 +91,11 @@ class LiveBatch final : public StepBatch,
 
   double output_by(const Structure& s, const double* gradient, const double* past, int scalar_port,
                    std::span<const double> inputs) const;
+  double output_of_stage(int lane, const double* own, int scalar_port, int stage,
+                         std::span<const double> inputs) const;
+  void keep_increments(LaneRange lanes, const double* record, const double* a, double* next) const;
+  int stages() const { return given_.front().rule.count; }
+  int increments() const { return stages() > 1 ? stages() * state_size() : 0; }
   std::size_t kept_size() const;
   template <class Double>
   Double* kept(int lane, Double* record) const {
@@ -99,6 +107,8 @@ class LiveBatch final : public StepBatch,
   double step_s_ = 0.0;
   mutable Structure structure_;  ///< scratch of whoever has set `taken_`
   mutable std::atomic<bool> taken_ = false;
+  mutable std::mutex reading_;                                        ///< of `staged_`
+  mutable std::vector<std::unique_ptr<const StagedPhysics>> staged_;  ///< by lane, made when read
 };
 
 }  // namespace portwave

@@ -27,17 +27,18 @@ struct LiveSystem {
 };
 
 /// Parts keep their numbers, names, states and islands, external inputs theirs; ports are renumbered. Parts with
-/// substeps stay as they are. Cost: that of copying the system, and of building the parts concerned again.
-LiveSystem live_system(const System& system);
+/// substeps stay as they are, and so do descriptor parts that are to have several `stages`. Cost: that of copying the
+/// system, and of building the parts concerned again.
+LiveSystem live_system(const System& system, int stages = 1);
 
 /// The component that live_system has for a part of `system`.
-std::shared_ptr<const Component> live_component(const System& system, int part);
+std::shared_ptr<const Component> live_component(const System& system, int part, int stages = 1);
 
 /// The stages of a run: their number and nodes, and the parts whose stages are damped.
 struct StagePlan {
   int stages = 1;
   StageNodes nodes = StageNodes::gauss;
-  std::vector<char> is_damped = {};  ///< by part; empty: none is
+  std::vector<char> is_damped = {};        ///< by part; empty: none is
   std::vector<StageDamping> damping = {};  ///< by part, of damped ones; empty: all of each
 
   const StageRule& rule() const { return stage_rule(stages, nodes); }

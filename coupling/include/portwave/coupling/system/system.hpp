@@ -168,7 +168,7 @@ class System {
  private:
   friend class SystemBuilder;
   friend System staged_system(const System& system, const StagePlan& plan);
-  friend LiveSystem live_system(const System& system);
+  friend LiveSystem live_system(const System& system, int stages);
   friend void exchange_component(System& system, int part,
                                  std::shared_ptr<const Component> component);
   friend System gathered_system(std::span<const System* const> systems, const double* states);

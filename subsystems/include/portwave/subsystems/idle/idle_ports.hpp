@@ -26,7 +26,8 @@ namespace PORTWAVE_EXPORT portwave {
 std::shared_ptr<const Component> without_idle_ports(std::shared_ptr<const Component> part,
                                                     const std::vector<bool>& idle);
 
-/// staged_part of a linear part that may be one of without_idle_ports, with one stage.
+/// staged_part of a part that may be one of without_idle_ports: of a linear one, or, with several stages, of any that
+/// is no descriptor part.
 std::shared_ptr<const Component> staged_live_part(std::shared_ptr<const Component> part,
                                                   const StageRule& rule);
 
@@ -39,9 +40,10 @@ class IdleOutputs {
  public:
   virtual ~IdleOutputs() = default;
 
-  /// The output y of an idle scalar port in the step that led to `record`, 0 if none did. `scalar_port` is
-  /// its number in the given part, and `inputs` holds u of all scalar ports of that: 0 at idle ones.
-  virtual double idle_output(int lane, const double* record, int scalar_port,
+  /// The output y of an idle scalar port at a stage of the step that led to `record`, 0 if none did; of several
+  /// stages √bᵢ times that. `scalar_port` is its number in the given part, and `inputs` holds u of all scalar
+  /// ports of that, at that stage and scaled alike: 0 at idle ones.
+  virtual double idle_output(int lane, const double* record, int scalar_port, int stage,
                              std::span<const double> inputs) const = 0;
   /// No step led to this record.
   virtual void forget_step(int lane, double* record) const = 0;
