@@ -226,6 +226,9 @@ std::vector<PartDecay> fastest_decays(const System& system, double step_s) {
   return DecaySearch(system, step_s).take();
 }
 
+/// A state that is damped among oscillations makes the inputs of its island those at the ends of steps: that has to pay.
+constexpr double kAmongOscillations = 2.0;
+
 /// By part: whether rigid joints tie it where an input that is not constant enters their constraints.
 std::vector<char> driven_parts(const System& system) {
   const auto& parts = system.parts();
@@ -277,7 +280,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
       if (!is_adaptive && decays.empty()) {
         decays = fastest_decays(system, step_s);
-        own = own_decays(system, step_s, resolved_decay(method.stages));
+        own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages));
         oscillates = islands_that_may_oscillate(system);
       }
       const int switched = switching[at(system.island_of_part(i))];

@@ -141,6 +141,7 @@ OwnDecays decays_of(const Part& part, std::span<const double> at_port, double st
     return out;
   }
   const int n = part.component->signature().state_size();
+  if (n == 0) return out;
   const std::vector<double> r = own_resistances(physics->structure(), *part.component, at_port);
   std::vector<double> here, usual;
   try {

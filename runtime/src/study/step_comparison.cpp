@@ -30,6 +30,8 @@ constexpr double kFinerTolerance = 0.1;
 constexpr double kRounding = 1e-9;
 /// Of fewer instants each counts.
 constexpr std::int64_t kFewInstants = 20;
+/// What is held over steps is late by half of one: half of its error shows.
+constexpr double kFarOfSamples = 0.5 * StepAgreement::kFar;
 /// Share of the instants that may differ: the samples at which inputs jump.
 constexpr double kMostExceptions = 0.01;
 
@@ -299,10 +301,13 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   out.is_chosen = finer.sizes.has_value();
   out.finer = out.is_chosen ? finer.sizes->tolerance : finer.step_s;
   out.samples_faster = has_unasked_rate(options_);
+  if (out.samples_faster) out.limit = kFarOfSamples;
   std::vector<double> scales;
   try {
     FinerRun run(scenario_, finer, states_);
-    if (is_of_first_order(run.stepper())) out.limit = StepAgreement::kFarOfFirstOrder;
+    if (is_of_first_order(run.stepper())) {
+      out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
+    }
     scales = scales_of(system, records, noise_of(run.stepper()));
     for (std::size_t row = 0; row < times_.size(); ++row) {
       if (finer.interrupted && finer.interrupted()) break;
