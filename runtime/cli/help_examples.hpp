@@ -155,4 +155,11 @@ inline constexpr std::string_view kGenerateExamples = R"(Examples:
 
 "portwave generate KIND --help" shows the options of one kind.)";
 
+inline constexpr std::string_view kFmuExamples = R"(Examples:
+  portwave fmu examples/two_oscillators.json --inputs B.force --parameters A.mass_kg --out pair.fmu
+  portwave fmu truck.json --ports wheel.road --outputs 'body.*,energy.stored' --fmi 3 --out truck.fmu
+
+The FMU is for co-simulation on Linux machines of this kind, and needs no portwave there. See
+docs/guides/fmi.md.)";
+
 }  // namespace portwave::cli
