@@ -73,8 +73,8 @@ std::string text_in(const std::filesystem::path& file) {
 }
 
 ModelRun run_in(const std::filesystem::path& resources, const char* token) {
-  auto model = exported::ExportedModel::read(text_in(resources / "model.json"),
-                                             text_in(resources / "scenario.json"));
+  const std::string interface_text = text_in(resources / "model.json");
+  auto model = exported::ExportedModel::read(interface_text, text_in(resources / "scenario.json"));
   if (token == nullptr || model.token() != token) {
     throw std::runtime_error(
         fmt::format("the modelDescription.xml ({}) and the resources ({}) are not of one FMU",

@@ -262,17 +262,19 @@ void ModelRun::set_value(std::size_t variable, double value) {
 }
 
 void ModelRun::step(double from_s, double size_s, bool is_whole) {
-  if (!is_running_) throw Refusal("there are no steps before the initialisation is over");
+  if (!is_running_)
+    throw std::invalid_argument("there are no steps before the initialisation is over");
   const double end_s = from_s + size_s;
   if (!(size_s > 0.0) || !std::isfinite(end_s)) {
-    throw Refusal(fmt::format("a step must be longer than 0 s and finite, got {} s from {} s",
-                              shown_number(size_s), shown_number(from_s)));
+    throw std::invalid_argument(
+        fmt::format("a step must be longer than 0 s and finite, got {} s from {} s",
+                    shown_number(size_s), shown_number(from_s)));
   }
   const double now_s = stepper_->time_s();
   const double slack_s =
       std::max(kSameTime * std::min(size_s, model_.step_s), 1e-12 * std::abs(now_s));
-  if (std::abs(from_s - now_s) > slack_s) {
-    throw Refusal(
+  if (!(std::abs(from_s - now_s) <= slack_s)) {
+    throw std::invalid_argument(
         fmt::format("the step begins at {:.17g} s, and the FMU is at {:.17g} s", from_s, now_s));
   }
   if (!is_whole) return make_steps(end_s);
@@ -337,8 +339,6 @@ RunState ModelRun::save() const {
 
 void ModelRun::restore(const RunState& state) {
   if (state.values.size() != values_.size()) throw Refusal("this state was saved by another FMU");
-  const bool is_other = is_stale_ || !stepper_ || state.start_s != scenario_.options.start_s ||
-                        state.start_values != start_values_;
   if (!state.is_running) {
     scenario_.options.start_s = state.start_s;
     is_running_ = false;
@@ -346,19 +346,41 @@ void ModelRun::restore(const RunState& state) {
     values_ = state.values;
     return;
   }
-  if (is_other) {
-    scenario_.options.start_s = state.start_s;
-    is_running_ = false;
-    build(state.start_values);
-  }
   try {
-    stepper_->restore(state.snapshot);
+    const bool began_so = stepper_ && !is_stale_ && state.start_s == scenario_.options.start_s &&
+                          state.start_values == start_values_;
+    if (began_so) {
+      stepper_->restore(state.snapshot);
+    } else {
+      restore_anew(state);
+    }
   } catch (const std::invalid_argument& error) {
+    throw Refusal(error.what());
+  } catch (const ConfigError& error) {
     throw Refusal(error.what());
   }
   is_running_ = true;
   values_ = state.values;
   integrals_ = state.integrals;
+}
+
+void ModelRun::restore_anew(const RunState& state) {
+  std::optional<Stepper> old = std::move(stepper_);
+  const double start_s = scenario_.options.start_s;
+  const std::vector<double> start_values = start_values_, integrals = integrals_;
+  const bool was_stale = is_stale_;
+  try {
+    scenario_.options.start_s = state.start_s;
+    build(state.start_values);
+    stepper_->restore(state.snapshot);
+  } catch (...) {
+    stepper_ = std::move(old);
+    scenario_.options.start_s = start_s;
+    start_values_ = start_values;
+    integrals_ = integrals;
+    is_stale_ = was_stale;
+    throw;
+  }
 }
 
 const Certificate* ModelRun::certificate() const {

@@ -67,8 +67,9 @@ class ModelRun {
   /// Errors: std::out_of_range; Refusal for one that cannot be set, values that are not finite, or parameters
   /// that are not allowed.
   void set_value(std::size_t variable, double value);
-  /// From `from_s`, where the run has to be. Errors: Refusal; StepError, the steps before it standing unless
-  /// `is_whole`: then nothing has changed.
+  /// From `from_s`, where the run has to be. Errors: std::invalid_argument for a step that there cannot be; Refusal
+  /// for one that this run cannot take; StepError, the steps before it standing unless `is_whole`: then nothing
+  /// has changed.
   void step(double from_s, double size_s, bool is_whole);
 
   RunState save() const;
@@ -80,6 +81,8 @@ class ModelRun {
  private:
   void build(const std::vector<double>& values);
   Stepper& stepper();
+  /// Into a run that began otherwise. Errors: as build, and std::invalid_argument, nothing having changed.
+  void restore_anew(const RunState& state);
   void find_variables();
   void make_steps(double end_s);
   void account(const StepReport& report);

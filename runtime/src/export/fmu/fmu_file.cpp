@@ -127,6 +127,8 @@ void write_archive(const std::vector<Member>& members, const std::filesystem::pa
       zip_source_free(source);
       refuse_file(out, zip_strerror(archive.get()));
     }
+    // Not libzip's own 9, which takes four times as long for a hundredth less.
+    zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(place), ZIP_CM_DEFLATE, 6);
     // The same bytes whenever it is written: 1 January 1980, where dates of zip begin.
     constexpr zip_uint16_t kDate = (0 << 9) | (1 << 5) | 1;
     zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(place), 0, kDate, 0);
