@@ -19,6 +19,7 @@ inline constexpr std::string_view kExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
   portwave import examples/robot.urdf --out robot.json
+  portwave fmu examples/two_oscillators.json --inputs B.force --out pair.fmu
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 done, 1 certificate violated (with --strict: not all well), 2 bad input, 3 failure while running.)";

@@ -155,7 +155,9 @@ class DescriptionWriter {
     if (own_.end_s > own_.start_s) add(experiment, "stopTime", own_.end_s);
     add(experiment, "stepSize", model_.step_s);
     xml_node variables = root.append_child("ModelVariables");
-    for (std::size_t i = 0; i < model_.variables.size(); ++i) write_variable(variables, i);
+    // FMI 2 need not list the time, and there are importers that then ask for its start value.
+    for (std::size_t i = is_2_ ? 1 : 0; i < model_.variables.size(); ++i)
+      write_variable(variables, i);
     write_structure(root.append_child("ModelStructure"));
     return text_of(document);
   }
@@ -222,8 +224,8 @@ class DescriptionWriter {
     xml_node real = is_2_ ? node.append_child("Real") : node;
     if (!own.unit.empty()) add(real, "unit", own.unit);
     if (own.integral >= 0) {
-      // FMI 2 counts places from 1.
-      add(real, "derivative", static_cast<std::size_t>(own.integral) + (is_2_ ? 1 : 0));
+      // In FMI 2 its place in the list, from 1; the time, which is not in it, has the number 0.
+      add(real, "derivative", static_cast<std::size_t>(own.integral));
     }
     if (own.is_settable()) add(real, "start", own.start);
   }
@@ -246,11 +248,7 @@ class DescriptionWriter {
   }
   xml_node refer(xml_node list, const char* element, std::size_t i) {
     xml_node own = list.append_child(element);
-    if (is_2_) {
-      add(own, "index", i + 1);
-    } else {
-      add(own, "valueReference", i);
-    }
+    add(own, is_2_ ? "index" : "valueReference", i);
     return own;
   }
   static bool is_output(const Variable& own) {
