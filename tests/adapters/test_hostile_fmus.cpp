@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ struct Hostile {
   const char* words;  ///< of the refusal
   int version = 2;
 };
+/// What the test framework prints: the name, not bytes.
+void PrintTo(const Hostile& own, std::ostream* out) { *out << own.name; }
 
 void replace_in_description(std::vector<ZipMember>& members, const std::string& from,
                             const std::string& to) {
