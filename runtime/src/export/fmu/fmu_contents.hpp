@@ -37,8 +37,20 @@ struct Member {
 /// Writes a zip archive. Errors: ConfigError.
 void write_archive(const std::vector<Member>& members, const std::filesystem::path& out);
 
-/// Starts an FMU of these resources by the functions of a library. Errors: ConfigError with what it says.
-void expect_start(const std::filesystem::path& library, int fmi, const std::string& token,
-                  const std::filesystem::path& resources, double start_s);
+/// The library that every FMU holds, loaded into this process, where it stays.
+class Engine {
+ public:
+  /// Errors: ConfigError.
+  explicit Engine(const std::filesystem::path& library);
+
+  /// The shared libraries that it needs, wherever the system has found them, but for those that every Linux has.
+  std::vector<std::filesystem::path> companions() const;
+  /// Starts an FMU of these resources. Errors: ConfigError with what it says.
+  void expect_start(int fmi, const std::string& token, const std::filesystem::path& resources,
+                    double start_s) const;
+
+ private:
+  void* handle_;
+};
 
 }  // namespace portwave::exported

@@ -247,24 +247,25 @@ std::vector<Member> files_of(const Scenario& scenario, const std::filesystem::pa
   return out;
 }
 
-void add_engine(const std::filesystem::path& folder, const std::string& platform,
-                const std::string& identifier, std::vector<Member>& members) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& own : std::filesystem::directory_iterator(folder)) {
-    if (own.is_regular_file()) files.push_back(own.path());
+void add_engine(const Engine& engine, const std::filesystem::path& folder,
+                const std::string& platform, const std::string& identifier,
+                std::vector<Member>& members) {
+  const auto add = [&members](std::string name, std::filesystem::path file) {
+    members.push_back({.name = std::move(name), .content = {}, .file = std::move(file)});
+  };
+  const std::string binaries = fmt::format("binaries/{}/", platform);
+  add(fmt::format("{}{}.so", binaries, identifier), folder / kLibrary);
+  for (const std::filesystem::path& own : engine.companions()) {
+    add(binaries + own.filename().string(), own);
   }
-  if (std::filesystem::is_directory(folder / "licenses")) {
-    for (const auto& own : std::filesystem::directory_iterator(folder / "licenses"))
-      files.push_back(own.path());
+  std::vector<std::filesystem::path> notices;
+  std::error_code error;
+  for (const auto& own : std::filesystem::directory_iterator(folder / "licenses", error)) {
+    notices.push_back(own.path());
   }
-  std::ranges::sort(files);
-  for (const std::filesystem::path& own : files) {
-    const std::string name = own.filename().string();
-    const bool is_licence = own.parent_path().filename() == "licenses";
-    const std::string to = is_licence ? fmt::format("documentation/licenses/{}", name)
-                                      : fmt::format("binaries/{}/{}", platform,
-                                                    name == kLibrary ? identifier + ".so" : name);
-    members.push_back({.name = to, .content = {}, .file = own});
+  std::ranges::sort(notices);
+  for (const std::filesystem::path& own : notices) {
+    add("documentation/licenses/" + own.filename().string(), own);
   }
 }
 
@@ -425,12 +426,13 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   }
   for (Member& own : files_of(*scenario, given.folder, issues)) members.push_back(std::move(own));
   throw_if_any(std::move(issues));
-  add_engine(library, platform, identifier_of(model.name), members);
+  const Engine engine(library / kLibrary);
+  add_engine(engine, library, platform, identifier_of(model.name), members);
 
   const fmi::ScratchFolder scratch;
   write_resources(members, scratch.path());
-  expect_start(library / kLibrary, options.fmi, model.token(), scratch.path() / "resources",
-               scenario->options.start_s);
+  engine.expect_start(options.fmi, model.token(), scratch.path() / "resources",
+                      scenario->options.start_s);
   write_fmu(members, out);
 
   FmuExport done;

@@ -1,10 +1,13 @@
 // The archive of an FMU, and a first start of what is in it.
 
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <dlfcn.h>
+#include <link.h>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <zip.h>
 
@@ -103,6 +106,37 @@ bool starts_3(void* library, const std::string& token, const std::string& resour
   return starts;
 }
 
+/// The names of the libraries that a loaded one asks for.
+std::vector<std::string> needed_by(const link_map& library) {
+  const char* texts = nullptr;
+  for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) texts = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  }
+  std::vector<std::string> names;
+  for (const ElfW(Dyn)* entry = library.l_ld; texts != nullptr && entry->d_tag != DT_NULL;
+       ++entry) {
+    if (entry->d_tag == DT_NEEDED) names.emplace_back(texts + entry->d_un.d_val);
+  }
+  return names;
+}
+
+bool is_of_every_system(std::string_view name) {
+  constexpr std::string_view kStems[] = {"ld-linux",   "libc.",       "libm.",      "libdl.",
+                                         "librt.",     "libpthread.", "libstdc++.", "libgcc_s.",
+                                         "libatomic.", "libasan.",    "libtsan.",   "libubsan."};
+  return std::ranges::any_of(kStems,
+                             [name](std::string_view stem) { return name.starts_with(stem); });
+}
+
+/// The loaded library of a file name; null: none.
+const link_map* loaded_as(const std::string& name, const link_map* any) {
+  while (any->l_prev != nullptr) any = any->l_prev;
+  for (; any != nullptr; any = any->l_next) {
+    if (std::filesystem::path(any->l_name).filename() == name) return any;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void write_archive(const std::vector<Member>& members, const std::filesystem::path& out) {
@@ -140,18 +174,38 @@ void write_archive(const std::vector<Member>& members, const std::filesystem::pa
   static_cast<void>(archive.release());
 }
 
-void expect_start(const std::filesystem::path& library, int fmi, const std::string& token,
-                  const std::filesystem::path& resources, double start_s) {
-  void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const reason = ::dlerror();
-    throw ConfigError("/library",
-                      fmt::format("{} cannot be loaded: {}", in_quotes(library.string()),
-                                  printable(reason == nullptr ? "no reason given" : reason, 300)));
+Engine::Engine(const std::filesystem::path& library)
+    : handle_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (handle_ != nullptr) return;
+  const char* const reason = ::dlerror();
+  throw ConfigError("/library",
+                    fmt::format("{} cannot be loaded: {}", in_quotes(library.string()),
+                                printable(reason == nullptr ? "no reason given" : reason, 300)));
+}
+
+std::vector<std::filesystem::path> Engine::companions() const {
+  link_map* first = nullptr;
+  if (::dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&first)) != 0) return {};
+  std::vector<const link_map*> found = {first};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::string& name : needed_by(*found[i])) {
+      if (is_of_every_system(name)) continue;
+      const link_map* const own = loaded_as(name, first);
+      if (own != nullptr && std::ranges::find(found, own) == found.end()) found.push_back(own);
+    }
   }
+  std::vector<std::filesystem::path> out;
+  for (const link_map* const own : found) {
+    if (own != first) out.emplace_back(own->l_name);
+  }
+  return out;
+}
+
+void Engine::expect_start(int fmi, const std::string& token, const std::filesystem::path& resources,
+                          double start_s) const {
   Log log;
-  const bool starts = fmi == 2 ? starts_2(handle, token, resources.string(), start_s, log)
-                               : starts_3(handle, token, resources.string(), start_s, log);
+  const bool starts = fmi == 2 ? starts_2(handle_, token, resources.string(), start_s, log)
+                               : starts_3(handle_, token, resources.string(), start_s, log);
   if (!starts) throw ConfigError("", fmt::format("the FMU does not start: {}", log.text));
 }
 
