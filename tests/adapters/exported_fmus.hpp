@@ -5,16 +5,17 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "adapters/fmi/fmu_archive.hpp"
 #include "adapters/fmi/model_description.hpp"
 #include "adapters/raw_fmu.hpp"
 #include "portwave/runtime/export/fmu_export.hpp"
+#include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace portwave::testing {
 
@@ -25,10 +26,14 @@ inline const std::filesystem::path& fmu_folder() {
 
 /// An exported FMU, and what is in it.
 struct Exported {
-  Exported(const ScenarioText& scenario, FmuExportOptions options) : version(options.fmi) {
+  Exported(const ScenarioText& scenario, FmuExportOptions options)
+      : file(folder.path() / "exported.fmu"), version(options.fmi) {
     options.library = fmu_folder();
-    file = folder.path() / "exported.fmu";
     done = export_fmu(scenario, options, file);
+    read();
+  }
+  Exported(std::filesystem::path made, int fmi) : file(std::move(made)), version(fmi) { read(); }
+  void read() {
     const fmi::FmuArchive archive(file);
     archive.unpack("resources/", folder.path());
     xml = archive.content("modelDescription.xml");
@@ -64,36 +69,19 @@ struct Exported {
   fmi::ModelDescription description;
 };
 
-/// Two oscillators: A with a hardening spring, and B, whose force is an input.
+/// Two oscillators: A with a hardening spring, and B, whose force is an input. `more`: further keys.
 inline std::string oscillators(const std::string& more = "") {
-  return R"({"name": "two oscillators", "time": {"step_s": 0.01, "end_s": 10},
-    "subsystems": [
-      {"name": "A", "type": "duffing_oscillator",
-       "parameters": {"mass_kg": 8, "stiffness_N_per_m": 100, "cubic_stiffness_N_per_m3": 8000,
-                      "coupling_stiffness_N_per_m": 120, "coupling_damping_Ns_per_m": 0.05},
-       "initial_state": {"q1": 0.4, "delta": -0.4}},
-      {"name": "B", "type": "linear_oscillator",
-       "parameters": {"mass_kg": 4, "stiffness_N_per_m": 50},
-       "inputs": {"force": {"kind": "constant", "value": 1.5}}}],
-    "couplings": [{"kind": "connection", "ports": ["A.coupling", "B.coupling"]}])" +
-         more + "}";
+  std::string text = read_text(source_file("tests/fixtures/fmu/oscillators.json"));
+  return text.insert(text.rfind('}'), more);
 }
 
-/// The export that most tests use.
+/// The FMU that most tests use; the build has made it of that file (tests/CMakeLists.txt).
 inline const Exported& exported_oscillators(int version) {
   static std::map<int, std::unique_ptr<Exported>> all;
   std::unique_ptr<Exported>& own = all[version];
   if (own == nullptr) {
-    own = std::make_unique<Exported>(
-        ScenarioText{oscillators(), "test", "."},
-        FmuExportOptions{.inputs = {"B.force"},
-                         .outputs = {"A", "A.coupling.incident", "B.q2", "B.v2", "energy.stored",
-                                     "energy.supplied"},
-                         .parameters = {"A.mass_kg", "B.stiffness_N_per_m"},
-                         .ports = {},
-                         .fmi = version,
-                         .name = {},
-                         .library = {}});
+    const std::string name = "oscillators_" + std::to_string(version) + ".fmu";
+    own = std::make_unique<Exported>(std::filesystem::path(PORTWAVE_EXPORTED_FMUS) / name, version);
   }
   return *own;
 }

@@ -96,9 +96,6 @@ TEST_P(ExportedFmu, TellsWhatItShows) {
   EXPECT_EQ(own.find("A.coupling.incident")->unit, "sqrt(J)");
   EXPECT_EQ(own.unit_of(*own.find("A.coupling.incident")), nullptr);
   EXPECT_NE(fmu().xml.find("start=\"1.5\""), std::string::npos);
-  EXPECT_EQ(fmu().done.inputs, 1U);
-  EXPECT_EQ(fmu().done.parameters, 2U);
-  EXPECT_TRUE(fmu().done.notes.empty());
 }
 
 TEST_P(ExportedFmu, StepsAsTheScenarioDoes) {

@@ -125,6 +125,9 @@ TEST(FmuExport, TakesFilesAlongAndRefusesThoseElsewhere) {
   options.outputs = {"B.q2"};
   const std::string table = with(R"({"kind": "table", "file": "tables/force.csv"})");
   const Exported fmu({table, "test", folder.path()}, options);
+  EXPECT_EQ(fmu.done.outputs, 1U);
+  EXPECT_EQ(fmu.done.inputs, 0U);
+  EXPECT_TRUE(fmu.done.notes.empty());
   const auto raw = fmu.started();
   const Scenario scenario = parse_scenario(table, "test", folder.path());
   Stepper stepper(scenario.system, scenario.options);
