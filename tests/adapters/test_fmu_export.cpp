@@ -150,25 +150,47 @@ TEST(FmuExport, IsTheSameTwice) {
   EXPECT_TRUE(testing::read_text(folder / "a.fmu") == testing::read_text(folder / "b.fmu"));
 }
 
-TEST(FmuExport, StepsWithSignalsByWholeSteps) {
-  const std::string text = oscillators(
+/// With a controller that drives the force.
+std::string controlled() {
+  std::string text = oscillators(
       R"(, "signals": {"every": 2, "blocks": [{"name": "law", "kind": "expression", "expression": "-3*x",
           "signals": {"x": "A.q1"}}]})");
+  const std::string constant = R"({"kind": "constant", "value": 1.5})";
+  return text.replace(text.find(constant), constant.size(),
+                      R"({"kind": "signal", "signal": "law"})");
+}
+
+TEST(FmuExport, StepsWithSignalsByWholeSteps) {
   FmuExportOptions options = options_with();
-  options.outputs = {"law", "A.q1"};
-  const Exported fmu({text, "test", "."}, options);
+  options.outputs = {"law", "A.q1", "B.q2"};
+  const Exported fmu({controlled(), "test", "."}, options);
   EXPECT_FALSE(fmu.description.takes_any_step);
   ASSERT_EQ(fmu.done.notes.size(), 1U);
   EXPECT_TRUE(has(fmu.done.notes[0], "whole numbers of the macro-step, 0.01 s"))
       << fmu.done.notes[0];
+  EXPECT_EQ(fmu.done.inputs, 0U);  // the force is driven
   const auto raw = fmu.started();
   EXPECT_EQ(raw->step(0.0, 0.005), kDiscard);
   EXPECT_TRUE(has(raw->log, "whole numbers of macro-steps of 0.01 s")) << raw->log;
   EXPECT_EQ(raw->step(0.0, 0.04), kOk);
-  const Scenario scenario = parse_scenario(text, "test", ".");
+  const Scenario scenario = parse_scenario(controlled(), "test", ".");
   Stepper stepper(scenario.system, scenario.options);
   stepper.step(4);
-  EXPECT_EQ(raw->value(fmu["law"]), observe(stepper, find_quantity(stepper, "law")));
+  for (const char* name : {"law", "B.q2"}) {
+    EXPECT_EQ(raw->value(fmu[name]), observe(stepper, find_quantity(stepper, name))) << name;
+  }
+}
+
+TEST(FmuExport, LetsTheImporterDriveWhatAControllerDrove) {
+  FmuExportOptions options = options_with();
+  options.inputs = {"B.force"};
+  options.outputs = {"B.v2"};
+  const Exported fmu({controlled(), "test", "."}, options);
+  const auto pushed = fmu.started(), left = fmu.started();
+  ASSERT_EQ(pushed->set({fmu["B.force"]}, {100.0}), kOk);
+  ASSERT_EQ(pushed->step(0.0, 0.02), kOk);
+  ASSERT_EQ(left->step(0.0, 0.02), kOk);
+  EXPECT_NEAR(pushed->value(fmu["B.v2"]) - left->value(fmu["B.v2"]), 100.0 * 0.02 / 4.0, 1e-2);
 }
 
 TEST(FmuExport, StepsOfChosenSizeEndWhereTheImporterSays) {

@@ -140,8 +140,10 @@ class PortUnits {
   /// What the FMU says that its answer is the derivative of.
   void take_declared_integral() {
     const Variable* const own = fmu_.integral_of(*out_.output);
-    const bool is_usable = own != nullptr && own != out_.output && is_number(own->type) &&
-                           !own->is_array && own->role != Role::input && is_integral(own);
+    const bool is_usable =
+        own != nullptr && own != out_.output && !own->is_array &&
+        (own->type == VariableType::float64 || own->type == VariableType::float32) &&
+        own->role != Role::input && own->role != Role::independent && is_integral(own);
     if (is_usable) out_.integral = own;
   }
   void refuse_integral() {

@@ -283,7 +283,10 @@ class Reader {
     out.role = *role;
     out.is_constant = std::string_view(node.attribute("variability").value()) == "constant";
     out.has_start = !details.attribute("start").empty();
-    if (const auto of = details.attribute("derivative")) out.derivative_of = of.as_uint();
+    const std::string_view of = details.attribute("derivative").value();
+    std::uint32_t integral = 0;
+    const auto [of_end, of_error] = std::from_chars(of.data(), of.data() + of.size(), integral);
+    if (of_error == std::errc() && of_end == of.data() + of.size()) out.derivative_of = integral;
     out.unit = details.attribute("unit").value();
     if (out.unit.empty()) {
       const auto declared = type_units_.find(details.attribute("declaredType").value());

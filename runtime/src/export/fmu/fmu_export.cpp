@@ -1,11 +1,10 @@
 #include "portwave/runtime/export/fmu_export.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -183,17 +182,7 @@ class Interface {
   }
   void add_inputs() {
     std::vector<std::string> paths = options_.inputs;
-    if (paths.empty()) {
-      std::set<std::string> sources;
-      for (const OpenPort& port : source_.ports()) {
-        sources.insert(fmt::format("{}.{}", port.source,
-                                   port.input == Causality::effort_in ? "effort" : "flow"));
-      }
-      for (const System::SettableInput& own : scenario_.system.settable_inputs()) {
-        const std::string label = scenario_.system.input_label(own);
-        if (!sources.contains(label)) paths.push_back(label);
-      }
-    }
+    if (paths.empty()) paths = settable_by_importers();
     for (const std::string& path : paths) {
       double start = 0.0;
       for (const System::SettableInput& own : scenario_.system.settable_inputs()) {
@@ -206,6 +195,26 @@ class Interface {
            .start = start,
            .about = "external input"});
     }
+  }
+  /// Neither those of sources at ports, which are there already, nor those that the signal graph drives.
+  std::vector<std::string> settable_by_importers() const {
+    std::set<std::string> others;
+    for (const OpenPort& port : source_.ports()) {
+      others.insert(fmt::format("{}.{}", port.source,
+                                port.input == Causality::effort_in ? "effort" : "flow"));
+    }
+    const std::span<const System::SettableInput> all = scenario_.system.settable_inputs();
+    if (const SignalGraph* const graph = scenario_.options.signals.get()) {
+      for (const SignalGraph::Actuator& own : graph->actuators()) {
+        others.insert(scenario_.system.input_label(all[static_cast<std::size_t>(own.slot)]));
+      }
+    }
+    std::vector<std::string> paths;
+    for (const System::SettableInput& own : all) {
+      const std::string label = scenario_.system.input_label(own);
+      if (!others.contains(label)) paths.push_back(label);
+    }
+    return paths;
   }
   void add_parameter(std::size_t i) {
     const std::string& path = options_.parameters[i];

@@ -14,7 +14,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// What an FMU shows of a scenario. Names are those of scenario files.
 struct FmuExportOptions {
   /// External inputs "part.input". An input that the scenario drives is the importer's then; its value at the
-  /// start is the start value. Empty: all that are "settable" in the scenario.
+  /// start is the start value. Empty: all that are "settable" and that no controller drives.
   std::vector<std::string> inputs;
   /// Quantities as in "outputs": "part.state", "part.port.effort", …, whole parts and patterns; and the
   /// energies "energy.stored", ".supplied", ".dissipated", ".mismatch", ".tank". Empty: what the scenario
