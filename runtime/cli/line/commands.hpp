@@ -181,11 +181,11 @@ struct FmuArguments {
   std::optional<std::filesystem::path> out;  ///< required
 };
 
-using Command =
-    std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments, ListArguments,
-                 SchemaArguments, TuneArguments, StudyBudgetArguments, StudyRateArguments,
-                 StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
-                 StudyScalingArguments, StudyDelayArguments, GenerateArguments, ImportArguments, FmuArguments>;
+using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments,
+                             ListArguments, SchemaArguments, TuneArguments, StudyBudgetArguments,
+                             StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
+                             StudyIterationArguments, StudyScalingArguments, StudyDelayArguments,
+                             GenerateArguments, ImportArguments, FmuArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
