@@ -53,6 +53,14 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// One part of the oscillators by itself, its port open.
+std::string half(int part) {
+  Json whole = Json::parse(oscillators());
+  Json out = {{"name", part == 0 ? "left" : "right"}, {"time", whole["time"]}};
+  out["subsystems"] = Json::array({whole["subsystems"][static_cast<std::size_t>(part)]});
+  return out.dump();
+}
+
 TEST(FmuExport, TellsAllThatIsWrongAtOnce) {
   FmuExportOptions options = options_with();
   options.inputs = {"B.forse", "A.force", "A.force"};
@@ -78,6 +86,28 @@ TEST(FmuExport, RefusesPortsThatAreNotOpen) {
   EXPECT_TRUE(has(text, "/ports/1: what the FMU takes is \"effort\" or \"flow\", got \"torque\""))
       << text;
   EXPECT_TRUE(has(text, "/fmi: must be 2 or 3, got 1")) << text;
+}
+
+TEST(FmuExport, TellsOfPortsThatThereAreNotWithAllElse) {
+  FmuExportOptions options = options_with();
+  options.ports = {"A.coupling", "A.copling", "C.end"};
+  options.fmi = 5;
+  const std::string text = refusal_of(half(0), options);
+  EXPECT_TRUE(has(text, "/ports/1: subsystem \"A\" has no port \"copling\"")) << text;
+  EXPECT_TRUE(has(text, "/ports/2: ")) << text;
+  EXPECT_FALSE(has(text, "/ports/0")) << text;
+  EXPECT_TRUE(has(text, "/fmi: ")) << text;
+}
+
+TEST(FmuExport, SaysWhereItCannotWrite) {
+  try {
+    export_fmu({oscillators(), "test", "."}, options_with(), "/nowhere/x.fmu");
+    FAIL() << "written to a folder that there is not";
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.issues().size(), 1U);
+    EXPECT_EQ(error.issues()[0].where, "/out");
+    EXPECT_TRUE(has(error.what(), "\"/nowhere/x.fmu\" cannot be written")) << error.what();
+  }
 }
 
 TEST(FmuExport, RefusesWhatNoFmuCanHold) {
@@ -216,14 +246,6 @@ TEST(FmuExport, StepsOfChosenSizeEndWhereTheImporterSays) {
 }
 
 // Cuts.
-
-/// One part of the oscillators by itself, its port open.
-std::string half(int part) {
-  Json whole = Json::parse(oscillators());
-  Json out = {{"name", part == 0 ? "left" : "right"}, {"time", whole["time"]}};
-  out["subsystems"] = Json::array({whole["subsystems"][static_cast<std::size_t>(part)]});
-  return out.dump();
-}
 
 std::string coupled(const std::string& first, const std::string& second) {
   return R"({"name": "coupled", "time": {"step_s": 0.01, "end_s": 10},

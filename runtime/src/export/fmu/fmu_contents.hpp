@@ -34,8 +34,9 @@ struct Member {
   std::string content;         ///< unless `file` is given
   std::filesystem::path file;  ///< whose bytes it has
 };
-/// Writes a zip archive. Errors: ConfigError.
-void write_archive(const std::vector<Member>& members, const std::filesystem::path& out);
+/// Writes a zip archive; `name` stands for it in errors. Errors: ConfigError.
+void write_archive(const std::vector<Member>& members, const std::filesystem::path& out,
+                   const std::filesystem::path& name);
 
 /// The library that every FMU holds, loaded into this process, where it stays.
 class Engine {

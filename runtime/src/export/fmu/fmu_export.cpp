@@ -320,6 +320,52 @@ ScenarioError with_places(const ScenarioError& error, const std::vector<std::siz
   return {error.file(), std::move(rest)};
 }
 
+/// Issues of ports that were opened in their place among the options.
+ScenarioError with_places(const ScenarioError& error, const std::vector<OpenPort>& ports,
+                          Issues& options) {
+  Issues rest;
+  for (const Issue& issue : error.issues()) {
+    const auto port = std::ranges::find_if(ports, [&issue](const OpenPort& own) {
+      return issue.where == fmt::format("/couplings/{}/ports/0", own.coupling);
+    });
+    if (port == ports.end()) {
+      rest.push_back(issue);
+    } else {
+      options.push_back({fmt::format("/ports/{}", port->place), issue.what});
+    }
+  }
+  return {error.file(), std::move(rest)};
+}
+
+/// What the scenario with its open ports tells.
+struct FirstLook {
+  std::vector<double> parameters;  ///< their values
+  bool takes_any_step = false;
+};
+
+FirstLook first_look(FmuScenario& source, const ScenarioText& given,
+                     const FmuExportOptions& options, Issues& issues) {
+  try {
+    const Scenario first = source.parse();
+    source.settle_ports(first.system, issues);
+    source.take_inputs(options.inputs, first.system, first.options.start_s, issues);
+    FirstLook look;
+    try {
+      Stepper stepper(first.system, first.options);
+      look.parameters = parameter_values(stepper, first, options.parameters, issues);
+      look.takes_any_step = takes_any_step(stepper, first.options);
+    } catch (const ConfigError& error) {
+      throw ScenarioError(given.file, error.issues());
+    }
+    return look;
+  } catch (const ScenarioError& error) {
+    ScenarioError rest = with_places(error, source.ports(), issues);
+    if (issues.empty()) throw rest;
+    append(issues, "", rest.issues());
+    throw ConfigError(std::move(issues));
+  }
+}
+
 void write_resources(const std::vector<Member>& members, const std::filesystem::path& folder) {
   for (const Member& own : members) {
     if (!own.name.starts_with("resources/")) continue;
@@ -338,7 +384,7 @@ void write_fmu(const std::vector<Member>& members, const std::filesystem::path& 
   std::filesystem::path part = out;
   part += fmt::format(".{}.part", ::getpid());
   try {
-    write_archive(members, part);
+    write_archive(members, part, out);
     std::filesystem::rename(part, out);
   } catch (...) {
     std::error_code ignored;
@@ -369,12 +415,14 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   }
   const std::filesystem::path library = library_folder(options, issues);
   FmuScenario source(given);
+  const std::size_t before = issues.size();
   source.refuse_foreign_code(issues);
-  if (options.ports.empty()) {
+  const bool has_foreign_code = issues.size() > before;
+  source.open_ports(options.ports, issues);
+  if (has_foreign_code) throw ConfigError(std::move(issues));
+  if (options.ports.empty()) {  // with the places of the file as it was given
     static_cast<void>(parse_scenario(given.text, given.file, given.folder, given.overrides));
   }
-  source.open_ports(options.ports, issues);
-  throw_if_any(std::move(issues));
 
   std::vector<std::string> labels;
   std::vector<std::size_t> observed;
@@ -383,20 +431,7 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
     labels.push_back(options.outputs[i]);
     observed.push_back(i);
   }
-  std::vector<double> parameters;
-  bool any_step = false;
-  {
-    const Scenario first = source.parse();
-    source.settle_ports(first.system, issues);
-    source.take_inputs(options.inputs, first.system, first.options.start_s, issues);
-    try {
-      Stepper stepper(first.system, first.options);
-      parameters = parameter_values(stepper, first, options.parameters, issues);
-      any_step = takes_any_step(stepper, first.options);
-    } catch (const ConfigError& error) {
-      throw ScenarioError(given.file, error.issues());
-    }
-  }
+  const FirstLook look = first_look(source, given, options, issues);
   if (!labels.empty()) source.observe(labels);
   std::optional<Scenario> scenario;
   try {
@@ -407,12 +442,12 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   }
   throw_if_any(std::move(issues));
 
-  Interface interface(*scenario, source, options, parameters);
+  Interface interface(*scenario, source, options, look.parameters);
   interface.add_all();
   ExportedModel& model = interface.model;
   model.name = options.name.empty() ? scenario->name : options.name;
   model.step_s = scenario->options.step_s;
-  model.takes_any_step = any_step;
+  model.takes_any_step = look.takes_any_step;
   model.scenario = source.text();
 
   const std::string platform = platform_of(options.fmi);

@@ -139,7 +139,8 @@ const link_map* loaded_as(const std::string& name, const link_map* any) {
 
 }  // namespace
 
-void write_archive(const std::vector<Member>& members, const std::filesystem::path& out) {
+void write_archive(const std::vector<Member>& members, const std::filesystem::path& out,
+                   const std::filesystem::path& name) {
   int code = 0;
   std::unique_ptr<zip_t, Discard> archive(zip_open(out.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
   if (archive == nullptr) {
@@ -147,7 +148,7 @@ void write_archive(const std::vector<Member>& members, const std::filesystem::pa
     zip_error_init_with_code(&error, code);
     const std::string text = zip_error_strerror(&error);
     zip_error_fini(&error);
-    refuse_file(out, text);
+    refuse_file(name, text);
   }
   for (const Member& own : members) {
     zip_source_t* const source =
@@ -159,7 +160,7 @@ void write_archive(const std::vector<Member>& members, const std::filesystem::pa
                           : zip_file_add(archive.get(), own.name.c_str(), source, ZIP_FL_ENC_UTF_8);
     if (place < 0) {
       zip_source_free(source);
-      refuse_file(out, zip_strerror(archive.get()));
+      refuse_file(name, zip_strerror(archive.get()));
     }
     // Not libzip's own 9, which takes four times as long for a hundredth less.
     zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(place), ZIP_CM_DEFLATE, 6);
@@ -170,7 +171,7 @@ void write_archive(const std::vector<Member>& members, const std::filesystem::pa
     zip_file_set_external_attributes(archive.get(), static_cast<zip_uint64_t>(place), 0,
                                      ZIP_OPSYS_UNIX, kReadable);
   }
-  if (zip_close(archive.get()) != 0) refuse_file(out, zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) refuse_file(name, zip_strerror(archive.get()));
   static_cast<void>(archive.release());
 }
 

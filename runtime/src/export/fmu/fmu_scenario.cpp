@@ -91,6 +91,7 @@ void FmuScenario::open_ports(const std::vector<std::string>& paths, Issues& issu
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const std::string where = fmt::format("/ports/{}", i);
     OpenPort port;
+    port.place = i;
     const std::size_t equals = paths[i].find('=');
     port.path = paths[i].substr(0, equals);
     if (equals != std::string::npos) {
@@ -149,15 +150,14 @@ void FmuScenario::write_source(const OpenPort& port) {
 }
 
 void FmuScenario::settle_ports(const System& system, Issues& issues) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    OpenPort& port = ports_[i];
+  for (OpenPort& port : ports_) {
     for (const Part& part : system.parts()) {
       for (const Port& own : part.component->signature().ports) {
         if (part.name + "." + own.name != port.path) continue;
         port.domain = own.domain;
         if (!port.is_joined && port.asked.empty()) port.input = own.causality;
         if (own.dimension != 1) {
-          issues.push_back({fmt::format("/ports/{}", i),
+          issues.push_back({fmt::format("/ports/{}", port.place),
                             fmt::format("{} has {} components: only ports of one can be exported",
                                         in_quotes(port.path), own.dimension)});
         }

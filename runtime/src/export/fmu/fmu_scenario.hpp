@@ -12,9 +12,10 @@ namespace portwave::exported {
 
 /// A port of the scenario that becomes a power port of the FMU, and the source that stands for the importer.
 struct OpenPort {
-  std::string path;    ///< "part.port"
-  std::string source;  ///< name of the part that was added
-  std::string asked;   ///< "effort", "flow", or empty
+  std::size_t place = 0;  ///< among the ports that were named
+  std::string path;       ///< "part.port"
+  std::string source;     ///< name of the part that was added
+  std::string asked;      ///< "effort", "flow", or empty
   Causality input = Causality::effort_in;
   Domain domain = Domain::generic;
   std::size_t subsystem = 0, coupling = 0;  ///< their places in the document
