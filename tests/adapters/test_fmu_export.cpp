@@ -223,6 +223,30 @@ TEST(FmuExport, LetsTheImporterDriveWhatAControllerDrove) {
   EXPECT_NEAR(pushed->value(fmu["B.v2"]) - left->value(fmu["B.v2"]), 100.0 * 0.02 / 4.0, 1e-2);
 }
 
+TEST(FmuExport, AStepThatFailsMidwayStandsAsTheStandardSays) {
+  // The force of A is without bounds from 40 ms on.
+  std::string text = oscillators();
+  const std::string start = "\"initial_state\"";
+  text.insert(text.find(start), R"("inputs": {"force": {"kind": "table",
+      "knots": [[0, 0], [0.04, 0], [0.04, 1e300], [1, 1e300]]}}, )");
+  for (const int fmi : {2, 3}) {
+    FmuExportOptions options = options_with(fmi);
+    options.outputs = {"A.q1", "energy.stored"};
+    const Exported fmu({text, "test", "."}, options);
+    const auto raw = fmu.started(), other = fmu.started();
+    ASSERT_EQ(raw->step(0.0, 0.02), kOk);
+    ASSERT_EQ(other->step(0.0, fmi == 2 ? 0.04 : 0.02), kOk);
+    EXPECT_EQ(raw->step(0.02, 0.05), kDiscard);
+    EXPECT_TRUE(has(raw->log, "failed in step 4")) << raw->log;
+    // FMI 2 goes on from the last time that succeeded; by FMI 3 the step has not happened.
+    for (const char* name : {"time", "A.q1", "energy.stored"}) {
+      EXPECT_EQ(raw->value(fmu[name]), other->value(fmu[name])) << fmi << ' ' << name;
+    }
+    EXPECT_EQ(raw->value(fmu["time"]), fmi == 2 ? 0.04 : 0.02);
+    EXPECT_EQ(raw->last_s, fmi == 3 ? 0.02 : -1.0);
+  }
+}
+
 TEST(FmuExport, StepsOfChosenSizeEndWhereTheImporterSays) {
   std::string text = oscillators();
   const std::string time = R"({"step_s": 0.01, "end_s": 10})";
