@@ -14,7 +14,7 @@ set(forbidden_in_coupling
 set(inner_subsystems
   base matrices core linear descriptor nonlinear stages idle catalogue conformance)
 set(inner_coupling method system waves energy impedance network reference)
-set(inner_runtime signals parallel ranks step ensemble output report adapters scenario study generate cli)
+set(inner_runtime signals parallel ranks step ensemble output report adapters scenario export study generate cli)
 
 set(files_checked 0)
 set(violations 0)

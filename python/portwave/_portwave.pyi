@@ -267,6 +267,19 @@ def study_scaling(
     cores: int,
 ) -> str: ...
 
+def write_fmu(
+    text: str,
+    folder: str,
+    out: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    parameters: Sequence[str],
+    ports: Sequence[str],
+    fmi: int,
+    name: str,
+    library: str,
+) -> list[str]: ...
+
 def tune(
     text: str,
     folder: str,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ._portwave import write_fmu
 from .arrays import number, plain, whole
 from .catalogue_part import CataloguePart
 from .controllers import Controllers
+from .errors import ScenarioWarning
 from .second_order import second_order_parameters
 
 JSON = Dict[str, Any]
@@ -198,6 +201,70 @@ class System(Controllers):
             os.replace(part, real)
         finally:
             part.unlink(missing_ok=True)
+
+    def to_fmu(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        *,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        parameters: Sequence[str] = (),
+        ports: Sequence[str] = (),
+        fmi: int = 2,
+        name: str = "",
+    ) -> Path:
+        """Write the system as an FMU for co-simulation, with the engine inside.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Path of the FMU.
+        inputs : sequence of str, optional
+            External inputs ``"part.input"``. Default: all that are ``"settable"``.
+        outputs : sequence of str, optional
+            Quantities as of `observe`, and energies of the whole such as ``"energy.stored"``. Default: those
+            that are observed, else all states.
+        parameters : sequence of str, optional
+            Numbers of parts ``"part.mass_kg"``: tunable parameters of the FMU.
+        ports : sequence of str, optional
+            Ports ``"part.port"`` that are free, fixed or not joined: power ports of the FMU.
+            ``"part.port=effort"`` and ``"part.port=flow"`` say what it takes.
+        fmi : {2, 3}, optional
+            Version of FMI. Default: 2.
+        name : str, optional
+            Name of the model. Default: that of the system.
+
+        Returns
+        -------
+        pathlib.Path
+            The FMU, which needs no portwave where it runs, but Linux on this kind of machine.
+
+        Raises
+        ------
+        ConfigError
+            Names that there are not, ports that are joined, Python functions in the system, files outside
+            its folder: all at once; nothing was written.
+
+        Warns
+        -----
+        ScenarioWarning
+            What a user of the FMU should know, such as that it has one step size.
+        """
+        path = Path(path)
+        for note in write_fmu(
+            self.to_json(),
+            str(self.folder),
+            str(path),
+            list(inputs),
+            list(outputs),
+            list(parameters),
+            list(ports),
+            whole(fmi, "`fmi`"),
+            name,
+            str(Path(__file__).resolve().parent / "portwave_fmu"),
+        ):
+            warnings.warn(note, ScenarioWarning, stacklevel=2)
+        return path
 
     def copy(self) -> "System":
         """Create an independent copy.

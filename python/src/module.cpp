@@ -6,6 +6,7 @@
 #include "catalogue.hpp"
 #include "ensemble.hpp"
 #include "errors.hpp"
+#include "fmu.hpp"
 #include "snapshot.hpp"
 #include "stepper.hpp"
 #include "study.hpp"
@@ -24,4 +25,5 @@ NB_MODULE(_portwave, m) {
   bind_ensemble(m);
   bind_callbacks(m);
   bind_studies(m);
+  bind_fmu(m);
 }

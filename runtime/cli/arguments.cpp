@@ -28,6 +28,7 @@ struct Draft {
   StudyArguments studies;
   GenerateArguments generate;
   ImportArguments import;
+  FmuArguments fmu;
 };
 
 /// The values are read later, so that everything wrong with them is told at once.
@@ -91,6 +92,55 @@ void add_import(Verb& top, ImportArguments& import) {
   verb.app().footer(std::string(kImportExamples));
 }
 
+/// "a,b" as often as one likes.
+void add_names(Verb& verb, const std::string& name, const std::string& what,
+               std::vector<std::string>& names) {
+  verb.texts(
+      name, "NAME,NAME...", what,
+      [](const std::string& list) {
+        for (const std::string_view own : split_at_commas(list)) {
+          if (own.empty()) return std::string("has an empty entry");
+        }
+        return std::string();
+      },
+      [&names](const std::vector<std::string>& lists) {
+        for (const std::string& list : lists) {
+          for (const std::string_view own : split_at_commas(list)) names.emplace_back(own);
+        }
+      });
+}
+
+void add_fmu(Verb& top, FmuArguments& fmu) {
+  Verb verb = top.add("fmu", "Write a scenario as an FMU, with the engine inside");
+  verb.app()
+      .add_option("SCENARIO", fmu.scenario.file, "Scenario file (JSON)")
+      ->required()
+      ->type_name("");
+  add_names(verb, "--inputs", "External inputs \"part.input\"; absent: all that are settable",
+            fmu.options.inputs);
+  add_names(
+      verb, "--outputs",
+      "Quantities as in \"outputs\" of scenarios, and energies such as energy.stored; absent: "
+      "those that the scenario observes",
+      fmu.options.outputs);
+  add_names(verb, "--parameters", "Numbers of parts \"part.mass_kg\": tunable parameters",
+            fmu.options.parameters);
+  add_names(verb, "--ports",
+            "Ports \"part.port\" that are free, fixed or not joined: power ports of the FMU; with "
+            "=effort or =flow, what it takes",
+            fmu.options.ports);
+  verb.choice("--fmi", {"2", "3"}, "Version of FMI",
+              [&fmu](std::size_t i) { fmu.options.fmi = static_cast<int>(i) + 2; })
+      ->default_str("2");
+  verb.text(
+      "--name", "NAME", "Name of the model, in place of the scenario's",
+      [](const std::string& name) { return std::string(name.empty() ? "is empty" : ""); },
+      [&fmu](const std::string& name) { fmu.options.name = name; });
+  verb.path("--out", "FILE", "FMU to write", fmu.out)->required();
+  add_overrides(verb, fmu.scenario.overrides);
+  verb.app().footer(std::string(kFmuExamples));
+}
+
 void add_verbs(Verb& top, Draft& draft) {
   top.app().require_subcommand(1);
   top.app().set_version_flag("--version", fmt::format("portwave {}", version()));
@@ -122,6 +172,7 @@ void add_verbs(Verb& top, Draft& draft) {
   add_study(top, draft.studies);
   add_generate(top, draft.generate);
   add_import(top, draft.import);
+  add_fmu(top, draft.fmu);
 }
 
 Command command_of(const CLI::App& verb, Draft& draft) {
@@ -136,6 +187,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
     return std::move(draft.generate);
   }
   if (verb.get_name() == "import") return std::move(draft.import);
+  if (verb.get_name() == "fmu") return std::move(draft.fmu);
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "rate") return std::move(draft.studies.rate);
   if (verb.get_name() == "delay") return std::move(draft.studies.delay);

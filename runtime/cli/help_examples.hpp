@@ -19,6 +19,7 @@ inline constexpr std::string_view kExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
   portwave import examples/robot.urdf --out robot.json
+  portwave fmu examples/two_oscillators.json --inputs B.force --out pair.fmu
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 done, 1 certificate violated (with --strict: not all well), 2 bad input, 3 failure while running.)";
@@ -154,5 +155,12 @@ inline constexpr std::string_view kGenerateExamples = R"(Examples:
   portwave generate grid --rows 30 --columns 40 --step 0.01 | portwave validate /dev/stdin
 
 "portwave generate KIND --help" shows the options of one kind.)";
+
+inline constexpr std::string_view kFmuExamples = R"(Examples:
+  portwave fmu examples/two_oscillators.json --inputs B.force --parameters A.mass_kg --out pair.fmu
+  portwave fmu truck.json --ports wheel.road --outputs 'body.*,energy.stored' --fmi 3 --out truck.fmu
+
+The FMU is for co-simulation on Linux machines of this kind, and needs no portwave there. See
+docs/guides/fmi.md.)";
 
 }  // namespace portwave::cli

@@ -1,7 +1,9 @@
 // FMUs that are broken, lie or mean harm are refused before they run.
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +46,8 @@ struct Hostile {
   const char* words;  ///< of the refusal
   int version = 2;
 };
+/// What the test framework prints: the name, not bytes.
+void PrintTo(const Hostile& own, std::ostream* out) { *out << own.name; }
 
 void replace_in_description(std::vector<ZipMember>& members, const std::string& from,
                             const std::string& to) {
@@ -265,6 +269,31 @@ TEST(FmuPorts, ComeFromOspDescriptions) {
   const FmuPart part = make_fmu_part(options);
   ASSERT_EQ(part.component->signature().ports.size(), 1U);
   EXPECT_EQ(part.component->signature().ports[0].name, "shaft_end");
+}
+
+TEST(FmuPorts, TakeTheIntegralThatTheFmuDeclares) {
+  // In FMI 2 by the place among the variables, from 1, in FMI 3 by the reference.
+  for (const int version : {2, 3}) {
+    const auto is_asked_for = [version](const std::string& derivative) {
+      FmuFolder folder;
+      std::vector<ZipMember> members = testing::fmu_members({.version = version});
+      replace_in_description(members, "unit=\"speed\"", "unit=\"speed\"" + derivative);
+      FmuPartOptions options;
+      options.file = folder.add("x.fmu", members);
+      options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+      const std::vector<std::string> notes = make_fmu_part(options).notes;
+      return std::ranges::any_of(notes, [](const std::string& own) {
+        return own.find("name its \"integral\"") != std::string::npos;
+      });
+    };
+    EXPECT_TRUE(is_asked_for(""));
+    EXPECT_FALSE(is_asked_for(version == 2 ? " derivative=\"4\"" : " derivative=\"100\""));
+    // The force, itself, nothing: these are no integrals.
+    for (const char* const other : {" derivative=\"2\"", " derivative=\"3\"", " derivative=\"10\"",
+                                    " derivative=\"999\"", " derivative=\"0x\""}) {
+      EXPECT_TRUE(is_asked_for(other)) << version << other;
+    }
+  }
 }
 
 TEST(FmuPorts, HaveToBeNamedWhereTheFmuDeclaresNone) {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <portwave/runtime/export/fmu_export.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/study/delay_study.hpp>
 #include <portwave/runtime/study/iteration_study.hpp>
@@ -173,11 +174,18 @@ struct ImportArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-using Command =
-    std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments, ListArguments,
-                 SchemaArguments, TuneArguments, StudyBudgetArguments, StudyRateArguments,
-                 StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
-                 StudyScalingArguments, StudyDelayArguments, GenerateArguments, ImportArguments>;
+/// A scenario, to be made an FMU.
+struct FmuArguments {
+  ScenarioArguments scenario;
+  FmuExportOptions options;
+  std::optional<std::filesystem::path> out;  ///< required
+};
+
+using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments,
+                             ListArguments, SchemaArguments, TuneArguments, StudyBudgetArguments,
+                             StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
+                             StudyIterationArguments, StudyScalingArguments, StudyDelayArguments,
+                             GenerateArguments, ImportArguments, FmuArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -201,6 +209,7 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ImportArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const FmuArguments& arguments, std::ostream& out, std::ostream& err);
 
 /// The rules behind words: "uniform" and "per_port" are the scenario's own values. Errors:
 /// ScenarioError where it gives none of that kind.

@@ -90,7 +90,8 @@ class PortUnits {
     const double flow_factor = flow_unit != nullptr ? flow_unit->factor : 1.0;
     out_.input_factor = takes_effort ? effort_factor : flow_factor;
     out_.output_factor = takes_effort ? flow_factor : effort_factor;
-    check_integral();
+    if (out_.integral == nullptr) take_declared_integral();
+    if (!is_integral(out_.integral)) refuse_integral();
     if (port_.counts_outward) out_.output_factor = -out_.output_factor;
   }
 
@@ -126,16 +127,26 @@ class PortUnits {
     }
   }
   /// Its unit must be that of the answer times a second, to the factor.
-  void check_integral() {
-    if (out_.integral == nullptr) return;
+  bool is_integral(const Variable* variable) const {
+    if (variable == nullptr) return true;
     const Unit* const rate = fmu_.unit_of(*out_.output);
-    const Unit* const own = fmu_.unit_of(*out_.integral);
-    if (rate == nullptr || own == nullptr) return;
+    const Unit* const own = fmu_.unit_of(*variable);
+    if (rate == nullptr || own == nullptr) return true;
     std::array<int, Unit::kBases> powers = rate->powers;
     ++powers[2];
-    const bool fits = std::equal(powers.begin(), powers.end() - 1, own->powers.begin()) &&
-                      std::abs(own->factor / rate->factor - 1.0) < 1e-12;
-    if (fits) return;
+    return std::equal(powers.begin(), powers.end() - 1, own->powers.begin()) &&
+           std::abs(own->factor / rate->factor - 1.0) < 1e-12;
+  }
+  /// What the FMU says that its answer is the derivative of.
+  void take_declared_integral() {
+    const Variable* const own = fmu_.integral_of(*out_.output);
+    const bool is_usable =
+        own != nullptr && own != out_.output && !own->is_array &&
+        (own->type == VariableType::float64 || own->type == VariableType::float32) &&
+        own->role != Role::input && own->role != Role::independent && is_integral(own);
+    if (is_usable) out_.integral = own;
+  }
+  void refuse_integral() {
     issues_.push_back({where_ + "/integral",
                        fmt::format("{} [{}] is not the integral of {} [{}] over time",
                                    in_quotes(out_.integral->name), printable(out_.integral->unit),

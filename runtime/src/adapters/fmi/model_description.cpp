@@ -283,6 +283,10 @@ class Reader {
     out.role = *role;
     out.is_constant = std::string_view(node.attribute("variability").value()) == "constant";
     out.has_start = !details.attribute("start").empty();
+    const std::string_view of = details.attribute("derivative").value();
+    std::uint32_t integral = 0;
+    const auto [of_end, of_error] = std::from_chars(of.data(), of.data() + of.size(), integral);
+    if (of_error == std::errc() && of_end == of.data() + of.size()) out.derivative_of = integral;
     out.unit = details.attribute("unit").value();
     if (out.unit.empty()) {
       const auto declared = type_units_.find(details.attribute("declaredType").value());
@@ -345,6 +349,16 @@ bool is_number(VariableType type) { return type < VariableType::text; }
 const Variable* ModelDescription::find(std::string_view wanted) const {
   const auto found = std::ranges::find(variables, wanted, &Variable::name);
   return found == variables.end() ? nullptr : &*found;
+}
+
+const Variable* ModelDescription::integral_of(const Variable& variable) const {
+  if (!variable.derivative_of) return nullptr;
+  if (version == Version::v3) {
+    const auto found = std::ranges::find(variables, *variable.derivative_of, &Variable::reference);
+    return found == variables.end() ? nullptr : &*found;
+  }
+  const std::size_t place = *variable.derivative_of;
+  return place == 0 || place > variables.size() ? nullptr : &variables[place - 1];
 }
 
 std::vector<std::string> ModelDescription::names(bool (*wanted)(const Variable&)) const {

@@ -65,6 +65,8 @@ struct Variable {
   bool is_array = false;
   bool has_start = false;
   std::string unit = {};  ///< empty: none
+  /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
+  std::optional<std::uint32_t> derivative_of = {};
 };
 
 /// A pair of variables that the description declares to carry power.
@@ -91,6 +93,8 @@ struct ModelDescription {
 
   /// Null: there is none of that name.
   const Variable* find(std::string_view wanted) const;
+  /// The variable whose derivative this one is; null where that is not said.
+  const Variable* integral_of(const Variable& variable) const;
   std::vector<std::string> names(bool (*wanted)(const Variable&)) const;
   /// The unit of a variable; null where nothing but a name, or nothing at all, is known.
   const Unit* unit_of(const Variable& variable) const;

@@ -49,7 +49,9 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"rnu", kPair}, "Did you mean \"run\"?"},
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
-           Case{{"xyzzy"}, "Commands: run, report, validate, check, list, tune, schema, study, generate, import"},
+           Case{{"xyzzy"},
+                "Commands: run, report, validate, check, list, tune, schema, study, generate, "
+                "import, fmu"},
            Case{{"study"},
                 "\"portwave study\" needs one of: budget, rate, delay, order, tolerance"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},

@@ -1,0 +1,5 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+void bind_fmu(nanobind::module_& m);

@@ -1,0 +1,359 @@
+// The functions of FMI 3.0. Those of other interface types than co-simulation are there, as the standard
+// demands, and say no.
+
+#include <cstdint>
+#include <utility>
+
+#include "instance.hpp"
+
+namespace {
+
+namespace v3 = portwave::fmi::v3;
+using portwave::fmi::Reference;
+using portwave::fmi::StateHandle;
+using portwave::fmu::expect_values;
+using portwave::fmu::Instance;
+using portwave::fmu::kAnyMode;
+using portwave::fmu::kBeforeSteps;
+using portwave::fmu::kInitialising;
+using portwave::fmu::kInstantiated;
+using portwave::fmu::kStepping;
+using portwave::fmu::kWithOutputs;
+using portwave::fmu::refuse;
+using portwave::fmu::refuse_values;
+
+class Logger3 final : public portwave::fmu::Listener {
+ public:
+  Logger3(void* environment, v3::Logger logger) : logger_(logger), environment_(environment) {}
+  void tell(int status, const char* category, const std::string& text) override {
+    if (logger_ != nullptr) logger_(environment_, status, category, text.c_str());
+  }
+
+ private:
+  v3::Logger logger_;
+  void* environment_;
+};
+
+void expect_as_many(std::size_t count, std::size_t values) {
+  if (count == values) return;
+  throw std::invalid_argument(
+      fmt::format("{} variables have {} values, and not {}", count, count, values));
+}
+
+void* no_instance(void* environment, v3::Logger logger) {
+  if (logger != nullptr) {
+    logger(environment, portwave::fmi::kError, "logStatusError",
+           "this FMU is for co-simulation alone");
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+const char* fmi3GetVersion() { return "3.0"; }
+
+void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* resources,
+                                  bool /*visible*/, bool /*logs*/, bool /*uses_event_mode*/,
+                                  bool /*allows_early_return*/, const Reference* /*intermediate*/,
+                                  std::size_t /*intermediates*/, void* environment,
+                                  v3::Logger logger, v3::Intermediate /*update*/) {
+  try {
+    return Instance::make(name, token, resources == nullptr ? "" : resources,
+                          std::make_unique<Logger3>(environment, logger));
+  } catch (...) {
+    return nullptr;
+  }
+}
+void* fmi3InstantiateModelExchange(const char*, const char*, const char*, bool, bool,
+                                   void* environment, v3::Logger logger) {
+  return no_instance(environment, logger);
+}
+void* fmi3InstantiateScheduledExecution(const char*, const char*, const char*, bool, bool,
+                                        void* environment, v3::Logger logger, void (*)(void*),
+                                        void (*)(), void (*)()) {
+  return no_instance(environment, logger);
+}
+
+void fmi3FreeInstance(void* instance) { delete static_cast<Instance*>(instance); }
+
+int fmi3SetDebugLogging(void* instance, bool /*on*/, std::size_t /*count*/,
+                        const char* const* /*categories*/) {
+  // Warnings and errors are always told, and nothing else is.
+  return Instance::call(instance, "fmi3SetDebugLogging", kAnyMode, [](Instance&) {});
+}
+
+int fmi3EnterInitializationMode(void* instance, bool /*has_tolerance*/, double /*tolerance*/,
+                                double start, bool /*has_stop*/, double /*stop*/) {
+  return Instance::call(instance, "fmi3EnterInitializationMode", kInstantiated, [&](Instance& own) {
+    own.run().set_start(start);
+    own.mode = kInitialising;
+  });
+}
+int fmi3ExitInitializationMode(void* instance) {
+  return Instance::call(instance, "fmi3ExitInitializationMode", kInitialising,
+                        [](Instance& own) { own.exit_initialisation(); });
+}
+int fmi3Terminate(void* instance) {
+  return Instance::call(instance, "fmi3Terminate", kStepping,
+                        [](Instance& own) { own.terminate(); });
+}
+int fmi3Reset(void* instance) {
+  return Instance::call(instance, "fmi3Reset", kAnyMode, [](Instance& own) { own.reset(); });
+}
+
+int fmi3GetFloat64(void* instance, const Reference* which, std::size_t count, double* values,
+                   std::size_t numbers) {
+  return Instance::call(instance, "fmi3GetFloat64", kWithOutputs, [&](Instance& own) {
+    expect_as_many(count, numbers);
+    expect_values(which, values, count);
+    own.get({which, count}, values);
+  });
+}
+int fmi3SetFloat64(void* instance, const Reference* which, std::size_t count, const double* values,
+                   std::size_t numbers) {
+  return Instance::call(instance, "fmi3SetFloat64", kBeforeSteps | kStepping, [&](Instance& own) {
+    expect_as_many(count, numbers);
+    expect_values(which, values, count);
+    own.set({which, count}, values);
+  });
+}
+
+int fmi3GetFloat32(void* instance, const Reference*, std::size_t count, float*, std::size_t) {
+  return refuse_values(instance, "fmi3GetFloat32", count);
+}
+int fmi3SetFloat32(void* instance, const Reference*, std::size_t count, const float*, std::size_t) {
+  return refuse_values(instance, "fmi3SetFloat32", count);
+}
+int fmi3GetInt8(void* instance, const Reference*, std::size_t count, std::int8_t*, std::size_t) {
+  return refuse_values(instance, "fmi3GetInt8", count);
+}
+int fmi3SetInt8(void* instance, const Reference*, std::size_t count, const std::int8_t*,
+                std::size_t) {
+  return refuse_values(instance, "fmi3SetInt8", count);
+}
+int fmi3GetUInt8(void* instance, const Reference*, std::size_t count, std::uint8_t*, std::size_t) {
+  return refuse_values(instance, "fmi3GetUInt8", count);
+}
+int fmi3SetUInt8(void* instance, const Reference*, std::size_t count, const std::uint8_t*,
+                 std::size_t) {
+  return refuse_values(instance, "fmi3SetUInt8", count);
+}
+int fmi3GetInt16(void* instance, const Reference*, std::size_t count, std::int16_t*, std::size_t) {
+  return refuse_values(instance, "fmi3GetInt16", count);
+}
+int fmi3SetInt16(void* instance, const Reference*, std::size_t count, const std::int16_t*,
+                 std::size_t) {
+  return refuse_values(instance, "fmi3SetInt16", count);
+}
+int fmi3GetUInt16(void* instance, const Reference*, std::size_t count, std::uint16_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3GetUInt16", count);
+}
+int fmi3SetUInt16(void* instance, const Reference*, std::size_t count, const std::uint16_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3SetUInt16", count);
+}
+int fmi3GetInt32(void* instance, const Reference*, std::size_t count, std::int32_t*, std::size_t) {
+  return refuse_values(instance, "fmi3GetInt32", count);
+}
+int fmi3SetInt32(void* instance, const Reference*, std::size_t count, const std::int32_t*,
+                 std::size_t) {
+  return refuse_values(instance, "fmi3SetInt32", count);
+}
+int fmi3GetUInt32(void* instance, const Reference*, std::size_t count, std::uint32_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3GetUInt32", count);
+}
+int fmi3SetUInt32(void* instance, const Reference*, std::size_t count, const std::uint32_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3SetUInt32", count);
+}
+int fmi3GetInt64(void* instance, const Reference*, std::size_t count, std::int64_t*, std::size_t) {
+  return refuse_values(instance, "fmi3GetInt64", count);
+}
+int fmi3SetInt64(void* instance, const Reference*, std::size_t count, const std::int64_t*,
+                 std::size_t) {
+  return refuse_values(instance, "fmi3SetInt64", count);
+}
+int fmi3GetUInt64(void* instance, const Reference*, std::size_t count, std::uint64_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3GetUInt64", count);
+}
+int fmi3SetUInt64(void* instance, const Reference*, std::size_t count, const std::uint64_t*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3SetUInt64", count);
+}
+int fmi3GetBoolean(void* instance, const Reference*, std::size_t count, bool*, std::size_t) {
+  return refuse_values(instance, "fmi3GetBoolean", count);
+}
+int fmi3SetBoolean(void* instance, const Reference*, std::size_t count, const bool*, std::size_t) {
+  return refuse_values(instance, "fmi3SetBoolean", count);
+}
+int fmi3GetString(void* instance, const Reference*, std::size_t count, const char**, std::size_t) {
+  return refuse_values(instance, "fmi3GetString", count);
+}
+int fmi3SetString(void* instance, const Reference*, std::size_t count, const char* const*,
+                  std::size_t) {
+  return refuse_values(instance, "fmi3SetString", count);
+}
+int fmi3GetBinary(void* instance, const Reference*, std::size_t count, std::size_t*,
+                  const std::uint8_t**, std::size_t) {
+  return refuse_values(instance, "fmi3GetBinary", count);
+}
+int fmi3SetBinary(void* instance, const Reference*, std::size_t count, const std::size_t*,
+                  const std::uint8_t* const*, std::size_t) {
+  return refuse_values(instance, "fmi3SetBinary", count);
+}
+int fmi3GetClock(void* instance, const Reference*, std::size_t count, bool*) {
+  return refuse_values(instance, "fmi3GetClock", count);
+}
+int fmi3SetClock(void* instance, const Reference*, std::size_t count, const bool*) {
+  return refuse_values(instance, "fmi3SetClock", count);
+}
+
+int fmi3GetFMUState(void* instance, StateHandle* state) {
+  return Instance::call(instance, "fmi3GetFMUState", kAnyMode,
+                        [&](Instance& own) { own.save(state); });
+}
+int fmi3SetFMUState(void* instance, StateHandle state) {
+  return Instance::call(instance, "fmi3SetFMUState", kAnyMode,
+                        [&](Instance& own) { own.restore(state); });
+}
+int fmi3FreeFMUState(void* instance, StateHandle* state) {
+  return Instance::call(instance, "fmi3FreeFMUState", kAnyMode,
+                        [&](Instance&) { Instance::release(state); });
+}
+int fmi3SerializedFMUStateSize(void* instance, StateHandle state, std::size_t* size) {
+  return Instance::call(instance, "fmi3SerializedFMUStateSize", kAnyMode, [&](Instance& own) {
+    expect_values(size, size, 1);
+    *size = own.size_of(state);
+  });
+}
+int fmi3SerializeFMUState(void* instance, StateHandle state, std::uint8_t* bytes,
+                          std::size_t size) {
+  return Instance::call(instance, "fmi3SerializeFMUState", kAnyMode, [&](Instance& own) {
+    own.serialise(state, reinterpret_cast<std::byte*>(bytes), size);
+  });
+}
+int fmi3DeserializeFMUState(void* instance, const std::uint8_t* bytes, std::size_t size,
+                            StateHandle* state) {
+  return Instance::call(instance, "fmi3DeserializeFMUState", kAnyMode, [&](Instance& own) {
+    own.deserialise(reinterpret_cast<const std::byte*>(bytes), size, state);
+  });
+}
+
+int fmi3EnterStepMode(void* instance) {
+  // Without an event mode the instance is in its step mode already.
+  return Instance::call(instance, "fmi3EnterStepMode", kStepping, [](Instance&) {});
+}
+int fmi3DoStep(void* instance, double time, double step, bool /*no_return_before*/,
+               bool* event_needed, bool* terminates, bool* returned_early, double* last_time) {
+  return Instance::call(instance, "fmi3DoStep", kStepping, [&](Instance& own) {
+    for (bool* const flag : {event_needed, terminates, returned_early}) {
+      if (flag != nullptr) *flag = false;
+    }
+    if (last_time != nullptr) *last_time = own.run().time_s();
+    // A step that is discarded has not happened (FMI 3).
+    own.run().step(time, step, /*is_whole=*/true);
+    if (last_time != nullptr) *last_time = own.run().time_s();
+  });
+}
+
+// Not offered.
+int fmi3EnterEventMode(void* instance) { return refuse(instance, "fmi3EnterEventMode"); }
+int fmi3EnterConfigurationMode(void* instance) {
+  return refuse(instance, "fmi3EnterConfigurationMode");
+}
+int fmi3ExitConfigurationMode(void* instance) {
+  return refuse(instance, "fmi3ExitConfigurationMode");
+}
+int fmi3EvaluateDiscreteStates(void* instance) {
+  return refuse(instance, "fmi3EvaluateDiscreteStates");
+}
+int fmi3EnterContinuousTimeMode(void* instance) {
+  return refuse(instance, "fmi3EnterContinuousTimeMode");
+}
+int fmi3GetNumberOfVariableDependencies(void* instance, Reference, std::size_t*) {
+  return refuse(instance, "fmi3GetNumberOfVariableDependencies");
+}
+int fmi3GetVariableDependencies(void* instance, Reference, std::size_t*, Reference*, std::size_t*,
+                                int*, std::size_t) {
+  return refuse(instance, "fmi3GetVariableDependencies");
+}
+int fmi3GetDirectionalDerivative(void* instance, const Reference*, std::size_t, const Reference*,
+                                 std::size_t, const double*, std::size_t, double*, std::size_t) {
+  return refuse(instance, "fmi3GetDirectionalDerivative");
+}
+int fmi3GetAdjointDerivative(void* instance, const Reference*, std::size_t, const Reference*,
+                             std::size_t, const double*, std::size_t, double*, std::size_t) {
+  return refuse(instance, "fmi3GetAdjointDerivative");
+}
+int fmi3GetOutputDerivatives(void* instance, const Reference*, std::size_t, const std::int32_t*,
+                             double*, std::size_t) {
+  return refuse(instance, "fmi3GetOutputDerivatives");
+}
+int fmi3GetIntervalDecimal(void* instance, const Reference*, std::size_t, double*, int*) {
+  return refuse(instance, "fmi3GetIntervalDecimal");
+}
+int fmi3GetIntervalFraction(void* instance, const Reference*, std::size_t, std::uint64_t*,
+                            std::uint64_t*, int*) {
+  return refuse(instance, "fmi3GetIntervalFraction");
+}
+int fmi3GetShiftDecimal(void* instance, const Reference*, std::size_t, double*) {
+  return refuse(instance, "fmi3GetShiftDecimal");
+}
+int fmi3GetShiftFraction(void* instance, const Reference*, std::size_t, std::uint64_t*,
+                         std::uint64_t*) {
+  return refuse(instance, "fmi3GetShiftFraction");
+}
+int fmi3SetIntervalDecimal(void* instance, const Reference*, std::size_t, const double*) {
+  return refuse(instance, "fmi3SetIntervalDecimal");
+}
+int fmi3SetIntervalFraction(void* instance, const Reference*, std::size_t, const std::uint64_t*,
+                            const std::uint64_t*) {
+  return refuse(instance, "fmi3SetIntervalFraction");
+}
+int fmi3SetShiftDecimal(void* instance, const Reference*, std::size_t, const double*) {
+  return refuse(instance, "fmi3SetShiftDecimal");
+}
+int fmi3SetShiftFraction(void* instance, const Reference*, std::size_t, const std::uint64_t*,
+                         const std::uint64_t*) {
+  return refuse(instance, "fmi3SetShiftFraction");
+}
+int fmi3UpdateDiscreteStates(void* instance, bool*, bool*, bool*, bool*, bool*, double*) {
+  return refuse(instance, "fmi3UpdateDiscreteStates");
+}
+int fmi3CompletedIntegratorStep(void* instance, bool, bool*, bool*) {
+  return refuse(instance, "fmi3CompletedIntegratorStep");
+}
+int fmi3SetTime(void* instance, double) { return refuse(instance, "fmi3SetTime"); }
+int fmi3SetContinuousStates(void* instance, const double*, std::size_t) {
+  return refuse(instance, "fmi3SetContinuousStates");
+}
+int fmi3GetContinuousStateDerivatives(void* instance, double*, std::size_t) {
+  return refuse(instance, "fmi3GetContinuousStateDerivatives");
+}
+int fmi3GetEventIndicators(void* instance, double*, std::size_t) {
+  return refuse(instance, "fmi3GetEventIndicators");
+}
+int fmi3GetContinuousStates(void* instance, double*, std::size_t) {
+  return refuse(instance, "fmi3GetContinuousStates");
+}
+int fmi3GetNominalsOfContinuousStates(void* instance, double*, std::size_t) {
+  return refuse(instance, "fmi3GetNominalsOfContinuousStates");
+}
+int fmi3GetNumberOfEventIndicators(void* instance, std::size_t*) {
+  return refuse(instance, "fmi3GetNumberOfEventIndicators");
+}
+int fmi3GetNumberOfContinuousStates(void* instance, std::size_t*) {
+  return refuse(instance, "fmi3GetNumberOfContinuousStates");
+}
+int fmi3ActivateModelPartition(void* instance, Reference, double) {
+  return refuse(instance, "fmi3ActivateModelPartition");
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

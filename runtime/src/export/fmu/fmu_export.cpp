@@ -1,0 +1,500 @@
+#include "portwave/runtime/export/fmu_export.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <span>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "adapters/fmi/fmu_archive.hpp"
+#include "export/fmu/fmu_contents.hpp"
+#include "export/fmu/fmu_scenario.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "scenario/reader/node.hpp"
+
+namespace portwave {
+namespace exported {
+namespace {
+
+constexpr std::string_view kEnergyPrefix = "energy.";
+constexpr const char* kLibrary = "portwave_fmu.so";
+
+/// The word of "energy.stored" and the like; none where it is another name.
+const EnergyName* energy_named(std::string_view name) {
+  if (!name.starts_with(kEnergyPrefix)) return nullptr;
+  name.remove_prefix(kEnergyPrefix.size());
+  const auto found = std::ranges::find(energy_names(), name, &EnergyName::word);
+  return found == energy_names().end() ? nullptr : &*found;
+}
+
+/// Whether the steps of a run can have any size, by one that has. Steps it.
+bool takes_any_step(Stepper& stepper, const StepperOptions& options) {
+  if (options.sizes) return true;
+  try {
+    stepper.step_by(0.5 * options.step_s);
+    return true;
+  } catch (const std::logic_error&) {
+    return false;
+  } catch (const ConfigError&) {
+    return false;
+  } catch (const StepError&) {
+    return true;  // the run says it again
+  }
+}
+
+/// The values of the parameters that are shown.
+std::vector<double> parameter_values(const Stepper& stepper, const Scenario& scenario,
+                                     const std::vector<std::string>& paths, Issues& issues) {
+  std::vector<double> out;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string where = fmt::format("/parameters/{}", i);
+    if (!seen.insert(paths[i]).second) {
+      issues.push_back({where, fmt::format("{} is named twice", in_quotes(paths[i]))});
+    }
+    try {
+      out.push_back(parameter(stepper, scenario, paths[i]));
+    } catch (const std::exception& error) {
+      issues.push_back({where, error.what()});
+      out.push_back(0.0);
+    }
+  }
+  return out;
+}
+
+std::string unit_of_parameter(const System& system, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  for (const Part& part : system.parts()) {
+    if (part.name != path.substr(0, dot)) continue;
+    const PartType* const type = find_part_type(part.component->signature().type);
+    if (type == nullptr) return {};
+    const std::string name = path.substr(dot + 1, path.find('[') - dot - 1);
+    const auto info = std::ranges::find(type->parameters, name, &ParameterInfo::name);
+    if (info != type->parameters.end()) return info->unit;
+  }
+  return {};
+}
+
+std::string unit_of_input(const System& system, const std::string& path) {
+  for (const System::SettableInput& own : system.settable_inputs()) {
+    if (system.input_label(own) != path) continue;
+    const Part& part = system.parts()[static_cast<std::size_t>(own.part)];
+    return part.component->signature().inputs[static_cast<std::size_t>(own.input)].unit;
+  }
+  return {};
+}
+
+/// Collects the variables.
+class Interface {
+ public:
+  Interface(const Scenario& scenario, const FmuScenario& source, const FmuExportOptions& options,
+            const std::vector<double>& parameters)
+      : scenario_(scenario), source_(source), options_(options), parameters_(parameters) {
+    model.variables.push_back(
+        {.kind = Variable::Kind::time, .name = "time", .unit = "s", .about = "simulated time"});
+    names_.insert("time");
+  }
+
+  void add_all() {
+    for (const OpenPort& port : source_.ports()) add_input_of(port);
+    add_inputs();
+    for (std::size_t i = 0; i < options_.parameters.size(); ++i) add_parameter(i);
+    for (std::size_t i = 0; i < source_.ports().size(); ++i) add_answer_of(i);
+    for (const Quantity& own : scenario_.recording.quantities) {
+      if (!shows_quantities()) break;
+      if (names_.contains(own.label)) continue;  // of a port
+      add({.kind = Variable::Kind::quantity,
+           .name = own.label,
+           .path = own.label,
+           .unit = own.unit});
+    }
+    for (const std::string& name : options_.outputs) {
+      const EnergyName* const energy = energy_named(name);
+      if (energy == nullptr || names_.contains(name)) continue;
+      add({.kind = Variable::Kind::energy,
+           .name = name,
+           .path = std::string(energy->word),
+           .unit = "J",
+           .about = std::string(energy->about)});
+    }
+  }
+
+  ExportedModel model;
+
+ private:
+  /// Not where energies alone were asked for.
+  bool shows_quantities() const {
+    const auto is_quantity = [](const std::string& own) { return energy_named(own) == nullptr; };
+    return options_.outputs.empty() || std::ranges::any_of(options_.outputs, is_quantity);
+  }
+  int add(Variable variable) {
+    names_.insert(variable.name);
+    model.variables.push_back(std::move(variable));
+    return static_cast<int>(model.variables.size()) - 1;
+  }
+  void add_input_of(const OpenPort& port) {
+    const bool is_effort = port.input == Causality::effort_in;
+    const DomainUnits units = portwave::units(port.domain);
+    const char* const side = is_effort ? "effort" : "flow";
+    const int place = add({.kind = Variable::Kind::input,
+                           .name = fmt::format("{}.{}", port.path, side),
+                           .path = fmt::format("{}.{}", port.source, side),
+                           .unit = std::string(is_effort ? units.effort : units.flow),
+                           .about = fmt::format("{} of the port {}", side, port.path)});
+    PowerPort pair{.name = port.path, .domain = std::string(to_string(port.domain))};
+    (is_effort ? pair.effort : pair.flow) = place;
+    model.ports.push_back(std::move(pair));
+  }
+  void add_answer_of(std::size_t i) {
+    const OpenPort& port = source_.ports()[i];
+    const bool is_effort = port.input == Causality::flow_in;
+    const DomainUnits units = portwave::units(port.domain);
+    const char* const side = is_effort ? "effort" : "flow";
+    const std::string unit(is_effort ? units.effort : units.flow);
+    const std::string path = fmt::format("{}.{}", port.path, side);
+    const int place = add(
+        {.kind = Variable::Kind::quantity,
+         .name = path,
+         .path = path,
+         .unit = unit,
+         .about = fmt::format("{} of the port {}, its mean over the last step", side, port.path)});
+    const int integral = add(
+        {.kind = Variable::Kind::integral,
+         .name = path + "_integral",
+         .path = path,
+         .unit = integral_unit(unit),
+         .about = fmt::format("{} of the port {}, integrated from the start", side, port.path)});
+    model.variables[static_cast<std::size_t>(place)].integral = integral;
+    (is_effort ? model.ports[i].effort : model.ports[i].flow) = place;
+  }
+  static std::string integral_unit(const std::string& unit) {
+    if (unit.empty()) return {};
+    if (unit.ends_with("/s")) return unit.substr(0, unit.size() - 2);
+    return unit + " s";
+  }
+  void add_inputs() {
+    std::vector<std::string> paths = options_.inputs;
+    if (paths.empty()) paths = settable_by_importers();
+    for (const std::string& path : paths) {
+      double start = 0.0;
+      for (const System::SettableInput& own : scenario_.system.settable_inputs()) {
+        if (scenario_.system.input_label(own) == path) start = own.initial;
+      }
+      add({.kind = Variable::Kind::input,
+           .name = path,
+           .path = path,
+           .unit = unit_of_input(scenario_.system, path),
+           .start = start,
+           .about = "external input"});
+    }
+  }
+  /// Neither those of sources at ports, which are there already, nor those that the signal graph drives.
+  std::vector<std::string> settable_by_importers() const {
+    std::set<std::string> others;
+    for (const OpenPort& port : source_.ports()) {
+      others.insert(fmt::format("{}.{}", port.source,
+                                port.input == Causality::effort_in ? "effort" : "flow"));
+    }
+    const std::span<const System::SettableInput> all = scenario_.system.settable_inputs();
+    if (const SignalGraph* const graph = scenario_.options.signals.get()) {
+      for (const SignalGraph::Actuator& own : graph->actuators()) {
+        others.insert(scenario_.system.input_label(all[static_cast<std::size_t>(own.slot)]));
+      }
+    }
+    std::vector<std::string> paths;
+    for (const System::SettableInput& own : all) {
+      const std::string label = scenario_.system.input_label(own);
+      if (!others.contains(label)) paths.push_back(label);
+    }
+    return paths;
+  }
+  void add_parameter(std::size_t i) {
+    const std::string& path = options_.parameters[i];
+    add({.kind = Variable::Kind::parameter,
+         .name = path,
+         .path = path,
+         .unit = unit_of_parameter(scenario_.system, path),
+         .start = parameters_[i],
+         .about = "parameter"});
+  }
+
+  const Scenario& scenario_;
+  const FmuScenario& source_;
+  const FmuExportOptions& options_;
+  const std::vector<double>& parameters_;
+  std::set<std::string> names_;
+};
+
+/// Tables and matrices, below the folder of the scenario.
+std::vector<Member> files_of(const Scenario& scenario, const std::filesystem::path& folder,
+                             Issues& issues) {
+  std::vector<Member> out;
+  std::set<std::string> names;
+  const std::filesystem::path base =
+      std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
+  for (const ScenarioFile& own : scenario.files) {
+    const std::filesystem::path whole = std::filesystem::absolute(own.path).lexically_normal();
+    const std::string name = whole.lexically_relative(base).generic_string();
+    if (name.empty() || name.starts_with("..") || name == "model.json" || name == "scenario.json") {
+      issues.push_back(
+          {"", fmt::format("the file {} of the scenario cannot go into the FMU: it has to lie in "
+                           "the folder of the scenario{}",
+                           in_quotes(own.path.string()),
+                           name.starts_with("..") || name.empty() ? "" : ", under another name")});
+    } else if (names.insert(name).second) {
+      out.push_back({.name = "resources/" + name, .content = {}, .file = whole});
+    }
+  }
+  return out;
+}
+
+void add_engine(const Engine& engine, const std::filesystem::path& folder,
+                const std::string& platform, const std::string& identifier,
+                std::vector<Member>& members) {
+  const auto add = [&members](std::string name, std::filesystem::path file) {
+    members.push_back({.name = std::move(name), .content = {}, .file = std::move(file)});
+  };
+  const std::string binaries = fmt::format("binaries/{}/", platform);
+  add(fmt::format("{}{}.so", binaries, identifier), folder / kLibrary);
+  for (const std::filesystem::path& own : engine.companions()) {
+    add(binaries + own.filename().string(), own);
+  }
+  std::vector<std::filesystem::path> notices;
+  std::error_code error;
+  for (const auto& own : std::filesystem::directory_iterator(folder / "licenses", error)) {
+    notices.push_back(own.path());
+  }
+  std::ranges::sort(notices);
+  for (const std::filesystem::path& own : notices) {
+    add("documentation/licenses/" + own.filename().string(), own);
+  }
+}
+
+std::filesystem::path library_folder(const FmuExportOptions& options, Issues& issues) {
+  std::filesystem::path folder = options.library;
+  if (folder.empty()) {
+    std::error_code ignored;
+    folder =
+        find_fmu_library(std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path());
+  }
+  std::error_code error;
+  if (folder.empty() || !std::filesystem::is_regular_file(folder / kLibrary, error)) {
+    issues.push_back(
+        {"/library",
+         fmt::format(
+             "{} was not found{}: it is built with portwave (target portwave_fmu) and lies in "
+             "the folder portwave_fmu beside the program or in its ../lib",
+             kLibrary, folder.empty() ? "" : fmt::format(" in {}", in_quotes(folder.string())))});
+  }
+  return folder;
+}
+
+/// Issues of "outputs" in their place among the options.
+ScenarioError with_places(const ScenarioError& error, const std::vector<std::size_t>& observed,
+                          Issues& options) {
+  constexpr std::string_view kObserve = "/outputs/observe/";
+  Issues rest;
+  for (const Issue& issue : error.issues()) {
+    std::size_t place = observed.size();
+    if (issue.where.starts_with(kObserve)) {
+      const std::string number = issue.where.substr(kObserve.size());
+      if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos &&
+          number.size() < 9) {
+        place = static_cast<std::size_t>(std::stoul(number));
+      }
+    }
+    if (place < observed.size()) {
+      options.push_back({fmt::format("/outputs/{}", observed[place]), issue.what});
+    } else {
+      rest.push_back(issue);
+    }
+  }
+  return {error.file(), std::move(rest)};
+}
+
+/// Issues of ports that were opened in their place among the options.
+ScenarioError with_places(const ScenarioError& error, const std::vector<OpenPort>& ports,
+                          Issues& options) {
+  Issues rest;
+  for (const Issue& issue : error.issues()) {
+    const auto port = std::ranges::find_if(ports, [&issue](const OpenPort& own) {
+      return issue.where == fmt::format("/couplings/{}/ports/0", own.coupling);
+    });
+    if (port == ports.end()) {
+      rest.push_back(issue);
+    } else {
+      options.push_back({fmt::format("/ports/{}", port->place), issue.what});
+    }
+  }
+  return {error.file(), std::move(rest)};
+}
+
+/// What the scenario with its open ports tells.
+struct FirstLook {
+  std::vector<double> parameters;  ///< their values
+  bool takes_any_step = false;
+};
+
+FirstLook first_look(FmuScenario& source, const ScenarioText& given,
+                     const FmuExportOptions& options, Issues& issues) {
+  try {
+    const Scenario first = source.parse();
+    source.settle_ports(first.system, issues);
+    source.take_inputs(options.inputs, first.system, first.options.start_s, issues);
+    FirstLook look;
+    try {
+      Stepper stepper(first.system, first.options);
+      look.parameters = parameter_values(stepper, first, options.parameters, issues);
+      look.takes_any_step = takes_any_step(stepper, first.options);
+    } catch (const ConfigError& error) {
+      throw ScenarioError(given.file, error.issues());
+    }
+    return look;
+  } catch (const ScenarioError& error) {
+    ScenarioError rest = with_places(error, source.ports(), issues);
+    if (issues.empty()) throw rest;
+    append(issues, "", rest.issues());
+    throw ConfigError(std::move(issues));
+  }
+}
+
+void write_resources(const std::vector<Member>& members, const std::filesystem::path& folder) {
+  for (const Member& own : members) {
+    if (!own.name.starts_with("resources/")) continue;
+    const std::filesystem::path to = folder / own.name;
+    std::filesystem::create_directories(to.parent_path());
+    if (own.file.empty()) {
+      std::ofstream(to, std::ios::binary) << own.content;
+    } else {
+      std::filesystem::copy_file(own.file, to);
+    }
+  }
+}
+
+/// By way of a file beside it.
+void write_fmu(const std::vector<Member>& members, const std::filesystem::path& out) {
+  std::filesystem::path part = out;
+  part += fmt::format(".{}.part", ::getpid());
+  try {
+    write_archive(members, part, out);
+    std::filesystem::rename(part, out);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace exported
+
+std::filesystem::path find_fmu_library(const std::filesystem::path& beside) {
+  for (const std::filesystem::path& folder :
+       {beside / "portwave_fmu", beside / "../lib/portwave_fmu",
+        beside / "../lib64/portwave_fmu"}) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(folder / exported::kLibrary, error)) return folder;
+  }
+  return {};
+}
+
+FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
+                     const std::filesystem::path& out) {
+  using namespace exported;  // NOLINT(google-build-using-namespace): all of it is of this export
+  Issues issues;
+  if (options.fmi != 2 && options.fmi != 3) {
+    issues.push_back({"/fmi", fmt::format("must be 2 or 3, got {}", options.fmi)});
+  }
+  const std::filesystem::path library = library_folder(options, issues);
+  FmuScenario source(given);
+  const std::size_t before = issues.size();
+  source.refuse_foreign_code(issues);
+  const bool has_foreign_code = issues.size() > before;
+  source.open_ports(options.ports, issues);
+  if (has_foreign_code) throw ConfigError(std::move(issues));
+  if (options.ports.empty()) {  // with the places of the file as it was given
+    static_cast<void>(parse_scenario(given.text, given.file, given.folder, given.overrides));
+  }
+
+  std::vector<std::string> labels;
+  std::vector<std::size_t> observed;
+  for (std::size_t i = 0; i < options.outputs.size(); ++i) {
+    if (energy_named(options.outputs[i]) != nullptr) continue;
+    labels.push_back(options.outputs[i]);
+    observed.push_back(i);
+  }
+  const FirstLook look = first_look(source, given, options, issues);
+  if (!labels.empty()) source.observe(labels);
+  std::optional<Scenario> scenario;
+  try {
+    scenario = source.parse();
+  } catch (const ScenarioError& error) {
+    ScenarioError rest = with_places(error, observed, issues);
+    if (!rest.issues().empty()) throw rest;
+  }
+  throw_if_any(std::move(issues));
+
+  Interface interface(*scenario, source, options, look.parameters);
+  interface.add_all();
+  ExportedModel& model = interface.model;
+  model.name = options.name.empty() ? scenario->name : options.name;
+  model.step_s = scenario->options.step_s;
+  model.takes_any_step = look.takes_any_step;
+  model.scenario = source.text();
+
+  const std::string platform = platform_of(options.fmi);
+  std::vector<Member> members = {
+      {.name = "modelDescription.xml",
+       .content = model_description(model, {.fmi = options.fmi,
+                                            .about = source.about(),
+                                            .start_s = scenario->options.start_s,
+                                            .end_s = scenario->end_s}),
+       .file = {}},
+      {.name = "resources/model.json", .content = model.interface_text(), .file = {}},
+      {.name = "resources/scenario.json", .content = model.scenario, .file = {}}};
+  const std::string ports = options.fmi == 3 ? terminals(model) : osp_description(model);
+  if (!ports.empty()) {
+    members.push_back({.name = options.fmi == 3
+                                   ? "terminalsAndIcons/terminalsAndIcons.xml"
+                                   : "extra/org.open-simulation-platform/OspModelDescription.xml",
+                       .content = ports,
+                       .file = {}});
+  }
+  for (Member& own : files_of(*scenario, given.folder, issues)) members.push_back(std::move(own));
+  throw_if_any(std::move(issues));
+  const Engine engine(library / kLibrary);
+  add_engine(engine, library, platform, identifier_of(model.name), members);
+
+  const fmi::ScratchFolder scratch;
+  write_resources(members, scratch.path());
+  engine.expect_start(options.fmi, model.token(), scratch.path() / "resources",
+                      scenario->options.start_s);
+  write_fmu(members, out);
+
+  FmuExport done;
+  for (const Variable& own : model.variables) {
+    if (own.kind == Variable::Kind::time) continue;
+    std::size_t& count = own.kind == Variable::Kind::input       ? done.inputs
+                         : own.kind == Variable::Kind::parameter ? done.parameters
+                                                                 : done.outputs;
+    ++count;
+  }
+  if (!model.takes_any_step) {
+    done.notes.push_back(
+        fmt::format("communication steps have to be whole numbers of the macro-step, {} s: signals "
+                    "are sampled between "
+                    "steps, or the method has one step size",
+                    model.step_s));
+  }
+  return done;
+}
+
+}  // namespace portwave
