@@ -238,8 +238,8 @@ class System(Controllers):
         initial_state : mapping of str to float, optional
             States by name, the others keep their defaults. Values are in the units of the states.
         inputs : mapping, optional
-            External inputs by name. Each is a number (constant, in the unit of the input),
-            ``"settable"``, or a signal as in scenario files. Others stay at 0.
+            External inputs by name, others are 0. Each is a number (constant, in the unit of the
+            input), ``"settable"``, or a signal as in scenario files. Others stay at 0.
         substeps : int, optional
             Steps that the part takes within each step. Default: 1.
         integrator : {"gauss", "damped", "auto"}, optional

@@ -80,20 +80,16 @@ void LinearPartBuilder::dissipate(double resistance, std::initializer_list<Term>
 std::unique_ptr<Subsystem> LinearPartBuilder::build(bool allow_active) && {
   const int n = signature_.state_size();
   const int m = signature_.wave_size() + signature_.input_size();
-  // Most are empty, and a parameter that changes in a loop builds its part again each time.
-  const auto matrix_of = [](int rows, int columns, const Entries& entries) {
-    return entries.empty() ? SparseMatrix(rows, columns) : sparse_matrix(rows, columns, entries);
-  };
-  Structure structure{.J = matrix_of(n, n, J_),
-                      .R = matrix_of(n, n, R_),
-                      .G = matrix_of(n, m, G_),
-                      .P = matrix_of(n, m, P_),
-                      .S = matrix_of(m, m, S_),
-                      .N = matrix_of(m, m, N_)};
+  Structure structure{.J = sparse_matrix(n, n, J_),
+                      .R = sparse_matrix(n, n, R_),
+                      .G = sparse_matrix(n, m, G_),
+                      .P = sparse_matrix(n, m, P_),
+                      .S = sparse_matrix(m, m, S_),
+                      .N = sparse_matrix(m, m, N_)};
   LinearPortHamiltonian::Options options;
   options.allow_active = allow_active;
   return std::make_unique<LinearPortHamiltonian>(std::move(signature_), std::move(structure),
-                                                 matrix_of(n, n, Q_), std::move(options));
+                                                 sparse_matrix(n, n, Q_), std::move(options));
 }
 
 std::unique_ptr<Subsystem> lossless_two_port(std::string type, Port first, Port second, double gain,

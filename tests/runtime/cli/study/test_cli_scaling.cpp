@@ -162,7 +162,7 @@ TEST(CliScaling, MeasuresAllSizesThreadsAndExecutorsInOneCall) {
 
 TEST(CliScaling, MeasuresAScenarioInSeveralSizes) {
   const ProcessResult result = portwave_cli(
-      kScaling + Words{source_file("examples/ring_of_cells.json"), "--size-of",
+      kScaling + Words{testing::source_file("examples/ring_of_cells.json"), "--size-of",
                        "/parameters/sectors", "--sizes", "2,4", "--threads", "1,2", "--json"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   const Json json = Json::parse(result.out);
