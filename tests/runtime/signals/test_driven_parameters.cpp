@@ -251,9 +251,27 @@ TEST(DrivenParameterSnapshots, GoOnBitByBit) {
 }
 
 TEST(DrivenParameterSnapshots, OfAnotherDriveAreRefused) {
-  Scenario one = parsed(chain(kStiffness)), other = parsed(chain(kDamping, kLaw));
-  Stepper a(one.system, one.options), b(other.system, other.options);
-  EXPECT_THROW(b.restore(a.snapshot()), std::invalid_argument);
+  // The same signal drives another parameter.
+  Scenario one = parsed(chain(kDamping, kLaw)), same = parsed(chain(kDamping, kLaw));
+  Scenario other = parsed(chain(R"("stiffness_N_per_m": {"kind": "signal", "signal": "c"})", kLaw));
+  Stepper a(one.system, one.options), b(same.system, same.options);
+  Stepper c(other.system, other.options);
+  EXPECT_NO_THROW(b.restore(a.snapshot()));
+  EXPECT_THROW(c.restore(a.snapshot()), std::invalid_argument);
+}
+
+TEST(DrivenParameterSnapshots, KeepWhatAProgramHasSetSinceTheSignalChanged) {
+  const std::string text = chain(R"("damping_Ns_per_m": {"kind": "constant", "value": 4})");
+  Scenario scenario = parsed(text), again = parsed(text);
+  Stepper stepper(scenario.system, scenario.options), other(again.system, again.options);
+  stepper.step(5);
+  EXPECT_EQ(parameter(stepper, scenario, "spring.damping_Ns_per_m"), 4.0);
+  set_parameter(stepper, scenario, "spring.damping_Ns_per_m", 2.0);
+  other.restore(stepper.snapshot());
+  for (Stepper* const each : {&stepper, &other}) {
+    each->step(5);
+    EXPECT_EQ(parameter(*each, "spring.damping_Ns_per_m"), 2.0);
+  }
 }
 
 TEST(DrivenParameterFaults, StopBeforeTheStepAndNameAll) {
