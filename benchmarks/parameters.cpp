@@ -1,8 +1,10 @@
 // What it costs to change a parameter of one part between two steps: a ring of 500 cells, each a mass, a
 // spring with a damper, a Duffing oscillator on the mass and dry friction under it, on one thread. And what the
 // step after 40 changes takes, in steps of the same system: impedances that follow the state are checked in it,
-// and a few islands take new factors.
+// and a few islands take new factors. And what a step takes before which one parameter changes every time, by a signal
+// and by a program, beside steps without.
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -14,6 +16,8 @@
 #include "friction_ring.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/signals/block.hpp"
+#include "portwave/runtime/signals/signal_graph.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
@@ -69,6 +73,50 @@ void compare(const Report& report, const std::string& which, bool varied) {
   }
 }
 
+/// Steppers of one system: without changes, with one that a program makes before every step, and with one that
+/// follows a signal.
+void follow(const Report& report, const std::string& which, bool varied) {
+  for (const Parameter& own : kParameters) {
+    const std::string part = fmt::format("{}7", own.part);
+    const auto value = [&](double t) { return own.value * (1.0 + 0.2 * std::sin(20.0 * t)); };
+    Scenario still = friction_ring(varied), set = friction_ring(varied),
+             driven = friction_ring(varied);
+    portwave::SignalGraphBuilder graph(driven.system);
+    graph.block("value",
+                portwave::block::source(
+                    portwave::Signal::expression(fmt::format("{}*(1 + 0.2*sin(20*t))", own.value))),
+                {});
+    graph.actuate_parameter("value", driven.system.find_part(part), own.name);
+    driven.options.signals = std::make_shared<const portwave::SignalGraph>(graph.build());
+    for (Scenario* const each : {&still, &set, &driven}) each->options.threads = 1;
+    Stepper unchanged(std::move(still.system), still.options);
+    Stepper looped(std::move(set.system), set.options);
+    Stepper following(std::move(driven.system), driven.options);
+    const auto slot = portwave::find_parameter(looped, set, fmt::format("{}.{}", part, own.name));
+    const auto in_loop = [&] {
+      portwave::set_parameter(looped, set, slot, value(looped.time_s()));
+      looped.step();
+    };
+    for (int n = 0; n < 20; ++n) {
+      unchanged.step();
+      in_loop();
+      following.step();
+    }
+    const double off = std::abs(following.energy().final_J - looped.energy().final_J);
+    if (!(off <= 1e-9 * looped.energy().final_J)) throw std::runtime_error("they step differently");
+    const Contest contest =
+        take_turns({processor_timed([&] { unchanged.step(); }), processor_timed(in_loop),
+                    processor_timed([&] { following.step(); })},
+                   {.rounds = 31, .turn_s = 8e-3});
+    const std::string name = fmt::format("parameters/{}/{}/every_step", which, own.part);
+    const std::string note =
+        fmt::format("{:.0f} us without, {:.0f} in a loop, {:.0f} by a signal", contest.median_us(0),
+                    contest.median_us(1), contest.median_us(2));
+    report.add({.name = name + "/loop", .sense = Sense::at_most, .note = note}, contest, 1, 0);
+    report.add({.name = name + "/signal", .sense = Sense::at_most, .note = note}, contest, 2, 0);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -76,6 +124,8 @@ int main(int argc, char** argv) try {
   if (report.only_lists(argc, argv)) return 0;
   compare(report, "equal", false);
   compare(report, "different", true);
+  follow(report, "equal", false);
+  follow(report, "different", true);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "parameters: {}\n", error.what());

@@ -185,7 +185,7 @@ RankScalingStudy study_of_ranks(const ScalingArguments& arguments,
     const auto scenarios = together([&] {
       std::vector<RankedScenario> made;
       for (std::size_t i = 0; i < networks.sizes.size(); ++i) {
-        made.push_back({generated_network(networks, networks.sizes[i], status), options.ranks[i]});
+        made.push_back({sized_network(networks, networks.sizes[i], status), options.ranks[i]});
       }
       return made;
     });

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 __version__: str
 
+# Name, rows, columns; then row, column and value of each entry.
+HandedMatrix = tuple[str, int, int, NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64]]
+
 
 class Snapshot:
     """The complete state of a run between two steps."""
@@ -45,6 +48,7 @@ class Stepper:
         self,
         text: str,
         folder: str,
+        matrices: Sequence[HandedMatrix],
         overrides: Sequence[tuple[str, str]],
         threads: int,
         certify: bool,
@@ -127,6 +131,7 @@ class Ensemble:
         self,
         text: str,
         folder: str,
+        matrices: Sequence[HandedMatrix],
         overrides: Sequence[tuple[str, str]],
         replicas: int,
         paths: Sequence[str],

@@ -41,7 +41,8 @@ class Controllers:
         every : int, optional
             Macro-steps between two samples. Default: 1.
         drives : str or sequence of str, optional
-            Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
+            Inputs of parts, as ``"part.input"``, or numbers among their parameters, that are held at
+            the outputs; one for each output.
         **options
             Keys of the kind. A signal is the name of a block, a quantity such as ``"load.angle"``,
             or a number.
@@ -95,7 +96,8 @@ class Controllers:
         every : int, optional
             Macro-steps between two samples. Default: 1.
         drives : str or sequence of str, optional
-            Inputs of parts, as ``"part.input"``, that are held at the outputs; one for each output.
+            Inputs of parts, as ``"part.input"``, or numbers among their parameters, that are held at
+            the outputs; one for each output.
 
         Returns
         -------
@@ -133,12 +135,12 @@ class Controllers:
         return self.add_block(name, kind, every=every, drives=driven, **signals)
 
     def drive(self: Own, input_name: str, signal: Union[str, float]) -> Own:
-        """Hold an input of a part at a signal.
+        """Hold an input or a parameter of a part at a signal.
 
         Parameters
         ----------
         input_name : str
-            The input, as ``"part.input"``.
+            The input, as ``"part.input"``, or a number among the parameters, as ``"damper.damping_Ns_per_m"``.
         signal : str or float
             Name of a block or a quantity, or a number.
 

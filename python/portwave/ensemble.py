@@ -88,11 +88,13 @@ class Ensemble:
         for k, column in enumerate(columns.values()):
             values[:, k] = column
         own = scenario_of(system)
+        text, matrices = own._handed_over()
         try:
             with errors_that_name(own.part_at):
                 self._core = _portwave.Ensemble(
-                    own.to_json(),
+                    text,
                     str(own.folder),
+                    matrices,
                     list(pointers(overrides or {})),
                     replicas,
                     list(columns),

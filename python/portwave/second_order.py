@@ -8,6 +8,7 @@ import numpy as np
 
 from .arrays import plain, whole
 from .errors import ConfigError
+from .matrices import Entries
 
 Names = Union[str, Sequence[str]]
 
@@ -29,20 +30,21 @@ def second_order_parameters(
     """
     issues: List[Tuple[str, str]] = []
     given = {name: _entries(value, name, issues) for name, value in (("M", M), ("K", K), ("D", D), ("B", B))}
-    n = given["M"][0][0] if given["M"] is not None else None
-    if n is not None and n != given["M"][0][1]:
-        issues.append(("/M", f"must be square, got {given['M'][0][0]}×{given['M'][0][1]}"))
+    shapes = {name: own.shape for name, own in given.items() if own is not None}
+    n = shapes["M"][0] if "M" in shapes else None
+    if n is not None and n != shapes["M"][1]:
+        issues.append(("/M", f"must be square, got {n}×{shapes['M'][1]}"))
     for name in ("K", "D"):
+        if n is not None and name in shapes and shapes[name] != (n, n):
+            issues.append((f"/{name}", f"must be {n}×{n} as M, got {shapes[name][0]}×{shapes[name][1]}"))
+    for name, value in (("M", M), ("K", K)):
         own = given[name]
-        if own is not None and n is not None and own[0] != (n, n):
-            issues.append((f"/{name}", f"must be {n}×{n} as M, got {own[0][0]}×{own[0][1]}"))
-    for name in ("M", "K"):
-        if given[name] is not None and given[name][0][0] == given[name][0][1]:
-            _check_symmetric(given[name], name, issues)
+        if own is not None and own.shape[0] == own.shape[1]:
+            _check_symmetric(value, own, name, issues)
     own_ports = [_port(port) for port in ports]
-    columns = 0 if given["B"] is None else given["B"][0][1]
-    if given["B"] is not None and n is not None and given["B"][0][0] != n:
-        issues.append(("/B", f"must have {n} rows, one for each coordinate, got {given['B'][0][0]}"))
+    columns = shapes["B"][1] if "B" in shapes else 0
+    if n is not None and "B" in shapes and shapes["B"][0] != n:
+        issues.append(("/B", f"must have {n} rows, one for each coordinate, got {shapes['B'][0]}"))
     of_ports = sum(int(port.get("dimension", 1)) for port in own_ports)
     if inputs is None:
         inputs = [f"u{k + 1}" for k in range(max(0, columns - of_ports))]
@@ -66,10 +68,7 @@ def second_order_parameters(
         error.issues = issues
         raise error
     parameters: Dict[str, Any] = {"coordinates": names, "ports": own_ports, "inputs": own_inputs}
-    for name, own in given.items():
-        if own is not None:
-            (_, _), rows, found, values = own
-            parameters[name] = {"entries": list(map(list, zip(rows.tolist(), found.tolist(), values.tolist())))}
+    parameters.update({name: own for name, own in given.items() if own is not None})
     parameters.setdefault("B", {"entries": []})
     return parameters, pieces
 
@@ -89,52 +88,43 @@ def _pieces(cut: Optional[int], n: Optional[int], issues: List[Tuple[str, str]])
     return pieces
 
 
-def _entries(value: Any, name: str, issues: List[Tuple[str, str]]) -> Any:
-    """Shape, rows, columns and values of the entries; None without a matrix, or with one of no use."""
+def _entries(value: Any, name: str, issues: List[Tuple[str, str]]) -> Optional[Entries]:
+    """None without a matrix, or with one of no use."""
     if value is None:
         if name in ("M", "K"):
             issues.append((f"/{name}", "is required"))
         return None
-    if hasattr(value, "tocoo"):
-        own = value.tocoo()
-        shape, rows, columns, values = own.shape, own.row, own.col, own.data
+    if name == "B" and not hasattr(value, "tocoo"):
+        value = np.asarray(value)
+        value = value[:, None] if value.ndim == 1 else value
+    try:
+        own = Entries(value)
+    except (TypeError, ValueError) as error:
+        issues.append((f"/{name}", str(error)))
+        return None
+    bad = np.flatnonzero(~np.isfinite(own.values))
+    if bad.size > 0:
+        i, j, entry = own.rows[bad[0]], own.columns[bad[0]], own.values[bad[0]]
+        issues.append((f"/{name}", f"{name}({i},{j}) = {entry} is not finite"))
+        return None
+    return own
+
+
+def _check_symmetric(value: Any, own: Entries, name: str, issues: List[Tuple[str, str]]) -> None:
+    if own.values.size == 0:
+        return
+    if hasattr(value, "tocsr"):
+        skew = (value.tocsr() - value.tocsr().T).tocoo()
+        rows, columns, defect = skew.row, skew.col, np.abs(skew.data)
     else:
         dense = np.asarray(value)
-        if dense.ndim == 1 and name == "B":
-            dense = dense[:, None]
-        if dense.ndim != 2:
-            issues.append((f"/{name}", f"must be a matrix, got an array of {dense.ndim} dimensions"))
-            return None
-        shape = dense.shape
-        rows, columns = np.nonzero(dense)
-        values = dense[rows, columns]
-    if values.dtype.kind not in "fiub":
-        issues.append((f"/{name}", f"must hold real numbers, got {values.dtype}"))
-        return None
-    values = values.astype(np.float64, copy=False)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size > 0:
-        issues.append((f"/{name}", f"{name}({rows[bad[0]]},{columns[bad[0]]}) = {values[bad[0]]} is not finite"))
-        return None
-    return (int(shape[0]), int(shape[1])), rows, columns, values
-
-
-def _check_symmetric(entries: Any, name: str, issues: List[Tuple[str, str]]) -> None:
-    (n, _), rows, columns, values = entries
-    if values.size == 0:
-        return
-    # Both triangles, side by side: keys of (i, j) with i <= j, values of opposite sign add up to 0.
-    upper = rows != columns
-    low, high = np.minimum(rows, columns)[upper], np.maximum(rows, columns)[upper]
-    signed = np.where(rows[upper] < columns[upper], values[upper], -values[upper])
-    keys = low.astype(np.int64) * n + high
-    found, place = np.unique(keys, return_inverse=True)
-    defect = np.abs(np.bincount(place, weights=signed, minlength=found.size))
+        rows, columns = np.nonzero(dense != dense.T)
+        defect = np.abs(dense[rows, columns] - dense[columns, rows])
     if defect.size == 0:
         return
     worst = int(np.argmax(defect))
-    if defect[worst] > 1e-10 * float(np.max(np.abs(values))):
-        i, j = divmod(int(found[worst]), n)
+    if defect[worst] > 1e-10 * float(np.max(np.abs(own.values))):
+        i, j = sorted((int(rows[worst]), int(columns[worst])))
         issues.append((f"/{name}", f"must be symmetric: {name}({i},{j}) and {name}({j},{i}) differ by {defect[worst]:.6g}"))
 
 

@@ -89,10 +89,12 @@ class Stepper(Readings):
         arena: Optional[Arena] = None,
     ) -> None:
         own = scenario_of(system)
+        text, matrices = own._handed_over()
         with errors_that_name(own.part_at):
             self._core = _portwave.Stepper(
-                own.to_json(),
+                text,
                 str(own.folder),
+                matrices,
                 list(pointers(overrides or {})),
                 whole(threads, "`threads`"),
                 flag(certify, "`certify`"),

@@ -14,6 +14,7 @@ from .arrays import number, plain, whole
 from .catalogue_part import CataloguePart
 from .controllers import Controllers
 from .errors import ScenarioWarning
+from .matrices import Handed, Handover, as_parameter, json_default, written_out
 from .second_order import second_order_parameters
 
 JSON = Dict[str, Any]
@@ -152,7 +153,7 @@ class System(Controllers):
         dict
             A copy, with the keys of a scenario file.
         """
-        return copy.deepcopy(self._document)
+        return written_out(copy.deepcopy(self._document))
 
     def to_json(self) -> str:
         """Return the scenario as text.
@@ -162,7 +163,12 @@ class System(Controllers):
         str
             The contents of a scenario file.
         """
-        return json.dumps(self._document)
+        return json.dumps(self._document, default=json_default)
+
+    def _handed_over(self) -> Tuple[str, List[Handed]]:
+        """Return the scenario as text in which large matrices are names, and these matrices."""
+        handover = Handover()
+        return json.dumps(self._document, default=handover.default), handover.matrices
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Write a scenario file for ``portwave run``. Python functions are not part of it.
@@ -188,7 +194,7 @@ class System(Controllers):
                     f"{str(path)!r} is a file that the system reads ({name!r}), and the scenario would take "
                     "its place: save it under another name"
                 )
-        text = json.dumps(self._document, indent=2) + "\n"
+        text = json.dumps(self._document, indent=2, default=json_default) + "\n"
         real = Path(os.path.realpath(path))
         if real.exists() and not real.is_file():  # a pipe, say, which nothing can take the place of
             path.write_text(text, encoding="utf-8")
@@ -301,8 +307,8 @@ class System(Controllers):
         initial_state : mapping of str to float, optional
             States by name, the others keep their defaults. Values are in the units of the states.
         inputs : mapping, optional
-            External inputs by name. Each is a number (constant, in the unit of the input),
-            ``"settable"``, or a signal as in scenario files. Others stay at 0.
+            External inputs by name, others are 0. Each is a number (constant, in the unit of the
+            input), ``"settable"``, or a signal as in scenario files. Others stay at 0.
         substeps : int, optional
             Steps that the part takes within each step. Default: 1.
         integrator : {"gauss", "damped", "auto"}, optional
@@ -340,6 +346,10 @@ class System(Controllers):
         else:
             part["type"] = part_type
         if parameters:
+            try:
+                parameters = {key: as_parameter(own) for key, own in parameters.items()}
+            except TypeError as error:
+                raise TypeError(f"{name!r}: a matrix {error}") from None
             part["parameters"] = plain(parameters)
         if initial_state:
             part["initial_state"] = plain(initial_state)

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "matrices.hpp"
 #include "names.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
@@ -82,13 +83,14 @@ void expect_steps(std::int64_t steps) {
 class PyStepper {
  public:
   PyStepper(const std::string& text, const std::string& folder,
+            const std::vector<HandedMatrix>& matrices,
             const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
             bool certify, double deadline_s, double pace,
             const std::shared_ptr<portwave::Arena>& arena) {
     std::vector<portwave::Override> changes;
     for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
-    scenario_ =
-        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, changes));
+    scenario_ = std::make_shared<Scenario>(
+        portwave::parse_scenario(text, "scenario", folder, changes, matrices_of(matrices)));
     options_ = scenario_->options;
     notes_ = scenario_->notes;
     options_.threads = threads;
@@ -473,11 +475,11 @@ class PyStepper {
 
 void bind_stepper(nb::module_& m) {
   nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
-      .def(nb::init<const std::string&, const std::string&,
+      .def(nb::init<const std::string&, const std::string&, const std::vector<HandedMatrix>&,
                     const std::vector<std::pair<std::string, std::string>>&, int, bool, double,
                     double, const std::shared_ptr<portwave::Arena>&>(),
-           "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a, "deadline_s"_a, "pace"_a,
-           "arena"_a.none())
+           "text"_a, "folder"_a, "matrices"_a, "overrides"_a, "threads"_a, "certify"_a,
+           "deadline_s"_a, "pace"_a, "arena"_a.none())
       .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
       .def("step", &PyStepper::step, "steps"_a)
       .def("step_by", &PyStepper::step_by, "step_s"_a)

@@ -82,6 +82,47 @@ TEST(Builder, GivesTheBitsOfTheScenarioThatSaysTheSame) {
   portwave_builder_free(builder);
 }
 
+TEST(Builder, LetsParametersFollowSignals) {
+  portwave_builder* builder = pair();
+  const char* const follows = R"({"kind": "signal", "signal": "damping"})";
+  const char* const signals =
+      R"json({"blocks": [{"name": "damping", "kind": "expression", "expression": "0.5 + if(v > 0, 2, 0)",
+               "signals": {"v": "B.velocity"}}]})json";
+  EXPECT_EQ(portwave_builder_set_input(builder, 1, "damping_Ns_per_m", follows), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_set(builder, "/signals", signals), PORTWAVE_OK);
+  portwave_simulation* own = built(builder);
+  double damping = 0.0;
+  EXPECT_EQ(portwave_step(own), PORTWAVE_OK) << portwave_last_error();
+  EXPECT_EQ(portwave_get_parameter(own, "S.damping_Ns_per_m", &damping), PORTWAVE_OK);
+  EXPECT_EQ(damping, 2.5);
+  for (int n = 0; n < 200 && damping == 2.5; ++n) {
+    EXPECT_EQ(portwave_step(own), PORTWAVE_OK) << portwave_last_error();
+    portwave_get_parameter(own, "S.damping_Ns_per_m", &damping);
+  }
+  EXPECT_EQ(damping, 0.5) << "B has turned round";
+  portwave_free(own);
+  portwave_builder_free(builder);
+}
+
+TEST(Builder, TellsWhatIsProbablyNotMeant) {
+  portwave_builder* builder = nullptr;
+  EXPECT_EQ(portwave_builder_new("shafts", 0.01, &builder), PORTWAVE_OK);
+  const int a = portwave_builder_add(builder, "a", "inertia", R"({"inertia_kgm2": 1})");
+  const int b = portwave_builder_add(builder, "b", "inertia", R"({"inertia_kgm2": 2})");
+  EXPECT_EQ(portwave_builder_connect(builder, a, "shaft", b, "shaft"), PORTWAVE_OK);
+  portwave_simulation* against = built(builder);
+  ASSERT_EQ(portwave_note_count(against), 1U);
+  EXPECT_EQ(std::string(portwave_note_where(against, 0)), "/couplings/0");
+  EXPECT_NE(std::string(portwave_note_text(against, 0)).find("against"), std::string::npos);
+  EXPECT_EQ(std::string(portwave_note_text(against, 1)), "");
+  EXPECT_EQ(portwave_note_count(nullptr), 0U);
+  portwave_builder* other = pair();
+  portwave_simulation* together = built(other);
+  EXPECT_EQ(portwave_note_count(together), 0U);
+  for (portwave_simulation* each : {against, together}) portwave_free(each);
+  for (portwave_builder* each : {builder, other}) portwave_builder_free(each);
+}
+
 TEST(Builder, ReportsEveryDefectAtOnceAndNamesTheParts) {
   portwave_builder* builder = pair();
   EXPECT_EQ(portwave_builder_set_parameter(builder, 0, "mass_kg", -1.0), PORTWAVE_OK);

@@ -205,3 +205,35 @@ def test_replicas_have_states_of_their_own():
     one.step(900)
     assert np.array_equal(x[0, -1], one.states())
     assert not np.array_equal(x[0, -1], x[1, -1])
+
+
+def suspension(driven):
+    system = pw.System("suspension", step_s=1e-3)
+    system.add("body", pw.mass(mass_kg=300.0), initial_state={"velocity": 0.5})
+    system.add("damper", pw.spring_damper(stiffness_N_per_m=2e4, damping_Ns_per_m=300.0))
+    system.join("fixed", "damper.left").connect("body.port", "damper.right")
+    if driven:
+        system.add_controller(
+            "skyhook", lambda t, u: 3000.0 if u[0] > 0.0 else 300.0, inputs=["body.velocity"],
+            drives="damper.damping_Ns_per_m",
+        )
+    return system
+
+
+def test_a_controller_sets_a_parameter_as_a_loop_does():
+    own, loop = pw.Stepper(suspension(True)), pw.Stepper(suspension(False))
+    values = set()
+    for _ in range(500):
+        values.add(loop["body.velocity"] > 0.0)
+        loop.set_parameter("damper.damping_Ns_per_m", 3000.0 if loop["body.velocity"] > 0.0 else 300.0)
+        own.step()
+        loop.step()
+        assert abs(own["body.velocity"] - loop["body.velocity"]) < 1e-12
+    assert len(values) == 2  # both had their time
+    assert own.parameter("damper.damping_Ns_per_m") == loop.parameter("damper.damping_Ns_per_m")
+    wrong = suspension(False)
+    wrong.add_controller("law", lambda t, u: 300.0 - 1e5 * t, drives="damper.damping_Ns_per_m")
+    stepper = pw.Stepper(wrong)
+    with pytest.raises(pw.StepError, match='signal "law" failed before step 4: damper.damping_Ns_per_m must be >= 0'):
+        stepper.step(100)
+    assert stepper.step_index == 4

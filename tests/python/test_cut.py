@@ -122,6 +122,48 @@ def test_sparse_matrices_are_not_made_dense():
     assert len(system.to_dict()["subsystems"][0]["parameters"]["K"]["entries"]) == K.nnz
 
 
+def test_matrices_in_memory_step_as_those_of_a_file():
+    M, K, D, B = membrane(12)
+    system = pw.System(step_s=0.01).add_second_order("plate", M, K, D, B, cut=2, inputs={"u1": 3.0})
+    written = pw.System.from_dict(system.to_dict())
+    assert '"entries": [[' in system.to_json() and "file" not in system.to_json()
+    steppers = [pw.Stepper(own) for own in (system, written, system.copy())]
+    for own in steppers:
+        own.step(10)
+        np.testing.assert_array_equal(own.states(), steppers[0].states())
+    assert np.abs(steppers[0].states()).max() > 1e-6
+    K[0, 0] = 1e9  # the system does not follow the caller's matrices
+    again = pw.Stepper(system)
+    again.step(10)
+    np.testing.assert_array_equal(again.states(), steppers[0].states())
+    many = pw.Ensemble(system, 2)
+    np.testing.assert_allclose(many.rollout(steps=10)[0, -1], steppers[0].states(), rtol=1e-8, atol=1e-12)
+
+
+def test_any_matrix_parameter_may_be_sparse():
+    sparse = pytest.importorskip("scipy.sparse")
+    n = 40
+    J = np.zeros((2 * n, 2 * n))
+    J[:n, n:], J[n:, :n] = np.eye(n), -np.eye(n)
+    line = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    Q = np.block([[line, np.zeros((n, n))], [np.zeros((n, n)), np.eye(n)]])
+    given = dict(states={"count": 2 * n}, ports=[], inputs=["u"], G=np.eye(2 * n, 1, -n), J=J, Q=Q)
+    as_sparse = {**given, **{name: sparse.csr_matrix(given[name]) for name in "GJQ"}}
+    results = []
+    for own in (given, {**given, "J": J.tolist()}, as_sparse):
+        stepper = pw.Stepper(pw.System(step_s=0.1).add("line", pw.linear_port_hamiltonian(**own), inputs={"u": 1.0}))
+        stepper.step(20)
+        results.append(stepper.states())
+        np.testing.assert_array_equal(results[-1], results[0])
+    assert np.abs(results[0]).max() > 0.1
+    with pytest.raises(TypeError, match="'line': a matrix must hold real numbers, got complex128"):
+        pw.System().add("line", pw.linear_port_hamiltonian(**{**as_sparse, "J": 1j * as_sparse["J"]}))
+    bad = as_sparse["Q"].copy()
+    bad[3, 3] = np.inf
+    with pytest.raises(pw.ConfigError, match=r"entry \(3,3\) is not finite"):
+        pw.Stepper(pw.System().add("line", pw.linear_port_hamiltonian(**{**as_sparse, "Q": bad})))
+
+
 def test_all_defects_of_matrices_are_told_at_once():
     M, K, D, B = (own.tolil() for own in membrane(4))
     M[0, 1] = 5.0  # without M[1, 0]

@@ -36,7 +36,7 @@ def test_all_of_them_are_tested_and_open_as_notebooks():
     names = {path.stem for path in EXAMPLES.glob("*.py")}
     assert names == {
         "ensemble", "fit_parameter", "model_predictive_control", "own_controller", "own_part",
-        "parameter_sweep",
+        "parameter_sweep", "plate",
     }
     for name in names:
         text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
@@ -107,3 +107,12 @@ def test_an_ensemble_is_around_the_nominal_drive():
     assert own["low"][-1] < own["nominal"][-1] < own["high"][-1]
     assert abs(own["middle"][-1] - own["nominal"][-1]) < 0.2 * own["end_spread"]
     assert own["drives"].failures == 0
+
+
+def test_a_plate_in_pieces_is_the_plate():
+    pytest.importorskip("scipy.sparse")
+    own = outcome("plate")
+    assert abs(own["measured_Hz"] / own["first_Hz"] - 1.0) < 0.02
+    off = np.abs(own["deflection"][:50] - own["whole"]).max()
+    assert np.abs(own["whole"]).max() > 1e-6 and off < 1e-6 * np.abs(own["whole"]).max()
+    assert own["pieces"].certificate == "holds"

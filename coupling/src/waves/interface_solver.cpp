@@ -83,6 +83,7 @@ struct InterfaceSolver::Island {
       ready = condensed->factorise(waves.interconnection(), impedance, waves.step_s(), D, shift);
     }
     is_behind = shift != InterfaceEquation::kShift;
+    has_changed = false;
     return ready;
   }
 
@@ -116,11 +117,13 @@ struct InterfaceSolver::Island {
   std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
   bool fits = false;
-  bool is_known = false;   // the pattern of the equation, with the step maps there are
-  bool ready = false;      // there are factors
-  bool is_behind = false;  // they are not those of D: it was read back, or shifted by more
-  int eager = 0;           // steps in which D is renewed at the first evaluation
-  int evaluations = 0;     // of the nonlinear parts, in this step
+  bool is_known = false;  // the pattern of the equation, with the step maps there are
+  bool ready = false;     // there are factors
+  bool is_behind =
+      false;  // they are not those of D: it was read back, or shifted by more, or changed
+  bool has_changed = false;  // a part has: a solve takes an LU first
+  int eager = 0;             // steps in which D is renewed at the first evaluation
+  int evaluations = 0;       // of the nonlinear parts, in this step
   // At the last evaluation that stands:
   double square = 0.0;       // |gap|²
   double before = 0.0;       // that of the one before
@@ -181,10 +184,16 @@ void InterfaceSolver::take_over_maps() {
   }
 }
 
-void InterfaceSolver::take_over_part(int part) {
+void InterfaceSolver::take_over_part(int part, Derivatives others) {
   Island* const own = islands_[at(waves_.system().island_of_part(part))].get();
   if (own == nullptr) return;
-  own->ready = false;
+  if (others == Derivatives::kept && !own->parts.is_affine()) {
+    // Whether old derivatives will do is seen by the updates, as when the state moves on. Affine parts take an LU.
+    if (waves_.batch(waves_.slot(part).batch).affine == nullptr) return;
+    own->is_behind = own->has_changed = own->ready;
+  } else {
+    own->ready = false;
+  }
   if (own->condensed != nullptr) {
     own->parts.take_affine();
     return;
@@ -263,7 +272,7 @@ InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* recor
     update(island, own, record, u, exchanged);
   } else {
     // Without time for more, a failed trial is not repeated in another way.
-    const bool may_solve = most == Effort::solve && own.ready && stands;
+    const bool may_solve = most == Effort::solve && own.ready && !own.has_changed && stands;
     own.reaches = 0;
     propose(island, own, !may_solve ? -1.0 : own.is_rounding ? 0.0 : 1.0);
   }

@@ -168,6 +168,13 @@ PORTWAVE_API portwave_status portwave_builder_build(const portwave_builder* buil
                                                     const portwave_options* options,
                                                     portwave_simulation** simulation);
 
+/* Return the number of notes on the scenario, then the place (a JSON pointer) and the text of each: what is allowed
+ * but probably not meant, such as shafts that turn against each other. They live as long as the simulation;
+ * 0 for NULL, "" for a number out of range. */
+PORTWAVE_API size_t portwave_note_count(const portwave_simulation* simulation);
+PORTWAVE_API const char* portwave_note_where(const portwave_simulation* simulation, size_t note);
+PORTWAVE_API const char* portwave_note_text(const portwave_simulation* simulation, size_t note);
+
 /* Creates an independent copy with the same state and time. The observer is not copied. */
 PORTWAVE_API portwave_status portwave_clone(const portwave_simulation* simulation,
                                             portwave_simulation** clone);

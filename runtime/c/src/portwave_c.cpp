@@ -350,6 +350,18 @@ portwave_status portwave_read_all(const portwave_simulation* simulation, const i
   return PORTWAVE_OK;
 }
 
+size_t portwave_note_count(const portwave_simulation* simulation) {
+  return simulation == nullptr ? 0 : simulation->scenario->notes.size();
+}
+const char* portwave_note_where(const portwave_simulation* simulation, size_t note) {
+  if (note >= portwave_note_count(simulation)) return "";
+  return simulation->scenario->notes[note].where.c_str();
+}
+const char* portwave_note_text(const portwave_simulation* simulation, size_t note) {
+  if (note >= portwave_note_count(simulation)) return "";
+  return simulation->scenario->notes[note].what.c_str();
+}
+
 size_t portwave_state_count(const portwave_simulation* simulation) {
   if (simulation == nullptr) return 0;
   const portwave::System& system = simulation->stepper->system();

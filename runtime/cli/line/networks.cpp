@@ -72,9 +72,14 @@ void add_networks(Verb& verb, NetworkArguments& networks, const std::string& siz
   add_permissions(verb, networks.scenario);
   verb.choice("--generate", kinds_of_networks(), "A generated network in place of a file",
               [&networks](std::size_t i) { networks.kind = kinds_of_networks()[i]; });
-  verb.integers("--sizes", "N,N,...", "Blocks, limbs or nodes of the network. " + sizes,
+  verb.integers("--sizes", "N,N,...",
+                "Blocks, limbs or nodes of the network, or values of --size-of. " + sizes,
                 {1, kMostParts},
                 [&networks](std::vector<int> given) { networks.sizes = std::move(given); });
+  verb.app()
+      .add_option("--size-of", networks.size_pointer,
+                  "What of a scenario file is its size, such as /parameters/cells")
+      ->type_name("POINTER");
   add_certify(verb, networks.certify);
 }
 
@@ -97,13 +102,21 @@ Issues check(const NetworkArguments& networks, bool is_weak, const std::vector<i
   if (!has_file && !has_kind) {
     issues.push_back({"", "needs a scenario file, or --generate and --sizes"});
   }
-  if (!networks.sizes.empty() && !has_kind) {
-    issues.push_back({"--sizes", "needs --generate: a scenario file has one size"});
+  const bool has_pointer = !networks.size_pointer.empty();
+  if (!networks.sizes.empty() && !has_kind && !has_pointer) {
+    issues.push_back(
+        {"--sizes",
+         "needs --generate, or --size-of to say what of the scenario file is its size, "
+         "such as /parameters/cells"});
   }
-  if (networks.sizes.empty() && has_kind) {
-    issues.push_back({"--sizes", "is required with --generate"});
+  if (networks.sizes.empty() && (has_kind || has_pointer)) {
+    issues.push_back(
+        {"--sizes", has_kind ? "is required with --generate" : "is required with --size-of"});
   }
-  if (is_weak && has_kind && !networks.sizes.empty()) {
+  if (has_kind && has_pointer) {
+    issues.push_back({"--size-of", "is for scenario files"});
+  }
+  if (is_weak && (has_kind || has_pointer) && !networks.sizes.empty()) {
     check_proportion(networks.sizes, counts, counted, issues);
   }
   if (!has_kind) return issues;
@@ -117,7 +130,7 @@ Issues check(const NetworkArguments& networks, bool is_weak, const std::vector<i
 
 Scenario single_network(const NetworkArguments& networks,
                         const std::optional<std::filesystem::path>& out, StatusLine& status) {
-  if (!networks.kind.empty()) return generated_network(networks, networks.sizes.front(), status);
+  if (!networks.sizes.empty()) return sized_network(networks, networks.sizes.front(), status);
   Scenario scenario = load(networks.scenario, status);
   if (out) {
     for (const char* name : {kScalingFile, kScalingTable, kReportPage}) {
@@ -128,7 +141,14 @@ Scenario single_network(const NetworkArguments& networks,
   return scenario;
 }
 
-Scenario generated_network(const NetworkArguments& networks, int size, StatusLine& status) {
+Scenario sized_network(const NetworkArguments& networks, int size, StatusLine& status) {
+  if (networks.kind.empty()) {
+    ScenarioArguments sized = networks.scenario;
+    sized.overrides.push_back({networks.size_pointer, std::to_string(size)});
+    Scenario scenario = load(sized, status);
+    scenario.options.certify = networks.certify;
+    return scenario;
+  }
   status.show({"generating the network"});
   Scenario scenario =
       parse_scenario(generate_scenario(network_of(networks.kind, size)),

@@ -12,7 +12,8 @@
 #include "line/scenario_file.hpp"
 #include "line/verb.hpp"
 
-/// The networks of a scaling study: a scenario file, or generated networks of one kind.
+/// The networks of a scaling study: a scenario file, in several sizes where one of its values says its size, or
+/// generated networks of one kind.
 namespace portwave::cli {
 
 inline constexpr const char* kScalingFile = "scaling.json";
@@ -20,8 +21,9 @@ inline constexpr const char* kScalingTable = "scaling.csv";
 
 struct NetworkArguments {
   ScenarioArguments scenario;
-  std::string kind;        ///< of generated networks; "": the scenario file
-  std::vector<int> sizes;  ///< of the generated networks
+  std::string kind;            ///< of generated networks; "": the scenario file
+  std::vector<int> sizes;      ///< of the generated networks, or values of `size_pointer`
+  std::string size_pointer{};  ///< JSON pointer to the size of the scenario; "": it has one size
   Certify certify = Certify::energy;
 
   /// The name for messages: the scenario file, or the kind of network.
@@ -42,7 +44,7 @@ Issues check(const NetworkArguments& networks, bool is_weak, const std::vector<i
 /// ScenarioError, also where a file of the study in `out` is one of the scenario's inputs.
 Scenario single_network(const NetworkArguments& networks,
                         const std::optional<std::filesystem::path>& out, StatusLine& status);
-/// The generated network of that size.
-Scenario generated_network(const NetworkArguments& networks, int size, StatusLine& status);
+/// The generated network, or the scenario, of that size.
+Scenario sized_network(const NetworkArguments& networks, int size, StatusLine& status);
 
 }  // namespace portwave::cli

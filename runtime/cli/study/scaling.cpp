@@ -122,14 +122,14 @@ std::string study_table(const ScalingStudy& study) {
 ScalingStudy study_of_threads(const StudyScalingArguments& arguments, StatusLine& status) {
   const NetworkArguments& networks = arguments.networks;
   try {
-    if (networks.kind.empty()) {
+    if (networks.sizes.empty()) {
       return study_strong_scaling(single_network(networks, arguments.out, status),
                                   arguments.options, status.listener());
     }
     std::vector<SizedScenario> scenarios;
     std::vector<Scenario> plain;
     for (std::size_t i = 0; i < networks.sizes.size(); ++i) {
-      Scenario made = generated_network(networks, networks.sizes[i], status);
+      Scenario made = sized_network(networks, networks.sizes[i], status);
       if (arguments.weak) {
         scenarios.push_back({std::move(made), arguments.options.threads[i]});
       } else {
@@ -160,8 +160,9 @@ void complete_sizes(StudyScalingArguments& arguments) {
 
 Issues defects_of(const StudyScalingArguments& arguments) {
   Issues issues = check(arguments.networks, arguments.weak, arguments.options.threads, "thread");
-  if (arguments.weak && arguments.networks.kind.empty()) {
-    issues.push_back({"--weak", "needs --generate: a scenario file has one size"});
+  if (arguments.weak && arguments.networks.kind.empty() &&
+      arguments.networks.size_pointer.empty()) {
+    issues.push_back({"--weak", "needs --generate or --size-of: a scenario file has one size"});
   }
   for (const auto& [option, file] :
        {std::pair("--csv", arguments.csv), std::pair("--plot", arguments.plot)}) {

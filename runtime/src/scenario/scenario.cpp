@@ -10,6 +10,7 @@
 #include "output/files/input_file.hpp"
 #include "scenario/file_keys.hpp"
 #include "scenario/files/foreign_code.hpp"
+#include "scenario/files/matrix_file.hpp"
 #include "scenario/files/plugins.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/reader/document.hpp"
@@ -66,8 +67,8 @@ void read_names(const FileKeys& keys, const SystemDraft& draft, const std::optio
   if (!system && !table) return;
   Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
   if (keys.method) read_method_names(*keys.method, names, settings.options.method);
-  settings.signal_names = read_signals(keys.signals ? &*keys.signals : nullptr, draft.driven_inputs,
-                                       folder, names, settings.options, defects);
+  settings.signal_names = read_signals(keys.signals ? &*keys.signals : nullptr, draft, folder,
+                                       names, settings.options, defects);
   if (keys.events) read_events(*keys.events, names, settings);
   if (keys.outputs) {
     read_quantities(*keys.outputs, names, settings);
@@ -266,6 +267,14 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
   scenario_file::FilesRead read(folder, outside);
   return scenario_file::parse(text, file, folder, overrides, listener, plugins, read);
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::filesystem::path& folder, const std::vector<Override>& overrides,
+                        std::span<const NamedMatrix> matrices) {
+  scenario_file::FilesRead read(folder, OutsideFiles::refused);
+  const scenario_file::MatricesInMemory known(matrices);
+  return scenario_file::parse(text, file, folder, overrides, {}, Plugins::refused, read);
 }
 
 Scenario parse_scenario(const KeptScenario& kept, const std::vector<Override>& overrides,

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "signals/parameter_change.hpp"
 
 namespace portwave {
 namespace {
@@ -68,6 +72,13 @@ SignalGraphBuilder& SignalGraphBuilder::actuate(std::string signal, int part, in
   return *this;
 }
 
+SignalGraphBuilder& SignalGraphBuilder::actuate_parameter(std::string signal, int part,
+                                                          std::string parameter,
+                                                          SignalGraph::ParameterChange with) {
+  parameters_.push_back({std::move(signal), part, std::move(parameter), std::move(with)});
+  return *this;
+}
+
 /// The graph as it is checked.
 class SignalGraphBuilder::Draft {
  public:
@@ -78,6 +89,7 @@ class SignalGraphBuilder::Draft {
     join(graph);
     if (issues_.empty()) order(graph);
     add_actuators(graph);
+    add_parameters(graph);
     return std::move(issues_);
   }
 
@@ -257,6 +269,34 @@ class SignalGraphBuilder::Draft {
       if (driven[slot]) fail(where, "this input is driven already");
       driven[slot] = true;
       if (signal >= 0) graph.actuators_.push_back({signal, static_cast<int>(slot)});
+    }
+  }
+
+  void add_parameters(SignalGraph& graph) {
+    std::set<std::pair<int, std::string_view>> driven;
+    for (std::size_t i = 0; i < from_.parameters_.size(); ++i) {
+      const PendingParameter& given = from_.parameters_[i];
+      const std::string where = fmt::format("/parameter_actuators/{}", i);
+      const int signal = signal_named(graph, given.signal, where);
+      if (given.part < 0 || given.part >= std::ssize(from_.system_->parts())) {
+        fail(where, "there is no such part");
+        continue;
+      }
+      const Component& part = *from_.system_->parts()[at(given.part)].component;
+      SignalGraph::ParameterChange with = given.with;
+      if (with == nullptr) {
+        std::string defect;
+        with = parameter_change(part, given.parameter, defect);
+        if (!defect.empty()) {
+          fail(where, defect);
+          continue;
+        }
+      }
+      if (!driven.emplace(given.part, given.parameter).second) {
+        fail(where, "this parameter is driven already");
+      }
+      if (signal < 0) continue;
+      graph.parameter_actuators_.push_back({signal, given.part, given.parameter, std::move(with)});
     }
   }
 

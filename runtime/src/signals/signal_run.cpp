@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, st
   next_values_ = values_;
   next_states_ = states_;
   gathered_.resize(most);
+  in_force_.assign(graph_->parameter_actuators().size(), std::numeric_limits<double>::infinity());
 }
 
 SampleFault SignalRun::sample(std::int64_t step, double time_s) {
@@ -114,16 +116,23 @@ bool SignalRun::actuate(std::span<double> settings) const {
   return changes;
 }
 
+int SignalRun::next_change(int first) const {
+  while (first < std::ssize(in_force_) && in_force_[at(first)] == wanted(first)) ++first;
+  return first;
+}
+
 void SignalRun::archive(StateArchive& archive) {
   archive.value(first_);
   archive.expect(std::abs(first_) <= StateArchive::kMostSteps, "the first sample");
   archive.array(values_);
   archive.array(states_);
   archive.expect_finite(values_, "a signal");
+  archive.array(in_force_);
 }
 
 std::size_t SignalRun::bytes() const {
-  return sizeof(double) * (2 * values_.capacity() + 2 * states_.capacity() + gathered_.capacity());
+  return sizeof(double) * (2 * values_.capacity() + 2 * states_.capacity() + gathered_.capacity() +
+                           in_force_.capacity());
 }
 
 }  // namespace portwave

@@ -42,6 +42,17 @@ class SignalRun {
   std::span<const double> values() const { return values_; }
   /// Writes the actuators' values to the settings of the system. True when any of them changes.
   bool actuate(std::span<double> settings) const;
+  /// Whether parameters follow signals whose values are others than those in force, from number `first` on:
+  /// the number of the first one, or that of all.
+  int next_change(int first) const;
+  /// The value that a parameter is to have, and that it has it now.
+  double wanted(int parameter) const {
+    return values_[static_cast<std::size_t>(
+        graph_->parameter_actuators()[static_cast<std::size_t>(parameter)].signal)];
+  }
+  void note_in_force(int parameter) {
+    in_force_[static_cast<std::size_t>(parameter)] = wanted(parameter);
+  }
   std::size_t bytes() const;
   void archive(StateArchive& archive);
 
@@ -60,6 +71,7 @@ class SignalRun {
   std::vector<double> values_, next_values_;
   std::vector<double> states_, next_states_;
   std::vector<double> gathered_;  // inputs of one block
+  std::vector<double> in_force_;  // of parameters that follow signals; infinite: as the part began
 };
 
 }  // namespace portwave

@@ -18,20 +18,23 @@ namespace portwave::block {
 /// A function of time as a block.
 class SourceBlock final : public Block {
  public:
-  explicit SourceBlock(Signal signal)
+  /// `ahead`: of the period, from the sample to the time of its value.
+  SourceBlock(const char* kind, Signal signal, double ahead)
       : Block({.inputs = 0, .outputs = 1, .feeds_through = false},
-              Mark("source", {}).add(signal.digest()).value()),
-        signal_(std::move(signal)) {}
+              Mark(kind, {}).add(signal.digest()).value()),
+        signal_(std::move(signal)),
+        ahead_(ahead) {}
 
   const Signal& signal() const { return signal_; }
   void start(std::span<double> /*x*/) const override {}
   void output(const SampleTime& when, std::span<const double> /*u*/, std::span<const double> /*x*/,
               std::span<double> y) const override {
-    y[0] = signal_.at_sample(when.time_s, when.period_s);
+    y[0] = signal_.at_sample(when.time_s + ahead_ * when.period_s, when.period_s);
   }
 
  private:
   Signal signal_;
+  double ahead_;
 };
 
 OptionCheck& OptionCheck::expect(bool good, std::string where, std::string what) {
@@ -94,7 +97,13 @@ bool is_on(const Pulse& pulse, const SampleTime& when) {
 
 }  // namespace
 
-Handle source(Signal signal) { return std::make_shared<SourceBlock>(std::move(signal)); }
+Handle source(Signal signal) {
+  return std::make_shared<SourceBlock>("source", std::move(signal), 0.0);
+}
+
+Handle held_source(Signal signal) {
+  return std::make_shared<SourceBlock>("held source", std::move(signal), 0.5);
+}
 
 Handle step(const Step& options) {
   OptionCheck()

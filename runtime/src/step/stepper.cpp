@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "parallel/expect_number.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -119,8 +120,30 @@ void expect_to_end(const StepEngine* engine) noexcept {
 
 }  // namespace
 
+namespace {
+
+/// Null where the system of a stepper may be somebody else's.
+std::unique_ptr<System> copy_to_change(const System& system, const StepperOptions& options) {
+  if (options.signals == nullptr || options.signals->parameter_actuators().empty()) return nullptr;
+  const System* const one[] = {&system};
+  return std::make_unique<System>(gathered_system(one));
+}
+
+}  // namespace
+
 Stepper::Stepper(const System& system, const StepperOptions& options)
-    : engine_(make_engine(system, options)), options_(options) {
+    : Stepper(copy_to_change(system, options), system, options) {}
+Stepper::Stepper(System&& system, const StepperOptions& options)
+    : Stepper(std::make_unique<System>(std::move(system)), options) {}
+Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)
+    : Stepper(nullptr, std::as_const(*system), options) {
+  own_system_ = std::move(system);
+}
+Stepper::Stepper(std::unique_ptr<System> own, const System& given, const StepperOptions& options)
+    : own_system_(std::move(own)),
+      engine_(make_engine(own_system_ != nullptr ? *own_system_ : given, options)),
+      options_(options) {
+  const System& system = this->system();
   for (const Part& part : system.parts()) {
     gradient_.resize(std::max(gradient_.size(), part.initial_state.size()));
   }
@@ -145,12 +168,6 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
   engine_->together().lead();
 }
 
-Stepper::Stepper(System&& system, const StepperOptions& options)
-    : Stepper(std::make_unique<System>(std::move(system)), options) {}
-Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)
-    : Stepper(std::as_const(*system), options) {
-  own_system_ = std::move(system);
-}
 Stepper::~Stepper() {
   if (engine_ != nullptr) engine_->activity().expect_to_end("a stepper");
 }
@@ -187,6 +204,7 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
   const double start_s = time_s();
   if (signals_ != nullptr) {
     sample_signals();
+    drive_parameters();
     if (options_.sizes) limit_s = std::min(limit_s, next_sample_s());
   }
   if (start_check_ != nullptr) {
@@ -334,6 +352,25 @@ void Stepper::sample_signals() {
   }
   sampled_ = sample;
   if (signals_->actuate(engine_->settings())) engine_->settings_changed();
+}
+
+void Stepper::drive_parameters() {
+  const std::span<const SignalGraph::ParameterActuator> driven =
+      signals_->graph().parameter_actuators();
+  const auto count = static_cast<int>(driven.size());
+  for (int i = signals_->next_change(0); i < count; i = signals_->next_change(i + 1)) {
+    const SignalGraph::ParameterActuator& own = driven[at(i)];
+    try {
+      exchange(own.part, own.with(*system().parts()[at(own.part)].component, signals_->wanted(i)));
+    } catch (const std::exception& error) {
+      const auto* const config = dynamic_cast<const ConfigError*>(&error);
+      throw StepError::of_signal(
+          signals_->graph().label(own.signal), step_index(), StepFault::threw,
+          fmt::format("{}.{} {}", system().parts()[at(own.part)].name, own.parameter,
+                      config != nullptr ? config->issues().front().what : error.what()));
+    }
+    signals_->note_in_force(i);
+  }
 }
 
 void Stepper::sample_if_possible() {

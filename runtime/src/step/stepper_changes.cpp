@@ -162,6 +162,11 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
         "over, as in Stepper(std::move(system), options)");
   }
   const Acting acting(engine_->activity(), Activity::Kind::change);
+  exchange(part, component);
+}
+
+void Stepper::exchange(int part, const std::shared_ptr<const Component>& component) {
+  const auto parts = system().parts();
   const std::shared_ptr<const Component> present = parts[at(part)].component;
   std::string defect = component == nullptr ? "there is none" : std::string();
   if (defect.empty()) defect = exchange_defect(*present, *component);

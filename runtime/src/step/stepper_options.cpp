@@ -231,6 +231,12 @@ void check_signals(const StepperOptions& options, Issues& issues) {
                                   "signals are then sampled before every step",
                                   shown_number(options.step_s))});
   }
+  const bool has_ranks = options.ranks != nullptr && options.ranks->size() > 1;
+  if (has_ranks && !options.signals->parameter_actuators().empty()) {
+    issues.push_back({"/signals",
+                      "signals drive parameters of parts, and with several ranks no part can be "
+                      "exchanged: step it in one process"});
+  }
   if (!options.method.couples_by_waves()) {
     issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
                                               "inputs as functions of time only: controllers need "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -53,6 +54,11 @@ class Tuner {
   }
   /// Impedances do not change now; those that follow the state are checked before the next step.
   void check_soon() { next_check_ = responses_ ? 0 : next_check_; }
+  /// The same after a part has changed, but not sooner after the last check than an effort that has grown may ask
+  /// for one (`observe`): a part may change before every step.
+  void check_after_change(std::int64_t steps) {
+    if (responses_) next_check_ = std::min(next_check_, std::max(steps, last_check_ + patience_));
+  }
   /// Changes made by a run: the impedances in force, the budget, and the time of the next check.
   void archive(StateArchive& archive);
 

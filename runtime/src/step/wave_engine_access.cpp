@@ -246,13 +246,17 @@ void WaveEngine::component_changed(int part, double more_J) {
     change_over_->note(part, false);
     change_over_->component_changed(part);
   }
-  levels_.leave_others();
+  levels_.leave_others_after_change(step_.clock().steps());
   impedances_changed();
   if (is_in_place) {
     step_.stale() = true;
-    if (auto& interface = step_.interface()) interface->current().take_over_part(part);
+    if (auto& interface = step_.interface()) {
+      interface->current().take_over_part(part, InterfaceSolver::Derivatives::kept);
+    }
+    if (runner_.executor->keeps_places()) rebind();
+  } else {
+    take_over_maps();
   }
-  if (!is_in_place || runner_.executor->keeps_places()) take_over_maps();
   settings_changed();
 }
 

@@ -32,7 +32,18 @@ MatrixParser parser_of(const std::filesystem::path& file, const std::string& var
   };
 }
 
+thread_local std::span<const NamedMatrix> in_memory;
+
 }  // namespace
+
+MatricesInMemory::MatricesInMemory(std::span<const NamedMatrix> matrices)
+    : outer_(std::exchange(in_memory, matrices)) {}
+MatricesInMemory::~MatricesInMemory() { in_memory = outer_; }
+
+const ShapedMatrix* MatricesInMemory::find(std::string_view name) {
+  const auto found = std::ranges::find(in_memory, name, &NamedMatrix::name);
+  return found == in_memory.end() ? nullptr : &found->matrix;
+}
 
 bool is_mat_file(const std::filesystem::path& file) {
   return lower_case(file.extension().string()) == ".mat";

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
 namespace portwave::scenario_file {
@@ -22,6 +24,21 @@ namespace portwave::scenario_file {
 /// where there is any. `variable`: of a .mat file, "" for its only one; of others "".
 ShapedMatrix read_matrix_file(const std::filesystem::path& file, std::vector<std::string>& defects,
                               const std::string& variable = "");
+
+/// While alive, `read_matrix_file` finds these in this thread, by their names.
+class MatricesInMemory {
+ public:
+  explicit MatricesInMemory(std::span<const NamedMatrix> matrices);
+  ~MatricesInMemory();
+  MatricesInMemory(const MatricesInMemory&) = delete;
+  MatricesInMemory& operator=(const MatricesInMemory&) = delete;
+
+  /// Null: there is none of this name.
+  static const ShapedMatrix* find(std::string_view name);
+
+ private:
+  std::span<const NamedMatrix> outer_;
+};
 
 /// Whether it holds matrices by name.
 bool is_mat_file(const std::filesystem::path& file);

@@ -14,7 +14,7 @@
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "scenario/parts/fmu_entry.hpp"
 #include "scenario/parts/part_damping.hpp"
-#include "scenario/parts/sources.hpp"
+#include "scenario/parts/inputs.hpp"
 #include "scenario/parts/system_draft.hpp"
 #include "scenario/parts/values.hpp"
 #include "scenario/reader/key_table.hpp"
@@ -206,7 +206,9 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key("initial_state",
                    "states by name, the others keep their defaults; or all in order",
                    later(&PartKeys::initial_state, initial_state_schema())),
-      optional_key("inputs", "external inputs by name; others are 0",
+      optional_key("inputs",
+                   "external inputs by name, others are 0; and numbers among the parameters that "
+                   "follow a signal or a function of time",
                    later(&PartKeys::inputs, map_of(reference("signal")))),
       optional_key("allow_active", "the part may create energy",
                    to(&PartKeys::allow_active, form::boolean()), false),
@@ -310,119 +312,6 @@ void read_initial_state(const Node& node, PartDraft& draft) {
   }
 }
 
-struct DrivenKeys {
-  std::optional<Node> signal;
-};
-
-const KeyTable<DrivenKeys>& driven_keys() {
-  static const KeyTable<DrivenKeys> keys(
-      {kind_key<DrivenKeys>("signal"),
-       required_key("signal", "", later(&DrivenKeys::signal, reference("signal_name")))});
-  return keys;
-}
-
-struct SettableKeys {
-  double initial = 0.0;
-};
-
-const KeyTable<SettableKeys>& settable_keys() {
-  static const KeyTable<SettableKeys> keys(
-      {kind_key<SettableKeys>("settable"),
-       optional_key("initial", "value until it is set", to(&SettableKeys::initial, form::number()),
-                    0)});
-  return keys;
-}
-
-struct RateKeys {
-  std::optional<Node> of;
-};
-
-/// A function of time that may be a displacement, by its kind or as an expression.
-Json displacement_schema() {
-  std::vector<std::pair<std::string, Json>> variants;
-  for (const SourceKind& source : source_kinds()) variants.emplace_back(source.name, source.schema);
-  return {{"anyOf", Json::array({text(), by_kind(variants)})}};
-}
-
-const KeyTable<RateKeys>& rate_keys() {
-  static const KeyTable<RateKeys> keys(
-      {kind_key<RateKeys>("rate_of"),
-       required_key(
-           "of",
-           "displacement whose rate the input is: an expression in t [s], or an input of a "
-           "kind that is a function of time",
-           later(&RateKeys::of, displacement_schema()))});
-  return keys;
-}
-
-// A displacement that a flow source follows.
-std::optional<Signal> read_rate(const Node& node, const std::filesystem::path& folder) {
-  RateKeys keys;
-  if (!rate_keys().read(node, keys)) return std::nullopt;
-  const Node& of = *keys.of;
-  try {
-    if (of.json().is_string()) return Signal::rate_of(Signal::expression(*of.text()));
-    std::vector<std::string> kinds;
-    for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
-    const auto given = of.json().find("kind");
-    if (of.json().is_object() && given != of.json().end() &&
-        (*given == "settable" || *given == "signal")) {
-      of.fail(
-          "what is set between steps is held over each step and has no rate: give a table or an "
-          "expression, or drive the flow itself");
-      return std::nullopt;
-    }
-    const auto kind = read_kind(of, kinds);
-    if (!kind) return std::nullopt;
-    const auto signal = find_source_kind(*kind)->read(of, folder, {});
-    if (signal) return Signal::rate_of(*signal);
-  } catch (const ConfigError& error) {
-    for (const Issue& issue : error.issues()) of.fail(issue.what);
-  }
-  return std::nullopt;
-}
-
-// An input that a signal of "signals" drives; what else is wrong with it is told with the signals.
-Signal read_driven(const Node& node, const std::string& input, const PartDraft& draft,
-                   std::vector<DrivenInput>& driven) {
-  DrivenKeys keys;
-  if (!driven_keys().read(node, keys)) return Signal::settable();
-  const Node& name = *keys.signal;
-  if (name.json().is_number()) return Signal::constant(name.number().value_or(0.0));
-  if (const auto signal = name.text()) {
-    driven.push_back({draft.name, input, *signal, name.where()});
-  }
-  return Signal::settable();
-}
-
-std::optional<Signal> read_input(const Node& node, const std::string& input, const PartDraft& draft,
-                                 const std::filesystem::path& folder,
-                                 std::vector<DrivenInput>& driven) {
-  std::vector<std::string> kinds;
-  for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
-  kinds.insert(kinds.end(), {"rate_of", "signal", "settable"});
-  const auto kind = read_kind(node, kinds);
-  if (!kind) return std::nullopt;
-  if (*kind == "rate_of") return read_rate(node, folder);
-  if (*kind == "signal") return read_driven(node, input, draft, driven);
-  if (*kind != "settable") return find_source_kind(*kind)->read(node, folder, {});
-  SettableKeys keys;
-  settable_keys().read(node, keys);
-  return Signal::settable(keys.initial);
-}
-
-void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder,
-                 std::vector<DrivenInput>& driven) {
-  if (!node.is_object("an object of inputs")) return;
-  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
-    const Node member = node.member(key, value);
-    const std::string name = draft.is_fmu ? input_of_fmu(key) : key;
-    // An input that cannot be read still has its name checked.
-    draft.options.inputs.insert_or_assign(
-        name, read_input(member, name, draft, folder, driven).value_or(Signal{}));
-  }
-}
-
 // {"parts": 8}
 void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
   CutKeys keys;
@@ -476,7 +365,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   }
   if (draft.type != nullptr) draft.part = read_physics(node, keys, *draft.type, folder, models);
   if (keys.initial_state) read_initial_state(*keys.initial_state, draft);
-  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, whole.driven_inputs);
+  if (keys.inputs) read_inputs(*keys.inputs, draft, folder, whole);
   draft.options.substeps = keys.substeps;
   draft.options.integrator = keys.integrator;
   draft.options.damping =
@@ -559,18 +448,5 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
 }
 
 Json part_schema() { return part_keys().schema(); }
-
-Json input_schema() {
-  std::vector<std::pair<std::string, Json>> variants;
-  for (const SourceKind& source : source_kinds()) variants.emplace_back(source.name, source.schema);
-  variants.emplace_back("rate_of", rate_keys().schema());
-  variants.emplace_back("signal", driven_keys().schema());
-  variants.emplace_back("settable", settable_keys().schema());
-  return described(by_kind(variants),
-                   "external input u(t): constant; offset + amplitude times the product of sines; "
-                   "linear between the knots of a table; chirp; noise; an expression in t; the "
-                   "rate of such a function; a signal of \"signals\", held "
-                   "over each step; or set by the program that steps");
-}
 
 }  // namespace portwave::scenario_file

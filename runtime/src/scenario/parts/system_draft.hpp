@@ -37,6 +37,16 @@ struct DrivenInput {
   std::string where;  ///< of the signal's name
 };
 
+/// A parameter of a part that follows a signal or a function of time, as in the file.
+struct DrivenParameter {
+  std::string part;
+  std::string parameter;  ///< "damping_Ns_per_m", or "masses_kg[1]"
+  std::string unit;
+  std::string signal;            ///< empty: `source` in its place
+  std::optional<Signal> source;  ///< a function of time, sampled before every step
+  std::string where;
+};
+
 /// One entry of "couplings", as far as it could be read.
 struct CouplingDraft {
   Joint joint;
@@ -49,6 +59,7 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   std::vector<DrivenInput> driven_inputs;
+  std::vector<DrivenParameter> driven_parameters;
   double fmu_energy_J = 0.0;  ///< that FMUs can give in a first step
   Issues notes;               ///< what a user should know of parts that were read
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();

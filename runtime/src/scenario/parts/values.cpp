@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -114,6 +115,16 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
                                                const std::filesystem::path& folder) {
   MatrixFileKeys keys;
   if (!matrix_file_keys().read(node, keys)) return std::nullopt;
+  if (const ShapedMatrix* const own = MatricesInMemory::find(keys.file)) {
+    for (const MatrixEntry& entry : own->entries) {
+      if (std::isfinite(entry.value)) continue;
+      node.fail(fmt::format("entry ({},{}) is not finite", entry.row, entry.column));
+      return std::nullopt;
+    }
+    ShapedMatrix matrix = *own;
+    matrix.source = keys.file;
+    return matrix;
+  }
   const ObjectReader object(node);
   const auto variable = object.find("variable");
   if (variable && !is_mat_file(keys.file)) {

@@ -38,9 +38,9 @@ Json outputs_schema();
 /// The observed quantities of "outputs".
 void read_quantities(const Node& node, Names& names, RunSettings& settings);
 
-/// "signals", and the inputs of parts that signals drive: builds options.signals. `node`: null
-/// without that section. Returns the names of the blocks, sound or not.
-std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
+/// "signals", and the inputs and parameters of parts that signals drive, as in `draft`: builds options.signals.
+/// `node`: null without that section. Returns the names of the blocks, sound or not.
+std::set<std::string> read_signals(const Node* node, const SystemDraft& draft,
                                    const std::filesystem::path& folder, Names& names,
                                    StepperOptions& options, Defects& defects);
 

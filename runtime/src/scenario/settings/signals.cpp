@@ -71,6 +71,32 @@ class SignalReader {
     }
   }
 
+  void drive(const DrivenParameter& own, const std::shared_ptr<PartRecipes>& recipes) {
+    const std::vector<int> parts = names_.parts_of(own.part);
+    if (parts.empty()) return;  // it has defects of its own
+    if (names_.system().find_cut(own.part) != nullptr) {
+      return defects_.add(own.where,
+                          fmt::format("part {} is cut into pieces: its parameters cannot "
+                                      "be changed while it is stepped",
+                                      in_quotes(own.part)));
+    }
+    std::string signal;
+    if (own.source) {
+      signal = fmt::format("parameter/{}", actuator_of_parameters_.size());
+      builder_.block(signal, block::held_source(*own.source), {}, every_);
+      places_.push_back({own.where, {}});
+    } else {
+      signal = labelled(own.signal, own.where);
+      units_.drive(signal, own.unit, fmt::format("{}.{}", own.part, own.parameter), own.where);
+    }
+    builder_.actuate_parameter(
+        signal, parts.front(), own.parameter,
+        [recipes, parameter = own.parameter](const Component& present, double value) {
+          return recipes->with(present, parameter, value);
+        });
+    actuator_of_parameters_.push_back(own.where);
+  }
+
   void finish() {
     defects_.add(units_.check());
     Issues issues = builder_.check();
@@ -376,6 +402,7 @@ class SignalReader {
       return std::stoul(where.substr(prefix.size()));
     };
     if (const auto i = number_after("/actuators/")) return actuator_places_[*i];
+    if (const auto i = number_after("/parameter_actuators/")) return actuator_of_parameters_[*i];
     const auto i = number_after("/blocks/");
     if (!i) return where;
     const BlockPlaces& places = places_[*i];
@@ -398,7 +425,7 @@ class SignalReader {
   std::set<std::string> given_;  // names of the blocks in the file
   std::map<std::string, std::string> sensors_;
   std::vector<BlockPlaces> places_;  // by number in the builder
-  std::vector<std::string> actuator_places_;
+  std::vector<std::string> actuator_places_, actuator_of_parameters_;
 };
 
 }  // namespace
@@ -428,13 +455,14 @@ std::optional<Sensor> read_sensor_label(const std::string& label, const std::str
   return std::nullopt;
 }
 
-std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
+std::set<std::string> read_signals(const Node* node, const SystemDraft& draft,
                                    const std::filesystem::path& folder, Names& names,
                                    StepperOptions& options, Defects& defects) {
-  if (node == nullptr && inputs.empty()) return {};
+  if (node == nullptr && draft.driven_inputs.empty() && draft.driven_parameters.empty()) return {};
   SignalReader reader(folder, names, options, defects);
   if (node != nullptr) reader.read(*node);
-  for (const DrivenInput& input : inputs) reader.drive(input);
+  for (const DrivenInput& input : draft.driven_inputs) reader.drive(input);
+  for (const DrivenParameter& own : draft.driven_parameters) reader.drive(own, draft.recipes);
   reader.finish();
   return reader.take_names();
 }

@@ -66,6 +66,11 @@ void StepLevels::leave_others() {
   current_->tuner.check_soon();
 }
 
+void StepLevels::leave_others_after_change(std::int64_t steps) {
+  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  current_->tuner.check_after_change(steps);
+}
+
 void StepLevels::accept(const std::vector<double>& by_port) {
   current_->tuner.accept(by_port);
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });

@@ -33,6 +33,8 @@ class StepLevels {
   void set_iterations(int iterations);
   /// A part was exchanged. Errors: ConfigError, nothing having changed.
   void component_changed(int part) { current_->tuner.component_changed(part); }
+  /// A part was exchanged before step `steps`: what is prepared for other step sizes goes.
+  void leave_others_after_change(std::int64_t steps);
   /// The exchange stands: step maps of other sizes are out of date, and discarded.
   void leave_others();
   /// Impedances by the rules of the method, for the parts as they are now; by scalar port.

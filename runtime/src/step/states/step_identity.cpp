@@ -168,6 +168,11 @@ class OptionVisit {
       driven.add(own.signal);
       driven.add(own.slot);
     }
+    for (const SignalGraph::ParameterActuator& own : graph->parameter_actuators()) {
+      driven.add(own.signal);
+      driven.add(own.part);
+      driven.add(own.parameter);
+    }
     items_.item("what /signals drives", driven.value(), nullptr);
   }
 

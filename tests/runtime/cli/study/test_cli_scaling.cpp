@@ -160,6 +160,17 @@ TEST(CliScaling, MeasuresAllSizesThreadsAndExecutorsInOneCall) {
   EXPECT_TRUE(read_text(folder / "figure.pdf").starts_with("%PDF-"));
 }
 
+TEST(CliScaling, MeasuresAScenarioInSeveralSizes) {
+  const ProcessResult result = portwave_cli(
+      kScaling + Words{testing::source_file("examples/ring_of_cells.json"), "--size-of",
+                       "/parameters/sectors", "--sizes", "2,4", "--threads", "1,2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const Json json = Json::parse(result.out);
+  ASSERT_EQ(json["rows"].size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(json["rows"][i]["size"], i < 2 ? 32 : 64) << i;
+  EXPECT_TRUE(json["rows"][3]["weak_efficiency"].is_number());
+}
+
 TEST(CliScaling, OneSizeGrowsWithTheThreads) {
   const ProcessResult result =
       portwave_cli(kScaling + Words{"--generate", "chain", "--sizes", "6", "--threads", "1,2",
@@ -197,7 +208,10 @@ TEST(CliScaling, RefusesWhatDoesNotFitTogether) {
            Case{{}, {"needs a scenario file, or --generate and --sizes"}},
            Case{{kPair, "--generate", "chain", "--sizes", "4"},
                 {"takes the place of the scenario"}},
-           Case{{kPair, "--sizes", "4"}, {"--sizes: needs --generate"}},
+           Case{{kPair, "--sizes", "4"}, {"--sizes: needs --generate, or --size-of"}},
+           Case{{kPair, "--size-of", "/time/step_s"}, {"--sizes: is required with --size-of"}},
+           Case{{"--generate", "chain", "--sizes", "4", "--size-of", "/parameters/n"},
+                {"--size-of: is for scenario files"}},
            Case{{"--generate", "chain"}, {"--sizes: is required with --generate"}},
            Case{{"--generate", "chain", "--sizes", "4,8", "--threads", "1,2,4", "--weak"},
                 {"one for each of the 3 thread counts, got 2"}},
@@ -208,7 +222,7 @@ TEST(CliScaling, RefusesWhatDoesNotFitTogether) {
                 {"--threads: ", "--repetitions: "}},
            Case{{kPair, "--sizes", "4", "--generate", "chain", "--threads", "1,2", "--sizes", "8"},
                 {"--generate: takes the place"}},
-           Case{{kPair, "--weak"}, {"--weak: needs --generate"}},
+           Case{{kPair, "--weak"}, {"--weak: needs --generate or --size-of"}},
            Case{{kPair, "--plot", "figure.png", "--executors", "async,fast", "--threads", "0"},
                 {"--plot: \"figure.png\" does not end with .pdf or .svg",
                  "--executors: ", "--threads: "}},

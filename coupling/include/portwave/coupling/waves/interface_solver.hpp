@@ -52,9 +52,12 @@ class InterfaceSolver {
   bool is_used(int island) const { return flags_[at(island)].used; }
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
-  /// The step map of one part has changed. Between steps. The factors of its island are renewed in the next
-  /// step that uses them; other islands keep theirs.
-  void take_over_part(int part);
+  /// Whether the derivatives of nonlinear parts stay when one part of their island changes.
+  enum class Derivatives { renewed, kept };
+  /// The step map of one part has changed. Between steps. The factors of its island are made again in the next
+  /// step that uses them, unless derivatives stay and the part is nonlinear: whether they will do is then seen by the
+  /// updates. Other islands keep theirs.
+  void take_over_part(int part, Derivatives others = Derivatives::renewed);
 
   /// A new macro-step.
   void begin();

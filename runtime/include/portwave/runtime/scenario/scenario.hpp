@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,12 +88,23 @@ Scenario load_scenario_slice(const std::filesystem::path& file, Ranks& ranks,
 /// The text of a scenario file. Errors: ScenarioError.
 std::string read_scenario_text(const std::filesystem::path& file);
 
+/// A matrix that a program holds. In a scenario that it parses {"file": name} stands for it.
+struct NamedMatrix {
+  std::string name;
+  ShapedMatrix matrix;
+};
+
 /// The same from text; `file` names it in errors, `folder` resolves relative paths and holds all files.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
                         const std::vector<Override>& overrides = {},
                         const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
                         OutsideFiles outside = OutsideFiles::refused);
+/// The same with matrices in memory, whose names come before those of files. Entries outside a matrix, or that
+/// are not finite, are defects.
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::filesystem::path& folder, const std::vector<Override>& overrides,
+                        std::span<const NamedMatrix> matrices);
 
 /// Origin of a scenario that was kept by a run (`portwave run --resume`). Its own statements permit
 /// nothing.

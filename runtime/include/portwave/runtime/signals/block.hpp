@@ -80,6 +80,8 @@ using Handle = std::shared_ptr<const Block>;
 
 /// y = signal(t): constants, sines, tables, chirps, noise (see Signal), sampled.
 Handle source(Signal signal);
+/// Its value halfway to the next sample: what is held from sample to sample is then exact to second order.
+Handle held_source(Signal signal);
 
 struct Step {
   double time_s = 0.0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,12 +48,26 @@ class SignalGraph {
     int signal;
     int slot;
   };
+  /// Makes the component that takes the place of `present`, with another value of one parameter.
+  /// Errors: ConfigError for a value that the parameter may not have; std::exception.
+  using ParameterChange =
+      std::function<std::shared_ptr<const Component>(const Component& present, double value)>;
+  /// A parameter of a part and the signal that it follows. Where a sample has changed the value, the part is
+  /// exchanged before the step (Stepper::set_component): the value holds over the whole step, and the stored energy
+  /// that the change adds or takes counts as supplied.
+  struct ParameterActuator {
+    int signal;
+    int part;
+    std::string parameter;
+    ParameterChange with;
+  };
 
   /// In the order in which they were added.
   std::span<const Node> nodes() const { return nodes_; }
   /// Node numbers in the order of evaluation.
   std::span<const int> order() const { return order_; }
   std::span<const Actuator> actuators() const { return actuators_; }
+  std::span<const ParameterActuator> parameter_actuators() const { return parameter_actuators_; }
   int signals() const { return signals_; }  ///< scalar signals: the outputs of all nodes
   int states() const { return states_; }
   /// Number of a signal: "name", or "name[1]" of a block with several outputs; −1: none.
@@ -65,6 +80,7 @@ class SignalGraph {
   std::vector<Node> nodes_;
   std::vector<int> order_;
   std::vector<Actuator> actuators_;
+  std::vector<ParameterActuator> parameter_actuators_;
   int signals_ = 0;
   int states_ = 0;
 };
@@ -83,10 +99,16 @@ class SignalGraphBuilder {
                             std::uint64_t digest = 0);
   /// `signal` drives an external input that is Signal::settable.
   SignalGraphBuilder& actuate(std::string signal, int part, int input);
+  /// `signal` drives a parameter of a part by its name, such as "damping_Ns_per_m" or "masses_kg[1]": one number,
+  /// in the parameter's unit. `with`: for parts that cannot tell their parameters (description_of), which are
+  /// those with lists and matrices, and parts built by hand; null for others.
+  SignalGraphBuilder& actuate_parameter(std::string signal, int part, std::string parameter,
+                                        SignalGraph::ParameterChange with = nullptr);
 
-  /// Every defect, `where` being "/blocks/3/name", "/blocks/3/inputs/0", "/actuators/0": names that
-  /// are taken or not plain, signals that are not there, wrong numbers of inputs, algebraic loops
-  /// (named block by block), inputs that are driven twice or cannot be set.
+  /// Every defect, `where` being "/blocks/3/name", "/blocks/3/inputs/0", "/actuators/0",
+  /// "/parameter_actuators/0": names that are taken or not plain, signals that are not there, wrong numbers of
+  /// inputs, algebraic loops (named block by block), inputs and parameters that are driven twice or cannot be
+  /// set.
   Issues check() const;
   /// Errors: ConfigError with everything that `check` finds.
   SignalGraph build() const;
@@ -106,11 +128,18 @@ class SignalGraphBuilder {
     int part;
     int input;
   };
+  struct PendingParameter {
+    std::string signal;
+    int part;
+    std::string parameter;
+    SignalGraph::ParameterChange with;
+  };
   class Draft;
 
   const System* system_;
   std::vector<PendingNode> nodes_;
   std::vector<PendingActuator> actuators_;
+  std::vector<PendingParameter> parameters_;
 };
 
 }  // namespace portwave

@@ -58,7 +58,8 @@ struct InputSlot {
 /// task, async deals them out to workers. Options of wave coupling are ignored, there is no
 /// WaveView, and Certify::full is Certify::energy.
 ///
-/// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
+/// A system that is not given away must outlive the stepper and stay where it is. It is copied where signals drive
+/// parameters (SignalGraph::ParameterActuator), which changes the parts. One thread at a time
 /// may call it. Callees of the stepper (parts, inputs, blocks of a signal graph, observers) may read it, but
 /// neither step nor change it, save or restore snapshots, nor clone it: std::logic_error, nothing having
 /// changed. If they destroy or move it the program ends with a message.
@@ -253,6 +254,8 @@ class Stepper {
   friend class RankedStepper;
 
   Stepper(std::unique_ptr<System> system, const StepperOptions& options);
+  /// `own`: null where `system` is somebody else's.
+  Stepper(std::unique_ptr<System> own, const System& system, const StepperOptions& options);
   StepReport step_to(double limit_s);
   StepReport step_with_others(double limit_s, Acting& acting);
   void tell(const StepReport& report) const;
@@ -273,11 +276,16 @@ class Stepper {
   /// Errors: of StepEngine::component_changed, nothing having changed.
   void put_component(int part, const std::shared_ptr<const Component>& component, double more_J);
   void note_exchange(int part, const std::shared_ptr<const Component>& before);
+  /// set_component, in whatever the stepper is doing.
+  void exchange(int part, const std::shared_ptr<const Component>& component);
   std::span<const double> state_of_cut(const CutName& cut) const;
   /// Takes the samples for the step to come, unless already taken. Errors: StepError.
   void sample_signals();
   /// The same, but the next step reports the error.
   void sample_if_possible();
+  /// Exchanges the parts whose parameters follow signals that have changed. Errors: StepError; parts before
+  /// the failing one have changed.
+  void drive_parameters();
   double next_sample_s() const;
   double& setting(int part, int input) const;
   /// Errors: std::logic_error without waves.
