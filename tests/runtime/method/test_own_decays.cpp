@@ -106,7 +106,7 @@ TEST(OwnDecays, OfAWindingAreLeftToStepsThatResolveThem) {
                               step_s, /*is_adaptive=*/false)
         .damped_parts;
   };
-  EXPECT_EQ(damped_with(5e-5, 1), 0);  // hλ = 2.5
+  EXPECT_EQ(damped_with(5e-5, 1), 0);    // hλ = 2.5
   EXPECT_EQ(damped_with(1.5e-4, 1), 0);  // 7.5
   EXPECT_EQ(damped_with(2e-4, 1), 1);    // 10
   EXPECT_EQ(damped_with(2e-4, 3), 0);    // three stages resolve that

@@ -235,11 +235,11 @@ std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) con
 
 bool StepErrorEstimate::is_judged(int part) const {
   const Part& own = waves_.system().parts()[at(part)];
-  if (batch_tells_[at(waves_.slot(part).batch)] == 0 || own.port_hamiltonian() == nullptr)
-    return false;
+  const bool tells = batch_tells_[at(waves_.slot(part).batch)] != 0;
   const StageRule& rule = own.component->stage_rule();
-  return !rule.is_damped() || rule.conserved != 0 ||
-         (rule.count > 1 && is_nonlinear_[at(waves_.system().island_of_part(part))] != 0);
+  const bool is_nonlinear = is_nonlinear_[at(waves_.system().island_of_part(part))] != 0;
+  return tells && own.port_hamiltonian() != nullptr &&
+         (!rule.is_damped() || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
 }
 
 double StepErrorEstimate::energy_of(int part, const double* next, const double* e) {
@@ -253,8 +253,7 @@ double StepErrorEstimate::energy_of(int part, const double* next, const double* 
 
 double StepErrorEstimate::energy_of_error(int part, const double* next, const double* e) {
   const double energy = energy_of(part, next, e);
-  if (!std::isfinite(energy)) return energy;
-  return energy <= floor_J(part, x_.data(), e) ? 0.0 : energy;
+  return std::isfinite(energy) && energy <= floor_J(part, x_.data(), e) ? 0.0 : energy;
 }
 
 /// The error from `difference_`; 0 if round-off explains it, or if it cannot be formed.
@@ -263,10 +262,8 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
   const double* const own = difference_.data() + offset(part, 0);
   const StageRule& rule = waves_.system().parts()[at(part)].component->stage_rule();
-  for (int i = 0; i < batch.state_size(); ++i) {
-    const bool is_damped_alone = rule.conserved != 0 && rule.damps(i);
-    other_[at(i)] = is_damped_alone ? 0.0 : own[i * batch.stride()];
-  }
+  for (int i = 0; i < batch.state_size(); ++i)
+    other_[at(i)] = rule.conserved != 0 && rule.damps(i) ? 0.0 : own[i * batch.stride()];
   const double energy = energy_of_error(part, next, other_.data());
   return std::isfinite(energy) ? energy : 0.0;
 }
