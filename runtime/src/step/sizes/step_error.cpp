@@ -235,10 +235,9 @@ std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) con
 
 bool StepErrorEstimate::is_judged(int part) const {
   const Part& own = waves_.system().parts()[at(part)];
-  const bool tells = batch_tells_[at(waves_.slot(part).batch)] != 0;
   const StageRule& rule = own.component->stage_rule();
   const bool is_nonlinear = is_nonlinear_[at(waves_.system().island_of_part(part))] != 0;
-  return tells && own.port_hamiltonian() != nullptr &&
+  return batch_tells_[at(waves_.slot(part).batch)] != 0 && own.port_hamiltonian() != nullptr &&
          (!rule.is_damped() || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
 }
 
