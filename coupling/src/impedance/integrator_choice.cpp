@@ -268,7 +268,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   std::vector<PartDecay> decays;
   std::vector<OwnDecays> own;
   std::vector<char> oscillates, is_driven;
-  std::vector<char> is_damped(at(parts), 0), is_by_state(at(parts), 0);
+  std::vector<char> is_damped(at(parts), 0);
   std::vector<StageDamping> damping(at(parts));
   const std::vector<int> switching = switching_parts(system);
   for (int i = 0; i < parts; ++i) {
@@ -296,10 +296,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       } else if (is_adaptive) {
         if (out.driven < 0) out.driven = i;
       } else {
-        if (swings) {
-          is_by_state[at(i)] = 1;
-          damping[at(i)].conserved = own[at(i)].conserved;
-        }
+        if (swings) damping[at(i)].conserved = own[at(i)].conserved;
         const double h_lambda = swings ? own[at(i)].h_lambda : decays[at(i)].h_lambda;
         if (out.fastest < 0 || h_lambda > out.decay.h_lambda) {
           out.fastest = i;
@@ -308,17 +305,18 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         }
       }
     }
-    if (part.integrator == StageKind::damped) damping[at(i)] = part.damping;
+    if (part.integrator == StageKind::damped) {
+      if (part.damping.theta == 0.0) continue;
+      damping[at(i)] = part.damping;
+    }
     is_damped[at(i)] = 1;
     ++out.damped_parts;
   }
   if (out.damped_parts > 0) {
     if (oscillates.empty()) oscillates = islands_that_may_oscillate(system);
     for (int i = 0; i < parts && out.oscillating < 0; ++i) {
-      if (is_damped[at(i)] != 0 && is_by_state[at(i)] == 0 &&
-          oscillates[at(system.island_of_part(i))] != 0) {
+      if (is_damped[at(i)] != 0 && oscillates[at(system.island_of_part(i))] != 0)
         out.oscillating = i;
-      }
     }
   }
   // In a slice the nodes must be those of the others.

@@ -159,7 +159,7 @@ OwnDecays decays_of(const Part& part, std::span<const double> at_port, double st
       out.state = i;
     }
     const bool stores = here[at(i)] != 0.0 || usual[at(i)] != 0.0;
-    if (!is_fast && stores) out.conserved |= std::uint64_t{1} << i;
+    if (!is_fast && (stores || !physics->is_linear())) out.conserved |= std::uint64_t{1} << i;
   }
   return out;
 }

@@ -32,8 +32,9 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
-  if (method.initial_waves.size() != system.scalar_ports().size()) return;  // none, or by stage
+  const bool is_by_stage = method.initial_waves.size() != system.scalar_ports().size();  // or none
   method.initial_waves = at_all_stages(method.initial_waves);
+  if (is_by_stage) return;
   for (int port = 0; stages > 1 && port < static_cast<int>(system.scalar_ports().size()); ++port) {
     for (int i = 0; i < stages && !is_idle(port); ++i)
       method.initial_waves[at(this->port(port, i))] *= weight(i);
@@ -45,7 +46,10 @@ std::unique_ptr<System> StagedRun::without_idle_ports(const System& system) {
   const std::vector<bool> idle = idle_ports(system);
   if (std::ranges::find(idle, true) == idle.end()) return nullptr;
   LiveSystem live = live_system(system, stages());
-  if (live.system.scalar_ports().size() == idle.size()) return nullptr;
+  const std::size_t left = live.system.scalar_ports().size();
+  if (left == idle.size()) return nullptr;
+  // Arrays by port of the one could not be told from those by port and stage of the other.
+  if (stages() > 1 && at(stages()) * left == idle.size()) return nullptr;
   live_ = std::move(live.number_of_port);
   return std::make_unique<System>(std::move(live.system));
 }
@@ -135,6 +139,16 @@ int StagedRun::port(int scalar_port, int stage) const {
 double StagedRun::weight(int stage) const { return std::sqrt(rule().b[at(stage)]); }
 
 std::vector<double> StagedRun::at_all_stages(std::span<const double> by_port) const {
+  const std::size_t ports = given_->scalar_ports().size();
+  if (unstaged_ != nullptr && by_port.size() == ports * at(stages())) {  // idle ones, too
+    std::vector<double> out(stepped().scalar_ports().size());
+    for (int j = 0; j < static_cast<int>(ports); ++j) {
+      for (int i = 0; i < stages() && !is_idle(j); ++i) {
+        out[at(port(j, i))] = by_port[at(staged_port(*given_, stages(), j, i))];
+      }
+    }
+    return out;
+  }
   // Arrays of another length are left to the code that checks them.
   if (is_as_given() || by_port.size() != given_->scalar_ports().size()) {
     return {by_port.begin(), by_port.end()};

@@ -264,6 +264,7 @@ void StepComparison::run_again(std::int64_t steps) {
 /// Whether controllers are sampled before every step only because nobody said how often.
 bool has_unasked_rate(const StepperOptions& options) {
   return options.signals != nullptr && !options.sizes && options.signals_every_s == 0.0 &&
+         !options.signals->actuators().empty() &&
          std::ranges::all_of(options.signals->nodes(),
                              [](const SignalGraph::Node& node) { return node.every == 1; });
 }

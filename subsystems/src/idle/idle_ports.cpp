@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <typeinfo>
 #include <utility>
@@ -138,6 +139,9 @@ std::shared_ptr<const Component> staged_live_part(std::shared_ptr<const Componen
                                                   const StageRule& rule) {
   const auto* const own = dynamic_cast<const LivePart*>(part.get());
   if (own == nullptr) return staged_part(std::move(part), rule);
+  if (rule.count == 1 && rule.is_damped() && rule != damped(stage_rule(1, rule.nodes))) {
+    throw std::logic_error("with one stage parts without idle ports are damped as a whole");
+  }
   return own->with_stages(rule);
 }
 

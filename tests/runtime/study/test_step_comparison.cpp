@@ -243,12 +243,12 @@ TEST(StepComparison, SignalsKeepTheirInstants) {
 // that. With half the steps it gains half as much.
 TEST(StepComparison, ControllersThatNobodyGaveARateAreSampledFaster) {
   const auto spring = [](const std::string& rate) {
-    return scenario_of(R"({"name": "s", "time": {"step_s": 0.02, "end_s": 60}, "subsystems": [
+    return scenario_of(R"({"name": "s", "time": {"step_s": 0.02, "end_s": 90}, "subsystems": [
       {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1},
        "inputs": {"force": {"kind": "signal", "signal": "pull"}}}],
       "couplings": [{"kind": "free", "ports": ["m.port"]}], "signals": {)" +
                        rate + R"("blocks": [{"name": "pull", "kind": "gain",
-        "input": "m.position", "gain": -1}]}})");
+        "signal": "m.position", "factor": -1}]}})");
   };
   const StepAgreement unasked = agreement(spring(""));
   EXPECT_TRUE(unasked.samples_faster);

@@ -285,7 +285,11 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
     summary.unresolved_name = unresolved_name(summary, system);
     summary.is_unresolved_contact = springs_back(system, part);
     const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
-    summary.is_unresolved_damped = is_whole && stepper.waves()->integrators().plan.damps(part);
+    if (is_whole) {
+      const StagePlan& plan = stepper.waves()->integrators().plan;
+      summary.is_unresolved_damped =
+          plan.stages > 1 && plan.damps(part) && plan.damping_of(part) == StageDamping{};
+    }
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);

@@ -46,6 +46,8 @@ StageDamping read_damping(const Node& part, const DampedPart& given) {
     list->fail(fmt::format(
         "single states can be damped in parts of up to {} states whose step maps are not sparse",
         kMostMasked));
+  } else if (list->size() == 0) {
+    list->fail("names no state: \"integrator\": \"gauss\" damps none");
   } else {
     out.conserved = conserved_by(*list, *given.component);
   }

@@ -10,8 +10,8 @@
 namespace portwave {
 namespace {
 
-/// Shares of the largest value so far: at the stages the input varies by less, and in between by more.
-constexpr double kQuiet = 0.01, kPulse = 0.05;
+/// Share of the largest value so far by which a pulse leaves those at the stages; and by more than they span.
+constexpr double kPulse = 0.05;
 
 }  // namespace
 
@@ -38,12 +38,13 @@ bool InputPulses::within(double begin_s, double step_s) {
       see(begin_s + step_s);
       if (!std::isfinite(high - low)) continue;
       input.largest = std::max({input.largest, -low, high});
-      if (high - low > kQuiet * input.largest) continue;
-      const auto found =
-          input.of->farthest_outside(begin_s, begin_s + step_s, low, high, kPulse * input.largest);
+      const double span = high - low;
+      const auto found = input.of->farthest_outside(begin_s, begin_s + step_s, low, high,
+                                                    std::max(kPulse * input.largest, span));
       if (!found) continue;
       input.largest = std::max(input.largest, std::abs(found->value));
-      out = out || std::max(found->value - high, low - found->value) > kPulse * input.largest;
+      const double beyond = std::max(found->value - high, low - found->value);
+      out = out || beyond > std::max(kPulse * input.largest, span);
     } catch (const std::exception&) {  // the step itself tells it, if it meets that too
       continue;
     }

@@ -9,10 +9,10 @@ namespace portwave {
 
 class StateArchive;
 
-/// Smooth pulses of inputs that a step would pass over, as exp(-((t-50)/1e-6)^2) does between two stages: at its ends
-/// and stages the input hardly changes, in between it does. Known are expressions of the time, by interval
-/// arithmetic (Expression::farthest_outside); what changes over is known already (InputChanges). What a step sees of
-/// an input that varies, the estimate of its error judges.
+/// Smooth pulses of inputs that a step would pass over, as exp(-((t-50)/1e-6)^2) does between two stages: in between the
+/// input leaves what it is at the ends and stages of the step, by more than these differ. Known are expressions of the
+/// time, by interval arithmetic (Expression::farthest_outside); what changes over is known already (InputChanges). Other
+/// variation the estimate of errors judges.
 /// Cost: per input and step, its values there and one evaluation over the interval; some dozen where that does not
 /// decide. Allocates at construction only.
 class InputPulses {

@@ -209,6 +209,10 @@ void ResolutionWatch::follow(std::int64_t step, const double* record, const doub
   is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
 }
 
+bool ResolutionWatch::dies(int part, int state) const {
+  return dies_alone(waves_.system().parts()[at(part)].component->stage_rule(), state);
+}
+
 /// The first of three steps has most of all motion in it, and the others have almost no such rates: its
 /// motion ended within it. With several stages its parts may cancel in an estimate.
 void ResolutionWatch::note_bounces(const double* next) {
@@ -218,7 +222,7 @@ void ResolutionWatch::note_bounces(const double* next) {
     for (int back = 0; back < 3; ++back) {
       for (int stage = 0; stage < stages_.count; ++stage) {
         for (int i = 0; i < own.states; ++i) {
-          scratch_[at(i)] = estimate_.rate(back, own.part, stage, i);
+          scratch_[at(i)] = dies(own.part, i) ? 0.0 : estimate_.rate(back, own.part, stage, i);
         }
         rates_J[back] =
             std::max(rates_J[back], estimate_.energy_of(own.part, next, scratch_.data()));
@@ -240,11 +244,10 @@ void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is
     waves_.get_state(part.part, next, scratch_.data());
     // Where a part changes over, its storages are damped in single steps.
     const bool is_judged = estimate_.is_judged(part.part);
-    const StageRule& rule = waves_.system().parts()[at(part.part)].component->stage_rule();
     for (int i = 0; i < part.states; ++i) {
       OwnMotion& own = own_[part.first_state + at(i)];
       own.largest = std::max(own.largest, std::abs(scratch_[at(i)]));
-      if (!is_judged || (rule.conserved != 0 && rule.damps(i))) continue;
+      if (!is_judged || dies(part.part, i)) continue;
       const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
       if (error > kOwnJump * own.largest && error > own.error) {
         own.error = error;
@@ -295,6 +298,7 @@ void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
     const std::size_t before = at(own.states * own.stride);  // of the stage before
     Sequence* state = states_.data() + own.first_state;
     for (int i = 0; i < own.states; ++i, ++state, rate += own.stride) {
+      if (dies(own.part, i)) continue;
       if (count == 2 && state->take(scale * *(rate - before))) alternates = true;
       if (state->take(scale * *rate)) alternates = true;
     }
@@ -306,7 +310,7 @@ void ResolutionWatch::note_alternation(std::int64_t step, int part, const double
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
   for (int i = 0; i < n; ++i) {
     const Sequence& own = states_[first_state_[at(part)] + at(i)];
-    const bool alternates = own.alternations >= kAlternations;
+    const bool alternates = own.alternations >= kAlternations && !dies(part, i);
     scratch_[at(i)] = alternates ? kOfChange[stages_.count - 1] * own.change : 0.0;
   }
   const double energy_J = estimate_.energy_of_error(part, next, scratch_.data());
@@ -320,6 +324,8 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
   const int last = stages_.count - 1;
   for (int i = 0; i < n; ++i) {
+    differences_[at(i)] = sums_[at(i)] = 0.0;
+    if (dies(part, i)) continue;
     const double now = estimate_.taken_rate(part, last, i);
     if (last == 0) {
       const double before = estimate_.last_rate(part, 0, i);
@@ -328,7 +334,6 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
       continue;
     }
     differences_[at(i)] = now - estimate_.taken_rate(part, 0, i);
-    sums_[at(i)] = 0.0;
     for (int j = 0; j < stages_.count; ++j) {
       const double weight =
           stages_.integral(j, stages_.c[at(last)]) - stages_.integral(j, stages_.c[0]);

@@ -90,6 +90,7 @@ class ResolutionWatch {
   };
 
   bool is_estimated(std::int64_t step) const;
+  bool dies(int part, int state) const;
   void follow(std::int64_t step, const double* record, const double* a, const double* next);
   /// Damped steps took too much, of all energy or beside what resistances took.
   bool is_damped_away() const;

@@ -238,7 +238,7 @@ bool StepErrorEstimate::is_judged(int part) const {
   const StageRule& rule = own.component->stage_rule();
   const bool is_nonlinear = is_nonlinear_[at(waves_.system().island_of_part(part))] != 0;
   return batch_tells_[at(waves_.slot(part).batch)] != 0 && own.port_hamiltonian() != nullptr &&
-         (!rule.is_damped() || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
+         (!lets_die(rule) || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
 }
 
 double StepErrorEstimate::energy_of(int part, const double* next, const double* e) {
@@ -262,7 +262,7 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   const double* const own = difference_.data() + offset(part, 0);
   const StageRule& rule = waves_.system().parts()[at(part)].component->stage_rule();
   for (int i = 0; i < batch.state_size(); ++i)
-    other_[at(i)] = rule.conserved != 0 && rule.damps(i) ? 0.0 : own[i * batch.stride()];
+    other_[at(i)] = dies_alone(rule, i) ? 0.0 : own[i * batch.stride()];
   const double energy = energy_of_error(part, next, other_.data());
   return std::isfinite(energy) ? energy : 0.0;
 }

@@ -13,6 +13,16 @@
 
 namespace portwave {
 
+/// Whether damped stages let die what is infinitely fast: with θ from one half on, of which one stage leaves a third
+/// after each step.
+inline bool lets_die(const StageRule& rule) {
+  return rule.damping * (4.0 * rule.count - 2.0) >= 0.5;
+}
+/// Whether a state of a part whose other states are judged dies: what it does in a step is no error.
+inline bool dies_alone(const StageRule& rule, int state) {
+  return rule.conserved != 0 && lets_die(rule) && rule.damps(state);
+}
+
 class StateArchive;
 
 /// Estimates the error of a step of s Gauss stages from its stages and those of the two steps before

@@ -40,7 +40,7 @@ struct IntegratorChoice {
   int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
   int driven = -1;    ///< the first of those that it damps because an input drives them
   int oscillating =
-      -1;  ///< the first that is damped, all of it, in an island where energy may swing to and fro
+      -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
   /// "damped, with order 1, in 2 of 3 parts; …"; empty where none is damped.
   std::string text(const System& system) const;

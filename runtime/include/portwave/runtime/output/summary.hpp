@@ -73,7 +73,7 @@ struct RunSummary {
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
   std::string unresolved_name;  ///< the same, with its state or input if it is one: "motor.current"
-  bool is_unresolved_damped = false;  ///< that part takes damped steps
+  bool is_unresolved_damped = false;  ///< damped stages, several, of that whole part
   bool is_unresolved_contact =
       false;  ///< in its island something springs back: damped steps would stop it
   std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows
