@@ -113,6 +113,29 @@ TEST(OwnDecays, OfAWindingAreLeftToStepsThatResolveThem) {
   EXPECT_EQ(damped_with(1e-3, 3), 1);
 }
 
+/// What dies in the first step is no motion that is not resolved; weak damping lets it turn over, and is told.
+TEST(OwnDecays, AreResolvedWhereTheyDie) {
+  const System system = swinging_motor();
+  for (int stages = 1; stages <= 3; ++stages) {
+    Stepper stepper(system, options_of(StageKind::automatic, 1e-3, stages));
+    stepper.step(200);
+    EXPECT_EQ(stepper.waves()->damped_parts(), 1) << stages;
+    EXPECT_EQ(stepper.resolution().value().kind, Resolution::Kind::resolved) << stages;
+  }
+  for (const double theta : {1.0, 0.01}) {
+    SystemBuilder builder;
+    builder.add(
+        "c", parts::capacitor({.capacitance_F = 1e-3}),
+        {.initial_state = {1.0}, .integrator = StageKind::damped, .damping = {.theta = theta}});
+    builder.add("r", parts::resistor({.resistance_ohm = 1.0, .gives = "current"}));
+    builder.connect("c.terminals", "r.terminals");
+    const System decay = builder.build();
+    Stepper stepper(decay, options_of(StageKind::gauss, 0.1));
+    stepper.step(200);
+    EXPECT_EQ(stepper.resolution().value().kind == Resolution::Kind::resolved, theta == 1.0);
+  }
+}
+
 /// A mass in thick oil on a soft spring: it creeps, x = exp(−kt/c).
 TEST(OwnDecays, OfAMassInThickOilLetItCreep) {
   for (const bool is_own : {true, false}) {

@@ -41,7 +41,8 @@ TEST_P(InputPulsesTest, OfAMicrosecondAreMetByStepsOfTenSeconds) {
     double speed;
   };
   for (const Case& own :
-       {Case{"1e6*exp(-((t - 50.3)/1e-6)^2)", impulse},
+       {Case{"0.1*t + 1e6*exp(-((t - 50.3)/1e-6)^2)", 500.0 + impulse},
+        Case{"1e6*exp(-((t - 50.3)/1e-6)^2)", impulse},
         Case{"1e3*exp(-((t - 99.1)/1e-3)^2)", impulse},
         Case{"1e6*exp(-((t - 20.1)/1e-6)^2) - 2e6*exp(-((t - 70.7)/1e-6)^2)", -impulse}}) {
     const System system = pushed_mass(own.force_N);
@@ -64,6 +65,7 @@ TEST(InputPulses, AreThoseThatStagesDoNotSee) {
   for (int stages = 1; stages <= 3; ++stages) {
     EXPECT_TRUE(hides("exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
     EXPECT_TRUE(hides("2 - exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
+    EXPECT_TRUE(hides("0.01*t + exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("exp(-((t - 5.3)/1e-6)^2)", 0.0, 5.2, stages));
     EXPECT_FALSE(hides("1 + 0.001*exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));  // small
     EXPECT_FALSE(hides("3", 0.0, 10.0, stages));

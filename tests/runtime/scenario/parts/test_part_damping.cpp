@@ -73,6 +73,7 @@ TEST(PartDamping, IsRefusedWhereItMeansNothing) {
   says(R"("integrator": "damped", "theta": 1.5,)", "must be a number");
   says(R"("integrator": "damped", "damped_states": "current",)", "must be an array of states");
   says(R"("integrator": "damped", "damped_states": ["curent"],)", "\"current\"");
+  says(R"("integrator": "damped", "damped_states": [],)", "names no state");
 }
 
 }  // namespace
