@@ -174,6 +174,7 @@ void expect_same_as_by_waves(const Place& place, int stages) {
   for (int j = 0; j < ports; ++j) {
     largest = std::max({largest, std::abs(other.effort(j)), std::abs(other.flow(j))});
   }
+  largest *= stages;  // rounding of as many solutions
   for (int j = 0; j < ports; ++j) {
     expect_near(own.effort(j), other.effort(j), largest, "effort of " + idle.port_label(j));
     expect_near(own.flow(j), other.flow(j), largest, "flow of " + idle.port_label(j));

