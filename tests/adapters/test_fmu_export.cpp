@@ -16,6 +16,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/core/port.hpp"
+#include "support/cli_process.hpp"
 #include "support/subprocess.hpp"
 #include "support/text_file.hpp"
 
@@ -122,6 +123,16 @@ TEST(FmuExport, SaysWhereItCannotWrite) {
       has(other, "/out: \"" + folder.path().string() + "\" cannot be written: it is a folder"))
       << other;
   EXPECT_TRUE(has(other, "/fmi: must be 2 or 3")) << other;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FmuExport, SaysThatNoRoomIsLeftForAFirstStart) {
+  const TemporaryFolder folder;
+  const testing::ProcessResult result = testing::with_files_of_at_most(
+      1000, {"fmu", testing::source_file("tests/fixtures/fmu/oscillators.json"), "--outputs", "A,B",
+             "--out", (folder / "x.fmu").string()});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_TRUE(has(result.err, "resources/model.json\" cannot be written: ")) << result.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
