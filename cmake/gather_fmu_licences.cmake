@@ -6,6 +6,8 @@ file(REMOVE_RECURSE "${FOLDER}/licenses")
 configure_file("${LICENCE}" "${FOLDER}/licenses/portwave.txt" COPYONLY)
 file(GET_RUNTIME_DEPENDENCIES LIBRARIES "${LIBRARY}"
   RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing
+  # One name may be found at several places, such as in a build folder and in the system.
+  CONFLICTING_DEPENDENCIES_PREFIX conflicts
   # Every Linux has these.
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|atomic|asan|tsan|ubsan)\\.so")
 
@@ -17,6 +19,10 @@ function(copy_notice package)
   endif()
 endfunction()
 
+foreach(library IN LISTS conflicts_FILENAMES)
+  list(GET conflicts_${library} 0 first)
+  list(APPEND found "${first}")
+endforeach()
 foreach(library IN LISTS found)
   file(REAL_PATH "${library}" real)
   # It may list files below / that lie below /usr.
@@ -37,6 +43,9 @@ foreach(library IN LISTS found)
   else()
     message(WARNING "no licence was found of ${real}: add it to ${FOLDER}/licenses before you give FMUs away")
   endif()
+endforeach()
+foreach(library IN LISTS missing)
+  message(WARNING "${library} was not found: add its licence to ${FOLDER}/licenses before you give FMUs away")
 endforeach()
 # Of what is compiled into it.
 foreach(package IN ITEMS libeigen3-dev nlohmann-json3-dev)

@@ -157,6 +157,7 @@ function(portwave_library_defaults target)
   if(PORTWAVE_NATIVE)
     # Public, because the instruction set decides how Eigen aligns its objects.
     target_compile_options(${target} PUBLIC -march=native)
+    target_compile_definitions(${target} PRIVATE PORTWAVE_NATIVE)
   endif()
 endfunction()
 

@@ -248,8 +248,8 @@ class System(Controllers):
         Raises
         ------
         ConfigError
-            Names that there are not, ports that are joined, Python functions in the system, files outside
-            its folder: all at once; nothing was written.
+            Unknown names, ports that are joined, Python functions in the system, files outside its folder:
+            all at once; nothing was written.
 
         Warns
         -----

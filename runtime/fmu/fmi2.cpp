@@ -33,8 +33,12 @@ class Logger2 final : public portwave::fmu::Listener {
         environment_(callbacks.environment),
         name_(name == nullptr ? "" : name) {}
   void tell(int status, const char* category, const std::string& text) override {
-    if (logger_ != nullptr)
-      logger_(environment_, name_.c_str(), status, category, "%s", text.c_str());
+    if (logger_ == nullptr) return;
+    // Marks of formats and of value references ("#r1#") are written twice. The message is the format itself,
+    // because many importers show that alone.
+    std::string message;
+    for (const char c : text) message.append(c == '%' || c == '#' ? 2 : 1, c);
+    logger_(environment_, name_.c_str(), status, category, message.c_str());
   }
 
  private:
@@ -42,6 +46,14 @@ class Logger2 final : public portwave::fmu::Listener {
   void* environment_;
   std::string name_;
 };
+
+[[noreturn]] void refuse_status() {
+  throw portwave::exported::Refusal("there is no such status to be told");
+}
+/// Of what there is only where steps go on after their call: discarded, as the standard says.
+int discard_status(void* instance, const char* function) {
+  return Instance::call(instance, function, kAnyMode, [](Instance&) { refuse_status(); });
+}
 
 }  // namespace
 
@@ -142,7 +154,7 @@ int fmi2SetFMUstate(void* instance, StateHandle state) {
 }
 int fmi2FreeFMUstate(void* instance, StateHandle* state) {
   return Instance::call(instance, "fmi2FreeFMUstate", kAnyMode,
-                        [&](Instance&) { Instance::release(state); });
+                        [&](Instance& own) { own.release(state); });
 }
 int fmi2SerializedFMUstateSize(void* instance, StateHandle state, std::size_t* size) {
   return Instance::call(instance, "fmi2SerializedFMUstateSize", kAnyMode, [&](Instance& own) {
@@ -181,26 +193,26 @@ int fmi2DoStep(void* instance, double time, double step, v2::Boolean /*no_return
 }
 int fmi2CancelStep(void* instance) { return refuse(instance, "fmi2CancelStep"); }
 
-int fmi2GetStatus(void* instance, int, int*) { return refuse(instance, "fmi2GetStatus"); }
+int fmi2GetStatus(void* instance, int, int*) { return discard_status(instance, "fmi2GetStatus"); }
 int fmi2GetRealStatus(void* instance, int kind, double* value) {
   return Instance::call(instance, "fmi2GetRealStatus", kStepping | kTerminated, [&](Instance& own) {
     expect_values(value, value, 1);
-    if (kind != kLastSuccessfulTime) throw std::invalid_argument("it has no such value");
+    if (kind != kLastSuccessfulTime) refuse_status();
     *value = own.run().time_s();
   });
 }
 int fmi2GetIntegerStatus(void* instance, int, int*) {
-  return refuse(instance, "fmi2GetIntegerStatus");
+  return discard_status(instance, "fmi2GetIntegerStatus");
 }
 int fmi2GetBooleanStatus(void* instance, int kind, v2::Boolean* value) {
   return Instance::call(instance, "fmi2GetBooleanStatus", kStepping | kTerminated, [&](Instance&) {
     expect_values(value, value, 1);
-    if (kind != kTerminatedStatus) throw std::invalid_argument("it has no such value");
+    if (kind != kTerminatedStatus) refuse_status();
     *value = 0;
   });
 }
 int fmi2GetStringStatus(void* instance, int, const char**) {
-  return refuse(instance, "fmi2GetStringStatus");
+  return discard_status(instance, "fmi2GetStringStatus");
 }
 
 }  // extern "C"

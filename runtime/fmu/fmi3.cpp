@@ -224,7 +224,7 @@ int fmi3SetFMUState(void* instance, StateHandle state) {
 }
 int fmi3FreeFMUState(void* instance, StateHandle* state) {
   return Instance::call(instance, "fmi3FreeFMUState", kAnyMode,
-                        [&](Instance&) { Instance::release(state); });
+                        [&](Instance& own) { own.release(state); });
 }
 int fmi3SerializedFMUStateSize(void* instance, StateHandle state, std::size_t* size) {
   return Instance::call(instance, "fmi3SerializedFMUStateSize", kAnyMode, [&](Instance& own) {

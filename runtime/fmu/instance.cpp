@@ -1,12 +1,14 @@
 #include "instance.hpp"
 
 #include <cctype>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 #include <vector>
+#include <zlib.h>
 
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -72,6 +74,15 @@ std::string text_in(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::uint32_t checksum_of(std::span<const std::byte> bytes) {
+  return static_cast<std::uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+[[noreturn]] void refuse_bytes(const char* why) {
+  throw std::invalid_argument(fmt::format("these bytes are no state of this FMU: {}", why));
+}
+
 ModelRun run_in(const std::filesystem::path& resources, const char* token) {
   const std::string interface_text = text_in(resources / "model.json");
   auto model = exported::ExportedModel::read(interface_text, text_in(resources / "scenario.json"));
@@ -90,6 +101,7 @@ Instance* Instance::make(const char* name, const char* token, std::string_view r
   std::string why;
   try {
     if (name == nullptr || *name == '\0') throw std::invalid_argument("the instance has no name");
+    if (resources.empty()) throw std::invalid_argument("no folder of resources was given");
     ModelRun run = run_in(folder_of(resources), token);
     return new Instance(std::move(run), std::move(listener));
   } catch (const std::exception& error) {
@@ -140,7 +152,12 @@ void Instance::set(std::span<const Reference> which, const double* values) {
   try {
     for (; done < which.size(); ++done) run_.set_value(which[done], values[done]);
   } catch (...) {
-    while (done-- > 0) run_.set_value(which[done], before[done]);
+    while (done-- > 0) {
+      try {
+        run_.set_value(which[done], before[done]);
+      } catch (const std::exception&) {  // the others go back all the same
+      }
+    }
     throw;
   }
 }
@@ -168,31 +185,51 @@ void Instance::reset() {
   mode = kInstantiated;
 }
 
-void Instance::save(void** state) const {
+SavedState& Instance::saved(const void* state) const {
   expect_values(state, state, 1);
-  auto saved = std::make_unique<SavedState>(SavedState{run_.save(), mode});
-  delete static_cast<SavedState*>(*state);
-  *state = saved.release();
+  const auto found = states_.find(state);
+  if (found == states_.end()) {
+    throw std::invalid_argument("this is no saved state of this instance, or it was freed");
+  }
+  return *found->second;
+}
+
+void* Instance::keep(SavedState state) {
+  auto own = std::make_unique<SavedState>(std::move(state));
+  void* const handle = own.get();
+  states_.emplace(handle, std::move(own));
+  return handle;
+}
+
+void Instance::save(void** state) {
+  expect_values(state, state, 1);
+  if (*state == nullptr) {
+    *state = keep({run_.save(), mode});
+  } else {
+    saved(*state) = {run_.save(), mode};
+  }
 }
 
 void Instance::restore(const void* state) {
-  expect_values(state, state, 1);
-  const auto& saved = *static_cast<const SavedState*>(state);
-  run_.restore(saved.run);
-  mode = saved.mode;
+  const SavedState& own = saved(state);
+  run_.restore(own.run);
+  mode = own.mode;
 }
 
 void Instance::release(void** state) {
-  if (state == nullptr) return;
-  delete static_cast<SavedState*>(*state);
+  if (state == nullptr || *state == nullptr) return;
+  states_.erase(&saved(*state));
   *state = nullptr;
 }
 
+/// The mode, the run, and a checksum of both.
 std::vector<std::byte> Instance::bytes_of(const void* state) const {
-  expect_values(state, state, 1);
-  const auto& saved = *static_cast<const SavedState*>(state);
-  std::vector<std::byte> out = saved.run.to_bytes(run_.model().token());
-  out.insert(out.begin(), static_cast<std::byte>(saved.mode));
+  const SavedState& own = saved(state);
+  std::vector<std::byte> out = own.run.to_bytes(run_.model().token());
+  out.insert(out.begin(), static_cast<std::byte>(own.mode));
+  const std::uint32_t checksum = checksum_of(out);
+  const auto last = std::as_bytes(std::span(&checksum, 1));
+  out.insert(out.end(), last.begin(), last.end());
   return out;
 }
 
@@ -208,21 +245,21 @@ void Instance::serialise(const void* state, std::byte* bytes, std::size_t size) 
   std::memcpy(bytes, all.data(), all.size());
 }
 
-void Instance::deserialise(const std::byte* bytes, std::size_t size, void** state) const {
+void Instance::deserialise(const std::byte* bytes, std::size_t size, void** state) {
   expect_values(bytes, state, 1);
-  if (size == 0) throw exported::Refusal("these bytes are no state of this FMU: there are none");
-  const auto mode_there = static_cast<unsigned>(bytes[0]);
-  SavedState saved{RunState::from_bytes({bytes + 1, size - 1}, run_.model()), kInstantiated};
-  for (const Mode own : {kInstantiated, kInitialising, kStepping, kTerminated}) {
-    if (own == mode_there) saved.mode = own;
+  std::uint32_t checksum = 0;
+  if (size <= sizeof checksum) refuse_bytes("there are too few");
+  const std::span<const std::byte> all(bytes, size - sizeof checksum);
+  std::memcpy(&checksum, bytes + all.size(), sizeof checksum);
+  if (checksum != checksum_of(all)) refuse_bytes("they are incomplete or were changed");
+  const auto mode_there = static_cast<unsigned>(all[0]);
+  SavedState own{RunState::from_bytes(all.subspan(1), run_.model()), kInstantiated};
+  for (const Mode each : {kInstantiated, kInitialising, kStepping, kTerminated}) {
+    if (each == mode_there) own.mode = each;
   }
-  const bool has_begun = saved.mode == kStepping || saved.mode == kTerminated;
-  if (saved.mode != mode_there || has_begun != saved.run.is_running) {
-    throw exported::Refusal("these bytes are no state of this FMU: they were changed");
-  }
-  auto made = std::make_unique<SavedState>(std::move(saved));
-  delete static_cast<SavedState*>(*state);
-  *state = made.release();
+  const bool has_begun = own.mode == kStepping || own.mode == kTerminated;
+  if (own.mode != mode_there || has_begun != own.run.is_running) refuse_bytes("they were changed");
+  *state = keep(std::move(own));
 }
 
 int refuse(void* instance, const char* function) {

@@ -8,6 +8,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -41,7 +44,7 @@ class Listener {
   virtual void tell(int status, const char* category, const std::string& text) = 0;
 };
 
-/// A saved state, owned by the importer.
+/// A saved state, which the importer knows by its address.
 struct SavedState {
   RunState run;
   Mode mode = kInstantiated;
@@ -67,18 +70,20 @@ class Instance {
   template <class Act>
   int guarded(const char* function, const Act& act) noexcept {
     try {
-      act();
-      return fmi::kOk;
-    } catch (const exported::Refusal& refusal) {
-      return tell(fmi::kDiscard, fmt::format("{}: {}", function, refusal.what()));
-    } catch (const StepError& error) {
-      return tell(fmi::kDiscard, text_of(function, error));
-    } catch (const std::bad_alloc&) {
-      return tell(fmi::kError, "not enough memory");
-    } catch (const std::exception& error) {
-      return tell(fmi::kError, fmt::format("{}: {}", function, error.what()));
-    } catch (...) {
-      return fmi::kFatal;
+      try {
+        act();
+        return fmi::kOk;
+      } catch (const exported::Refusal& refusal) {
+        return tell(fmi::kDiscard, fmt::format("{}: {}", function, refusal.what()));
+      } catch (const StepError& error) {
+        return tell(fmi::kDiscard, text_of(function, error));
+      } catch (const std::bad_alloc&) {
+        return tell(fmi::kError, "not enough memory");
+      } catch (const std::exception& error) {
+        return tell(fmi::kError, fmt::format("{}: {}", function, error.what()));
+      }
+    } catch (...) {  // no memory for the message either, or nothing that is known
+      return fmi::kError;
     }
   }
 
@@ -93,12 +98,14 @@ class Instance {
   void terminate();
   void reset();
 
-  void save(void** state) const;
+  // States belong to the instance, which frees those that are left. Errors: std::invalid_argument for one that is
+  // not of this instance, and for bytes that are no state of this FMU.
+  void save(void** state);
   void restore(const void* state);
-  static void release(void** state);
+  void release(void** state);
   std::size_t size_of(const void* state) const;
   void serialise(const void* state, std::byte* bytes, std::size_t size) const;
-  void deserialise(const std::byte* bytes, std::size_t size, void** state) const;
+  void deserialise(const std::byte* bytes, std::size_t size, void** state);
 
  private:
   Instance(ModelRun run, std::unique_ptr<Listener> listener)
@@ -107,11 +114,14 @@ class Instance {
   int tell(int status, const std::string& text) noexcept;
   void expect(unsigned modes) const;
   std::size_t place(Reference which) const;
+  SavedState& saved(const void* state) const;
+  void* keep(SavedState state);
   std::vector<std::byte> bytes_of(const void* state) const;
   static std::string text_of(const char* function, const StepError& error);
 
   ModelRun run_;
   std::unique_ptr<Listener> listener_;
+  std::unordered_map<const void*, std::unique_ptr<SavedState>> states_;
 };
 
 /// Of a function that this FMU does not offer, as its description says: an error.

@@ -10,9 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/exported_fmus.hpp"
+#include "adapters/fmi/fmu.hpp"
+#include "export/fmu/fmu_contents.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "portwave/subsystems/core/port.hpp"
+#include "support/cli_process.hpp"
+#include "support/subprocess.hpp"
 #include "support/text_file.hpp"
 
 namespace portwave::test_fmu_export {
@@ -32,18 +37,24 @@ FmuExportOptions options_with(int fmi = 2) {
   return options;
 }
 
-/// What is wrong, one issue a line; "" if nothing is.
-std::string refusal_of(const std::string& text, const FmuExportOptions& options) {
-  const TemporaryFolder folder;
-  const auto out = folder.path() / "x.fmu";
+/// What export_fmu refuses, one issue a line; "" if nothing.
+std::string issues_of(const ScenarioText& scenario, const FmuExportOptions& options,
+                      const std::filesystem::path& out) {
   std::string refusal;
   try {
-    export_fmu({text, "test", folder.path()}, options, out);
+    export_fmu(scenario, options, out);
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) refusal += issue.where + ": " + issue.what + "\n";
   }
+  return refusal;
+}
+
+/// The same in a folder of its own, where nothing is left beside the FMU.
+std::string refusal_of(const std::string& text, const FmuExportOptions& options) {
+  const TemporaryFolder folder;
+  const auto out = folder.path() / "x.fmu";
+  std::string refusal = issues_of({text, "test", folder.path()}, options, out);
   EXPECT_EQ(std::filesystem::exists(out), refusal.empty());
-  // Nothing is left beside it.
   EXPECT_EQ(std::ranges::distance(std::filesystem::directory_iterator(folder.path())),
             refusal.empty() ? 1 : 0);
   return refusal;
@@ -100,13 +111,99 @@ TEST(FmuExport, TellsOfPortsThatThereAreNotWithAllElse) {
 }
 
 TEST(FmuExport, SaysWhereItCannotWrite) {
-  try {
-    export_fmu({oscillators(), "test", "."}, options_with(), "/nowhere/x.fmu");
-    FAIL() << "written to a folder that there is not";
-  } catch (const ConfigError& error) {
-    ASSERT_EQ(error.issues().size(), 1U);
-    EXPECT_EQ(error.issues()[0].where, "/out");
-    EXPECT_TRUE(has(error.what(), "\"/nowhere/x.fmu\" cannot be written")) << error.what();
+  const std::string text =
+      issues_of({oscillators(), "test", "."}, options_with(), "/nowhere/x.fmu");
+  EXPECT_TRUE(text.starts_with("/out: \"/nowhere/x.fmu\" cannot be written")) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  // A folder is told at once, with all else.
+  const TemporaryFolder folder;
+  FmuExportOptions options = options_with(7);
+  const std::string other = issues_of({oscillators(), "test", "."}, options, folder.path());
+  EXPECT_TRUE(
+      has(other, "/out: \"" + folder.path().string() + "\" cannot be written: it is a folder"))
+      << other;
+  EXPECT_TRUE(has(other, "/fmi: must be 2 or 3")) << other;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FmuExport, SaysThatNoRoomIsLeftForAFirstStart) {
+  const TemporaryFolder folder;
+  const testing::ProcessResult result = testing::with_files_of_at_most(
+      1000, {"fmu", testing::source_file("tests/fixtures/fmu/oscillators.json"), "--outputs", "A,B",
+             "--out", (folder / "x.fmu").string()});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_TRUE(has(result.err, "resources/model.json\" cannot be written: ")) << result.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FmuExport, RefusesNamesThatNoDescriptionHolds) {
+  for (const char* bad : {"one\x01two", "one\ntwo", "one\xff"}) {
+    FmuExportOptions options = options_with();
+    options.name = bad;
+    options.outputs = {"A.q1", bad};
+    options.ports = {bad};
+    const std::string text = refusal_of(oscillators(), options);
+    for (const char* where : {"/name: ", "/outputs/1: ", "/ports/0: "}) {
+      EXPECT_TRUE(has(text, std::string(where) + "\"one")) << where << text;
+    }
+    EXPECT_FALSE(has(text, "/outputs/0")) << text;
+  }
+  FmuExportOptions options = options_with();
+  options.name = "Zwei Schwinger, größer \"<&>\"";
+  options.outputs = {"A.q1"};
+  const Exported fmu(
+      {oscillators(R"(, "description": "one\u0001two\nthree\u001b <&>")"), "test", "."}, options);
+  EXPECT_EQ(fmu.description.name, options.name);
+  EXPECT_TRUE(has(fmu.xml, "description=\"one two three  &lt;&amp;>\"")) << fmu.xml;
+}
+
+TEST(FmuExport, RefusesParametersThatDecideHowAPartIsBuilt) {
+  const std::string text = R"({"name": "string", "time": {"step_s": 0.01, "end_s": 1},
+    "subsystems": [{"name": "s", "type": "string", "parameters": {"cells": 3, "length_m": 1.5,
+      "tension_N": 20, "density_kg_per_m": 0.8}}],
+    "couplings": [{"kind": "fixed", "ports": ["s.left"]}, {"kind": "fixed", "ports": ["s.right"]}]})";
+  FmuExportOptions options = options_with();
+  options.outputs = {"s.q1"};
+  options.parameters = {"s.tension_N", "s.cells"};
+  const std::string refusal = refusal_of(text, options);
+  EXPECT_TRUE(has(refusal,
+                  "/parameters/1: \"s.cells\" decides how the part is built: only numbers "
+                  "that may change in a run can be parameters"))
+      << refusal;
+  EXPECT_FALSE(has(refusal, "/parameters/0")) << refusal;
+  options.parameters.pop_back();
+  EXPECT_EQ(refusal_of(text, options), "");
+}
+
+TEST(FmuExport, RefusesASignalWithTheNameOfTheTime) {
+  const std::string text = oscillators(
+      R"(, "signals": {"blocks": [{"name": "time", "kind": "expression", "expression": "-3*x",
+          "signals": {"x": "A.q1"}}]})");
+  FmuExportOptions options = options_with();
+  options.outputs = {"A.q1", "time"};
+  const std::string refusal = refusal_of(text, options);
+  EXPECT_TRUE(has(refusal, "/outputs/1: \"time\" is the FMU's own name")) << refusal;
+  options.outputs.pop_back();
+  EXPECT_EQ(refusal_of(text, options), "");
+}
+
+TEST(FmuExport, FindsALibraryThatIsLoadedUnderAnotherName) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer has to be loaded first";
+#endif
+  const TemporaryFolder folder;
+  const auto needed = exported::Engine(testing::fmu_folder() / "portwave_fmu.so").companions();
+  ASSERT_FALSE(needed.empty());
+  std::filesystem::copy_file(needed[0].file, folder / "another_name.so");
+  const std::filesystem::path out = folder / "x.fmu";
+  const testing::ProcessResult result = testing::run_process(
+      {"/usr/bin/env", "LD_PRELOAD=" + (folder / "another_name.so").string(), PORTWAVE_CLI, "fmu",
+       testing::source_file("tests/fixtures/fmu/oscillators.json"), "--out", out.string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const fmi::FmuArchive archive(out);
+  for (const exported::Member& own : needed) {
+    const std::string name = "binaries/" + fmi::platform_of(fmi::Version::v2) + "/" + own.name;
+    EXPECT_EQ(archive.content(name).size(), std::filesystem::file_size(own.file)) << name;
   }
 }
 
@@ -172,12 +269,61 @@ TEST(FmuExport, TakesFilesAlongAndRefusesThoseElsewhere) {
   EXPECT_TRUE(has(driven.xml, "start=\"2.5\"")) << driven.xml;
 }
 
+TEST(FmuExport, RefusesFilesThatItsResourcesCouldNotName) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "tables");
+  for (const char* name : {"tables/force.csv", "..force.csv", "back\\slash.csv"}) {
+    testing::write_text(folder / name, "time_s,value\n0,0\n1,5\n");
+  }
+  const std::string constant = R"({"kind": "constant", "value": 1.5})";
+  const auto refusal = [&](const std::string& file) {
+    std::string text = oscillators();
+    const Json table = {{"kind", "table"}, {"file", file}};
+    text.replace(text.find(constant), constant.size(), table.dump());
+    return issues_of({text, "test", folder.path()}, options_with(), folder / "x.fmu");
+  };
+  const std::string place = "/subsystems/1/inputs/force/file: ";
+  for (const std::string& bad :
+       {(folder / "tables/force.csv").string(), std::string("tables/../tables/force.csv"),
+        std::string("../elsewhere.csv"), std::string("/dev/null")}) {
+    const std::string text = refusal(bad);
+    EXPECT_TRUE(text.starts_with(place)) << text;
+    EXPECT_TRUE(has(text, "give its path relative to the folder of the scenario")) << text;
+    EXPECT_FALSE(has(text, "--allow")) << text;
+  }
+  EXPECT_TRUE(has(refusal("back\\slash.csv"), place)) << refusal("back\\slash.csv");
+  EXPECT_FALSE(std::filesystem::exists(folder / "x.fmu"));
+  for (const char* good : {"tables/force.csv", "./tables/force.csv", "..force.csv"}) {
+    EXPECT_EQ(refusal(good), "") << good;
+  }
+}
+
+TEST(FmuExport, TakesThePlaceOfNoFileThatGoesIntoIt) {
+  const TemporaryFolder folder;
+  const std::string table = "time_s,value\n0,0\n1,5\n";
+  testing::write_text(folder / "force.csv", table);
+  std::filesystem::create_hard_link(folder / "force.csv", folder / "same.csv");
+  std::string text = oscillators();
+  const std::string constant = R"({"kind": "constant", "value": 1.5})";
+  text.replace(text.find(constant), constant.size(), R"({"kind": "table", "file": "force.csv"})");
+  for (const char* name : {"force.csv", "same.csv"}) {
+    const std::string refusal =
+        issues_of({text, "test", folder.path()}, options_with(), folder / name);
+    EXPECT_TRUE(refusal.starts_with("/out: ")) << refusal;
+    EXPECT_TRUE(has(refusal, "it is a file that goes into the FMU")) << refusal;
+    EXPECT_EQ(testing::read_text(folder / name), table);
+  }
+  EXPECT_EQ(issues_of({text, "test", folder.path()}, options_with(), folder / "x.fmu"), "");
+}
+
 TEST(FmuExport, IsTheSameTwice) {
   const TemporaryFolder folder;
   for (const char* name : {"a.fmu", "b.fmu"}) {
     export_fmu({oscillators(), "test", "."}, options_with(3), folder / name);
   }
   EXPECT_TRUE(testing::read_text(folder / "a.fmu") == testing::read_text(folder / "b.fmu"));
+  // Of no date: midnight of 1 January 1980 in the first header, behind signature, version, flags and method.
+  EXPECT_EQ(testing::read_text(folder / "a.fmu").substr(10, 4), std::string("\0\0\x21\0", 4));
 }
 
 /// With a controller that drives the force.
@@ -349,6 +495,54 @@ TEST(FmuPort, IsDeclaredAsAPowerPort) {
       fmu.description.integral_of(*fmu.description.find("A.coupling.flow"));
   ASSERT_NE(integral != nullptr, other != nullptr);
   EXPECT_EQ((integral != nullptr ? integral : other)->role, fmi::Role::output);
+}
+
+TEST(FmuPort, HasUnitsOfItsIntegralsInAllDomains) {
+  using exported::Variable;
+  for (const Domain domain :
+       {Domain::generic, Domain::translation, Domain::rotation, Domain::electrical,
+        Domain::magnetic, Domain::hydraulic, Domain::thermal}) {
+    for (const bool is_effort : {true, false}) {
+      const std::string unit(is_effort ? units(domain).effort : units(domain).flow);
+      const std::string integral = exported::integral_unit(unit);
+      ASSERT_EQ(integral.empty(), unit.empty());
+      if (unit.empty()) continue;
+      exported::ExportedModel model;
+      model.name = "units";
+      model.step_s = 0.1;
+      model.variables = {{.kind = Variable::Kind::time, .name = "time", .unit = "s"},
+                         {.name = "rate", .unit = unit},
+                         {.name = "integral", .unit = integral}};
+      const fmi::ModelDescription description =
+          fmi::read_model_description(exported::model_description(model, {}));
+      const fmi::Unit* const rate = description.unit_of(*description.find("rate"));
+      const fmi::Unit* const sum = description.unit_of(*description.find("integral"));
+      ASSERT_TRUE(rate != nullptr && sum != nullptr) << unit << " and " << integral;
+      auto powers = rate->powers;
+      powers[2] += 1;  // s
+      EXPECT_EQ(sum->powers, powers) << unit << " and " << integral;
+    }
+  }
+}
+
+TEST(FmuPort, IsTellingWhereNoDescriptionKnowsIt) {
+  const auto notes = [](const char* domain, int fmi) {
+    FmuExportOptions options = options_with(fmi);
+    options.ports = {"source.port"};
+    const std::string text =
+        R"({"name": "source", "time": {"step_s": 0.01, "end_s": 1}, "subsystems": [
+          {"name": "source", "type": "effort_source", "parameters": {"domain": ")" +
+        std::string(domain) + R"("}}]})";
+    return Exported({text, "test", "."}, options).done.notes;
+  };
+  for (const char* domain : {"thermal", "magnetic", "generic"}) {
+    const auto of_2 = notes(domain, 2);
+    ASSERT_EQ(of_2.size(), 1U) << domain;
+    EXPECT_TRUE(has(of_2[0], "the port source.port (" + std::string(domain) + ") is not declared"))
+        << of_2[0];
+    EXPECT_TRUE(notes(domain, 3).empty()) << domain;
+  }
+  EXPECT_TRUE(notes("electrical", 2).empty());
 }
 
 TEST(FmuPort, TakesWhatItsEndLeavesOpen) {

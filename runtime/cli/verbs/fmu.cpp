@@ -16,7 +16,8 @@ namespace {
 
 /// "/inputs/1" is an option, "/library" and all else a text of its own.
 std::string line_of(const Issue& issue) {
-  for (const char* const option : {"inputs", "outputs", "parameters", "ports", "fmi", "out"}) {
+  for (const char* const option :
+       {"inputs", "outputs", "parameters", "ports", "fmi", "name", "out"}) {
     const std::string place = fmt::format("/{}", option);
     if (issue.where == place || issue.where.starts_with(place + "/")) {
       return fmt::format("portwave: --{}: {}\n", option, issue.what);

@@ -87,7 +87,8 @@ class Reader {
   }
   bool is_at_end() const { return rest_.empty(); }
   [[noreturn]] static void refuse() {
-    throw Refusal("these bytes are no state of this FMU: they are incomplete or were changed");
+    throw std::invalid_argument(
+        "these bytes are no state of this FMU: they are incomplete or were changed");
   }
 
  private:
@@ -116,7 +117,7 @@ RunState RunState::from_bytes(std::span<const std::byte> bytes, const ExportedMo
   const auto token = in.block();
   const std::string own = model.token();
   if (!std::ranges::equal(token, std::as_bytes(std::span(own)))) {
-    throw Refusal("this state was saved by another FMU");
+    throw std::invalid_argument("this state was saved by another FMU");
   }
   const std::size_t count = model.variables.size();
   RunState out;
@@ -128,19 +129,14 @@ RunState RunState::from_bytes(std::span<const std::byte> bytes, const ExportedMo
   const auto snapshot = in.block();
   if (!in.is_at_end() || !std::isfinite(out.start_s)) Reader::refuse();
   if (out.is_running != !snapshot.empty()) Reader::refuse();
-  if (!snapshot.empty()) {
-    try {
-      out.snapshot = Snapshot::from_bytes(snapshot);
-    } catch (const std::invalid_argument& error) {
-      throw Refusal(error.what());
-    }
-  }
+  if (!snapshot.empty()) out.snapshot = Snapshot::from_bytes(snapshot);
   return out;
 }
 
 ModelRun::ModelRun(ExportedModel model, const std::filesystem::path& folder)
     : model_(std::move(model)),
       scenario_(parse_scenario(model_.scenario, "scenario.json", folder)),
+      own_start_s_(scenario_.options.start_s),
       values_(start_values_of(model_)),
       start_values_(values_),
       integrals_(values_.size(), 0.0) {
@@ -154,7 +150,7 @@ void ModelRun::set_start(double start_s) {
   is_stale_ = true;
 }
 
-void ModelRun::build(const std::vector<double>& values) {
+System ModelRun::system_with(const std::vector<double>& values) const {
   std::vector<ParameterChange> changes;
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const Variable& own = model_.variables[i];
@@ -162,9 +158,13 @@ void ModelRun::build(const std::vector<double>& values) {
       changes.push_back({own.path, values[i]});
     }
   }
+  return changed_system(scenario_.system, scenario_, changes);
+}
+
+void ModelRun::build(const std::vector<double>& values) {
   stepper_.reset();
   is_stale_ = true;
-  stepper_.emplace(changed_system(scenario_.system, scenario_, changes), scenario_.options);
+  stepper_.emplace(system_with(values), scenario_.options);
   start_values_ = values;
   std::ranges::fill(integrals_, 0.0);
   find_variables();
@@ -203,6 +203,7 @@ void ModelRun::reset() {
   stepper_.reset();
   is_running_ = false;
   is_stale_ = true;
+  scenario_.options.start_s = own_start_s_;
   values_ = start_values_of(model_);
   start_values_ = values_;
   std::ranges::fill(integrals_, 0.0);
@@ -246,14 +247,22 @@ void ModelRun::set_value(std::size_t variable, double value) {
   }
   if (values_[variable] == value) return;
   if (own.kind == Variable::Kind::parameter) {
-    if (is_running_) {
-      try {
+    const auto refuse = [&](const std::exception& error) {
+      throw Refusal(fmt::format("{} cannot be {}: {}", in_quotes(own.name), value, error.what()));
+    };
+    try {
+      if (is_running_) {
         set_parameter(*stepper_, scenario_, own.path, value);
-      } catch (const ConfigError& error) {
-        throw Refusal(fmt::format("{} cannot be {}: {}", in_quotes(own.name), value, error.what()));
+      } else {
+        std::vector<double> values = values_;
+        values[variable] = value;
+        static_cast<void>(system_with(values));
+        is_stale_ = true;
       }
-    } else {
-      is_stale_ = true;
+    } catch (const ConfigError& error) {
+      refuse(error);
+    } catch (const std::logic_error& error) {  // it would be another part
+      refuse(error);
     }
   } else if (stepper_ && !is_stale_) {
     stepper_->set_input(inputs_[variable], value);
@@ -338,7 +347,8 @@ RunState ModelRun::save() const {
 }
 
 void ModelRun::restore(const RunState& state) {
-  if (state.values.size() != values_.size()) throw Refusal("this state was saved by another FMU");
+  if (state.values.size() != values_.size())
+    throw std::invalid_argument("this state was saved by another FMU");
   if (!state.is_running) {
     scenario_.options.start_s = state.start_s;
     is_running_ = false;
@@ -346,18 +356,12 @@ void ModelRun::restore(const RunState& state) {
     values_ = state.values;
     return;
   }
-  try {
-    const bool began_so = stepper_ && !is_stale_ && state.start_s == scenario_.options.start_s &&
-                          state.start_values == start_values_;
-    if (began_so) {
-      stepper_->restore(state.snapshot);
-    } else {
-      restore_anew(state);
-    }
-  } catch (const std::invalid_argument& error) {
-    throw Refusal(error.what());
-  } catch (const ConfigError& error) {
-    throw Refusal(error.what());
+  const bool began_so = stepper_ && !is_stale_ && state.start_s == scenario_.options.start_s &&
+                        state.start_values == start_values_;
+  if (began_so) {
+    stepper_->restore(state.snapshot);
+  } else {
+    restore_anew(state);
   }
   is_running_ = true;
   values_ = state.values;

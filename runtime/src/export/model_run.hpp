@@ -35,7 +35,7 @@ struct RunState {
   Snapshot snapshot;                 ///< empty unless the run has begun
 
   std::vector<std::byte> to_bytes(const std::string& token) const;
-  /// Errors: Refusal where bytes are incomplete, damaged, or of another model.
+  /// Errors: std::invalid_argument where bytes are incomplete, damaged, or of another model.
   static RunState from_bytes(std::span<const std::byte> bytes, const ExportedModel& model);
 };
 
@@ -58,7 +58,7 @@ class ModelRun {
   /// From now on there are steps. Errors: as prepare.
   void begin();
   bool is_running() const { return is_running_; }
-  /// Back to the start values, before the run.
+  /// Back to the start values and the start time of the scenario, before the run.
   void reset();
 
   double time_s() const;
@@ -73,12 +73,14 @@ class ModelRun {
   void step(double from_s, double size_s, bool is_whole);
 
   RunState save() const;
-  /// Errors: Refusal where the state is not one of this model.
+  /// Errors, nothing having changed: std::invalid_argument where the state is not one of this model; ConfigError.
   void restore(const RunState& state);
 
   const Certificate* certificate() const;
 
  private:
+  /// The system with those parameters that are not the scenario's. Errors: as changed_system.
+  System system_with(const std::vector<double>& values) const;
   void build(const std::vector<double>& values);
   Stepper& stepper();
   /// Into a run that began otherwise. Errors: as build, and std::invalid_argument, nothing having changed.
@@ -89,6 +91,7 @@ class ModelRun {
 
   ExportedModel model_;
   Scenario scenario_;
+  double own_start_s_;  ///< of the scenario
   bool is_running_ = false, is_stale_ = true;
   std::vector<double> values_, start_values_, integrals_;
   std::optional<Stepper> stepper_;

@@ -21,19 +21,6 @@
 namespace portwave::fmi {
 namespace {
 
-/// The folder of binaries for this machine.
-std::string platform_of(Version version) {
-#if defined(__x86_64__)
-  return version == Version::v2 ? "linux64" : "x86_64-linux";
-#elif defined(__aarch64__)
-  static_cast<void>(version);
-  return "aarch64-linux";
-#else
-  static_cast<void>(version);
-  return "unknown";
-#endif
-}
-
 /// Why a file cannot be a whole shared library for this machine; empty: it may be one. The system's loader
 /// trusts what the headers say of the file's length.
 std::string library_defect(const std::filesystem::path& file) {
@@ -198,6 +185,18 @@ struct OpenFmus {
 };
 
 }  // namespace
+
+std::string platform_of(Version version) {
+#if defined(__x86_64__)
+  return version == Version::v2 ? "linux64" : "x86_64-linux";
+#elif defined(__aarch64__)
+  static_cast<void>(version);
+  return "aarch64-linux";
+#else
+  static_cast<void>(version);
+  return "unknown";
+#endif
+}
 
 std::shared_ptr<const Fmu> Fmu::open(const std::filesystem::path& file) {
   std::error_code error;

@@ -12,6 +12,9 @@
 
 namespace portwave::fmi {
 
+/// The folder of binaries for this machine.
+std::string platform_of(Version version);
+
 /// An FMU file, unpacked and described, with its library loaded. Immutable; may be used by several threads.
 ///
 /// The library is never unloaded: threads and handlers that it has made may outlive its instances. What was

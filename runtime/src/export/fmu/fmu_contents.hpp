@@ -11,8 +11,8 @@ namespace portwave::exported {
 
 /// A name that is an identifier in C: of the library in the FMU.
 std::string identifier_of(const std::string& name);
-/// The folder of binaries for this machine.
-std::string platform_of(int fmi);
+/// The unit of the time integral of what has a unit.
+std::string integral_unit(const std::string& unit);
 
 /// What the descriptions say beside the variables.
 struct Description {
@@ -24,9 +24,10 @@ struct Description {
 /// modelDescription.xml.
 std::string model_description(const ExportedModel& model, const Description& description);
 /// terminalsAndIcons.xml of FMI 3, and OspModelDescription.xml for FMI 2, which has no terminals. Empty where
-/// there are no ports, or none that it knows.
+/// there are no ports, or none whose domain OSP knows.
 std::string terminals(const ExportedModel& model);
 std::string osp_description(const ExportedModel& model);
+bool is_known_to_osp(const PowerPort& port);
 
 /// A file of an archive.
 struct Member {
@@ -44,8 +45,9 @@ class Engine {
   /// Errors: ConfigError.
   explicit Engine(const std::filesystem::path& library);
 
-  /// The shared libraries that it needs, wherever the system has found them, but for those that every Linux has.
-  std::vector<std::filesystem::path> companions() const;
+  /// The shared libraries that it needs, under the names by which it asks for them, but for those that every Linux
+  /// has. Errors: ConfigError for one that this process has not loaded.
+  std::vector<Member> companions() const;
   /// Starts an FMU of these resources. Errors: ConfigError with what it says.
   void expect_start(int fmi, const std::string& token, const std::filesystem::path& resources,
                     double start_s) const;

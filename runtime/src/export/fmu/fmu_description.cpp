@@ -75,6 +75,13 @@ std::optional<Powers> powers_of(std::string_view unit) {
   return out;
 }
 
+/// XML has no control characters.
+std::string without_controls(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 void add(xml_node node, const char* name, const std::string& value) {
   node.append_attribute(name).set_value(value.c_str());
 }
@@ -140,7 +147,7 @@ class DescriptionWriter {
     add(root, "fmiVersion", std::string(is_2_ ? "2.0" : "3.0"));
     add(root, "modelName", model_.name);
     add(root, is_2_ ? "guid" : "instantiationToken", model_.token());
-    if (!own_.about.empty()) add(root, "description", own_.about);
+    if (!own_.about.empty()) add(root, "description", without_controls(own_.about));
     add(root, "generationTool", std::string("portwave " PORTWAVE_VERSION));
     add(root, "variableNamingConvention",
         std::string(are_structured(model_.variables) ? "structured" : "flat"));
@@ -260,6 +267,21 @@ class DescriptionWriter {
   bool is_2_;
 };
 
+/// A kind of port of the Open Simulation Platform.
+struct OspKind {
+  std::string_view domain;
+  const char *port, *effort, *flow;
+};
+constexpr OspKind kOspKinds[] = {{"translation", "LinearMechanicalPort", "Force", "LinearVelocity"},
+                                 {"rotation", "AngularMechanicalPort", "Torque", "AngularVelocity"},
+                                 {"electrical", "ElectromagneticPort", "Voltage", "Current"},
+                                 {"hydraulic", "HydraulicPort", "Pressure", "VolumeFlowRate"}};
+
+const OspKind* osp_kind_of(const PowerPort& port) {
+  const auto kind = std::ranges::find(kOspKinds, port.domain, &OspKind::domain);
+  return kind == std::end(kOspKinds) ? nullptr : kind;
+}
+
 }  // namespace
 
 std::string identifier_of(const std::string& name) {
@@ -274,13 +296,11 @@ std::string identifier_of(const std::string& name) {
   return out;
 }
 
-std::string platform_of(int fmi) {
-#if defined(__x86_64__)
-  return fmi == 2 ? "linux64" : "x86_64-linux";
-#else
-  static_cast<void>(fmi);
-  return "aarch64-linux";
-#endif
+std::string integral_unit(const std::string& unit) {
+  if (unit.empty()) return {};
+  if (unit.ends_with("/s")) return unit.substr(0, unit.size() - 2);
+  std::string out = unit;
+  return out.insert(std::min(out.find('/'), out.size()), " s");
 }
 
 std::string model_description(const ExportedModel& model, const Description& description) {
@@ -311,14 +331,6 @@ std::string terminals(const ExportedModel& model) {
 }
 
 std::string osp_description(const ExportedModel& model) {
-  struct Kind {
-    std::string_view domain;
-    const char *port, *effort, *flow;
-  };
-  constexpr Kind kKinds[] = {{"translation", "LinearMechanicalPort", "Force", "LinearVelocity"},
-                             {"rotation", "AngularMechanicalPort", "Torque", "AngularVelocity"},
-                             {"electrical", "ElectromagneticPort", "Voltage", "Current"},
-                             {"hydraulic", "HydraulicPort", "Pressure", "VolumeFlowRate"}};
   pugi::xml_document document;
   xml_node root = begin(document, "OspModelDescription");
   add(root, "xmlns", std::string("http://opensimulationplatform.com/MSMI/OSPModelDescription"));
@@ -326,8 +338,8 @@ std::string osp_description(const ExportedModel& model) {
   xml_node groups = root.append_child("VariableGroups");
   bool is_empty = true;
   for (const PowerPort& port : model.ports) {
-    const auto kind = std::ranges::find(kKinds, port.domain, &Kind::domain);
-    if (kind == std::end(kKinds)) continue;
+    const OspKind* const kind = osp_kind_of(port);
+    if (kind == nullptr) continue;
     is_empty = false;
     xml_node group = groups.append_child(kind->port);
     add(group, "name", port.name);
@@ -341,5 +353,7 @@ std::string osp_description(const ExportedModel& model) {
   }
   return is_empty ? std::string() : text_of(document);
 }
+
+bool is_known_to_osp(const PowerPort& port) { return osp_kind_of(port) != nullptr; }
 
 }  // namespace portwave::exported

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_archive.hpp"
+#include "adapters/fmi/fmu.hpp"
 #include "export/fmu/fmu_contents.hpp"
 #include "export/fmu/fmu_scenario.hpp"
 #include "portwave/runtime/output/recorder.hpp"
@@ -50,6 +50,20 @@ bool takes_any_step(Stepper& stepper, const StepperOptions& options) {
   }
 }
 
+/// Of "part.mass_kg" or "part.masses_kg[1]"; null where the catalogue does not have it.
+const ParameterInfo* parameter_info(const System& system, const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  for (const Part& part : system.parts()) {
+    if (part.name != path.substr(0, dot)) continue;
+    const PartType* const type = find_part_type(part.component->signature().type);
+    if (type == nullptr) return nullptr;
+    const std::string name = path.substr(dot + 1, path.find('[', dot) - dot - 1);
+    const auto info = std::ranges::find(type->parameters, name, &ParameterInfo::name);
+    if (info != type->parameters.end()) return &*info;
+  }
+  return nullptr;
+}
+
 /// The values of the parameters that are shown.
 std::vector<double> parameter_values(const Stepper& stepper, const Scenario& scenario,
                                      const std::vector<std::string>& paths, Issues& issues) {
@@ -62,25 +76,20 @@ std::vector<double> parameter_values(const Stepper& stepper, const Scenario& sce
     }
     try {
       out.push_back(parameter(stepper, scenario, paths[i]));
+      const ParameterInfo* const info = parameter_info(scenario.system, paths[i]);
+      if (info != nullptr && info->kind != ParameterKind::number &&
+          info->kind != ParameterKind::numbers) {
+        issues.push_back(
+            {where, fmt::format("{} decides how the part is built: only numbers that may "
+                                "change in a run can be parameters",
+                                in_quotes(paths[i]))});
+      }
     } catch (const std::exception& error) {
       issues.push_back({where, error.what()});
       out.push_back(0.0);
     }
   }
   return out;
-}
-
-std::string unit_of_parameter(const System& system, const std::string& path) {
-  const std::size_t dot = path.find('.');
-  for (const Part& part : system.parts()) {
-    if (part.name != path.substr(0, dot)) continue;
-    const PartType* const type = find_part_type(part.component->signature().type);
-    if (type == nullptr) return {};
-    const std::string name = path.substr(dot + 1, path.find('[') - dot - 1);
-    const auto info = std::ranges::find(type->parameters, name, &ParameterInfo::name);
-    if (info != type->parameters.end()) return info->unit;
-  }
-  return {};
 }
 
 std::string unit_of_input(const System& system, const std::string& path) {
@@ -103,13 +112,15 @@ class Interface {
     names_.insert("time");
   }
 
-  void add_all() {
+  /// Notes a signal that has the name of the time.
+  void add_all(Issues& issues) {
     for (const OpenPort& port : source_.ports()) add_input_of(port);
     add_inputs();
     for (std::size_t i = 0; i < options_.parameters.size(); ++i) add_parameter(i);
     for (std::size_t i = 0; i < source_.ports().size(); ++i) add_answer_of(i);
     for (const Quantity& own : scenario_.recording.quantities) {
       if (!shows_quantities()) break;
+      if (own.label == model.variables.front().name) refuse_name(own.label, issues);
       if (names_.contains(own.label)) continue;  // of a port
       add({.kind = Variable::Kind::quantity,
            .name = own.label,
@@ -134,6 +145,13 @@ class Interface {
   bool shows_quantities() const {
     const auto is_quantity = [](const std::string& own) { return energy_named(own) == nullptr; };
     return options_.outputs.empty() || std::ranges::any_of(options_.outputs, is_quantity);
+  }
+  void refuse_name(const std::string& name, Issues& issues) const {
+    const auto place = std::ranges::find(options_.outputs, name) - options_.outputs.begin();
+    const bool is_listed = place < std::ssize(options_.outputs);
+    issues.push_back(
+        {is_listed ? fmt::format("/outputs/{}", place) : "/outputs",
+         fmt::format("{} is the FMU's own name: give the signal another one", in_quotes(name))});
   }
   int add(Variable variable) {
     names_.insert(variable.name);
@@ -175,11 +193,6 @@ class Interface {
     model.variables[static_cast<std::size_t>(place)].integral = integral;
     (is_effort ? model.ports[i].effort : model.ports[i].flow) = place;
   }
-  static std::string integral_unit(const std::string& unit) {
-    if (unit.empty()) return {};
-    if (unit.ends_with("/s")) return unit.substr(0, unit.size() - 2);
-    return unit + " s";
-  }
   void add_inputs() {
     std::vector<std::string> paths = options_.inputs;
     if (paths.empty()) paths = settable_by_importers();
@@ -218,10 +231,11 @@ class Interface {
   }
   void add_parameter(std::size_t i) {
     const std::string& path = options_.parameters[i];
+    const ParameterInfo* const info = parameter_info(scenario_.system, path);
     add({.kind = Variable::Kind::parameter,
          .name = path,
          .path = path,
-         .unit = unit_of_parameter(scenario_.system, path),
+         .unit = info == nullptr ? std::string() : info->unit,
          .start = parameters_[i],
          .about = "parameter"});
   }
@@ -243,12 +257,10 @@ std::vector<Member> files_of(const Scenario& scenario, const std::filesystem::pa
   for (const ScenarioFile& own : scenario.files) {
     const std::filesystem::path whole = std::filesystem::absolute(own.path).lexically_normal();
     const std::string name = whole.lexically_relative(base).generic_string();
-    if (name.empty() || name.starts_with("..") || name == "model.json" || name == "scenario.json") {
-      issues.push_back(
-          {"", fmt::format("the file {} of the scenario cannot go into the FMU: it has to lie in "
-                           "the folder of the scenario{}",
-                           in_quotes(own.path.string()),
-                           name.starts_with("..") || name.empty() ? "" : ", under another name")});
+    if (name == "model.json" || name == "scenario.json") {
+      issues.push_back({"", fmt::format("the file {} of the scenario cannot go into the FMU: there "
+                                        "is another one of this name in it",
+                                        in_quotes(own.path.string()))});
     } else if (names.insert(name).second) {
       out.push_back({.name = "resources/" + name, .content = {}, .file = whole});
     }
@@ -264,9 +276,7 @@ void add_engine(const Engine& engine, const std::filesystem::path& folder,
   };
   const std::string binaries = fmt::format("binaries/{}/", platform);
   add(fmt::format("{}{}.so", binaries, identifier), folder / kLibrary);
-  for (const std::filesystem::path& own : engine.companions()) {
-    add(binaries + own.filename().string(), own);
-  }
+  for (Member& own : engine.companions()) add(binaries + own.name, std::move(own.file));
   std::vector<std::filesystem::path> notices;
   std::error_code error;
   for (const auto& own : std::filesystem::directory_iterator(folder / "licenses", error)) {
@@ -366,17 +376,68 @@ FirstLook first_look(FmuScenario& source, const ScenarioText& given,
   }
 }
 
+/// For the first start.
 void write_resources(const std::vector<Member>& members, const std::filesystem::path& folder) {
   for (const Member& own : members) {
     if (!own.name.starts_with("resources/")) continue;
     const std::filesystem::path to = folder / own.name;
-    std::filesystem::create_directories(to.parent_path());
-    if (own.file.empty()) {
-      std::ofstream(to, std::ios::binary) << own.content;
-    } else {
-      std::filesystem::copy_file(own.file, to);
+    std::error_code error;
+    std::filesystem::create_directories(to.parent_path(), error);
+    if (!error && !own.file.empty()) std::filesystem::copy_file(own.file, to, error);
+    if (!error && own.file.empty()) {
+      std::ofstream file(to, std::ios::binary);
+      file << own.content;
+      file.close();
+      if (!file) error = std::make_error_code(std::errc::io_error);
+    }
+    if (error) {
+      throw ConfigError(
+          "", fmt::format("{} cannot be written: {}", in_quotes(to.string()), error.message()));
     }
   }
+}
+
+void refuse_out(const std::filesystem::path& out, std::string_view why, Issues& issues) {
+  issues.push_back({"/out", fmt::format("{} cannot be written: {}", in_quotes(out.string()), why)});
+}
+
+/// The FMU must not take the place of a file that goes into it.
+void refuse_to_replace(const std::vector<Member>& members, const std::filesystem::path& out,
+                       Issues& issues) {
+  for (const Member& own : members) {
+    std::error_code error;
+    if (own.file.empty() || !std::filesystem::equivalent(own.file, out, error)) continue;
+    refuse_out(out, "it is a file that goes into the FMU", issues);
+  }
+}
+
+/// Texts that XML and JSON can hold: all names of the FMU come from these.
+void expect_texts(const FmuExportOptions& options, Issues& issues) {
+  const auto expect = [&issues](const std::string& where, const std::string& text) {
+    if (printable(text, text.size()) == text) return;
+    issues.push_back({where, fmt::format("{} has characters that cannot be printed, or is no UTF-8",
+                                         in_quotes(text))});
+  };
+  const auto expect_all = [&expect](const char* where, const std::vector<std::string>& texts) {
+    for (std::size_t i = 0; i < texts.size(); ++i) expect(fmt::format("{}/{}", where, i), texts[i]);
+  };
+  expect("/name", options.name);
+  expect_all("/inputs", options.inputs);
+  expect_all("/outputs", options.outputs);
+  expect_all("/parameters", options.parameters);
+  expect_all("/ports", options.ports);
+}
+
+/// The same of the names that the scenario gives.
+void expect_texts(const ExportedModel& model, Issues& issues) {
+  const auto expect = [&issues](const std::string& name) {
+    if (printable(name, name.size()) == name) return;
+    issues.push_back({"", fmt::format("the name {} of the scenario has characters that cannot be "
+                                      "printed",
+                                      in_quotes(name))});
+  };
+  expect(model.name);
+  for (const Variable& own : model.variables) expect(own.name);
 }
 
 /// By way of a file beside it.
@@ -385,7 +446,13 @@ void write_fmu(const std::vector<Member>& members, const std::filesystem::path& 
   part += fmt::format(".{}.part", ::getpid());
   try {
     write_archive(members, part, out);
-    std::filesystem::rename(part, out);
+    std::error_code error;
+    std::filesystem::rename(part, out, error);
+    if (error) {
+      Issues issues;
+      refuse_out(out, error.message(), issues);
+      throw ConfigError(std::move(issues));
+    }
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
@@ -413,13 +480,16 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   if (options.fmi != 2 && options.fmi != 3) {
     issues.push_back({"/fmi", fmt::format("must be 2 or 3, got {}", options.fmi)});
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(out, ignored)) refuse_out(out, "it is a folder", issues);
   const std::filesystem::path library = library_folder(options, issues);
   FmuScenario source(given);
   const std::size_t before = issues.size();
-  source.refuse_foreign_code(issues);
-  const bool has_foreign_code = issues.size() > before;
+  expect_texts(options, issues);
+  source.refuse_what_stays_outside(issues);
+  const bool can_be_read = issues.size() == before;
   source.open_ports(options.ports, issues);
-  if (has_foreign_code) throw ConfigError(std::move(issues));
+  if (!can_be_read) throw ConfigError(std::move(issues));
   if (options.ports.empty()) {  // with the places of the file as it was given
     static_cast<void>(parse_scenario(given.text, given.file, given.folder, given.overrides));
   }
@@ -443,14 +513,17 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   throw_if_any(std::move(issues));
 
   Interface interface(*scenario, source, options, look.parameters);
-  interface.add_all();
+  interface.add_all(issues);
   ExportedModel& model = interface.model;
   model.name = options.name.empty() ? scenario->name : options.name;
   model.step_s = scenario->options.step_s;
   model.takes_any_step = look.takes_any_step;
   model.scenario = source.text();
 
-  const std::string platform = platform_of(options.fmi);
+  expect_texts(model, issues);
+
+  const std::string platform =
+      fmi::platform_of(options.fmi == 2 ? fmi::Version::v2 : fmi::Version::v3);
   std::vector<Member> members = {
       {.name = "modelDescription.xml",
        .content = model_description(model, {.fmi = options.fmi,
@@ -469,9 +542,11 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
                        .file = {}});
   }
   for (Member& own : files_of(*scenario, given.folder, issues)) members.push_back(std::move(own));
-  throw_if_any(std::move(issues));
+  throw_if_any(issues);
   const Engine engine(library / kLibrary);
   add_engine(engine, library, platform, identifier_of(model.name), members);
+  refuse_to_replace(members, out, issues);
+  throw_if_any(std::move(issues));
 
   const fmi::ScratchFolder scratch;
   write_resources(members, scratch.path());
@@ -487,6 +562,18 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
                                                                  : done.outputs;
     ++count;
   }
+  for (const PowerPort& own : model.ports) {
+    if (options.fmi != 2 || is_known_to_osp(own)) continue;
+    done.notes.push_back(
+        fmt::format("the port {} ({}) is not declared in the FMU: FMI 2 has no ports, and OSP none "
+                    "of this kind. Importers have to name its variables",
+                    own.name, own.domain));
+  }
+#ifdef PORTWAVE_NATIVE
+  done.notes.emplace_back(
+      "the engine was built for the processor of this machine (PORTWAVE_NATIVE), and the FMU may "
+      "not run on others");
+#endif
   if (!model.takes_any_step) {
     done.notes.push_back(
         fmt::format("communication steps have to be whole numbers of the macro-step, {} s: signals "

@@ -106,8 +106,8 @@ bool starts_3(void* library, const std::string& token, const std::string& resour
   return starts;
 }
 
-/// The names of the libraries that a loaded one asks for.
-std::vector<std::string> needed_by(const link_map& library) {
+/// Names that a loaded library tells: DT_NEEDED, those of libraries that it asks for, or DT_SONAME, its own.
+std::vector<std::string> names_in(const link_map& library, ElfW(Sxword) tag) {
   const char* texts = nullptr;
   for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_STRTAB) texts = reinterpret_cast<const char*>(entry->d_un.d_ptr);
@@ -115,7 +115,7 @@ std::vector<std::string> needed_by(const link_map& library) {
   std::vector<std::string> names;
   for (const ElfW(Dyn)* entry = library.l_ld; texts != nullptr && entry->d_tag != DT_NULL;
        ++entry) {
-    if (entry->d_tag == DT_NEEDED) names.emplace_back(texts + entry->d_un.d_val);
+    if (entry->d_tag == tag) names.emplace_back(texts + entry->d_un.d_val);
   }
   return names;
 }
@@ -128,11 +128,15 @@ bool is_of_every_system(std::string_view name) {
                              [name](std::string_view stem) { return name.starts_with(stem); });
 }
 
-/// The loaded library of a file name; null: none.
+/// The loaded library that goes by a name, whatever its file is called; null: none.
 const link_map* loaded_as(const std::string& name, const link_map* any) {
   while (any->l_prev != nullptr) any = any->l_prev;
   for (; any != nullptr; any = any->l_next) {
-    if (std::filesystem::path(any->l_name).filename() == name) return any;
+    const std::filesystem::path file = any->l_name;
+    if (!file.has_parent_path()) continue;  // the program, and what the kernel gives
+    if (file.filename() == name) return any;
+    const std::vector<std::string> own = names_in(*any, DT_SONAME);
+    if (std::ranges::find(own, name) != own.end()) return any;
   }
   return nullptr;
 }
@@ -184,20 +188,24 @@ Engine::Engine(const std::filesystem::path& library)
                                 printable(reason == nullptr ? "no reason given" : reason, 300)));
 }
 
-std::vector<std::filesystem::path> Engine::companions() const {
+std::vector<Member> Engine::companions() const {
   link_map* first = nullptr;
   if (::dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&first)) != 0) return {};
+  std::vector<Member> out;
   std::vector<const link_map*> found = {first};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    for (const std::string& name : needed_by(*found[i])) {
-      if (is_of_every_system(name)) continue;
+    for (const std::string& name : names_in(*found[i], DT_NEEDED)) {
+      if (is_of_every_system(name) || std::ranges::find(out, name, &Member::name) != out.end())
+        continue;
       const link_map* const own = loaded_as(name, first);
-      if (own != nullptr && std::ranges::find(found, own) == found.end()) found.push_back(own);
+      if (own == nullptr) {
+        throw ConfigError("/library", fmt::format("it needs {}, which was not found among the "
+                                                  "libraries of this process",
+                                                  in_quotes(name)));
+      }
+      found.push_back(own);
+      out.push_back({.name = name, .content = {}, .file = own->l_name});
     }
-  }
-  std::vector<std::filesystem::path> out;
-  for (const link_map* const own : found) {
-    if (own != first) out.emplace_back(own->l_name);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "export/fmu/fmu_scenario.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -52,6 +53,25 @@ std::string text_under(const Json& object, const char* key) {
   return member != nullptr && member->is_string() ? member->get<std::string>() : std::string();
 }
 
+/// Tables and matrices are the texts under "file". They have to be found again from the resources of the FMU.
+void refuse_files_elsewhere(const Json& node, const std::string& where, Issues& issues) {
+  for (const auto& [key, member] : node.items()) {
+    const std::string place = fmt::format("{}/{}", where, key);
+    if (member.is_structured()) refuse_files_elsewhere(member, place, issues);
+    if (!node.is_object() || key != "file" || !member.is_string()) continue;
+    const std::filesystem::path path = member.get<std::string>();
+    if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end()) {
+      issues.push_back(
+          {place, fmt::format("{} cannot go into an FMU: the file has to lie in the folder of the "
+                              "scenario; give its path relative to the folder of the scenario",
+                              in_quotes(path.string()))});
+    } else if (path.string().find('\\') != std::string::npos) {
+      issues.push_back({place, fmt::format("{} cannot go into an FMU: its name has a backslash",
+                                           in_quotes(path.string()))});
+    }
+  }
+}
+
 }  // namespace
 
 FmuScenario::FmuScenario(const ScenarioText& given) : given_(given), document_(expanded(given)) {}
@@ -67,7 +87,7 @@ Json* FmuScenario::part_named(const std::string& name) {
   return nullptr;
 }
 
-void FmuScenario::refuse_foreign_code(Issues& issues) const {
+void FmuScenario::refuse_what_stays_outside(Issues& issues) const {
   if (const Json* const plugins = scenario_file::member_of(document_, "plugins");
       plugins != nullptr && !plugins->empty()) {
     issues.push_back({"/plugins", "plugins cannot go into an FMU: it holds the engine alone"});
@@ -83,6 +103,7 @@ void FmuScenario::refuse_foreign_code(Issues& issues) const {
   if (const Json* const signals = scenario_file::member_of(document_, "signals")) {
     refuse_fmus(scenario_file::member_of(*signals, "blocks"), "kind", "/signals/blocks");
   }
+  refuse_files_elsewhere(document_, "", issues);
 }
 
 void FmuScenario::open_ports(const std::vector<std::string>& paths, Issues& issues) {

@@ -37,8 +37,8 @@ class FmuScenario {
   void take_inputs(const std::vector<std::string>& inputs, const System& system, double start_s,
                    Issues& issues);
   void observe(const std::vector<std::string>& labels);
-  /// What no FMU can hold.
-  void refuse_foreign_code(Issues& issues) const;
+  /// What no FMU can hold: foreign code, and files that are not named from the scenario's folder down.
+  void refuse_what_stays_outside(Issues& issues) const;
 
   const std::vector<OpenPort>& ports() const { return ports_; }
   std::string about() const;

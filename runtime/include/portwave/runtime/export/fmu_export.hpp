@@ -20,7 +20,8 @@ struct FmuExportOptions {
   /// energies "energy.stored", ".supplied", ".dissipated", ".mismatch", ".tank". Empty: what the scenario
   /// observes.
   std::vector<std::string> outputs;
-  std::vector<std::string> parameters;  ///< numbers of parts, "part.mass_kg": tunable parameters
+  /// Numbers of parts that may change in a run, "part.mass_kg": tunable parameters.
+  std::vector<std::string> parameters;
   /// Ports "part.port" that are free, fixed or joined to nothing: power ports of the FMU. It takes the effort
   /// of a free one and the flow of a fixed one, of others what the part takes; "part.port=effort" and
   /// "part.port=flow" say it. Only ports of one component.
@@ -50,9 +51,11 @@ struct FmuExport {
 ///
 /// Before the file appears the FMU is started once in this process.
 /// Errors  ScenarioError for defects of the scenario; ConfigError with all others, `where` being "/inputs/0",
-///         "/outputs/2", "/ports/0", "/parameters/1", "/fmi", "/library" or "/out": names that there are not,
-///         with the nearest ones; ports that are joined; FMUs and plugins in the scenario; files outside its
-///         folder; portwave built without FMI; a file that cannot be written.
+///         "/outputs/2", "/ports/0", "/parameters/1", "/fmi", "/name", "/library", "/out" or a place in the
+///         scenario: unknown names, with the nearest ones; names that cannot be printed; parameters that decide
+///         how a part is built; ports that are joined; FMUs and plugins in the scenario; files that it does not
+///         name from its folder down; portwave built without FMI; a file that cannot be written, or that goes
+///         into the FMU.
 FmuExport export_fmu(const ScenarioText& scenario, const FmuExportOptions& options,
                      const std::filesystem::path& out);
 
