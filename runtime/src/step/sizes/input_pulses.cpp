@@ -24,9 +24,33 @@ InputPulses::InputPulses(const System& system, const StageRule& stages) : stages
   }
 }
 
+bool InputPulses::is_too_long(const Input& input, double begin_s, double step_s) {
+  constexpr double kFar = 8.0, kRounding = 1e-9;
+  if (!(begin_s < input.pulse_s + kFar * input.width_s)) return false;
+  const double longest = std::max(0.5 * std::abs(begin_s - input.pulse_s), 0.25 * input.width_s);
+  return step_s > longest * (1.0 + kRounding);
+}
+
+/// Its width is twice the distance at which half of it is left on both sides.
+void InputPulses::note(Input& input, const Expression::Found& found, double base,
+                       double reach_s) const {
+  const double half = 0.5 * std::abs(found.value - base);
+  const auto is_left = [&](double time_s) {
+    return std::abs((*input.of)(time_s, {}) - base) > half;
+  };
+  double distance_s = reach_s;
+  for (int k = 0; k < 200 && !is_left(found.time - distance_s) && !is_left(found.time + distance_s);
+       ++k) {
+    distance_s *= 0.5;
+  }
+  input.pulse_s = found.time;
+  input.width_s = 2.0 * distance_s;
+}
+
 bool InputPulses::within(double begin_s, double step_s) {
   bool out = false;
   for (Input& input : inputs_) {
+    out = out || is_too_long(input, begin_s, step_s);
     try {
       double low = (*input.of)(begin_s, {}), high = low;
       const auto see = [&](double time_s) {
@@ -44,7 +68,9 @@ bool InputPulses::within(double begin_s, double step_s) {
       if (!found) continue;
       input.largest = std::max(input.largest, std::abs(found->value));
       const double beyond = std::max(found->value - high, low - found->value);
-      out = out || beyond > std::max(kPulse * input.largest, span);
+      if (!(beyond > std::max(kPulse * input.largest, span))) continue;
+      note(input, *found, found->value > high ? high : low, step_s);
+      out = true;
     } catch (const std::exception&) {  // the step itself tells it, if it meets that too
       continue;
     }
@@ -54,8 +80,9 @@ bool InputPulses::within(double begin_s, double step_s) {
 
 void InputPulses::archive(StateArchive& archive) {
   for (Input& input : inputs_) {
-    archive.values(input.largest);
-    archive.expect(input.largest >= 0.0, "the largest value of an input so far");
+    archive.values(input.largest, input.pulse_s, input.width_s);
+    archive.expect(input.largest >= 0.0 && input.width_s >= 0.0 && !std::isnan(input.pulse_s),
+                   "the largest value of an input so far, and its last pulse");
   }
 }
 

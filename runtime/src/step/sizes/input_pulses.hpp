@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -26,8 +27,14 @@ class InputPulses {
  private:
   struct Input {
     const Expression* of;
-    double largest = 0.0;  ///< |u| of all values met
+    double largest = 0.0;                                       ///< |u| of all values met
+    double pulse_s = -std::numeric_limits<double>::infinity();  ///< the last one found; −∞: none
+    double width_s = 0.0;                                       ///< of it
   };
+  /// Whether a step is too long beside the pulse found last: steps shrink towards it with their distance from it, down
+  /// to a quarter of its width, so that its flanks are not passed over either.
+  static bool is_too_long(const Input& input, double begin_s, double step_s);
+  void note(Input& input, const Expression::Found& found, double base, double reach_s) const;
   StageRule stages_;
   std::vector<Input> inputs_;
 };
