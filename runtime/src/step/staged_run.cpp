@@ -20,7 +20,8 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
       choice_(choose_integrators(system, options.method.waves(), options.step_s,
                                  options.sizes.has_value())) {
   const int stages = choice_.plan.stages;
-  if (stages > 1) unstaged_ = without_idle_ports(system);
+  // The slices of a system number the ports of its stages alike, whether or not they know which are idle.
+  if (stages > 1 && system.slice() == nullptr) unstaged_ = without_idle_ports(system);
   const System& unstaged = unstaged_ != nullptr ? *unstaged_ : system;
   if (stages > 1 || has_substeps(system) || choice_.plan.nodes == StageNodes::radau) {
     stepped_ = std::make_unique<System>(staged_system(unstaged, choice_.plan));
