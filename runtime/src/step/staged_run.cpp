@@ -20,8 +20,7 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
       choice_(choose_integrators(system, options.method.waves(), options.step_s,
                                  options.sizes.has_value())) {
   const int stages = choice_.plan.stages;
-  // The slices of a system number the ports of its stages alike, whether or not they know which are idle.
-  if (stages > 1 && system.slice() == nullptr) unstaged_ = without_idle_ports(system);
+  if (stages > 1) unstaged_ = without_idle_ports(system);
   const System& unstaged = unstaged_ != nullptr ? *unstaged_ : system;
   if (stages > 1 || has_substeps(system) || choice_.plan.nodes == StageNodes::radau) {
     stepped_ = std::make_unique<System>(staged_system(unstaged, choice_.plan));
@@ -32,7 +31,15 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   find_change_over();
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
-  if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
+  const std::size_t stepped_ports = stepped().scalar_ports().size();
+  const bool is_stepped = std::exchange(method.by_stepped_port, true);
+  const auto is_by_stepped_port = [&](const std::vector<double>& values) {
+    return is_stepped && values.size() == stepped_ports;
+  };
+  if (method.impedance.size() > 1 && !is_by_stepped_port(method.impedance)) {
+    method.impedance = at_all_stages(method.impedance);
+  }
+  if (is_by_stepped_port(method.initial_waves)) return;
   const bool is_by_stage = method.initial_waves.size() != system.scalar_ports().size();  // or none
   method.initial_waves = at_all_stages(method.initial_waves);
   if (is_by_stage) return;
@@ -47,10 +54,7 @@ std::unique_ptr<System> StagedRun::without_idle_ports(const System& system) {
   const std::vector<bool> idle = idle_ports(system);
   if (std::ranges::find(idle, true) == idle.end()) return nullptr;
   LiveSystem live = live_system(system, stages());
-  const std::size_t left = live.system.scalar_ports().size();
-  if (left == idle.size()) return nullptr;
-  // Arrays by port of the one could not be told from those by port and stage of the other.
-  if (stages() > 1 && at(stages()) * left == idle.size()) return nullptr;
+  if (live.system.scalar_ports().size() == idle.size()) return nullptr;
   live_ = std::move(live.number_of_port);
   return std::make_unique<System>(std::move(live.system));
 }

@@ -356,7 +356,7 @@ Issues check(const System& system, const StepperOptions& options) {
   // A method that was chosen for the system without its idle ports has none for them.
   const auto is_by_live_port = [&](const std::vector<double>& values) {
     const auto stages = static_cast<std::size_t>(std::max(m.stages, 1));
-    return values.size() < ports_of_stages &&
+    return (m.by_stepped_port || values.size() < ports_of_stages) &&
            values.size() == stages * live_system(system, m.stages).system.scalar_ports().size();
   };
   const auto is_by_port = [&](const std::vector<double>& values) {

@@ -48,6 +48,7 @@ class SteppedScenario {
     if (run.is_as_given()) return;
     options = run.options();
     options.method.waves().stages = 1;
+    options.method.waves().by_stepped_port = false;
     staged_.emplace(Scenario{scenario.name, run.take_stepped(), std::move(options), scenario.steps,
                              scenario.end_s});
   }

@@ -71,7 +71,11 @@ class LivePart final : public Component {
         live_(std::move(live)),
         ports_(std::move(ports)) {}
 
-  int given_port(int scalar_port) const { return ports_[at(scalar_port)]; }
+  int given_port(int scalar_port) const {
+    const int ports = static_cast<int>(ports_.size());
+    const int stage = scalar_port / ports;
+    return stage * given_->signature().wave_size() + ports_[at(scalar_port % ports)];
+  }
   std::shared_ptr<const LivePart> with_stages(const StageRule& rule) const {
     return std::make_shared<const LivePart>(given_, staged_part(live_, rule), ports_);
   }

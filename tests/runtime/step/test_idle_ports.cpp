@@ -147,10 +147,6 @@ void expect_same_as_by_waves(const Place& place, int stages) {
   const bool has_waves = kOwnSolver.contains(place.type) ||
                          (stages > 1 && part->port_hamiltonian()->linear_form().E != nullptr);
   EXPECT_EQ(is_eliminated(idle, stages), !has_waves);
-  // Ports are kept where arrays by port could not be told from arrays by stage.
-  const std::size_t live = live_system(idle, stages).system.scalar_ports().size();
-  const bool keeps_ports =
-      has_waves || (stages > 1 && at(stages) * live == idle.scalar_ports().size());
   const System waves = same_by_waves(part, place.first_idle);
   EXPECT_FALSE(is_eliminated(waves, stages));
   Stepper own(idle, exact_options(1e-3, stages)), other(waves, exact_options(1e-3, stages));
@@ -179,7 +175,7 @@ void expect_same_as_by_waves(const Place& place, int stages) {
     expect_near(own.effort(j), other.effort(j), largest, "effort of " + idle.port_label(j));
     expect_near(own.flow(j), other.flow(j), largest, "flow of " + idle.port_label(j));
     const ScalarPort port = idle.scalar_ports()[at(j)];
-    if (at(port.port) < place.first_idle || keeps_ports) continue;
+    if (at(port.port) < place.first_idle || has_waves) continue;
     const bool effort = takes_effort(part->signature().ports[at(port.port)]);
     EXPECT_EQ(effort ? own.effort(j) : own.flow(j), 0.0) << idle.port_label(j);
     // Waves that somebody reads there fit effort and flow.
@@ -208,6 +204,47 @@ INSTANTIATE_TEST_SUITE_P(OfEveryType, IdlePorts, ::testing::ValuesIn(places()),
                            return test.param.type + "_from_" +
                                   std::to_string(test.param.first_idle);
                          });
+
+/// Half of its ports are idle: at two stages there are as many live ones as the system has ports.
+System half_idle_system() {
+  SystemBuilder builder;
+  for (const auto& [name, mass_kg] : {std::pair("A", 2.0), {"B", 0.5}}) {
+    const auto part = make_part("mass_spring_damper_chain",
+                                {{"masses", 1}, {"mass_kg", mass_kg}, {"stiffness_N_per_m", 3.0}});
+    SystemBuilder::PartOptions options;
+    options.initial_state.assign(part->signature().states.size(), 0.3);
+    builder.add(name, part, std::move(options));
+  }
+  builder.join(joint::Connection{}, {"A.right", "B.left"});
+  builder.join(joint::Free{}, {"A.left"});
+  builder.join(joint::Fixed{}, {"B.right"});
+  return builder.build();
+}
+
+TEST(IdlePorts, AMethodWithImpedancesAtStagesIsTakenByAnotherStepper) {
+  const System system = half_idle_system();
+  StepperOptions options = exact_options(1e-3, 2);
+  options.method.waves().tolerance = 0.0;
+  options.method.waves().iterations = 3;
+  options.method.waves().impedance_kind = ImpedanceKind::matched;
+  Stepper first(system, options);
+  const std::vector<double>& impedance = first.method().method.waves().impedance;
+  ASSERT_EQ(impedance.size(), system.scalar_ports().size());
+  EXPECT_NE(impedance[0], impedance[2]);
+  options.method = first.method().method;
+  options.method.waves().impedance_kind = ImpedanceKind::given;
+  Stepper other(system, options);
+  EXPECT_EQ(other.method().method.waves().impedance, impedance);
+  first.step(3);
+  other.step(3);
+  for (const int part : {0, 1}) EXPECT_EQ(first.state(part)[1], other.state(part)[1]);
+
+  // Without the mark the same numbers are one impedance for each port of the system, at both stages.
+  options.method.waves().by_stepped_port = false;
+  options.method.waves().impedance = {1.0, 2.0, 3.0, 4.0};
+  EXPECT_EQ(Stepper(system, options).method().method.waves().impedance,
+            (std::vector{2.0, 2.0, 3.0, 3.0}));
+}
 
 /// A pendulum by callbacks that are counted, with or without a shaft.
 struct Counted {

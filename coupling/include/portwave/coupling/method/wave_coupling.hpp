@@ -138,6 +138,9 @@ struct WaveCoupling {
   TankOptions tank = {};
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
+  /// Whether `impedance` and `initial_waves` are by port of the system as it is stepped, without idle ports and stage by
+  /// stage: so in the methods that a stepper gives, which other steppers of the system take.
+  bool by_stepped_port = false;
 
   /// Everything `automatic`, to this residual, with a budget that leaves room for hard problems.
   static WaveCoupling automatic(double to_tolerance = 1e-10);

@@ -31,8 +31,8 @@ std::shared_ptr<const Component> without_idle_ports(std::shared_ptr<const Compon
 std::shared_ptr<const Component> staged_live_part(std::shared_ptr<const Component> part,
                                                   const StageRule& rule);
 
-/// The number that a scalar port of a part has in the part that it was made of by without_idle_ports; of other
-/// parts the number itself.
+/// The number that a scalar port of a part has in the part that it was made of by without_idle_ports, or in the
+/// staged_part of that; of other parts the number itself.
 int given_scalar_port(const Component& part, int scalar_port);
 
 /// Facet of the batches of such parts, asked for by dynamic_cast when somebody reads.
