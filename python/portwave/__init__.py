@@ -32,6 +32,7 @@ from .parts import add_block_kind, add_part_type, sweep
 from .result import Result
 from . import study
 from .stepper import Stepper
+from .symbols import Symbol, maximum, minimum, select, traced
 from .system import System
 
 __all__ = [
@@ -45,12 +46,17 @@ __all__ = [
     "Snapshot",
     "StepError",
     "Stepper",
+    "Symbol",
     "System",
     "UnknownName",
     "add_block_kind",
     "add_part_type",
+    "maximum",
+    "minimum",
+    "select",
     "study",
     "sweep",
+    "traced",
     "__version__",
 ]
 __all__ += catalogue.__all__

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List
 
 from . import _portwave
 from .catalogue_part import CataloguePart
+from .symbols import traced_parameters
 
 _WORDS = {
     "number": "float",
@@ -21,9 +22,9 @@ _WORDS = {
     "ports": "sequence of mapping",
     "inputs": "sequence of str or mapping",
     "states": "sequence of str or mapping, or mapping of str to str",
-    "expression": "str",
-    "expressions": "sequence of str",
-    "expression_matrix": "sequence of sequence of str or float, or matrix",
+    "expression": "str or callable",
+    "expressions": "sequence of str or callable",
+    "expression_matrix": "sequence of sequence of str or float, or matrix, or callable",
     "constants": "mapping of str to float",
     "texts": "sequence of str",
 }
@@ -103,6 +104,7 @@ def _function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
         return_annotation="CataloguePart",
     )
     name = own["type"]
+    kinds = {each["name"]: each["kind"] for each in parameters}
 
     def make(**given: Any) -> CataloguePart:
         for unknown in given.keys() - signature.parameters.keys():
@@ -113,7 +115,7 @@ def _function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
             signature.bind(**given)
         except TypeError as error:
             raise TypeError(f"{name}(): {error}") from None
-        return CataloguePart(name, **given)
+        return CataloguePart(name, **traced_parameters(given, kinds))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = _docstring(own, parameters)

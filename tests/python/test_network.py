@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 
 import numpy as np
 import pytest
@@ -178,3 +179,69 @@ def test_a_part_may_be_given_by_its_energy():
     np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-10)
     with pytest.raises(pw.ConfigError, match='column 1: there is no "x"'):
         pw.Stepper(pw.System().add("arm", pw.port_hamiltonian(states=["q"], ports=[], energy="x")))
+
+
+def bead(energy):
+    return pw.port_hamiltonian(
+        states={"x": "m", "p": "kg m/s"},
+        energy=energy,
+        J=lambda x: [[0, 1], [-1, 0]],
+        R=lambda x: np.array([[0, 0], [0, 0.01 * (1 + x[0] ** 2)]], dtype=object),
+        G=[[0], [-1]],
+        ports=[{"name": "hook", "causality": "effort_in", "domain": "translation"}],
+    )
+
+
+def test_an_energy_may_be_a_function():
+    mass_kg, curvature, g = 0.5, 2.0, 9.81
+
+    def energy(state):
+        x, p = state
+        along = 1.0 + (curvature * x) ** 2
+        return 0.5 * p**2 / (mass_kg * along) + mass_kg * g * np.log(np.cosh(curvature * x))
+
+    by_text = "p^2/(2*0.5*(1 + 4*x^2)) + 0.5*9.81*log(cosh(2*x))"
+    ends = []
+    for part in (bead(energy), bead(by_text), bead(lambda state: 1.01 * energy(state))):
+        system = pw.System("bead", step_s=0.01).add("bead", part, initial_state={"x": 0.4})
+        stepper = pw.Stepper(system.join("free", "bead.hook"))
+        stepper.step(100)
+        ends.append(stepper.state("bead"))
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-12)
+    assert np.abs(ends[0] - ends[2]).max() > 1e-4  # another energy is another motion
+    assert bead(energy).parameters["energy"] == "0.5*p^2/(0.5*(1 + (2*x)^2)) + 4.905*log(cosh(2*x))"
+    assert bead(energy).parameters["R"] == [["0", "0"], ["0", "0.01*(1 + x^2)"]]
+
+
+def test_characteristics_may_be_functions_of_the_input():
+    diode = pw.port_hamiltonian(
+        states=[],
+        ports=[{"name": "port", "causality": "effort_in", "domain": "electrical"}],
+        characteristics=[lambda u: 1e-9 * (np.exp(pw.minimum(u, 1.0) / 0.05) - 1)],
+    )
+    assert diode.parameters["characteristics"] == ["1e-09*(exp(min(u, 1)/0.05) - 1)"]
+
+
+def test_functions_of_arrays_are_written_down():
+    x, y = pw.Symbol("x"), pw.Symbol("y")
+    matrix = np.array([[2.0, 0.0], [1.0, 3.0]])
+    assert pw.traced(lambda state: state @ matrix @ state / 2, ["x", "y"]) == "((x*2 + y)*x + y*3*y)/2"
+    assert repr(-(x**2) - (-x) ** 2 - (x - y) + np.sqrt(abs(x)) % 2) == "-x^2 - (-x)^2 - (x - y) + mod(sqrt(abs(x)), 2)"
+    assert repr(pw.select((x < 1) * (y >= 2), np.arctan2(y, x), 2**x)) == "if((x < 1)*(y >= 2), atan2(y, x), 2^x)"
+    assert [repr(each) for each in np.array([1.0, -2.5]) * x] == ["x", "-2.5*x"]
+
+
+@pytest.mark.parametrize(
+    "function, error, what",
+    [
+        (lambda q: q[0] if q[0] > 0 else 0.0, TypeError, "energy: whether q > 0 holds is not known .* portwave.select"),
+        (lambda q: math.sin(q[0]), TypeError, "energy: q has no value .* numpy.sin in place of math.sin"),
+        (lambda q: float("nan") * q[0], ValueError, "energy: a number in a traced function must be finite, got nan"),
+        (lambda q: np.log10(q[0]), TypeError, "energy: .*log10"),
+        (lambda q: "q", TypeError, "energy: a traced function computes with numbers, got str"),
+        (lambda q: q, TypeError, "energy: a traced function computes with numbers, got ndarray"),
+    ],
+)
+def test_functions_that_no_expression_says_are_refused(function, error, what):
+    with pytest.raises(error, match=what):
+        pw.port_hamiltonian(states=["q", "p"], ports=[], energy=function)

@@ -34,3 +34,4 @@
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
+#include "portwave/subsystems/catalogue/symbol.hpp"

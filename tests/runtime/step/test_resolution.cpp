@@ -373,6 +373,25 @@ TEST(Resolution, TellsInputsThatAreTooFastForTheSteps) {
   EXPECT_TRUE(run(driven_mass("5 + 0.2*cos(2*pi*1000*t)", "", free), 200).summary.is_resolved());
 }
 
+/// Blows far shorter than a step, at instants that no step looks at.
+TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
+  const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
+  for (const char* force :
+       {"1e5*exp(-((t - 0.1234321)/1e-6)^2)", "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)",
+        "-1/(1 + ((t - 0.1501234)/1e-7)^2)"}) {
+    const Outcome own = run(driven_mass(force, "", free), 200);
+    EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
+    EXPECT_EQ(own.summary.unresolved_name, "m.force");
+    EXPECT_FALSE(own.summary.is_all_well());
+  }
+  // Pulses that steps see, that come after the end, or that are little beside what else acts.
+  for (const char* force : {"10*exp(-((t - 0.1234321)/1e-2)^2)", "10*exp(-((t - 0.21)/1e-6)^2)",
+                            "10*exp(-((t - 0.1234321)/2e-3)^2)", "sin(2*pi*20*t)*exp(-10*t)",
+                            "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)"}) {
+    EXPECT_TRUE(run(driven_mass(force, "", free), 200).summary.is_resolved()) << force;
+  }
+}
+
 /// Pulses of 10 N for a fifth of a step: their mean is 2 N, which does not move what 3 N hold.
 TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
   const std::string pulses = "if(mod(t, 1e-3) < 2e-4, 10, 0)";

@@ -7,6 +7,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "step/sizes/input_pulses.hpp"
 
 namespace portwave {
 namespace {
@@ -86,6 +87,48 @@ void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const 
   }
 }
 
+/// Whether an input leaves what a coarse look sees of it, anywhere within.
+bool HiddenInputs::is_suspect(const Expression& input, double begin_s, double end_s,
+                              double& largest) {
+  constexpr int kPlaces = 16;
+  constexpr double kShare = 0.05;
+  double low = input(begin_s, {}), high = low;
+  for (int k = 1; k <= kPlaces; ++k) {
+    const double u = input(begin_s + k * (end_s - begin_s) / kPlaces, {});
+    low = std::min(low, u);
+    high = std::max(high, u);
+  }
+  if (!std::isfinite(high - low)) return true;
+  largest = std::max({largest, -low, high});
+  const double slack = std::max(kShare * largest, 0.5 * (high - low));
+  return input.farthest_outside(begin_s, end_s, low, high, slack).has_value();
+}
+
+void HiddenInputs::search(std::int64_t step, double begin_s, double step_s,
+                          const StageRule& stages) {
+  constexpr double kSteps = 64.0;  // of a stretch
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Expression* const input = inputs_[i].signal->expression();
+    if (input == nullptr) continue;
+    Sums& own = sums_[i];
+    try {
+      if (!(begin_s + 0.5 * step_s < own.searched_s)) {
+        own.searched_s = begin_s + kSteps * step_s;
+        own.is_suspect = is_suspect(*input, begin_s, own.searched_s, own.largest) ? 1 : 0;
+      }
+      if (own.is_suspect == 0) continue;
+      const auto pulse = find_pulse(*input, stages, begin_s, step_s, own.largest);
+      if (!pulse) continue;
+      const double off = pulse->height * std::min(pulse->width_s / step_s, 1.0);
+      own.all += off * off;
+      own.off += off * off;
+      if (own.off_at < 0) own.off_at = step;
+    } catch (const std::exception&) {  // the step itself tells it, if it meets that too
+      continue;
+    }
+  }
+}
+
 Resolution HiddenInputs::value() const {
   Resolution out;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -113,7 +156,8 @@ Resolution HiddenInputs::value() const {
 void HiddenInputs::archive(StateArchive& archive) {
   archive.array(std::span(sums_));
   for (const Sums& own : sums_) {
-    archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0,
+    archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0 && own.largest >= 0.0 &&
+                       !std::isnan(own.searched_s),
                    "what inputs do within steps");
   }
 }

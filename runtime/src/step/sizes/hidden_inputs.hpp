@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -16,17 +17,21 @@ class StateArchive;
 /// set from outside, and no switches, whose steps know how long they are closed.
 ///
 ///   undersampled  the mean of an input over steps is other than what they take for it, by a share of its size: a sine
-///                 with less than about 3.3 steps of one stage per period is taken for a slower one;
+///                 with less than about 3.3 steps of one stage per period is taken for a slower one, and a smooth pulse
+///                 that is far shorter than a step may be passed over;
 ///   pulses        jumps to and fro within steps have the right mean, but more of the mean square than that, in
 ///                 islands with nonlinear parts: what these make of them has another mean.
 ///
-/// Cost: in steps that are looked at, some evaluations of each input. Allocates at construction only.
+/// Cost: in steps that are looked at, some evaluations of each input; in all steps about one of each expression.
+/// Allocates at construction only.
 class HiddenInputs {
  public:
   explicit HiddenInputs(const System& system);
 
   /// The step `step`, of this length, with these stages.
   void look(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
+  /// Likewise, of every step: looks for smooth pulses that the step passes over.
+  void search(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
   /// The worst input; `resolved`: there is none.
   Resolution value() const;
   void archive(StateArchive& archive);
@@ -42,7 +47,13 @@ class HiddenInputs {
     double all = 0.0, off = 0.0, hidden = 0.0;
     std::int64_t off_at = -1, hidden_at = -1;  ///< the first such step
     std::int64_t pulses = 0;                   ///< steps with hidden ones
+    // Of the search for smooth pulses.
+    double largest = 0.0;                                          ///< |u| of all values met
+    double searched_s = -std::numeric_limits<double>::infinity();  ///< so far
+    std::int64_t is_suspect =
+        0;  ///< 1: something is in the stretch searched last, so that each step of it is searched
   };
+  static bool is_suspect(const Expression& input, double begin_s, double end_s, double& largest);
   std::vector<Input> inputs_;
   std::vector<Sums> sums_;
 };

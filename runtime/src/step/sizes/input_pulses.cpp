@@ -13,7 +13,43 @@ namespace {
 /// Share of the largest value so far by which a pulse leaves those at the stages; and by more than they span.
 constexpr double kPulse = 0.05;
 
+/// Twice the distance at which half of it is left on both sides.
+double width_of(const Expression& input, const Expression::Found& found, double base,
+                double reach_s) {
+  const double half = 0.5 * std::abs(found.value - base);
+  const auto is_left = [&](double time_s) { return std::abs(input(time_s, {}) - base) > half; };
+  double distance_s = reach_s;
+  for (int k = 0; k < 200 && !is_left(found.time - distance_s) && !is_left(found.time + distance_s);
+       ++k) {
+    distance_s *= 0.5;
+  }
+  return 2.0 * distance_s;
+}
+
 }  // namespace
+
+std::optional<InputPulse> find_pulse(const Expression& input, const StageRule& stages,
+                                     double begin_s, double step_s, double& largest) {
+  double low = input(begin_s, {}), high = low;
+  const auto see = [&](double time_s) {
+    const double u = input(time_s, {});
+    low = std::min(low, u);
+    high = std::max(high, u);
+  };
+  for (int i = 0; i < stages.count; ++i) see(begin_s + stages.c[at(i)] * step_s);
+  see(begin_s + step_s);
+  if (!std::isfinite(high - low)) return std::nullopt;
+  largest = std::max({largest, -low, high});
+  const double span = high - low;
+  const auto found = input.farthest_outside(begin_s, begin_s + step_s, low, high,
+                                            std::max(kPulse * largest, span));
+  if (!found) return std::nullopt;
+  largest = std::max(largest, std::abs(found->value));
+  const double beyond = std::max(found->value - high, low - found->value);
+  if (!(beyond > std::max(kPulse * largest, span))) return std::nullopt;
+  const double base = found->value > high ? high : low;
+  return InputPulse{found->time, beyond, width_of(input, *found, base, step_s)};
+}
 
 InputPulses::InputPulses(const System& system, const StageRule& stages) : stages_(stages) {
   for (const Part& part : system.parts()) {
@@ -31,45 +67,15 @@ bool InputPulses::is_too_long(const Input& input, double begin_s, double step_s)
   return step_s > longest * (1.0 + kRounding);
 }
 
-/// Its width is twice the distance at which half of it is left on both sides.
-void InputPulses::note(Input& input, const Expression::Found& found, double base,
-                       double reach_s) const {
-  const double half = 0.5 * std::abs(found.value - base);
-  const auto is_left = [&](double time_s) {
-    return std::abs((*input.of)(time_s, {}) - base) > half;
-  };
-  double distance_s = reach_s;
-  for (int k = 0; k < 200 && !is_left(found.time - distance_s) && !is_left(found.time + distance_s);
-       ++k) {
-    distance_s *= 0.5;
-  }
-  input.pulse_s = found.time;
-  input.width_s = 2.0 * distance_s;
-}
-
 bool InputPulses::within(double begin_s, double step_s) {
   bool out = false;
   for (Input& input : inputs_) {
     out = out || is_too_long(input, begin_s, step_s);
     try {
-      double low = (*input.of)(begin_s, {}), high = low;
-      const auto see = [&](double time_s) {
-        const double u = (*input.of)(time_s, {});
-        low = std::min(low, u);
-        high = std::max(high, u);
-      };
-      for (int i = 0; i < stages_.count; ++i) see(begin_s + stages_.c[at(i)] * step_s);
-      see(begin_s + step_s);
-      if (!std::isfinite(high - low)) continue;
-      input.largest = std::max({input.largest, -low, high});
-      const double span = high - low;
-      const auto found = input.of->farthest_outside(begin_s, begin_s + step_s, low, high,
-                                                    std::max(kPulse * input.largest, span));
-      if (!found) continue;
-      input.largest = std::max(input.largest, std::abs(found->value));
-      const double beyond = std::max(found->value - high, low - found->value);
-      if (!(beyond > std::max(kPulse * input.largest, span))) continue;
-      note(input, *found, found->value > high ? high : low, step_s);
+      const auto pulse = find_pulse(*input.of, stages_, begin_s, step_s, input.largest);
+      if (!pulse) continue;
+      input.pulse_s = pulse->time_s;
+      input.width_s = pulse->width_s;
       out = true;
     } catch (const std::exception&) {  // the step itself tells it, if it meets that too
       continue;

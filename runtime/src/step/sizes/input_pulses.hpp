@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -9,6 +10,19 @@
 namespace portwave {
 
 class StateArchive;
+
+/// A smooth pulse within a step, beyond all that the stages of the step see of the input.
+struct InputPulse {
+  double time_s;   ///< about where it is farthest
+  double height;   ///< above or below what the stages see
+  double width_s;  ///< of it, at half of its height; at most that of the step
+};
+
+/// Such a pulse in the step from `begin_s` on. `largest` is |u| of all values met so far, and is taken on: a pulse
+/// leaves what the stages see by more than they span, and by more than a twentieth of that.
+/// Errors: what the expression throws.
+std::optional<InputPulse> find_pulse(const Expression& input, const StageRule& stages,
+                                     double begin_s, double step_s, double& largest);
 
 /// Smooth pulses of inputs that a step would pass over, as exp(-((t-50)/1e-6)^2) does between two stages: in between the
 /// input leaves what it is at the ends and stages of the step, by more than these differ. Known are expressions of the
@@ -34,7 +48,6 @@ class InputPulses {
   /// Whether a step is too long beside the pulse found last: steps shrink towards it with their distance from it, down
   /// to a quarter of its width, so that its flanks are not passed over either.
   static bool is_too_long(const Input& input, double begin_s, double step_s);
-  void note(Input& input, const Expression::Found& found, double base, double reach_s) const;
   StageRule stages_;
   std::vector<Input> inputs_;
 };
