@@ -45,19 +45,25 @@ bool is_without_energy(const Subsystem& physics) {
   return true;
 }
 
-/// Whether the resistance at a port changes, and then whether by the state of the part.
-std::optional<bool> changes_by_state(const Subsystem& physics, int own) {
+using Change = OneSidedDecays::Change;
+
+/// With what the resistance at a port changes; none where it stays.
+std::optional<Change> change_of(const Subsystem& physics, int own, bool is_exchanged) {
   if (physics.has_vertical_laws()) return std::nullopt;  // their islands are damped anyway
   if (physics.has_port_laws()) {
     const double at_rest = physics.port_law(own, 0.0).slope;
     for (const double u : {-1e6, -1.0, -1e-6, 1e-6, 1.0, 1e6}) {
-      if (physics.port_law(own, u).slope != at_rest) return false;
+      if (physics.port_law(own, u).slope != at_rest) return Change::input;
     }
     return std::nullopt;
   }
-  if (physics.constant_structure() || !is_without_energy(physics)) return std::nullopt;
+  const bool is_constant = physics.constant_structure();
+  if (is_constant ? !is_exchanged || !physics.signature().states.empty()
+                  : !is_without_energy(physics)) {
+    return std::nullopt;
+  }
   for (SparseMatrix::InnerIterator it(physics.structure().S, own); it; ++it) {
-    if (it.row() == own) return true;
+    if (it.row() == own) return is_constant ? Change::parameter : Change::state;
   }
   return std::nullopt;
 }
@@ -182,23 +188,25 @@ OneSidedDecays::~OneSidedDecays() = default;
 OneSidedDecays::OneSidedDecays(OneSidedDecays&&) noexcept = default;
 
 OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit,
-                               const std::function<bool(int part)>& may_take)
+                               const std::function<bool(int part)>& may_take,
+                               const std::function<bool(int part)>& is_exchanged)
     : system_(system), h_(step_s), scratch_(std::make_unique<Structure>()) {
   std::vector<int> number(system.scalar_ports().size(), -1);  // of a resistance
   for (int i = 0; i < std::ssize(system.parts()); ++i) {
     const Component& component = *system.parts()[at(i)].component;
     const Subsystem* const physics = component.port_hamiltonian();
     if (physics == nullptr) continue;
-    if (!physics->has_port_laws() && physics->constant_structure()) continue;
+    const bool is_other = is_exchanged(i);
+    if (!physics->has_port_laws() && physics->constant_structure() && !is_other) continue;
     for (int wave = 0; wave < component.signature().wave_size(); ++wave) {
       const int own = port_of_physics(component, wave);
-      const auto by_state = changes_by_state(*physics, own);
-      if (!by_state) continue;
+      const auto with = change_of(*physics, own, is_other);
+      if (!with) continue;
       const int port = system.first_scalar_port(i) + wave;
       number[at(port)] = static_cast<int>(resistances_.size());
       const int port_of_part = system.scalar_ports()[at(port)].port;
       resistances_.push_back(
-          {i, port, own, component.signature().ports[at(port_of_part)].causality, *by_state});
+          {i, port, own, component.signature().ports[at(port_of_part)].causality, *with});
     }
   }
   if (resistances_.empty()) return;
@@ -277,8 +285,9 @@ void OneSidedDecays::take_physics(Joint& joint) {
     if (physics == nullptr) continue;
     try {
       const FastPort fast = fast_part(*physics, part.initial_state.data()).ports[at(port.own)];
-      const bool by_state = port.resistance >= 0 && resistances_[at(port.resistance)].by_state;
-      term.direct = by_state ? 0.0 : fast.direct;
+      const bool is_whole =
+          port.resistance >= 0 && resistances_[at(port.resistance)].with != Change::input;
+      term.direct = is_whole ? 0.0 : fast.direct;  // `direct` gives all of it
       term.storage = fast.storage;
     } catch (const std::exception&) {  // a callback outside its domain
     }
@@ -303,9 +312,10 @@ bool OneSidedDecays::may_be_fast(Joint& joint, double limit, std::vector<double>
   for (std::size_t j = 0; j < joint.ports.size(); ++j) {
     if (joint.ports[j].resistance < 0) continue;
     const Resistance& own = resistances_[at(joint.ports[j].resistance)];
-    // What the state decides may be anything.
-    most[j] = own.by_state ? kLarge
-                           : steepest(*system_.parts()[at(own.part)].port_hamiltonian(), own.own);
+    // What the state or a parameter decides may be anything.
+    most[j] = own.with != Change::input
+                  ? kLarge
+                  : steepest(*system_.parts()[at(own.part)].port_hamiltonian(), own.own);
   }
   for (int k = 0; k <= 2 * kDecades; ++k) {
     const double share = std::pow(10.0, -k);
@@ -345,7 +355,8 @@ void OneSidedDecays::judge(Joint& joint, std::span<const double> direct) {
 double OneSidedDecays::direct(std::size_t i, double input, const double* state) {
   const Resistance& own = resistances_[i];
   const Subsystem& physics = *system_.parts()[at(own.part)].port_hamiltonian();
-  if (!own.by_state) return physics.port_law(own.own, input).slope;
+  if (own.with == Change::input) return physics.port_law(own.own, input).slope;
+  if (own.with == Change::parameter) return physics.structure().S.coeff(own.own, own.own);
   *scratch_ = physics.structure();
   physics.structure_at(state, *scratch_);
   return scratch_->S.coeff(own.own, own.own);

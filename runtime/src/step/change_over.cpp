@@ -22,8 +22,9 @@ constexpr double kStill = 1e-6;
 }  // namespace
 
 ChangeOver::ChangeOver(const StagedRun& run, double step_s)
-    : decays_(run.stepped(), step_s, resolved_decay(1),
-              [&run](int part) { return run.may_damp(part); }) {
+    : decays_(
+          run.stepped(), step_s, resolved_decay(1), [&run](int part) { return run.may_damp(part); },
+          [&run](int part) { return run.is_exchanged(part); }) {
   const std::size_t storages = decays_.storages().size();
   seen_.resize(storages);
   h_lambda_.resize(storages);
@@ -61,7 +62,7 @@ void ChangeOver::look(const Attempt& step) {
   const std::span<const OneSidedDecays::Resistance> resistances = decays_.resistances();
   for (std::size_t i = 0; i < resistances.size(); ++i) {
     const OneSidedDecays::Resistance& own = resistances[i];
-    if (own.by_state) {
+    if (own.with == OneSidedDecays::Change::state) {
       waves.get_state(own.part, step.next, x_.data());
       direct_[i] = decays_.direct(i, 0.0, x_.data());
       continue;
@@ -159,8 +160,12 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   if (first < 0) return {};
   std::string names = in_quotes(system.parts()[at(first)].name);
   if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
-  return fmt::format("{} damped in {} of {} steps, in which one-sided parts changed over", names,
-                     steps_, steps);
+  const bool has_parameters = std::ranges::any_of(decays_.resistances(), [](const auto& own) {
+    return own.with == OneSidedDecays::Change::parameter;
+  });
+  return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names, steps_, steps,
+                     has_parameters ? "parameters or one-sided parts" : "one-sided parts",
+                     has_parameters ? "" : " over");
 }
 
 ChangeOver::Kept ChangeOver::kept() const {

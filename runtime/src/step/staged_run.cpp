@@ -65,8 +65,9 @@ void StagedRun::find_change_over() {
       options_.method.waves().integrator != StageKind::automatic) {
     return;
   }
-  const OneSidedDecays decays(stepped(), options_.step_s, resolved_decay(1),
-                              [this](int part) { return may_damp(part); });
+  const OneSidedDecays decays(
+      stepped(), options_.step_s, resolved_decay(1), [this](int part) { return may_damp(part); },
+      [this](int part) { return is_exchanged(part); });
   may_change_over_ = !decays.empty();
   if (!may_change_over_) return;
   std::vector<int> parts;
@@ -93,6 +94,13 @@ std::shared_ptr<const Component> StagedRun::apart(
 bool StagedRun::may_damp(int part) const {
   const Part& own = given_->parts()[at(part)];
   return !own.integrator && own.substeps == 1 && !choice_.plan.damps(part);
+}
+
+bool StagedRun::is_exchanged(int part) const {
+  return options_.signals != nullptr &&
+         std::ranges::find(options_.signals->parameter_actuators(), part,
+                           &SignalGraph::ParameterActuator::part) !=
+             options_.signals->parameter_actuators().end();
 }
 
 void StagedRun::set_damped(int part, bool damped) {

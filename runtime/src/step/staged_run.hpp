@@ -34,6 +34,8 @@ class StagedRun {
   /// Whether some storages may have damped steps among others (ChangeOver), and whether a part may.
   bool may_change_over() const { return may_change_over_; }
   bool may_damp(int part) const;
+  /// Whether parameters of a part follow signals.
+  bool is_exchanged(int part) const;
   /// The part is stepped with damped stages from now on, or without: another component of the stepped system.
   /// Precondition: `may_change_over`, and it may be damped.
   void set_damped(int part, bool damped);

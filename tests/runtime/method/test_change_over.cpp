@@ -162,6 +162,50 @@ TEST(ChangeOver, AClutchThatLocksGoesOnAsOneShaft) {
   EXPECT_FALSE(run(conserving, 1000, "motor").summary.is_all_well());
 }
 
+/// A capacitor behind a resistor that goes down to 1 ohm for every other ten milliseconds: its decay is 0.1 or 100 steps
+/// long.
+Scenario switched_resistor(double step_s, const std::string& integrator) {
+  return scenario("switched_resistor", step_s,
+                  R"({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": {"kind": "expression", "expression": "10*sin(100*pi*t)"
+}
+}
+},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000},
+       "inputs": {"resistance_ohm":
+         {"kind": "expression", "expression": "if(mod(t, 0.02) < 0.01, 1000, 1)"}}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-6}})",
+                  R"({"kind": "common_flow",
+       "ports": ["v.port", "r.terminals", "c.terminals"]})",
+                  integrator);
+}
+
+// tau u' = 10 sin wt - u, in closed form from one change of tau to the next.
+TEST(ChangeOver, AResistorWhoseParameterIsDrivenChangesOver) {
+  const double step_s = 1e-4, omega = 100.0 * std::acos(-1.0);
+  const auto largest_error = [&](const std::string& integrator, RunSummary& summary) {
+    const Outcome own = run(switched_resistor(step_s, integrator), 600, "c");
+    summary = own.summary;
+    double largest = 0.0, exact = 0.0;
+    for (std::size_t n = 0; n < own.values.size(); ++n) {
+      const double begin = static_cast<double>(n) * step_s, end = begin + step_s;
+      const double tau = n / 100 % 2 == 0 ? 1e-3 : 1e-6;
+      const auto steady = [&](double t) {
+        return 10.0 * (std::sin(omega * t) - omega * tau * std::cos(omega * t)) /
+               (1.0 + omega * omega * tau * tau);
+      };
+      exact = steady(end) + (exact - steady(begin)) * std::exp(-step_s / tau);
+      largest = std::max(largest, std::abs(std::abs(own.values[n]) - std::abs(exact)));
+    }
+    return largest;
+  };
+  RunSummary own, conserving;
+  EXPECT_LT(largest_error("auto", own), 0.2);
+  EXPECT_TRUE(own.is_all_well()) << own.integrator;
+  EXPECT_NE(own.integrator.find("in which parameters"), std::string::npos) << own.integrator;
+  EXPECT_GT(largest_error("gauss", conserving), 2.0);  // control
+}
+
 // SciPy, Radau at 1e-9: V and A.
 TEST(ChangeOver, ADiodeThatBeginsToConductIsNotThrownAcross) {
   const struct {

@@ -15,7 +15,7 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// The decays of storages that share a joint with a resistance that changes: dry friction, diodes, valves,
-/// switches. Each may be far faster than a step at one moment, and nothing at the next.
+/// switches, and resistors whose parameter is driven. Each may be far faster than a step at one moment, and nothing at the next.
 ///
 /// A storage is a linear part with dense step maps. Its decay is that of fastest_decays, with what the
 /// resistances are at given inputs. Joints whose decays stay below `limit` at every resistance that their
@@ -25,9 +25,10 @@ namespace PORTWAVE_EXPORT portwave {
 ///          changed by a tenth.
 class OneSidedDecays {
  public:
-  /// `may_take`: whether a part counts as a storage.
+  /// `may_take`: whether a part counts as a storage; `is_exchanged`: whether it has other parameters from time to time.
   OneSidedDecays(const System& system, double step_s, double limit,
-                 const std::function<bool(int part)>& may_take);
+                 const std::function<bool(int part)>& may_take,
+                 const std::function<bool(int part)>& is_exchanged);
   ~OneSidedDecays();
   OneSidedDecays(OneSidedDecays&&) noexcept;
 
@@ -42,13 +43,15 @@ class OneSidedDecays {
   std::span<const std::vector<int>> sets() const { return sets_; }
   bool empty() const { return storages_.empty(); }
 
+  /// With what a resistance changes: the input of its port, the state of its part, or when its part is exchanged.
+  enum class Change { input, state, parameter };
   /// A scalar port whose resistance or conductance changes.
   struct Resistance {
     int part;
     int port;  ///< scalar port of the system
     int own;   ///< of the part
     Causality causality;
-    bool by_state;  ///< with the state of its part, not with the input of the port
+    Change with;
   };
   std::span<const Resistance> resistances() const { return resistances_; }
 
