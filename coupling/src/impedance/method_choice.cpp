@@ -159,8 +159,10 @@ class Chooser {
 
   /// No impedances serve both sides of such a change.
   void find_change_over() {
-    const OneSidedDecays decays(system_, responses_.step_s(), resolved_decay(1),
-                                [](int) { return true; });
+    // Where a part is exchanged, its impedances are found again.
+    const auto is_exchanged = [](int) { return false; };
+    const OneSidedDecays decays(
+        system_, responses_.step_s(), resolved_decay(1), [](int) { return true; }, is_exchanged);
     for (const OneSidedDecays::Storage& own : decays.storages()) {
       islands_[at(system_.island_of_part(own.part))].changes_over = true;
     }

@@ -165,8 +165,9 @@ TEST(ChangeOver, AClutchThatLocksGoesOnAsOneShaft) {
 /// A capacitor behind a resistor that goes down to 1 ohm for every other ten milliseconds: its decay is 0.1 or 100 steps
 /// long.
 Scenario switched_resistor(double step_s, const std::string& integrator) {
-  return scenario("switched_resistor", step_s,
-                  R"({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+  return scenario(
+      "switched_resistor", step_s,
+      R"json({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
        "inputs": {"effort": {"kind": "expression", "expression": "10*sin(100*pi*t)"
 }
 }
@@ -174,10 +175,10 @@ Scenario switched_resistor(double step_s, const std::string& integrator) {
       {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000},
        "inputs": {"resistance_ohm":
          {"kind": "expression", "expression": "if(mod(t, 0.02) < 0.01, 1000, 1)"}}},
-      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-6}})",
-                  R"({"kind": "common_flow",
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-6}})json",
+      R"({"kind": "common_flow",
        "ports": ["v.port", "r.terminals", "c.terminals"]})",
-                  integrator);
+      integrator);
 }
 
 // tau u' = 10 sin wt - u, in closed form from one change of tau to the next.

@@ -209,8 +209,9 @@ INSTANTIATE_TEST_SUITE_P(OfEveryType, IdlePorts, ::testing::ValuesIn(places()),
 System half_idle_system() {
   SystemBuilder builder;
   for (const auto& [name, mass_kg] : {std::pair("A", 2.0), {"B", 0.5}}) {
-    const auto part = make_part("mass_spring_damper_chain",
-                                {{"masses", 1}, {"mass_kg", mass_kg}, {"stiffness_N_per_m", 3.0}});
+    const std::shared_ptr<const Component> part =
+        make_part("mass_spring_damper_chain",
+                  {{"masses", 1}, {"mass_kg", mass_kg}, {"stiffness_N_per_m", 3.0}});
     SystemBuilder::PartOptions options;
     options.initial_state.assign(part->signature().states.size(), 0.3);
     builder.add(name, part, std::move(options));
