@@ -168,10 +168,7 @@ Scenario switched_resistor(double step_s, const std::string& integrator) {
   return scenario(
       "switched_resistor", step_s,
       R"json({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
-       "inputs": {"effort": {"kind": "expression", "expression": "10*sin(100*pi*t)"
-}
-}
-},
+       "inputs": {"effort": {"kind": "expression", "expression": "10*sin(100*pi*t)"}}},
       {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000},
        "inputs": {"resistance_ohm":
          {"kind": "expression", "expression": "if(mod(t, 0.02) < 0.01, 1000, 1)"}}},
