@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "impedance/fast_ports.hpp"
 #include "impedance/own_decays.hpp"
 #include "impedance/response_tools.hpp"
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -25,7 +27,8 @@ namespace {
 
 class DecaySearch {
  public:
-  DecaySearch(const System& system, double step_s) : system_(system), h_(step_s) {
+  DecaySearch(const System& system, double step_s, std::span<const char> exchanged)
+      : system_(system), h_(step_s), exchanged_(exchanged) {
     std::unordered_map<const Component*, const FastPart*> known;  // of linear parts
     parts_.resize(system.parts().size());
     decays_.resize(system.parts().size());
@@ -63,8 +66,9 @@ class DecaySearch {
 
   /// D of a port beside which others have outputs of `around`, and `usual` ones.
   double direct(int port, double around, double usual) const {
-    const double linear = fast(port).direct;
     const int part = system_.scalar_ports()[at(port)].part;
+    if (!exchanged_.empty() && exchanged_[at(part)] != 0) return 0.0;
+    const double linear = fast(port).direct;
     const Subsystem* const physics = system_.parts()[at(part)].port_hamiltonian();
     if (physics == nullptr || !physics->has_port_laws()) return linear;
     const int own = port - system_.first_scalar_port(part);
@@ -112,6 +116,7 @@ class DecaySearch {
 
   const System& system_;
   double h_;
+  std::span<const char> exchanged_;
   std::vector<FastPart> parts_;
   std::vector<PartDecay> decays_;
 };
@@ -222,8 +227,9 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
   return may;
 }
 
-std::vector<PartDecay> fastest_decays(const System& system, double step_s) {
-  return DecaySearch(system, step_s).take();
+std::vector<PartDecay> fastest_decays(const System& system, double step_s,
+                                      std::span<const char> exchanged) {
+  return DecaySearch(system, step_s, exchanged).take();
 }
 
 /// A state that is damped among oscillations makes the inputs of its island those at the ends of steps: that has to pay.
@@ -257,8 +263,20 @@ std::vector<int> switching_parts(const System& system) {
   return out;
 }
 
+/// By part: whether it stores beside a resistance that may bind it within a step, and may be damped.
+std::vector<char> parts_beside_one_sided(const System& system, double step_s, int stages,
+                                         const std::function<bool(int part)>& may_damp) {
+  std::vector<char> out(system.parts().size(), 0);
+  const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp,
+                              [](int) { return false; });
+  for (const std::vector<int>& set : decays.sets()) {
+    for (const int part : set) out[at(part)] = 1;
+  }
+  return out;
+}
+
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
-                                    bool is_adaptive) {
+                                    bool is_adaptive, std::span<const char> exchanged) {
   IntegratorChoice out;
   out.plan.stages = method.stages;
   const int parts = static_cast<int>(system.parts().size());
@@ -267,7 +285,11 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   };
   std::vector<PartDecay> decays;
   std::vector<OwnDecays> own;
-  std::vector<char> oscillates, is_driven;
+  std::vector<char> oscillates, is_driven, is_beside(at(parts), 0);
+  const auto can_be_damped = [&](int part) {
+    const Part& own_part = system.parts()[at(part)];
+    return own_part.substeps == 1 && damping_defect(*own_part.component, method.stages).empty();
+  };
   std::vector<char> is_damped(at(parts), 0);
   std::vector<StageDamping> damping(at(parts));
   const std::vector<int> switching = switching_parts(system);
@@ -279,20 +301,28 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (system.slice() != nullptr) continue;
       if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
       if (!is_adaptive && decays.empty()) {
-        decays = fastest_decays(system, step_s);
-        own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages));
+        decays = fastest_decays(system, step_s, exchanged);
+        own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages),
+                         exchanged);
         oscillates = islands_that_may_oscillate(system);
+        if (method.stages > 1) {
+          is_beside = parts_beside_one_sided(system, step_s, method.stages, [&](int other) {
+            return asked(other) == StageKind::automatic && can_be_damped(other);
+          });
+        }
       }
       const int switched = switching[at(system.island_of_part(i))];
       const bool swings = !is_adaptive && oscillates[at(system.island_of_part(i))] != 0;
-      const bool needs_it = switched >= 0 ? true
-                            : is_adaptive ? is_driven[at(i)] != 0
-                            : swings      ? own[at(i)].state >= 0
-                                          : decays[at(i)].h_lambda > resolved_decay(method.stages);
+      const bool needs_it = switched >= 0 || is_beside[at(i)] != 0 ? true
+                            : is_adaptive                          ? is_driven[at(i)] != 0
+                            : swings                               ? own[at(i)].state >= 0
+                                     : decays[at(i)].h_lambda > resolved_decay(method.stages);
       if (!needs_it) continue;
-      if (part.substeps > 1 || !damping_defect(*part.component, method.stages).empty()) continue;
+      if (!can_be_damped(i)) continue;
       if (switched >= 0) {
         if (out.switched < 0) out.switched = switched;
+      } else if (is_beside[at(i)] != 0) {
+        if (out.beside < 0) out.beside = i;
       } else if (is_adaptive) {
         if (out.driven < 0) out.driven = i;
       } else {
@@ -342,6 +372,10 @@ std::string IntegratorChoice::text(const System& system) const {
   if (driven >= 0) {
     text += fmt::format("; an input drives {} through rigid joints",
                         in_quotes(system.parts()[at(driven)].name));
+  }
+  if (beside >= 0) {
+    text += fmt::format("; a one-sided part may bind {} within a step",
+                        in_quotes(system.parts()[at(beside)].name));
   }
   if (fastest < 0) return text;
   const Part& part = system.parts()[at(fastest)];

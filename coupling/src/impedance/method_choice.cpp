@@ -159,7 +159,7 @@ class Chooser {
 
   /// No impedances serve both sides of such a change.
   void find_change_over() {
-    // Where a part is exchanged, its impedances are found again.
+    // Which parameters a run drives is not known here.
     const auto is_exchanged = [](int) { return false; };
     const OneSidedDecays decays(
         system_, responses_.step_s(), resolved_decay(1), [](int) { return true; }, is_exchanged);

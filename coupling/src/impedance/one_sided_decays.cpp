@@ -47,10 +47,12 @@ bool is_without_energy(const Subsystem& physics) {
 
 using Change = OneSidedDecays::Change;
 
-/// With what the resistance at a port changes; none where it stays.
+/// With what the resistance at a port changes; none where it stays. `is_exchanged`: the part has other parameters from
+/// time to time, so that what it is now says little.
 std::optional<Change> change_of(const Subsystem& physics, int own, bool is_exchanged) {
   if (physics.has_vertical_laws()) return std::nullopt;  // their islands are damped anyway
   if (physics.has_port_laws()) {
+    if (is_exchanged) return Change::input;
     const double at_rest = physics.port_law(own, 0.0).slope;
     for (const double u : {-1e6, -1.0, -1e-6, 1e-6, 1.0, 1e6}) {
       if (physics.port_law(own, u).slope != at_rest) return Change::input;
@@ -58,14 +60,15 @@ std::optional<Change> change_of(const Subsystem& physics, int own, bool is_excha
     return std::nullopt;
   }
   const bool is_constant = physics.constant_structure();
-  if (is_constant ? !is_exchanged || !physics.signature().states.empty()
-                  : !is_without_energy(physics)) {
-    return std::nullopt;
-  }
-  for (SparseMatrix::InnerIterator it(physics.structure().S, own); it; ++it) {
+  if (is_constant ? !is_exchanged : !is_without_energy(physics)) return std::nullopt;
+  const Structure& s = physics.structure();
+  for (SparseMatrix::InnerIterator it(s.S, own); it; ++it) {
     if (it.row() == own) return is_constant ? Change::parameter : Change::state;
   }
-  return std::nullopt;
+  // A resistor of 0 ohm has no entry yet; a gear never has one.
+  const bool may_resist = is_constant && physics.signature().states.empty() &&
+                          s.S.nonZeros() == 0 && s.N.nonZeros() == 0;
+  return may_resist ? std::optional(Change::parameter) : std::nullopt;
 }
 
 /// The largest slope of a law, as far as some inputs show it.
@@ -206,7 +209,7 @@ OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit
       number[at(port)] = static_cast<int>(resistances_.size());
       const int port_of_part = system.scalar_ports()[at(port)].port;
       resistances_.push_back(
-          {i, port, own, component.signature().ports[at(port_of_part)].causality, *with});
+          {i, port, own, component.signature().ports[at(port_of_part)].causality, *with, is_other});
     }
   }
   if (resistances_.empty()) return;
@@ -313,7 +316,7 @@ bool OneSidedDecays::may_be_fast(Joint& joint, double limit, std::vector<double>
     if (joint.ports[j].resistance < 0) continue;
     const Resistance& own = resistances_[at(joint.ports[j].resistance)];
     // What the state or a parameter decides may be anything.
-    most[j] = own.with != Change::input
+    most[j] = own.with != Change::input || own.is_exchanged
                   ? kLarge
                   : steepest(*system_.parts()[at(own.part)].port_hamiltonian(), own.own);
   }

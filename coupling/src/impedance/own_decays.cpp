@@ -41,7 +41,7 @@ double lone_resistance(const System& system, const std::vector<bool>& idle, int 
 }
 
 /// By scalar port: the resistance that its output alone sees across its joint.
-std::vector<double> resistances_at_ports(const System& system) {
+std::vector<double> resistances_at_ports(const System& system, std::span<const char> exchanged) {
   std::vector<double> out(system.scalar_ports().size(), 0.0);
   const std::vector<bool> idle = idle_ports(system);
   for (const Junction& junction : system.junctions()) {
@@ -57,6 +57,8 @@ std::vector<double> resistances_at_ports(const System& system) {
     double sum = 0.0;  // of w² times the immittances that add up
     for (std::size_t k = 0; k < junction.waves.size(); ++k) {
       const int port = junction.waves[k];
+      const int part = system.scalar_ports()[at(port)].part;
+      if (!exchanged.empty() && exchanged[at(part)] != 0) continue;
       const double D = lone_resistance(system, idle, port);
       if (D == 0.0) continue;
       const bool fits = shares_effort == (causality_of(system, port) == Causality::effort_in);
@@ -166,8 +168,9 @@ OwnDecays decays_of(const Part& part, std::span<const double> at_port, double st
 
 }  // namespace
 
-std::vector<OwnDecays> own_decays(const System& system, double step_s, double least) {
-  const std::vector<double> at_port = resistances_at_ports(system);
+std::vector<OwnDecays> own_decays(const System& system, double step_s, double least,
+                                  std::span<const char> exchanged) {
+  const std::vector<double> at_port = resistances_at_ports(system, exchanged);
   std::vector<OwnDecays> out;
   out.reserve(system.parts().size());
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -21,6 +22,8 @@ struct OwnDecays {
 /// slow motion of angular frequency ω at most (hω)²/(2hλ) of what its own resistance takes: the step loses
 /// ½h² ∂²H/∂x² ẋ² = ½h² ż²/(∂²H/∂x²), the resistance h λ z²/(∂²H/∂x²).
 /// Only of parts that can damp single states (can_damp_single_states), with a constant structure.
-std::vector<OwnDecays> own_decays(const System& system, double step_s, double least);
+/// `exchanged`: by part, whether its resistances do not count; empty: all count.
+std::vector<OwnDecays> own_decays(const System& system, double step_s, double least,
+                                  std::span<const char> exchanged);
 
 }  // namespace portwave

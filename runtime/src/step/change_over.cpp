@@ -160,9 +160,8 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   if (first < 0) return {};
   std::string names = in_quotes(system.parts()[at(first)].name);
   if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
-  const bool has_parameters = std::ranges::any_of(decays_.resistances(), [](const auto& own) {
-    return own.with == OneSidedDecays::Change::parameter;
-  });
+  const bool has_parameters =
+      std::ranges::any_of(decays_.resistances(), [](const auto& own) { return own.is_exchanged; });
   return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names, steps_, steps,
                      has_parameters ? "parameters or one-sided parts" : "one-sided parts",
                      has_parameters ? "" : " over");

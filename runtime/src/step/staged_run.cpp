@@ -13,12 +13,29 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
+namespace {
+
+/// By part: whether parameters of it follow signals, in runs that judge what these do step by step.
+std::vector<char> exchanged_parts(const System& system, const StepperOptions& options) {
+  const bool judges = options.method.waves().stages == 1 && !options.sizes &&
+                      !options.time.active() && system.slice() == nullptr &&
+                      options.method.waves().integrator == StageKind::automatic;
+  if (options.signals == nullptr || !judges) return {};
+  std::vector<char> out(system.parts().size(), 0);
+  for (const SignalGraph::ParameterActuator& own : options.signals->parameter_actuators()) {
+    out[at(own.part)] = 1;
+  }
+  return out;
+}
+
+}  // namespace
 
 StagedRun::StagedRun(const System& system, const StepperOptions& options)
     : given_(&system),
       options_(options),
+      exchanged_(exchanged_parts(system, options)),
       choice_(choose_integrators(system, options.method.waves(), options.step_s,
-                                 options.sizes.has_value())) {
+                                 options.sizes.has_value(), exchanged_)) {
   const int stages = choice_.plan.stages;
   if (stages > 1) unstaged_ = without_idle_ports(system);
   const System& unstaged = unstaged_ != nullptr ? *unstaged_ : system;
@@ -96,13 +113,6 @@ bool StagedRun::may_damp(int part) const {
   return !own.integrator && own.substeps == 1 && !choice_.plan.damps(part);
 }
 
-bool StagedRun::is_exchanged(int part) const {
-  return options_.signals != nullptr &&
-         std::ranges::find(options_.signals->parameter_actuators(), part,
-                           &SignalGraph::ParameterActuator::part) !=
-             options_.signals->parameter_actuators().end();
-}
-
 void StagedRun::set_damped(int part, bool damped) {
   if (undamped_.contains(part) == damped) return;
   if (!damped) {
@@ -110,9 +120,9 @@ void StagedRun::set_damped(int part, bool damped) {
     return;
   }
   const std::shared_ptr<const Component> own = stepped_->parts()[at(part)].component;
-  std::shared_ptr<const Component>& twin = damped_[own.get()];
-  if (twin == nullptr) twin = staged_live_part(own, portwave::damped(rule()));
-  exchange_component(*stepped_, part, twin);
+  Twins& twins = damped_[own.get()];
+  if (twins.damped == nullptr) twins = {own, staged_live_part(own, portwave::damped(rule()))};
+  exchange_component(*stepped_, part, twins.damped);
   undamped_.emplace(part, own);
 }
 
@@ -123,6 +133,9 @@ void StagedRun::component_changed(int part) {
   left_ = stepped_->parts()[at(part)].component;  // batches refer to it until they are made anew
   left_undamped_ = nullptr;
   if (auto undamped = undamped_.extract(part)) left_undamped_ = std::move(undamped.mapped());
+  if (auto twins = damped_.extract((left_undamped_ != nullptr ? left_undamped_ : left_).get())) {
+    left_twins_ = std::move(twins.mapped());
+  }
   const bool is_live = !live_.empty() && (is_kept || stages() > 1);
   std::shared_ptr<const Component> next =
       is_live ? live_component(*given_, part, stages()) : own.component;

@@ -35,7 +35,9 @@ class StagedRun {
   bool may_change_over() const { return may_change_over_; }
   bool may_damp(int part) const;
   /// Whether parameters of a part follow signals.
-  bool is_exchanged(int part) const;
+  bool is_exchanged(int part) const {
+    return !exchanged_.empty() && exchanged_[static_cast<std::size_t>(part)] != 0;
+  }
   /// The part is stepped with damped stages from now on, or without: another component of the stepped system.
   /// Precondition: `may_change_over`, and it may be damped.
   void set_damped(int part, bool damped);
@@ -54,7 +56,8 @@ class StagedRun {
   /// √bᵢ: the factor from a part's variables to those of a stage.
   double weight(int stage) const;
   /// Values by scalar port of the given system, for the ports of the stepped one: repeated for every stage, and
-  /// without those of idle ports. Values that are by port of the stepped system are returned unchanged.
+  /// without those of idle ports. Values of another number are returned unchanged, as those by port of the stepped
+  /// system are where that has another number.
   std::vector<double> at_all_stages(std::span<const double> by_port) const;
 
  private:
@@ -64,6 +67,7 @@ class StagedRun {
 
   const System* given_;
   StepperOptions options_;
+  std::vector<char> exchanged_;  // by part: its parameters follow signals; empty: none do
   IntegratorChoice choice_;
   std::unique_ptr<System> stepped_;  // null: the given one
   std::unique_ptr<System>
@@ -75,7 +79,12 @@ class StagedRun {
   std::vector<char> may_change_;  // by part: it may be damped in single steps; empty: none may
   std::map<const Component*, std::shared_ptr<const Component>> apart_;
   std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped
-  std::map<const Component*, std::shared_ptr<const Component>> damped_;  // by the undamped one
+  /// A component and the damped one that takes its place.
+  struct Twins {
+    std::shared_ptr<const Component> undamped, damped;
+  };
+  std::map<const Component*, Twins> damped_;  // by the undamped one, which it keeps
+  Twins left_twins_;                          // of the part that was exchanged last
 };
 
 }  // namespace portwave

@@ -219,9 +219,11 @@ void check_slice(const System& system, const StepperOptions& options, Issues& is
 void check_signals(const StepperOptions& options, Issues& issues) {
   const double every_s = options.signals_every_s;
   if (options.sizes && !(every_s > 0.0 && std::isfinite(every_s))) {
-    issues.push_back({"/signals/every_s",
-                      "steps that choose their size need the time between samples [s]: finite and "
-                      "> 0"});
+    issues.push_back(
+        {"/signals/every_s",
+         "steps that choose their size need the time between samples [s] of what signals "
+         "drive, inputs and parameters: finite and "
+         "> 0"});
   }
   const double steps = every_s / options.step_s;
   const bool is_whole = steps > 0.5 && std::abs(steps - std::round(steps)) < 1e-6 * steps;

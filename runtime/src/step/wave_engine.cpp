@@ -151,13 +151,15 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
       watch_->look_closely(clock.steps(), ResolutionWatch::kSource + input);
     });
   }
-  if (hidden_) hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule());
   const bool watched = is_watched() && together().is_first() && looks_in_time();
   const auto timed = [&](const auto& look) {
     const auto start = scheduler_ ? Clock::now() : Clock::time_point();
     look();
     if (scheduler_) moments.examined_s += seconds(Clock::now() - start);
   };
+  if (hidden_ && together().is_first() && looks_in_time()) {
+    timed([&] { hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule()); });
+  }
   if (watched) {
     timed([&] {
       watch_->look(clock.steps(), record(), incident(), next());

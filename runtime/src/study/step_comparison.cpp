@@ -42,10 +42,9 @@ class StateRecord {
     least_ = std::min(least_, value);
     most_ = std::max(most_, value);
   }
-  double range() const {
-    const double rounding = kRounding * std::max(std::abs(least_), std::abs(most_));
-    return most_ - least_ > rounding ? most_ - least_ : 0.0;
-  }
+  double range() const { return most_ - least_ > rounding() ? most_ - least_ : 0.0; }
+  /// What counts as rounding of its values.
+  double rounding() const { return kRounding * std::max(std::abs(least_), std::abs(most_)); }
   struct Difference {
     double share = 0.0;
     double time_s = 0.0;
@@ -116,8 +115,9 @@ std::vector<double> scales_of(const System& system, const std::vector<StateRecor
   std::vector<double> scales;
   scales.reserve(records.size());
   for_each_state(system, [&](int part, std::size_t state) {
-    const double own = std::max(records[scales.size()].range(),
-                                StepAgreement::kLeastOfKind * kind_of(part, state));
+    const StateRecord& record = records[scales.size()];
+    double own = std::max(record.range(), StepAgreement::kLeastOfKind * kind_of(part, state));
+    if (own > 0.0) own = std::max(own, record.rounding());
     scales.push_back(is_noise[static_cast<std::size_t>(part)] != 0 ? 0.0 : own);
   });
   return scales;
@@ -134,10 +134,10 @@ double motion_J(const Subsystem& part, std::span<const double> start, std::span<
   return std::max(std::abs(change_J), std::abs(change_J - along_J));
 }
 
-/// Steps of order 1: damped ones of one stage, and those over the changes of a law.
+/// Steps of order 1: those of one stage of which any may be damped, and those over the changes of a law.
 bool is_of_first_order(const Stepper& stepper) {
   const WaveView* const waves = stepper.waves();
-  if (waves != nullptr && waves->stages() == 1 && waves->damped_parts() > 0) return true;
+  if (waves != nullptr && waves->stages() == 1 && waves->may_damp()) return true;
   return std::ranges::any_of(stepper.system().parts(), [](const Part& part) {
     const Subsystem* const physics = part.port_hamiltonian();
     return physics != nullptr && (physics->has_port_laws() || physics->has_vertical_laws());
@@ -215,6 +215,7 @@ void StepComparison::keep(const Stepper& stepper) {
   if (last_step_ % stride_ != 0) return;
   if (values_.size() >= kMostKept && times_.size() > 2 * kLeastSteps) thin_out();
   if (last_step_ % stride_ != 0) return;
+  if (times_.empty()) is_of_first_order_ = is_of_first_order(stepper);
   times_.push_back(stepper.time_s());
   for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
     const std::span<const double> x = stepper.state(part);
@@ -306,7 +307,7 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   std::vector<double> scales;
   try {
     FinerRun run(scenario_, finer, states_);
-    if (is_of_first_order(run.stepper())) {
+    if (is_of_first_order_ || is_of_first_order(run.stepper())) {
       out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     }
     scales = scales_of(system, records, noise_of(run.stepper()));

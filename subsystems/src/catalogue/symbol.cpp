@@ -12,8 +12,8 @@
 namespace portwave {
 namespace {
 
-/// Of a text. Expressions are far shorter.
-constexpr std::size_t kMostCharacters = 1'000'000;
+/// As many as Expression::parse takes.
+constexpr std::size_t kMostCharacters = 10'000;
 
 }  // namespace
 

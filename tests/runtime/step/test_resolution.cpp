@@ -385,10 +385,25 @@ TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
     EXPECT_FALSE(own.summary.is_all_well());
   }
   // Pulses that steps see, that come after the end, or that are little beside what else acts.
-  for (const char* force : {"10*exp(-((t - 0.1234321)/1e-2)^2)", "10*exp(-((t - 0.21)/1e-6)^2)",
-                            "10*exp(-((t - 0.1234321)/2e-3)^2)", "sin(2*pi*20*t)*exp(-10*t)",
-                            "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)"}) {
+  for (const char* force :
+       {"5 + 10*exp(-((mod(t, 1e-3) - 0.00031)/1e-6)^2)",
+        "5 + 10*exp(-((mod(t, 0.77e-3) - 0.0003)/1e-5)^2)", "10*exp(-((t - 0.1234321)/1e-2)^2)",
+        "10*exp(-((t - 0.21)/1e-6)^2)", "10*exp(-((t - 0.1234321)/2e-3)^2)",
+        "sin(2*pi*20*t)*exp(-10*t)", "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)"}) {
     EXPECT_TRUE(run(driven_mass(force, "", free), 200).summary.is_resolved()) << force;
+  }
+}
+
+/// Whatever the lengths of steps, no part of the time is passed over by the search.
+TEST(Resolution, TellsSmoothPulsesAfterShortSteps) {
+  const Scenario own = driven_mass("1e5*exp(-((t - 0.01925)/1e-6)^2)", "",
+                                   R"({"kind": "free", "ports": ["m.port"]})");
+  for (const double first : {1.0, 0.3, 0.7}) {
+    Stepper stepper(own.system, own.options);
+    stepper.step_by(first * 1e-3);
+    for (int n = 0; n < 60; ++n) stepper.step();
+    ASSERT_TRUE(stepper.resolution().has_value());
+    EXPECT_EQ(stepper.resolution()->kind, Resolution::Kind::undersampled) << first;
   }
 }
 

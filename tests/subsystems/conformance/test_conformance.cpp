@@ -56,15 +56,16 @@ TEST_P(CatalogueLaws, Hold) {
   }
 }
 
-/// All that check_all does, but for inexact_scatter: its error is stated in waves, and where a state
-/// is a thousand times the usual, the waves' round-off is that of the state.
+/// What check_all does, but for rest under a load and the orders of stages, which are laws of usual states, and for
+/// inexact_scatter: its error is stated in waves, and where a state is a thousand times the usual, the waves' round-off
+/// is that of the state.
 void expect_laws_hold_far_away(const Subsystem& part, const ConformanceOptions& options) {
   std::vector<LawReport> reports = {
       check_structure(part, options),         check_gradient(part, options),
       check_discrete_gradient(part, options), check_discrete_gradient_jacobian(part, options),
       check_energy_law(part, options),        check_frozen_map_purity(part, options),
       check_affine_form(part, options),       check_batch_equals_newton(part, options),
-      check_lane_independence(part, options)};
+      check_lane_independence(part, options), check_damped_stages(part, options)};
   if (options.nonexpansive.value_or(part.is_linear())) {
     reports.push_back(check_nonexpansive(part, options));
   }
@@ -83,8 +84,12 @@ TEST_P(CatalogueLaws, HoldFarFromRestAndInOtherUnits) {
   };
   const PartType& type = *find_part_type(GetParam());
   const auto part = make_part(type.name, type.example);
-  for (const Scale& scale : {Scale{1e3, 1.0, 1.0}, Scale{1e3, 1e3, 1.0}, Scale{1e-3, 1e-3, 1.0},
-                             Scale{1.0, 1e-6, 1.0}, Scale{1.0, 1.0, 1e3}, Scale{1.0, 1.0, 1e-3}}) {
+  std::vector<Scale> scales = {{1e3, 1.0, 1.0},  {1e3, 1e3, 1.0}, {1e-3, 1e-3, 1.0},
+                               {1.0, 1e-6, 1.0}, {1.0, 1.0, 1e3}, {1.0, 1.0, 1e-3}};
+  if (part->port_hamiltonian()->is_linear()) {
+    scales.insert(scales.end(), {{1e9, 1e9, 1.0}, {1e-9, 1e-9, 1.0}});
+  }
+  for (const Scale& scale : scales) {
     SCOPED_TRACE(::testing::Message() << "states " << scale.state << ", waves " << scale.wave
                                       << ", impedances " << scale.impedance);
     ConformanceOptions options;

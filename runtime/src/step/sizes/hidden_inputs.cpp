@@ -88,41 +88,47 @@ void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const 
 }
 
 /// Whether an input leaves what a coarse look sees of it, anywhere within.
-bool HiddenInputs::is_suspect(const Expression& input, double begin_s, double end_s,
-                              double& largest) {
+void HiddenInputs::search_stretch(const Expression& input, double begin_s, double end_s,
+                                  double steps, Sums& sums) {
   constexpr int kPlaces = 16;
   constexpr double kShare = 0.05;
-  double low = input(begin_s, {}), high = low;
+  sums.searched_s = end_s;
+  sums.is_suspect = 0;
+  double low = input(begin_s, {}), high = low, square = low * low;
   for (int k = 1; k <= kPlaces; ++k) {
     const double u = input(begin_s + k * (end_s - begin_s) / kPlaces, {});
     low = std::min(low, u);
     high = std::max(high, u);
+    square += u * u;
   }
-  if (!std::isfinite(high - low)) return true;
-  largest = std::max({largest, -low, high});
-  const double slack = std::max(kShare * largest, 0.5 * (high - low));
-  return input.farthest_outside(begin_s, end_s, low, high, slack).has_value();
+  if (!std::isfinite(square)) return;
+  sums.square += steps * square / (kPlaces + 1);
+  sums.largest = std::max({sums.largest, -low, high});
+  const double slack = std::max(kShare * sums.largest, 0.5 * (high - low));
+  sums.is_suspect = input.farthest_outside(begin_s, end_s, low, high, slack).has_value() ? 1 : 0;
 }
 
 void HiddenInputs::search(std::int64_t step, double begin_s, double step_s,
                           const StageRule& stages) {
-  constexpr double kSteps = 64.0;  // of a stretch
+  constexpr int kSteps = 64;  // of a stretch
+  constexpr double kRounding = 1e-6;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Expression* const input = inputs_[i].signal->expression();
     if (input == nullptr) continue;
     Sums& own = sums_[i];
     try {
-      if (!(begin_s + 0.5 * step_s < own.searched_s)) {
-        own.searched_s = begin_s + kSteps * step_s;
-        own.is_suspect = is_suspect(*input, begin_s, own.searched_s, own.largest) ? 1 : 0;
+      if (!(begin_s + step_s <= own.searched_s + kRounding * step_s)) {
+        // The first stretches differ, so that not all inputs are searched in one step.
+        const bool is_first = !std::isfinite(own.searched_s);
+        const double steps = is_first ? 1.0 + static_cast<double>(i % kSteps) : kSteps;
+        search_stretch(*input, begin_s, begin_s + steps * step_s, steps, own);
       }
       if (own.is_suspect == 0) continue;
       const auto pulse = find_pulse(*input, stages, begin_s, step_s, own.largest);
       if (!pulse) continue;
-      const double off = pulse->height * std::min(pulse->width_s / step_s, 1.0);
-      own.all += off * off;
-      own.off += off * off;
-      if (own.off_at < 0) own.off_at = step;
+      const double mean = pulse->height * std::min(pulse->width_s / step_s, 1.0);
+      own.missed += mean * mean;
+      if (own.missed_at < 0) own.missed_at = step;
     } catch (const std::exception&) {  // the step itself tells it, if it meets that too
       continue;
     }
@@ -133,7 +139,6 @@ Resolution HiddenInputs::value() const {
   Resolution out;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Sums& own = sums_[i];
-    if (!(own.all > 0.0)) continue;
     const auto consider = [&](Resolution::Kind kind, double share, double least,
                               std::int64_t step) {
       if (!(share > std::max(least, out.share)) || step < 0) return;
@@ -144,6 +149,11 @@ Resolution HiddenInputs::value() const {
       out.part = inputs_[i].part;
       out.input = inputs_[i].input;
     };
+    if (own.missed > 0.0) {
+      consider(Resolution::Kind::undersampled, std::sqrt(own.missed / (own.square + own.missed)),
+               kOff, own.missed_at);
+    }
+    if (!(own.all > 0.0)) continue;
     consider(Resolution::Kind::undersampled, std::sqrt(own.off / own.all), kOff, own.off_at);
     // One pulse is an impulse, of which all but its length is seen.
     if (inputs_[i].is_among_nonlinear && own.pulses >= kFewest) {
@@ -156,8 +166,8 @@ Resolution HiddenInputs::value() const {
 void HiddenInputs::archive(StateArchive& archive) {
   archive.array(std::span(sums_));
   for (const Sums& own : sums_) {
-    archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0 && own.largest >= 0.0 &&
-                       !std::isnan(own.searched_s),
+    archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0 && own.square >= 0.0 &&
+                       own.missed >= 0.0 && own.largest >= 0.0 && !std::isnan(own.searched_s),
                    "what inputs do within steps");
   }
 }

@@ -22,7 +22,8 @@ class StateArchive;
 ///   pulses        jumps to and fro within steps have the right mean, but more of the mean square than that, in
 ///                 islands with nonlinear parts: what these make of them has another mean.
 ///
-/// Cost: in steps that are looked at, some evaluations of each input; in all steps about one of each expression.
+/// Cost: in steps that are looked at, some evaluations of each input; in all steps about one of each expression, where
+/// nothing is suspected.
 /// Allocates at construction only.
 class HiddenInputs {
  public:
@@ -47,13 +48,16 @@ class HiddenInputs {
     double all = 0.0, off = 0.0, hidden = 0.0;
     std::int64_t off_at = -1, hidden_at = -1;  ///< the first such step
     std::int64_t pulses = 0;                   ///< steps with hidden ones
-    // Of the search for smooth pulses.
+    // Of the search for smooth pulses: squares of the input in all steps, and of the means of missed pulses.
+    double square = 0.0, missed = 0.0;
     double largest = 0.0;                                          ///< |u| of all values met
     double searched_s = -std::numeric_limits<double>::infinity();  ///< so far
     std::int64_t is_suspect =
         0;  ///< 1: something is in the stretch searched last, so that each step of it is searched
+    std::int64_t missed_at = -1;  ///< the first step with such a pulse
   };
-  static bool is_suspect(const Expression& input, double begin_s, double end_s, double& largest);
+  static void search_stretch(const Expression& input, double begin_s, double end_s, double steps,
+                             Sums& sums);
   std::vector<Input> inputs_;
   std::vector<Sums> sums_;
 };

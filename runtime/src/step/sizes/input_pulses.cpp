@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <numeric>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -13,15 +14,20 @@ namespace {
 /// Share of the largest value so far by which a pulse leaves those at the stages; and by more than they span.
 constexpr double kPulse = 0.05;
 
-/// Twice the distance at which half of it is left on both sides.
+/// Twice the distance at which half of it is left on both sides: found from the inside, as others may be near.
 double width_of(const Expression& input, const Expression::Found& found, double base,
                 double reach_s) {
   const double half = 0.5 * std::abs(found.value - base);
   const auto is_left = [&](double time_s) { return std::abs(input(time_s, {}) - base) > half; };
-  double distance_s = reach_s;
-  for (int k = 0; k < 200 && !is_left(found.time - distance_s) && !is_left(found.time + distance_s);
-       ++k) {
-    distance_s *= 0.5;
+  const auto is_within = [&](double distance_s) {
+    return is_left(found.time - distance_s) || is_left(found.time + distance_s);
+  };
+  double distance_s = std::ldexp(reach_s, -60);
+  while (distance_s < reach_s && is_within(distance_s)) distance_s *= 2.0;
+  double within_s = 0.5 * distance_s;
+  for (int k = 0; k < 4; ++k) {
+    const double middle_s = std::midpoint(within_s, distance_s);
+    (is_within(middle_s) ? within_s : distance_s) = middle_s;
   }
   return 2.0 * distance_s;
 }

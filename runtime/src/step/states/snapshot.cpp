@@ -38,7 +38,7 @@ namespace {
 
 /// The header before the bytes of a snapshot: first its identity, then the state.
 struct SnapshotHead {
-  char magic[24] = "portwave snapshot 5";
+  char magic[24] = "portwave snapshot 6";
   char version[16] = {};
   std::uint64_t checksum = 0;  // of what follows
   std::uint64_t identity = 0;  // bytes
@@ -315,12 +315,13 @@ Stepper Stepper::clone(int threads) const {
   const auto made = [&] {
     if (own_system_ == nullptr) return Stepper(system(), options);
     const System* const one[] = {own_system_.get()};
-    return Stepper(gathered_system(one), options);
+    System begun = gathered_system(one);
+    // What is chosen from the parts that a run begins with is chosen alike; others come with the snapshot.
+    for (const auto& [part, original] : originals_) exchange_component(begun, part, original);
+    return Stepper(std::move(begun), options);
   };
   Stepper out = made();
   out.identity_ = identity();
-  out.originals_ = originals_;
-  if (exchanged_ != nullptr) out.exchanged_ = std::make_shared<Exchanges>(*exchanged_);
   out.restore(snapshot());
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct PartDecay {
 /// does, counts as it is there; one that grows, as a diode's conductance, as it is at the start. Exact for one
 /// storage beside one resistance, else a guess of the right size. 0 for parts without states, for descriptor
 /// parts and opaque ones, and at joints that bind efforts with flows.
+/// `exchanged`: by part, whether its resistances do not count, as they are others from time to time; empty: all count.
 /// Cost     per part, one Hessian and its products with the columns of the ports.
-std::vector<PartDecay> fastest_decays(const System& system, double step_s);
+std::vector<PartDecay> fastest_decays(const System& system, double step_s,
+                                      std::span<const char> exchanged = {});
 
 /// By island: whether energy may swing to and fro there. It cannot where all that stores gives efforts, or all gives
 /// flows, and neither a part nor a joint turns the one into the other: resistor–capacitor networks, for example.
@@ -39,6 +42,7 @@ struct IntegratorChoice {
       -1;  ///< and its state, if that has a resistance of its own among motion that swings
   int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
   int driven = -1;    ///< the first of those that it damps because an input drives them
+  int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
   int oscillating =
       -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
@@ -53,11 +57,15 @@ struct IntegratorChoice {
 /// damps what an input that is not constant drives through rigid joints: conserving steps follow such a
 /// constraint in the mean only, and its rates are wrong by O(h). In islands with ideal switches or diodes
 /// (Subsystem::has_vertical_laws) it damps all parts that can be: what these open or short is a constraint
-/// that comes and goes, and conserving steps would swing about it for ever. In a slice, where the parts of
+/// that comes and goes, and conserving steps would swing about it for ever. With several stages it damps what stores
+/// beside a resistance that changes, dry friction for example, where that may bind it within a step (OneSidedDecays);
+/// with one stage single steps of it are damped while the run goes on. In a slice, where the parts of
 /// others are not known, it damps nothing. Where anything is damped the nodes are
 /// those of Radau, so that joints hold at the ends of steps.
+///
+/// `exchanged`: by part, whether parameters of it follow signals; what they do is judged while the run goes on.
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
-                                    bool is_adaptive);
+                                    bool is_adaptive, std::span<const char> exchanged = {});
 
 /// h·λ beyond which a decay counts as not resolved: there one conserving stage turns a third of what is left of it over,
 /// and more stages keep or turn half.

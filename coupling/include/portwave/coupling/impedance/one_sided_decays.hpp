@@ -52,6 +52,7 @@ class OneSidedDecays {
     int own;   ///< of the part
     Causality causality;
     Change with;
+    bool is_exchanged;  ///< its part has other parameters from time to time
   };
   std::span<const Resistance> resistances() const { return resistances_; }
 

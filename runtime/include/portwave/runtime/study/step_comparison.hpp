@@ -49,6 +49,7 @@ class StepComparison {
   std::int64_t steps_most_ = 0;  // compared; 0: nothing is
   bool is_too_large_ = false;
   bool is_told_whole_ = true;
+  bool is_of_first_order_ = false;
   double energy_J_ = 0.0;
   std::int64_t last_step_ = 0;  // told
   std::int64_t stride_ = 1;     // steps between rows that are kept
