@@ -246,8 +246,8 @@ PORTWAVE_API size_t portwave_state_count(const portwave_simulation* simulation);
 PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                              size_t count);
 
-/* Energy ledger of the run [J]: final - initial = supplied - dissipated - mismatch - impact, up to
- * rounding. */
+/* Energy ledger of the run [J]: final - initial = supplied - dissipated - numerical dissipation - mismatch - impact,
+ * up to rounding. */
 typedef struct portwave_energy {
   size_t size;
   double initial_J, final_J, supplied_J, dissipated_J, mismatch_J;
