@@ -31,6 +31,12 @@ class FmuBlock final : public Block {
   }
 
   void start(std::span<double> x) const override {
+    if (program_->instance().is_gone()) {
+      // A run before this one has lost it.
+      for (SavedState& slot : slots_) program_->release(slot);
+      program_ = setup_.start_program();
+      steps_ = 0;
+    }
     const std::lock_guard lock(program_->mutex);
     if (!saves()) {
       // Only a new instance is at the start.
@@ -93,7 +99,8 @@ class FmuBlock final : public Block {
 
 block::Handle make_fmu_block(const FmuBlockOptions& options) {
   fmi::PartSetup setup;
-  setup.fmu = fmi::open_fmu(options.file);
+  setup.isolation = fmi::isolation_of(options.process, options.time_limit_s);
+  setup.fmu = fmi::open_fmu(options.file, setup.isolation);
   setup.name = options.name.empty() ? setup.fmu->description().name : options.name;
   setup.start_s = options.start_s;
   Issues issues;
