@@ -46,7 +46,7 @@ struct FmuRecipe {
   std::string more_variables = "";  ///< further elements
   std::string terminals = "";       ///< terminalsAndIcons.xml
   std::string osp = "";             ///< OspModelDescription.xml
-  std::string harm = "";            ///< of the library "rogue": where and how (fixtures/fmu/rogue.h)
+  std::string harm = "";  ///< of the library "rogue": where and how (fixtures/fmu/rogue.h)
 };
 
 inline std::string unit_definitions(const FmuRecipe& recipe) {

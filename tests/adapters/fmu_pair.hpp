@@ -36,7 +36,8 @@ inline FmuPort takes_speed() {
 }
 
 inline FmuPartOptions part_options(const std::filesystem::path& file, FmuPort port,
-                            std::map<std::string, FmuValue> start, double step_s = kFmuStep) {
+                                   std::map<std::string, FmuValue> start,
+                                   double step_s = kFmuStep) {
   FmuPartOptions out;
   out.file = file;
   out.ports = {std::move(port)};
@@ -76,10 +77,10 @@ struct FmuPair {
   std::vector<std::string> mass_outputs = {"v", "x", "steps", "calls"};
 
   System build(FmuFolder& folder, double step_s = kFmuStep) const {
-    const auto mass_file = folder.add("mass.fmu", FmuRecipe{.version = mass_version,
-                                                            .library = mass_library,
-                                                            .units = units,
-                                                            .harm = mass_harm});
+    const auto mass_file = folder.add(
+        "mass.fmu",
+        FmuRecipe{
+            .version = mass_version, .library = mass_library, .units = units, .harm = mass_harm});
     const auto spring_file =
         folder.add("spring.fmu", FmuRecipe{.version = spring_version, .library = "spring"});
     const bool is_kilo = units == "kilo";
@@ -91,8 +92,8 @@ struct FmuPair {
     mass.outputs = mass_outputs;
     mass.process = mass_in_process;
     mass.time_limit_s = time_limit_s;
-    FmuPartOptions spring = part_options(spring_file, takes_speed(),
-                                         {{"k", k}, {"d", d}, {"start.x", x}}, step_s);
+    FmuPartOptions spring =
+        part_options(spring_file, takes_speed(), {{"k", k}, {"d", d}, {"start.x", x}}, step_s);
     spring.outputs = {"F", "x", "steps"};
     spring.process = spring_in_process;
     spring.time_limit_s = time_limit_s;

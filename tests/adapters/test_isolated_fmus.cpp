@@ -256,8 +256,9 @@ TEST_P(HarmAtStart, IsADefectOfTheScenario) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, HarmAtStart,
-    ::testing::Values(Harm{"load", "segv", "crashed in loading its library: its process ended "
-                                           "with signal SIGSEGV (Segmentation fault)"},
+    ::testing::Values(Harm{"load", "segv",
+                           "crashed in loading its library: its process ended "
+                           "with signal SIGSEGV (Segmentation fault)"},
                       Harm{"load", "exit", "its process ended with exit code 7"},
                       Harm{"load", "hang", "did not return within 0.4 s from loading its library"},
                       Harm{"instantiate", "abort", "its process ended with signal SIGABRT"},
@@ -294,7 +295,9 @@ TEST_P(HarmInARun, EndsTheRunAtItsLastCommittedState) {
       }
     });
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    if (is_hang(harm)) EXPECT_GE(took.count(), kLimit_s);
+    if (is_hang(harm)) {
+      EXPECT_GE(took.count(), kLimit_s);
+    }
     EXPECT_GE(steps, 4);
     EXPECT_LT(steps, 8);
     EXPECT_TRUE(has(text, "part \"mass\" failed in step")) << text;
@@ -317,20 +320,21 @@ TEST_P(HarmInARun, EndsTheRunAtItsLastCommittedState) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, HarmInARun,
-    ::testing::Values(
-        Harm{"step", "segv", "crashed in fmi"}, Harm{"step", "abort", "signal SIGABRT (Aborted); it says: the oil boils"},
-        Harm{"step", "exit", "ended with exit code 7"},
-        Harm{"step", "hang", "its process was ended; it says: the oil boils; if it needs longer, "
-                             "give it a larger \"time_limit_s\""},
-        Harm{"step", "spin", "did not return within 0.4 s from fmi"},
-        Harm{"get", "segv", "crashed in reading its variables"},
-        Harm{"get", "hang", "did not return within 0.4 s from reading its variables"},
-        Harm{"set", "abort", "crashed in setting its variables"},
-        Harm{"set", "hang", "did not return within 0.4 s from setting its variables"},
-        Harm{"save", "segv", "FMU"}, Harm{"save", "hang", "did not return within 0.4 s from fmi"},
-        Harm{"restore", "segv", "crashed in fmi"},
-        Harm{"restore", "spin", "did not return within 0.4 s from fmi"},
-        Harm{"release", "abort", "crashed in fmi"}),
+    ::testing::Values(Harm{"step", "segv", "crashed in fmi"},
+                      Harm{"step", "abort", "signal SIGABRT (Aborted); it says: the oil boils"},
+                      Harm{"step", "exit", "ended with exit code 7"},
+                      Harm{"step", "hang", "its process was ended; it says: the oil boils"},
+                      Harm{"step", "spin",
+                           "; if it needs longer, give it a larger \"time_limit_s\""},
+                      Harm{"get", "segv", "crashed in reading its variables"},
+                      Harm{"get", "hang", "did not return within 0.4 s from reading its variables"},
+                      Harm{"set", "abort", "crashed in setting its variables"},
+                      Harm{"set", "hang", "did not return within 0.4 s from setting its variables"},
+                      Harm{"save", "segv", "FMU"},
+                      Harm{"save", "hang", "did not return within 0.4 s from fmi"},
+                      Harm{"restore", "segv", "crashed in fmi"},
+                      Harm{"restore", "spin", "did not return within 0.4 s from fmi"},
+                      Harm{"release", "abort", "crashed in fmi"}),
     name_of);
 
 /// The limit alone ends a hang: with a larger one it lasts as much longer.
@@ -539,13 +543,13 @@ TEST(IsolatedFmu, HasKeysThatAreChecked) {
   part["process"] = true;
   part["time_limit_s"] = 5;
   part["type"] = "mass";
-  EXPECT_TRUE(has(report_of(folder, json),
-                  "/subsystems/0/process: is for parts of the type \"fmu\""));
+  EXPECT_TRUE(
+      has(report_of(folder, json), "/subsystems/0/process: is for parts of the type \"fmu\""));
 
   Json block = block_scenario("mass.fmu", "F", {"v"});
   block["signals"]["blocks"][1]["time_limit_s"] = 5;
-  EXPECT_TRUE(has(report_of(folder, block),
-                  "/signals/blocks/1/time_limit_s: needs \"process\": true"))
+  EXPECT_TRUE(
+      has(report_of(folder, block), "/signals/blocks/1/time_limit_s: needs \"process\": true"))
       << report_of(folder, block);
   block["signals"]["blocks"][1]["process"] = true;
   EXPECT_EQ(report_of(folder, block), "");

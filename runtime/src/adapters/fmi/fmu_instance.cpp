@@ -80,9 +80,7 @@ class LoadedInstance : public Instance {
   bool is_dead() const { return dead_; }
   bool was_fatal() const { return fatal_; }
   void expect_alive() const {
-    if (!dead_) return;
-    throw FmuFault(
-        fmt::format("the FMU {} has failed before and cannot go on", in_quotes(origin_.file)));
+    if (dead_) throw FmuFault(fault_);
   }
   /// Throws FmuFault unless the status is ok or a warning. `when`: such as " at 0.2 s".
   void expect_ok(int status, const char* function, const std::string& when = {}) {
@@ -96,6 +94,7 @@ class LoadedInstance : public Instance {
                                    function, when, status_name(status));
     if (!log_->empty()) text += fmt::format("; it says: {}", log_->text());
     log_->clear();
+    if (dead_) fault_ = text;
     throw FmuFault(text);
   }
 
@@ -104,6 +103,7 @@ class LoadedInstance : public Instance {
   FmuLog own_log_;
   FmuLog* log_;
   bool dead_ = false, fatal_ = false;
+  std::string fault_;  ///< of which it died
 };
 
 class Instance2 final : public LoadedInstance {

@@ -62,7 +62,7 @@ class FmuLog {
 
 /// One running instance of an FMU, of either version. One thread at a time.
 ///
-/// After `error` or `fatal` an instance is lost: every further call throws. After `discard` its state may be
+/// After `error` or `fatal` an instance is lost: every further call throws the same. After `discard` its state may be
 /// set again. Of one in a process of its own, settings and states to go back to may be told with the next call that
 /// has an answer, and its faults come with that.
 class Instance {

@@ -80,8 +80,8 @@ struct Channel {
 
   // Of this protocol.
   std::uint64_t request_bytes = 0;
-  std::atomic<std::uint32_t> now_in{0};    ///< the operation that the host is in
-  std::atomic<std::int64_t> since_ns{0};   ///< when it began it, by the steady clock
+  std::atomic<std::uint32_t> now_in{0};   ///< the operation that the host is in
+  std::atomic<std::int64_t> since_ns{0};  ///< when it began it, by the steady clock
   std::uint32_t outcome = kDone;
   std::uint32_t failed_in = 0;  ///< operation
   std::uint32_t text_bytes = 0;

@@ -42,14 +42,13 @@ std::chrono::nanoseconds duration_of(double seconds) {
 }
 
 [[noreturn]] void refuse_start(std::string_view what, int error) {
-  throw ConfigError("/process",
-                    fmt::format("the process of the FMU cannot be started: {}: {}", what,
-                                std::generic_category().message(error)));
+  throw ConfigError("/process", fmt::format("the process of the FMU cannot be started: {}: {}",
+                                            what, std::generic_category().message(error)));
 }
 
 std::byte* mapped(int memory, std::size_t begin, std::size_t bytes) {
-  void* const out = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory,
-                           static_cast<off_t>(begin));
+  void* const out =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, static_cast<off_t>(begin));
   if (out == MAP_FAILED) refuse_start("shared memory", errno);
   return static_cast<std::byte*>(out);
 }
@@ -107,8 +106,8 @@ class SpawnSettings {
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                 POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
   ~SpawnSettings() {
     ::posix_spawnattr_destroy(&attributes_);
@@ -140,8 +139,8 @@ std::filesystem::path find_fmu_host() {
   std::error_code ignored;
   if (const char* const given = std::getenv(kHostVariable); given != nullptr && *given != '\0') {
     if (std::filesystem::is_regular_file(given, ignored)) return given;
-    throw ConfigError("/process", fmt::format("{}, which {} names, is no file", in_quotes(given),
-                                              kHostVariable));
+    throw ConfigError(
+        "/process", fmt::format("{}, which {} names, is no file", in_quotes(given), kHostVariable));
   }
   std::vector<std::string> places;
   for (const std::filesystem::path& folder : host_folders()) {
@@ -188,9 +187,8 @@ void HostProcess::start(const std::filesystem::path& program) {
   const int theirs = out_of_the_way(ends[0]);
   lifeline_ = out_of_the_way(ends[1]);
   pid_t process = -1;
-  const int error = theirs < 0 || lifeline_ < 0
-                        ? EMFILE
-                        : SpawnSettings(memory_, theirs).spawn(process, program);
+  const int error =
+      theirs < 0 || lifeline_ < 0 ? EMFILE : SpawnSettings(memory_, theirs).spawn(process, program);
   if (theirs >= 0) ::close(theirs);
   if (error != 0) refuse_start(in_quotes(program.string()), error);
   process_ = process;
@@ -263,8 +261,8 @@ HostProcess::End HostProcess::call(std::size_t calls, double time_limit_s) {
       return End::answered;
     }
     if (has_ended()) return channel_->answer.rung() != seen ? End::answered : End::ended;
-    if (Clock::now() >= until && (until == last || channel_->since_ns.load() <=
-                                                       began.time_since_epoch().count())) {
+    if (Clock::now() >= until &&
+        (until == last || channel_->since_ns.load() <= began.time_since_epoch().count())) {
       return End::timed_out;
     }
   }
@@ -294,8 +292,8 @@ void HostProcess::kill() {
   if (process_ < 0 || !is_ours()) return;
   // While it is not waited for, no other process group can have its number.
   siginfo_t info = {};
-  const bool is_known = ::waitid(P_PID, static_cast<id_t>(process_), &info,
-                                 WEXITED | WNOHANG | WNOWAIT) == 0;
+  const bool is_known =
+      ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (is_known) {
     ::kill(-process_, SIGKILL);
     if (info.si_pid != process_) ::kill(process_, SIGKILL);

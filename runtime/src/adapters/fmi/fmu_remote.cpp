@@ -39,8 +39,8 @@ class RemoteInstance final : public Instance {
     writer_.put(needs.types);
     writer_.put_text(library);
     flush();
-    begin(Operation::instantiate, origin_.file.size() + origin_.name.size() +
-                                      origin_.token.size() + origin_.resources.size() + 64);
+    begin(Operation::instantiate, origin_.file.size() + origin_.name.size() + origin_.token.size() +
+                                      origin_.resources.size() + 64);
     writer_.put_text(origin_.file);
     writer_.put_text(origin_.name);
     writer_.put_text(origin_.token);
@@ -109,8 +109,10 @@ class RemoteInstance final : public Instance {
     try {
       begin(Operation::release, sizeof(std::uint64_t));
       writer_.put(number_of(own));
-    } catch (const std::exception&) {
-      is_dead_ = true;  // as every further call will say
+    } catch (const std::exception& error) {
+      // As every further call will say.
+      is_dead_ = true;
+      fault_ = error.what();
     }
   }
   bool is_gone() const override { return is_dead_; }
@@ -133,9 +135,10 @@ class RemoteInstance final : public Instance {
     const std::size_t all = needed + (std::size_t{1} << 12);
     if (all <= host_.area_bytes()) return;
     if (!host_.enlarge_area(std::max(all, 2 * host_.area_bytes()))) {
-      throw FmuFault(fmt::format("the FMU {}: no memory for {} bytes that are shared with its "
-                                 "process",
-                                 in_quotes(origin_.file), all));
+      throw FmuFault(
+          fmt::format("the FMU {}: no memory for {} bytes that are shared with its "
+                      "process",
+                      in_quotes(origin_.file), all));
     }
     begin(Operation::grow, sizeof(std::uint64_t));
     writer_.put(static_cast<std::uint64_t>(host_.area_bytes()));
@@ -146,13 +149,12 @@ class RemoteInstance final : public Instance {
 
   void expect_alive() const {
     if (!host_.is_ours()) {
-      throw FmuFault(fmt::format("the FMU {} runs in a process of the program that this one was "
-                                 "forked from",
-                                 in_quotes(origin_.file)));
+      throw FmuFault(
+          fmt::format("the FMU {} runs in a process of the program that this one was "
+                      "forked from",
+                      in_quotes(origin_.file)));
     }
-    if (!is_dead_) return;
-    throw FmuFault(
-        fmt::format("the FMU {} has failed before and cannot go on", in_quotes(origin_.file)));
+    if (is_dead_) throw FmuFault(fault_);
   }
 
   /// Sends what was collected, and waits for all of it.
@@ -165,37 +167,47 @@ class RemoteInstance final : public Instance {
     if (end != HostProcess::End::answered) fail(end);
     const std::uint32_t outcome = channel.outcome;
     if (outcome == Channel::kDone) return;
+    if (outcome != Channel::kFault && outcome != Channel::kRefused) {
+      host_.kill();
+      give_up(
+          fmt::format("the FMU {} wrote over memory that is not its own: its process was ended; "
+                      "the defect is in the FMU{}",
+                      in_quotes(origin_.file), by_its_maker()));
+    }
     std::string text(channel.text, std::min<std::size_t>(channel.text_bytes, Channel::kTextBytes));
     const auto failed_in = static_cast<Operation>(channel.failed_in);
     // The caller has long gone on: where it is nobody knows.
     if (failed_in == Operation::restore) is_dead_ = true;
-    text = printable(text);
+    text = printable(text, Channel::kTextBytes);
     if (outcome != Channel::kRefused) throw FmuFault(text);
     is_dead_ = true;
     throw ConfigError("/path", fmt::format("{} {}", in_quotes(origin_.file), text));
   }
 
   [[noreturn]] void fail(HostProcess::End end) {
-    is_dead_ = true;
     const Channel& channel = host_.channel();
     const std::string where = place(static_cast<Operation>(channel.now_in.load()));
-    const std::string said = printable(channel.log.text());
-    std::string text;
+    const std::string log = printable(channel.log.text(), Channel::kTextBytes);
+    const std::string said = log.empty() ? std::string() : "; it says: " + log;
     if (end == HostProcess::End::timed_out) {
       host_.kill();
-      text = fmt::format("the FMU {} did not return within {} s from {}: its process was ended",
-                         in_quotes(origin_.file), limit_s_, where);
-    } else {
-      text = fmt::format("the FMU {} crashed in {}: its process ended with {}",
-                         in_quotes(origin_.file), where, host_.how_it_ended());
+      give_up(
+          fmt::format("the FMU {} did not return within {} s from {}: its process was ended{}; "
+                      "if it needs longer, give it a larger \"time_limit_s\"",
+                      in_quotes(origin_.file), limit_s_, where, said));
     }
-    if (!said.empty()) text += fmt::format("; it says: {}", said);
-    text += end == HostProcess::End::timed_out
-                ? "; if it needs longer, give it a larger \"time_limit_s\""
-                : fmt::format("; the defect is in the FMU{}",
-                              maker_.empty() ? std::string()
-                                             : fmt::format(", made by {}", printable(maker_)));
-    throw FmuFault(text);
+    give_up(
+        fmt::format("the FMU {} crashed in {}: its process ended with {}{}; the defect is in "
+                    "the FMU{}",
+                    in_quotes(origin_.file), where, host_.how_it_ended(), said, by_its_maker()));
+  }
+  [[noreturn]] void give_up(std::string fault) {
+    is_dead_ = true;
+    fault_ = std::move(fault);
+    throw FmuFault(fault_);
+  }
+  std::string by_its_maker() const {
+    return maker_.empty() ? std::string() : fmt::format(", made by {}", printable(maker_));
   }
   std::string place(Operation operation) const {
     switch (operation) {
@@ -236,6 +248,7 @@ class RemoteInstance final : public Instance {
   std::uint64_t newest_state_ = 0;
   double time_s_ = 0.0, step_s_ = 0.0;  ///< of the last step
   bool is_dead_ = false;
+  std::string fault_;  ///< of which it died
 };
 
 }  // namespace

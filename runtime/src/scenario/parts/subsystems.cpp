@@ -342,8 +342,8 @@ void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
     }
     return;
   }
-  for (const std::optional<Node>* const own : {&keys.path, &keys.ports, &keys.start, &keys.outputs,
-                                               &keys.process, &keys.time_limit}) {
+  for (const std::optional<Node>* const own :
+       {&keys.path, &keys.ports, &keys.start, &keys.outputs, &keys.process, &keys.time_limit}) {
     if (*own) (*own)->fail("is for parts of the type \"fmu\"");
   }
 }

@@ -48,7 +48,8 @@ struct FmuPartOptions {
   /// Each instance runs in a process of its own (program portwave-fmu-host), whose crash or hang is a fault of
   /// the run like others: the run stands at its last committed state, this process goes on.
   bool process = false;
-  double time_limit_s = 10.0;  ///< in a process: so long may a call of a function of the FMU take; > 0
+  double time_limit_s =
+      10.0;  ///< in a process: so long may a call of a function of the FMU take; > 0
 };
 
 struct FmuPart {
