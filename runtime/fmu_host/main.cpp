@@ -79,7 +79,7 @@ class Host {
       while (!reader.at_end() && !has_ended_) {
         operation = static_cast<Operation>(reader.take<std::uint32_t>());
         now_in(operation);
-        act(operation, reader, answer_place(bytes));
+        act(operation, reader);
       }
     } catch (const ConfigError& error) {
       fail(Channel::kRefused, operation, error.issues().front().what);
@@ -110,7 +110,7 @@ class Host {
     channel.outcome = outcome;
   }
 
-  void act(Operation operation, MessageReader& reader, std::size_t answer) {
+  void act(Operation operation, MessageReader& reader) {
     switch (operation) {
       case Operation::load: {
         LibraryNeeds needs;
@@ -135,14 +135,14 @@ class Host {
       }
       case Operation::initialise:
         return instance().initialise(reader.take<double>());
-      case Operation::get:
+      case Operation::get: {
         reader.take_list(list_);
         values_.resize(list_.size());
         instance().get(list_, values_.data());
-        if (const std::size_t bytes = values_.size() * sizeof(double); bytes > 0) {
-          std::memcpy(mapping_.area().subspan(answer, bytes).data(), values_.data(), bytes);
-        }
+        const std::span<std::byte> room = reader.take_room(values_.size() * sizeof(double));
+        if (!room.empty()) std::memcpy(room.data(), values_.data(), room.size());
         return;
+      }
       case Operation::set:
         reader.take_list(list_);
         values_.resize(list_.size());

@@ -47,6 +47,7 @@ class FmuBlock final : public Block {
     }
     program_->restore(program_->initial());
     program_->save(slots_[0], setup_.start_s);
+    program_->instance().finish();
     x[0] = static_cast<double>(slots_[0].generation);
   }
 
@@ -64,11 +65,13 @@ class FmuBlock final : public Block {
     if (!inputs_.empty()) program_->instance().set(inputs_, u.data());
     program_->step(when.time_s, when.period_s);
     if (!saves()) {
+      program_->instance().finish();
       x[0] = static_cast<double>(++steps_);
       return;
     }
     SavedState& next = static_cast<double>(slots_[0].generation) == x[0] ? slots_[1] : slots_[0];
     program_->save(next, when.time_s + when.period_s);
+    program_->instance().finish();
     x[0] = static_cast<double>(next.generation);
   }
 

@@ -63,8 +63,8 @@ class FmuLog {
 /// One running instance of an FMU, of either version. One thread at a time.
 ///
 /// After `error` or `fatal` an instance is lost: every further call throws the same. After `discard` its state may be
-/// set again. Of one in a process of its own, settings and states to go back to may be told with the next call that
-/// has an answer, and its faults come with that.
+/// set again. Of one in a process of its own, calls may be told together: they have happened, and their faults have
+/// come, with the next `get` or `finish`.
 class Instance {
  public:
   virtual ~Instance() = default;
@@ -81,6 +81,10 @@ class Instance {
   virtual void save(StateHandle& state) = 0;
   virtual void restore(StateHandle state) = 0;
   virtual void release(StateHandle& state) = 0;
+  /// As get, but the values may be there only after `finish` or the next get.
+  virtual void ask(const VariableList& list, double* values) { get(list, values); }
+  /// All that was called has happened. Errors: FmuFault.
+  virtual void finish() {}
   /// Its process has ended.
   virtual bool is_gone() const { return false; }
 

@@ -90,13 +90,10 @@ struct Channel {
 };
 static_assert(std::is_trivially_destructible_v<Channel>);
 
-/// Where the area for calls and, after them, answers begins in the file. It is mapped by itself, because it may grow,
+/// Where the area for calls begins in the file; answers are written into them. It is mapped by itself, because it may grow,
 /// and for every size of pages.
 inline constexpr std::size_t kAreaBegins = std::size_t{64} << 10;
 static_assert(sizeof(Channel) <= kAreaBegins);
-inline constexpr std::size_t answer_place(std::size_t request_bytes) {
-  return (request_bytes + 7) / 8 * 8;
-}
 
 /// Writes calls, one after the other.
 class MessageWriter {
@@ -122,6 +119,12 @@ class MessageWriter {
     if (count > 0) std::memcpy(area_.data() + size_, bytes, count);
     size_ += count;
   }
+  /// Room for an answer; its place.
+  std::size_t put_room(std::size_t count) {
+    if (count > left()) throw std::logic_error("a call that does not fit its area");
+    size_ += count;
+    return size_ - count;
+  }
   void put_list(const VariableList& list);
   static std::size_t size_of(const VariableList& list);
 
@@ -133,7 +136,7 @@ class MessageWriter {
 /// Reads them. Errors: std::runtime_error at the end of what there is.
 class MessageReader {
  public:
-  explicit MessageReader(std::span<const std::byte> from) : left_(from) {}
+  explicit MessageReader(std::span<std::byte> from) : left_(from) {}
 
   bool at_end() const { return left_.empty(); }
   template <class Number>
@@ -144,15 +147,20 @@ class MessageReader {
   }
   std::string take_text();
   void take_bytes(void* to, std::size_t count) {
+    const std::span<std::byte> from = take_room(count);
+    if (count > 0) std::memcpy(to, from.data(), count);
+  }
+  std::span<std::byte> take_room(std::size_t count) {
     if (count > left_.size()) throw std::runtime_error("a call is cut off");
-    if (count > 0) std::memcpy(to, left_.data(), count);
+    const std::span<std::byte> out = left_.first(count);
     left_ = left_.subspan(count);
+    return out;
   }
   /// Replaces what is in the list.
   void take_list(VariableList& list);
 
  private:
-  std::span<const std::byte> left_;
+  std::span<std::byte> left_;
 };
 
 }  // namespace portwave::fmi

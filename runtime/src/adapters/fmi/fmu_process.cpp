@@ -199,6 +199,7 @@ void HostProcess::expect_this_version(const std::filesystem::path& program) {
   switch (call(1, kStartLimit_s)) {
     case End::answered:
       break;
+    case End::broken:
     case End::ended:
       throw ConfigError("/process",
                         fmt::format("{} ended with {} before it ran anything: is it the {} of this "
@@ -258,9 +259,9 @@ HostProcess::End HostProcess::call(std::size_t calls, double time_limit_s) {
                    std::max(start, Clock::now()));
     const Clock::time_point until = std::min(began + duration_of(time_limit_s), last);
     if (channel_->answer.wait(seen, std::min(until, Clock::now() + kLookEvery))) {
-      return End::answered;
+      return channel_->answer.rung() == seen + 1 ? End::answered : End::broken;
     }
-    if (has_ended()) return channel_->answer.rung() != seen ? End::answered : End::ended;
+    if (has_ended() && channel_->answer.rung() == seen) return End::ended;
     if (Clock::now() >= until &&
         (until == last || channel_->since_ns.load() <= began.time_since_epoch().count())) {
       return End::timed_out;

@@ -37,7 +37,12 @@ class HostProcess {
   void map_area();
   std::size_t area_bytes() const { return area_bytes_; }
 
-  enum class End { answered, ended, timed_out };
+  enum class End {
+    answered,
+    ended,
+    timed_out,
+    broken,  ///< something has been written over the channel
+  };
   /// Rings, and waits for the answer: for each of so many calls at most the limit.
   End call(std::size_t calls, double time_limit_s);
   /// Waits until the process ends by itself.

@@ -36,6 +36,7 @@ Program::Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
     : instance_(start_instance(fmu, name, start, start_s, isolation)) {
   initial_.time_s = start_s;
   if (fmu->description().saves_state) save(initial_, start_s);
+  instance_->finish();
 }
 
 Program::~Program() { instance_->release(initial_.handle); }

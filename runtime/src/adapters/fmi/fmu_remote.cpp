@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,7 +25,7 @@ std::uint64_t number_of(StateHandle handle) {
   return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-/// Calls are collected until one needs an answer: settings, states to go back to or to be released have none.
+/// Calls are collected, and told together: going there and back takes longer than most calls do.
 class RemoteInstance final : public Instance {
  public:
   RemoteInstance(const Fmu& fmu, InstanceOrigin origin, double time_limit_s)
@@ -71,12 +74,17 @@ class RemoteInstance final : public Instance {
     flush();
   }
   void get(const VariableList& list, double* values) override {
-    const std::size_t bytes = list.size() * sizeof(double);
-    begin(Operation::get, MessageWriter::size_of(list) + bytes + sizeof(double));
-    writer_.put_list(list);
-    const std::size_t place = answer_place(writer_.size());
+    ask(list, values);
     flush();
-    if (bytes > 0) std::memcpy(values, host_.area().data() + place, bytes);
+  }
+  void ask(const VariableList& list, double* values) override {
+    const std::size_t bytes = list.size() * sizeof(double);
+    begin(Operation::get, MessageWriter::size_of(list) + bytes);
+    writer_.put_list(list);
+    asked_.push_back({writer_.put_room(bytes), list.size(), values});
+  }
+  void finish() override {
+    if (calls_ > 0) flush();
   }
   void set(const VariableList& list, const double* values) override {
     const std::size_t bytes = list.size() * sizeof(double);
@@ -90,13 +98,11 @@ class RemoteInstance final : public Instance {
     writer_.put(step_s);
     time_s_ = time_s;
     step_s_ = step_s;
-    flush();
   }
   void save(StateHandle& state) override {
     const std::uint64_t number = ++newest_state_;
     begin(Operation::save, sizeof(number));
     writer_.put(number);
-    flush();
     state = handle_of(number);
   }
   void restore(StateHandle state) override {
@@ -119,6 +125,11 @@ class RemoteInstance final : public Instance {
 
  private:
   static constexpr std::size_t kHead = sizeof(std::uint32_t);
+  /// Values that a request answers, and where they go to.
+  struct Asked {
+    std::size_t place, count;
+    double* values;
+  };
 
   /// A call with so many bytes beside its head, answer included.
   void begin(Operation operation, std::size_t bytes) {
@@ -166,29 +177,41 @@ class RemoteInstance final : public Instance {
     calls_ = 0;
     if (end != HostProcess::End::answered) fail(end);
     const std::uint32_t outcome = channel.outcome;
-    if (outcome == Channel::kDone) return;
-    if (outcome != Channel::kFault && outcome != Channel::kRefused) {
-      host_.kill();
-      give_up(
-          fmt::format("the FMU {} wrote over memory that is not its own: its process was ended; "
-                      "the defect is in the FMU{}",
-                      in_quotes(origin_.file), by_its_maker()));
-    }
+    if (outcome == Channel::kDone) return take_answers();
+    asked_.clear();
+    if (outcome != Channel::kFault && outcome != Channel::kRefused) fail(HostProcess::End::broken);
     std::string text(channel.text, std::min<std::size_t>(channel.text_bytes, Channel::kTextBytes));
     const auto failed_in = static_cast<Operation>(channel.failed_in);
-    // The caller has long gone on: where it is nobody knows.
-    if (failed_in == Operation::restore) is_dead_ = true;
+    // Where it is then nobody knows: the caller has gone on as if the state were there.
+    const bool is_lost = failed_in == Operation::restore || failed_in == Operation::save;
     text = printable(text, Channel::kTextBytes);
-    if (outcome != Channel::kRefused) throw FmuFault(text);
-    is_dead_ = true;
+    if (is_lost || outcome == Channel::kRefused) {
+      is_dead_ = true;
+      fault_ = text;
+    }
+    if (outcome == Channel::kFault) throw FmuFault(text);
     throw ConfigError("/path", fmt::format("{} {}", in_quotes(origin_.file), text));
   }
 
+  void take_answers() {
+    for (const Asked& own : asked_) {
+      const std::size_t bytes = own.count * sizeof(double);
+      if (bytes > 0) std::memcpy(own.values, host_.area().data() + own.place, bytes);
+    }
+    asked_.clear();
+  }
   [[noreturn]] void fail(HostProcess::End end) {
     const Channel& channel = host_.channel();
     const std::string where = place(static_cast<Operation>(channel.now_in.load()));
     const std::string log = printable(channel.log.text(), Channel::kTextBytes);
     const std::string said = log.empty() ? std::string() : "; it says: " + log;
+    if (end == HostProcess::End::broken) {
+      host_.kill();
+      give_up(fmt::format(
+          "the FMU {} wrote over memory that is not its own: its process was ended; the "
+          "defect is in the FMU{}",
+          in_quotes(origin_.file), by_its_maker()));
+    }
     if (end == HostProcess::End::timed_out) {
       host_.kill();
       give_up(
@@ -203,6 +226,7 @@ class RemoteInstance final : public Instance {
   }
   [[noreturn]] void give_up(std::string fault) {
     is_dead_ = true;
+    asked_.clear();
     fault_ = std::move(fault);
     throw FmuFault(fault_);
   }
@@ -245,6 +269,7 @@ class RemoteInstance final : public Instance {
   double limit_s_;
   MessageWriter writer_;
   std::size_t calls_ = 0;  ///< that were collected
+  std::vector<Asked> asked_;
   std::uint64_t newest_state_ = 0;
   double time_s_ = 0.0, step_s_ = 0.0;  ///< of the last step
   bool is_dead_ = false;
