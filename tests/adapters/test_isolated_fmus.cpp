@@ -238,7 +238,7 @@ FmuPair pair_with(const Harm& harm, int version) {
 bool is_hang(const Harm& harm) {
   return harm.kind == std::string("hang") || harm.kind == std::string("spin");
 }
-constexpr double kLimit_s = 0.4;
+constexpr double kLimit_s = 0.8;
 
 class HarmAtStart : public ::testing::TestWithParam<Harm> {};
 
@@ -260,11 +260,11 @@ INSTANTIATE_TEST_SUITE_P(
                            "crashed in loading its library: its process ended "
                            "with signal SIGSEGV (Segmentation fault)"},
                       Harm{"load", "exit", "its process ended with exit code 7"},
-                      Harm{"load", "hang", "did not return within 0.4 s from loading its library"},
+                      Harm{"load", "hang", "did not return within 0.8 s from loading its library"},
                       Harm{"instantiate", "abort", "its process ended with signal SIGABRT"},
-                      Harm{"instantiate", "hang", "did not return within 0.4 s from fmi"},
+                      Harm{"instantiate", "hang", "did not return within 0.8 s from fmi"},
                       Harm{"init", "segv", "crashed in its initialisation"},
-                      Harm{"init", "spin", "did not return within 0.4 s from its initialisation"}),
+                      Harm{"init", "spin", "did not return within 0.8 s from its initialisation"}),
     name_of);
 
 class HarmInARun : public ::testing::TestWithParam<Harm> {};
@@ -327,13 +327,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Harm{"step", "spin",
                            "; if it needs longer, give it a larger \"time_limit_s\""},
                       Harm{"get", "segv", "crashed in reading its variables"},
-                      Harm{"get", "hang", "did not return within 0.4 s from reading its variables"},
+                      Harm{"get", "hang", "did not return within 0.8 s from reading its variables"},
                       Harm{"set", "abort", "crashed in setting its variables"},
-                      Harm{"set", "hang", "did not return within 0.4 s from setting its variables"},
+                      Harm{"set", "hang", "did not return within 0.8 s from setting its variables"},
                       Harm{"save", "segv", "FMU"},
-                      Harm{"save", "hang", "did not return within 0.4 s from fmi"},
+                      Harm{"save", "hang", "did not return within 0.8 s from fmi"},
                       Harm{"restore", "segv", "crashed in fmi"},
-                      Harm{"restore", "spin", "did not return within 0.4 s from fmi"},
+                      Harm{"restore", "spin", "did not return within 0.8 s from fmi"},
                       Harm{"release", "abort", "crashed in fmi"}),
     name_of);
 
@@ -480,7 +480,7 @@ TEST(IsolatedFmu, OfOurExporterGivesTheSameBitsAsAPart) {
 TEST(HarmInABlock, EndsTheRunAndANewOneWorks) {
   for (const bool saves : {true, false}) {
     for (const Harm& harm : {Harm{"step", "segv", "crashed in fmi2DoStep"},
-                             Harm{"get", "hang", "did not return within 0.4 s from reading"}}) {
+                             Harm{"get", "hang", "did not return within 0.8 s from reading"}}) {
       FmuFolder folder;
       folder.add("mass.fmu", FmuRecipe{.library = "rogue",
                                        .saves_state = saves,

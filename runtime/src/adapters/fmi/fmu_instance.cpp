@@ -373,7 +373,10 @@ void FmuLog::note(int status, const char* message) {
   size_ += static_cast<std::uint32_t>(count);
 }
 
-std::string FmuLog::text() const { return {text_, std::min(size_, kCapacity)}; }
+std::string FmuLog::text() const {
+  // Another process may have written anything there.
+  return {text_, size_ <= kCapacity ? size_ : 0};
+}
 
 std::unique_ptr<Instance> instantiate(const Functions& functions, InstanceOrigin origin,
                                       FmuLog* log) {

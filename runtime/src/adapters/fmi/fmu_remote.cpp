@@ -260,7 +260,7 @@ class RemoteInstance final : public Instance {
       case Operation::end:
         break;
     }
-    return "a thread of its own, between two calls";
+    return "no call, but in a thread of its own";
   }
 
   HostProcess host_;
