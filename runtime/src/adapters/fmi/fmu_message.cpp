@@ -5,7 +5,6 @@
 #include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <thread>
 #include <unistd.h>
 
 namespace portwave::fmi {
@@ -21,12 +20,6 @@ void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t value,
   ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &wait, nullptr, 0);
 }
 
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 }  // namespace
 
 void Doorbell::ring() {
@@ -35,20 +28,6 @@ void Doorbell::ring() {
 }
 
 bool Doorbell::wait(std::uint32_t seen, Clock::time_point until) {
-  // Most calls are short: to sleep and to be woken takes longer.
-  constexpr auto kWatch = std::chrono::microseconds(20);
-  constexpr int kLooks = 16;
-  static const bool has_cores = std::thread::hardware_concurrency() > 1;
-  const Clock::time_point start = Clock::now();
-  if (has_cores) {
-    const Clock::time_point sleeps_at = std::min(start + kWatch, until);
-    do {
-      for (int i = 0; i < kLooks; ++i) {
-        if (rung() != seen) return true;
-        pause_briefly();
-      }
-    } while (Clock::now() < sleeps_at);
-  }
   sleeps_.store(1);
   while (count_.load() == seen) {
     const auto left = until - Clock::now();

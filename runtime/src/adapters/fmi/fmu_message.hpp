@@ -52,7 +52,7 @@ class alignas(64) Doorbell {
 
   std::uint32_t rung() const { return count_.load(std::memory_order_acquire); }
   void ring();
-  /// True as soon as it has been rung since `seen`; false at the time given. Waits briefly before it sleeps.
+  /// True as soon as it has been rung since `seen`; false at the time given.
   bool wait(std::uint32_t seen, Clock::time_point until);
 
  private:

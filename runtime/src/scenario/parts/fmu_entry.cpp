@@ -98,7 +98,7 @@ Json fmu_time_limit_schema() {
       described(range_schema(NumberRange::positive()),
                 "of an FMU in a process of its own: how long a call of one of its functions may "
                 "take [s]"),
-      FmuPartOptions().time_limit_s);
+      plain(FmuPartOptions().time_limit_s));
 }
 
 std::string input_of_fmu(const std::string& variable) { return plain_fmu_name(variable); }
