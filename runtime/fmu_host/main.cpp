@@ -2,6 +2,7 @@
 // memory what to call (fmu_message.hpp), and ends when the engine's process does.
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -195,10 +196,13 @@ class Host {
 };
 
 /// Ends this process, and what the FMU has started, when the engine's process is gone.
-void end_with_engine() {
+void end_with_engine(pid_t engine) {
   char byte = 0;
-  while (::read(kLifelineDescriptor, &byte, 1) != 0) {
-  }
+  ssize_t count = 0;
+  do count = ::read(kLifelineDescriptor, &byte, 1);
+  while (count < 0 && errno == EINTR);
+  // Where the FMU has closed what is not its own, it is the parent that is looked at.
+  while (count < 0 && ::getppid() == engine) std::this_thread::sleep_for(std::chrono::seconds(1));
   if (::getpgrp() == ::getpid()) ::kill(0, SIGKILL);
   ::_exit(1);
 }
@@ -209,7 +213,7 @@ int run() {
   for (const int own : {kChannelDescriptor, kLifelineDescriptor}) {
     ::fcntl(own, F_SETFD, FD_CLOEXEC);
   }
-  std::thread(&end_with_engine).detach();
+  std::thread(&end_with_engine, ::getppid()).detach();
   // An FMU that crashes ends with its signal, also where a sanitizer would rather report it.
   for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(own, SIG_DFL);
   // What it prints comes out before it crashes.
