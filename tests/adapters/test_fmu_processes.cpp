@@ -121,7 +121,7 @@ TEST(FmuProcess, LeavesNothingBehind) {
     }
     EXPECT_THROW(started(crashes), fmi::FmuFault);
     EXPECT_THROW(started(hangs, {.in_a_process = true, .time_limit_s = 0.05}), fmi::FmuFault);
-    started(stays, {.in_a_process = true, .time_limit_s = 0.5});
+    started(stays, {.in_a_process = true, .time_limit_s = 1.0});
   }
   EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_EQ(children_of(::getpid()), children);

@@ -65,7 +65,7 @@ class HostProcess {
   std::size_t area_bytes_ = 0;
   int memory_ = -1, lifeline_ = -1;
   pid_t process_ = -1, owner_ = -1;
-  int status_ = 0;  ///< as waitpid says it, once it was waited for
+  int status_ = -1;  ///< as waitpid says it, once it was waited for
 };
 
 }  // namespace portwave::fmi
