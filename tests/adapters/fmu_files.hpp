@@ -46,6 +46,7 @@ struct FmuRecipe {
   std::string more_variables = "";  ///< further elements
   std::string terminals = "";       ///< terminalsAndIcons.xml
   std::string osp = "";             ///< OspModelDescription.xml
+  std::string harm = "";  ///< of the library "rogue": where and how (fixtures/fmu/rogue.h)
 };
 
 inline std::string unit_definitions(const FmuRecipe& recipe) {
@@ -135,6 +136,7 @@ inline std::vector<ZipMember> fmu_members(const FmuRecipe& recipe) {
   if (!recipe.terminals.empty()) {
     out.push_back({"terminalsAndIcons/terminalsAndIcons.xml", recipe.terminals});
   }
+  if (!recipe.harm.empty()) out.push_back({"resources/rogue.txt", recipe.harm});
   if (!recipe.osp.empty()) out.push_back({"OspModelDescription.xml", recipe.osp});
   return out;
 }

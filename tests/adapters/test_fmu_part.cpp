@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +12,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "adapters/fmi/fmu_instance.hpp"
-#include "adapters/fmu_files.hpp"
+#include "adapters/fmi/fmu_program.hpp"
+#include "adapters/fmu_pair.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/runtime/output/summary.hpp"
@@ -26,96 +27,14 @@ namespace {
 using testing::FmuFolder;
 using testing::FmuRecipe;
 
-constexpr double kStep = 0.01;
+using testing::failure_of;
+using testing::options;
+using testing::part_options;
+using testing::takes_force;
+using testing::takes_speed;
 
-FmuPort takes_force(std::string integral = "x") {
-  FmuPort port;
-  port.name = "port";
-  port.effort = "F";
-  port.flow = "v";
-  port.integral = std::move(integral);
-  return port;
-}
-FmuPort takes_speed() {
-  FmuPort port;
-  port.name = "port";
-  port.effort = "F";
-  port.flow = "v";
-  port.input = Causality::flow_in;
-  return port;
-}
-
-FmuPartOptions part_options(const std::filesystem::path& file, FmuPort port,
-                            std::map<std::string, FmuValue> start, double step_s = kStep) {
-  FmuPartOptions out;
-  out.file = file;
-  out.ports = {std::move(port)};
-  out.start = std::move(start);
-  out.step_s = step_s;
-  return out;
-}
-
-StepperOptions options(double step_s, int iterations, double tolerance) {
-  StepperOptions o{.method = CouplingMethod::automatic()};
-  o.step_s = step_s;
-  o.method.waves().iterations = iterations;
-  o.method.waves().tolerance = tolerance;
-  // Nothing is known of what the parts hold, so that the guard has nothing to spend unless it is given some.
-  o.method.waves().tank.initial_J = 1e3;
-  return o;
-}
-
-std::string failure_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
-/// A mass (m, c) and a spring and damper to ground (k, d), as two FMUs that move together.
-struct Pair {
-  double m = 2.0, c = 0.1, k = 100.0, d = 0.5, x = 0.2;
-  int mass_version = 2, spring_version = 3;
-  std::string mass_library = "mass";
-  std::string units = "si";
-
-  System build(FmuFolder& folder, double step_s = kStep) const {
-    const auto mass_file = folder.add(
-        "mass.fmu", FmuRecipe{.version = mass_version, .library = mass_library, .units = units});
-    const auto spring_file =
-        folder.add("spring.fmu", FmuRecipe{.version = spring_version, .library = "spring"});
-    const bool is_kilo = units == "kilo";
-    SystemBuilder builder;
-    builder.add("mass", make_fmu_part(part_options(mass_file, takes_force(),
-                                                   {{"mass", is_kilo ? m * 1e-6 : m},
-                                                    {"d", is_kilo ? c * 1e-6 : c},
-                                                    {"start.x", is_kilo ? 1e3 * x : x}},
-                                                   step_s))
-                            .component);
-    builder.add("spring", make_fmu_part(part_options(spring_file, takes_speed(),
-                                                     {{"k", k}, {"d", d}, {"start.x", x}}, step_s))
-                              .component);
-    builder.join(joint::CommonFlow{}, {"mass.port", "spring.port"});
-    return builder.build();
-  }
-
-  /// The same by the trapezoidal rule on the whole: what the converged coupling must give, since each FMU
-  /// answers with exact means of its own trapezoidal steps.
-  double whole(double h, int steps) const {
-    double q = x, v = 0.0;
-    for (int n = 0; n < steps; ++n) {
-      // m(v⁺−v)/h = −c(v+v⁺)/2 − k(q+q⁺)/2 − d(v+v⁺)/2,  q⁺ = q + h(v+v⁺)/2
-      const double all = c + d;
-      const double next =
-          (v * (m / h - 0.5 * all - 0.25 * h * k) - k * q) / (m / h + 0.5 * all + 0.25 * h * k);
-      q += 0.5 * h * (v + next);
-      v = next;
-    }
-    return q;
-  }
-};
+constexpr double kStep = testing::kFmuStep;
+using Pair = testing::FmuPair;
 
 TEST(FmuPart, TwoCoupledAreTheWhole) {
   for (const int mass_version : {2, 3}) {
@@ -181,22 +100,26 @@ TEST(FmuPart, StaysStableWhereSamplesDiverge) {
 TEST(FmuPartControl, SamplesDivergeThere) {
   FmuFolder folder;
   const Pair pair{.m = 1.0, .c = 0.0, .k = 1e5, .d = 10.0};
-  const auto open = [&](const char* library, std::vector<std::pair<const char*, double>> start) {
-    const auto fmu = fmi::Fmu::open(
+  const auto open = [&](const char* library) {
+    return fmi::Fmu::open(
         folder.add(std::string(library) + ".fmu", FmuRecipe{.version = 2, .library = library}));
-    std::vector<fmi::StartValue> values;
-    for (const auto& [name, value] : start)
-      values.push_back({fmu->description().find(name), value});
-    return fmi::Instance::create(fmu, library, values, 0.0);
   };
-  const auto mass = open("mass", {{"mass", pair.m}, {"d", pair.c}, {"start.x", pair.x}});
-  const auto spring = open("spring", {{"k", pair.k}, {"d", pair.d}, {"start.x", pair.x}});
-  const auto variables = [](const fmi::Instance& own, const char* name) {
-    const fmi::Variable* const one[] = {own.fmu().description().find(name)};
+  const auto start = [](const std::shared_ptr<const fmi::Fmu>& fmu,
+                        std::vector<std::pair<const char*, double>> given) {
+    std::vector<fmi::StartValue> values;
+    for (const auto& [name, value] : given)
+      values.push_back({fmu->description().find(name), value});
+    return fmi::start_instance(fmu, "own", values, 0.0);
+  };
+  const auto mass_fmu = open("mass"), spring_fmu = open("spring");
+  const auto mass = start(mass_fmu, {{"mass", pair.m}, {"d", pair.c}, {"start.x", pair.x}});
+  const auto spring = start(spring_fmu, {{"k", pair.k}, {"d", pair.d}, {"start.x", pair.x}});
+  const auto variables = [](const std::shared_ptr<const fmi::Fmu>& own, const char* name) {
+    const fmi::Variable* const one[] = {own->description().find(name)};
     return fmi::VariableList(one);
   };
-  const auto force_in = variables(*mass, "F"), speed_out = variables(*mass, "v");
-  const auto speed_in = variables(*spring, "v"), force_out = variables(*spring, "F");
+  const auto force_in = variables(mass_fmu, "F"), speed_out = variables(mass_fmu, "v");
+  const auto speed_in = variables(spring_fmu, "v"), force_out = variables(spring_fmu, "F");
   double speed = 0.0, most = 0.0;
   for (int n = 0; n < 200 && most < 1e6; ++n) {
     double force = 0.0;

@@ -22,9 +22,11 @@ using testing::FmuRecipe;
 using testing::ZipMember;
 
 std::string refusal_of(const std::filesystem::path& file,
-                       const FmuPort& port = {.name = "", .effort = "F", .flow = "v"}) {
+                       const FmuPort& port = {.name = "", .effort = "F", .flow = "v"},
+                       bool in_process = false) {
   FmuPartOptions options;
   options.file = file;
+  options.process = in_process;
   options.ports = {port};
   try {
     make_fmu_part(options);
@@ -131,8 +133,11 @@ TEST_P(HostileFmu, IsRefused) {
   FmuFolder folder;
   std::vector<ZipMember> members = testing::fmu_members({.version = hostile.version});
   hostile.spoil(members);
-  const std::string text = refusal_of(folder.add("x.fmu", members));
+  const auto file = folder.add("x.fmu", members);
+  const FmuPort port = {.name = "", .effort = "F", .flow = "v"};
+  const std::string text = refusal_of(file, port);
   EXPECT_NE(text.find(hostile.words), std::string::npos) << text;
+  EXPECT_EQ(refusal_of(file, port, true), text);
   EXPECT_FALSE(std::filesystem::exists("/tmp/portwave_was_here"));
 }
 
@@ -142,7 +147,10 @@ INSTANTIATE_TEST_SUITE_P(All, HostileFmu, ::testing::ValuesIn(hostile_fmus()),
 TEST(HostileFmuControl, WithoutDefectItIsTaken) {
   for (const int version : {2, 3}) {
     FmuFolder folder;
-    EXPECT_EQ(refusal_of(folder.add("x.fmu", FmuRecipe{.version = version})), "");
+    const auto file = folder.add("x.fmu", FmuRecipe{.version = version});
+    const FmuPort port = {.name = "", .effort = "F", .flow = "v"};
+    EXPECT_EQ(refusal_of(file, port), "");
+    EXPECT_EQ(refusal_of(file, port, true), "");
   }
 }
 

@@ -35,6 +35,7 @@ echo "clean: $(dpkg-query -W | wc -l) packages"
 install ./libportwave0*.deb ./portwave_*.deb
 portwave run $scenario --out results >/dev/null
 ls results | grep -q .
+/usr/libexec/portwave/portwave-fmu-host 2>&1 | grep -q "portwave starts it"
 echo "program: ok, $(dpkg-query -W | wc -l) packages"
 
 install ./libportwave-c*.deb ./libportwave-dev*.deb g++ pkg-config

@@ -1,6 +1,8 @@
 """Systems as FMUs: written by `System.to_fmu`, checked and run by FMPy."""
 
 import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import portwave as pw
@@ -159,6 +161,15 @@ def test_power_ports(fmpy, tmp_path):
     result = fmpy.simulate_fmu(str(path), stop_time=1.0, output_interval=0.1, start_values={"m.port.effort": 3.0})
     assert result["m.velocity"][-1] == pytest.approx(-1.5, abs=1e-12)
     assert result["m.port.flow_integral"][-1] == pytest.approx(0.75, abs=1e-12)
+
+
+def test_what_runs_fmus_in_processes_is_in_the_package():
+    needs_export()
+    host = Path(pw.__file__).resolve().parent / "portwave-fmu-host"
+    # Started by hand it says what it is.
+    result = subprocess.run([str(host)], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert "portwave starts it" in result.stderr
 
 
 def test_errors_come_at_once(tmp_path):

@@ -2,12 +2,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "adapters/fmi/fmi_interface.hpp"
 #include "adapters/fmi/fmu_archive.hpp"
+#include "adapters/fmi/fmu_library.hpp"
 #include "adapters/fmi/model_description.hpp"
 
 namespace portwave::fmi {
@@ -15,16 +16,13 @@ namespace portwave::fmi {
 /// The folder of binaries for this machine.
 std::string platform_of(Version version);
 
-/// An FMU file, unpacked and described, with its library loaded. Immutable; may be used by several threads.
-///
-/// The library is never unloaded: threads and handlers that it has made may outlive its instances. What was
-/// unpacked is removed with the object.
+/// An FMU file, unpacked and described. May be used by several threads. What was unpacked is removed with the
+/// object.
 class Fmu {
  public:
-  /// Everything is checked before any code of the FMU runs; loading the library then runs its constructors.
-  /// A file that is open already, and has not changed since, is shared.
-  /// Errors: ConfigError: what FmuArchive and read_model_description refuse; no binary for this machine; a
-  /// library that cannot be loaded, lacks functions, or is one of another version of FMI.
+  /// Everything is checked, and no code of the FMU runs. A file that is open already, and has not changed since,
+  /// is shared.
+  /// Errors: ConfigError: what FmuArchive and read_model_description refuse; no binary for this machine.
   static std::shared_ptr<const Fmu> open(const std::filesystem::path& file);
 
   Fmu(const Fmu&) = delete;
@@ -34,21 +32,21 @@ class Fmu {
   const ModelDescription& description() const { return description_; }
   /// Ports that its terminals or its OSP description declare.
   const std::vector<DeclaredPort>& declared_ports() const { return ports_; }
-  /// Null: it is of the other version.
-  const v2::Functions* functions_2() const { return std::get_if<v2::Functions>(&functions_); }
-  const v3::Functions* functions_3() const { return std::get_if<v3::Functions>(&functions_); }
+  std::filesystem::path library() const;
+  /// Of its library, which is loaded into this process at the first call. Errors: as load_library.
+  const Functions& functions() const;
   /// Its resources: a URI in FMI 2, a path with a slash at its end in FMI 3.
   std::string resources() const;
 
  private:
   explicit Fmu(const std::filesystem::path& file);
-  void load_library();
 
   std::filesystem::path file_;
   ScratchFolder folder_;
   ModelDescription description_;
   std::vector<DeclaredPort> ports_;
-  std::variant<v2::Functions, v3::Functions> functions_;
+  mutable std::mutex loading_;
+  mutable std::optional<Functions> functions_;
 };
 
 }  // namespace portwave::fmi

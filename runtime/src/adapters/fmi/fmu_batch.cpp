@@ -43,6 +43,7 @@ PortAccess::PortAccess(const PartSetup& setup)
       sent_(inputs_.size()),
       read_(answers_.size()),
       start_(answers_.size()),
+      began_(answers_.size()),
       roundings_(answers_.size()) {}
 
 void PortAccess::set_inputs(Instance& instance, const double* u, const double* others) {
@@ -52,34 +53,27 @@ void PortAccess::set_inputs(Instance& instance, const double* u, const double* o
   instance.set(inputs_, sent_.data());
 }
 
-void PortAccess::read_answers(Instance& instance) {
-  instance.get(answers_, read_.data());
-  for (std::size_t j = 0; j < ports(); ++j) read_[j] *= (*ports_)[j].output_factor;
-}
-
 void PortAccess::begin(Instance& instance) {
   const bool needs_start = std::ranges::any_of(
       *ports_, [](const PortVariables& port) { return port.integral == nullptr; });
-  if (!needs_start) return;
-  read_answers(instance);
-  for (std::size_t j = 0; j < ports(); ++j) {
-    if ((*ports_)[j].integral == nullptr) start_[j] = read_[j];
-  }
+  if (needs_start) instance.ask(answers_, began_.data());
 }
 
 void PortAccess::end(Instance& instance, double step_s, double* mean) {
-  read_answers(instance);
+  instance.get(answers_, read_.data());
   for (std::size_t j = 0; j < ports(); ++j) {
-    const bool is_increment = (*ports_)[j].integral != nullptr;
-    const double sum = std::abs(start_[j]) + std::abs(read_[j]);
-    mean[j] = is_increment ? (read_[j] - start_[j]) / step_s : 0.5 * (start_[j] + read_[j]);
+    const PortVariables& port = (*ports_)[j];
+    const bool is_increment = port.integral != nullptr;
+    if (!is_increment) start_[j] = began_[j] * port.output_factor;
+    const double at_end = read_[j] * port.output_factor;
+    const double sum = std::abs(start_[j]) + std::abs(at_end);
+    mean[j] = is_increment ? (at_end - start_[j]) / step_s : 0.5 * (start_[j] + at_end);
     roundings_[j] = kRounding * (is_increment ? sum / step_s : 0.5 * sum);
   }
 }
 
-void PortAccess::read_integrals(Instance& instance, double* integrals) {
-  read_answers(instance);
-  std::ranges::copy(read_, integrals);
+void PortAccess::take_integrals(double* integrals) {
+  for (std::size_t j = 0; j < ports(); ++j) integrals[j] = read_[j] * (*ports_)[j].output_factor;
 }
 
 struct FmuBatch::Work {
@@ -213,9 +207,11 @@ const SavedState& FmuBatch::slot_of(const double* record) const {
 }
 
 void FmuBatch::keep(std::size_t slot, double time_s, double* record) const {
-  access_.read_integrals(program_->instance(), record + layout_.integrals);
-  program_->instance().get(shown_, record + layout_.outputs);
+  access_.ask_integrals(program_->instance());
+  program_->instance().ask(shown_, record + layout_.outputs);
   program_->save(slots_[slot], time_s);
+  program_->instance().finish();
+  access_.take_integrals(record + layout_.integrals);
   record[kSlot] = static_cast<double>(slot);
   record[kGeneration] = static_cast<double>(slots_[slot].generation);
 }
@@ -414,7 +410,9 @@ class FirstStep {
   /// Step n after the start; the mean answers.
   Eigen::VectorXd take(int n, const Eigen::VectorXd& u) {
     Eigen::VectorXd mean(u.size());
-    access_.read_integrals(program_.instance(), integrals_.data());
+    access_.ask_integrals(program_.instance());
+    program_.instance().finish();
+    access_.take_integrals(integrals_.data());
     access_.set_integrals(integrals_.data());
     access_.set_inputs(program_.instance(), u.data(), others_.data());
     access_.begin(program_.instance());

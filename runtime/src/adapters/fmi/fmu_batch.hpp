@@ -26,16 +26,16 @@ class PortAccess {
   void end(Instance& instance, double step_s, double* mean);
   /// How far rounding may have moved the means that `end` gave: increments of large integrals are small.
   const std::vector<double>& roundings() const { return roundings_; }
-  /// At a state that was saved: the integrals there.
-  void read_integrals(Instance& instance, double* integrals);
+  /// At a state: the integrals there, which `take_integrals` tells once the instance has finished.
+  void ask_integrals(Instance& instance) { instance.ask(answers_, read_.data()); }
+  void take_integrals(double* integrals);
   void set_integrals(const double* integrals) { start_.assign(integrals, integrals + ports()); }
 
  private:
-  void read_answers(Instance& instance);
-
   const std::vector<PortVariables>* ports_;
   VariableList inputs_, answers_;
-  std::vector<double> sent_, read_, start_, roundings_;  // one per port, start_: of the step
+  // One per port; start_: of the step, began_: the answers there, in the FMU's units.
+  std::vector<double> sent_, read_, start_, began_, roundings_;
 };
 
 /// What first steps of a program tell, which are taken back.

@@ -31,6 +31,12 @@ class FmuBlock final : public Block {
   }
 
   void start(std::span<double> x) const override {
+    if (program_->instance().is_gone()) {
+      // A run before this one has lost it.
+      for (SavedState& slot : slots_) program_->release(slot);
+      program_ = setup_.start_program();
+      steps_ = 0;
+    }
     const std::lock_guard lock(program_->mutex);
     if (!saves()) {
       // Only a new instance is at the start.
@@ -41,6 +47,7 @@ class FmuBlock final : public Block {
     }
     program_->restore(program_->initial());
     program_->save(slots_[0], setup_.start_s);
+    program_->instance().finish();
     x[0] = static_cast<double>(slots_[0].generation);
   }
 
@@ -58,11 +65,13 @@ class FmuBlock final : public Block {
     if (!inputs_.empty()) program_->instance().set(inputs_, u.data());
     program_->step(when.time_s, when.period_s);
     if (!saves()) {
+      program_->instance().finish();
       x[0] = static_cast<double>(++steps_);
       return;
     }
     SavedState& next = static_cast<double>(slots_[0].generation) == x[0] ? slots_[1] : slots_[0];
     program_->save(next, when.time_s + when.period_s);
+    program_->instance().finish();
     x[0] = static_cast<double>(next.generation);
   }
 
@@ -93,7 +102,8 @@ class FmuBlock final : public Block {
 
 block::Handle make_fmu_block(const FmuBlockOptions& options) {
   fmi::PartSetup setup;
-  setup.fmu = fmi::open_fmu(options.file);
+  setup.isolation = fmi::isolation_of(options.process, options.time_limit_s);
+  setup.fmu = fmi::open_fmu(options.file, setup.isolation);
   setup.name = options.name.empty() ? setup.fmu->description().name : options.name;
   setup.start_s = options.start_s;
   Issues issues;

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -70,14 +69,50 @@ void set_converted(const VariableList::Run& run, const double* values, const Cal
   }
 }
 
-class Instance2 final : public Instance {
+/// An instance in this process: what both versions share.
+class LoadedInstance : public Instance {
+ protected:
+  LoadedInstance(InstanceOrigin origin, FmuLog* log)
+      : origin_(std::move(origin)), log_(log == nullptr ? &own_log_ : log) {}
+
+  const InstanceOrigin& origin() const { return origin_; }
+  FmuLog& log() { return *log_; }
+  bool is_dead() const { return dead_; }
+  bool was_fatal() const { return fatal_; }
+  void expect_alive() const {
+    if (dead_) throw FmuFault(fault_);
+  }
+  /// Throws FmuFault unless the status is ok or a warning. `when`: such as " at 0.2 s".
+  void expect_ok(int status, const char* function, const std::string& when = {}) {
+    if (status == kOk || status == kWarning) {
+      log_->clear();
+      return;
+    }
+    dead_ = status != kDiscard;
+    fatal_ = status == kFatal;
+    std::string text = fmt::format("the FMU {}: {}{} returned {}", in_quotes(origin_.file),
+                                   function, when, status_name(status));
+    if (!log_->empty()) text += fmt::format("; it says: {}", log_->text());
+    log_->clear();
+    if (dead_) fault_ = text;
+    throw FmuFault(text);
+  }
+
+ private:
+  InstanceOrigin origin_;
+  FmuLog own_log_;
+  FmuLog* log_;
+  bool dead_ = false, fatal_ = false;
+  std::string fault_;  ///< of which it died
+};
+
+class Instance2 final : public LoadedInstance {
  public:
-  Instance2(std::shared_ptr<const Fmu> fmu, const std::string& name)
-      : Instance(std::move(fmu), name), f_(*this->fmu().functions_2()) {
-    callbacks_ = {&Instance2::log, &Instance2::allocate, &Instance2::release_memory, nullptr, this};
-    const ModelDescription& model = this->fmu().description();
-    instance_ = f_.Instantiate(this->name().c_str(), v2::kCoSimulation, model.token.c_str(),
-                               this->fmu().resources().c_str(), &callbacks_, 0, 1);
+  Instance2(const v2::Functions& functions, InstanceOrigin from, FmuLog* log)
+      : LoadedInstance(std::move(from), log), f_(functions) {
+    callbacks_ = {&Instance2::say, &Instance2::allocate, &Instance2::release_memory, nullptr, this};
+    instance_ = f_.Instantiate(origin().name.c_str(), v2::kCoSimulation, origin().token.c_str(),
+                               origin().resources.c_str(), &callbacks_, 0, 1);
     if (instance_ == nullptr) note_no_instance();
   }
   ~Instance2() override {
@@ -86,10 +121,11 @@ class Instance2 final : public Instance {
     f_.FreeInstance(instance_);
   }
 
-  void set_text(Reference which, const char* text) {
-    expect_ok(f_.SetString(instance_, &which, 1, &text), "fmi2SetString");
+  void set_text(Reference which, const std::string& text) override {
+    const char* const bytes = text.c_str();
+    expect_ok(f_.SetString(instance_, &which, 1, &bytes), "fmi2SetString");
   }
-  void initialise(double start_s) {
+  void initialise(double start_s) override {
     expect_ok(f_.SetupExperiment(instance_, 0, 0.0, start_s, 0, 0.0), "fmi2SetupExperiment");
     expect_ok(f_.EnterInitializationMode(instance_), "fmi2EnterInitializationMode");
     expect_ok(f_.ExitInitializationMode(instance_), "fmi2ExitInitializationMode");
@@ -160,7 +196,7 @@ class Instance2 final : public Instance {
     expect_ok(kError, "fmi2Instantiate");
     std::abort();  // not reached
   }
-  static void log(void* environment, const char* /*instance*/, int status, const char* /*category*/,
+  static void say(void* environment, const char* /*instance*/, int status, const char* /*category*/,
                   const char* message, ...) {
     auto* const own = static_cast<Instance2*>(environment);
     if (own == nullptr || message == nullptr || status < kWarning) return;
@@ -169,25 +205,24 @@ class Instance2 final : public Instance {
     va_start(arguments, message);
     std::vsnprintf(text.data(), text.size(), message, arguments);
     va_end(arguments);
-    own->note(status, text.data());
+    own->log().note(status, text.data());
   }
   static void* allocate(std::size_t count, std::size_t size) { return std::calloc(count, size); }
   static void release_memory(void* memory) { std::free(memory); }
 
-  const v2::Functions& f_;
+  const v2::Functions f_;
   v2::Callbacks callbacks_ = {};
   void* instance_ = nullptr;
   bool initialised_ = false;
 };
 
-class Instance3 final : public Instance {
+class Instance3 final : public LoadedInstance {
  public:
-  Instance3(std::shared_ptr<const Fmu> fmu, const std::string& name)
-      : Instance(std::move(fmu), name), f_(*this->fmu().functions_3()) {
-    const ModelDescription& model = this->fmu().description();
-    instance_ = f_.InstantiateCoSimulation(this->name().c_str(), model.token.c_str(),
-                                           this->fmu().resources().c_str(), false, true, false,
-                                           false, nullptr, 0, this, &Instance3::log, nullptr);
+  Instance3(const v3::Functions& functions, InstanceOrigin from, FmuLog* log)
+      : LoadedInstance(std::move(from), log), f_(functions) {
+    instance_ = f_.InstantiateCoSimulation(origin().name.c_str(), origin().token.c_str(),
+                                           origin().resources.c_str(), false, true, false, false,
+                                           nullptr, 0, this, &Instance3::say, nullptr);
     if (instance_ == nullptr) expect_ok(kError, "fmi3InstantiateCoSimulation");
   }
   ~Instance3() override {
@@ -196,10 +231,11 @@ class Instance3 final : public Instance {
     f_.FreeInstance(instance_);
   }
 
-  void set_text(Reference which, const char* text) {
-    expect_ok(f_.SetString(instance_, &which, 1, &text, 1), "fmi3SetString");
+  void set_text(Reference which, const std::string& text) override {
+    const char* const bytes = text.c_str();
+    expect_ok(f_.SetString(instance_, &which, 1, &bytes, 1), "fmi3SetString");
   }
-  void initialise(double start_s) {
+  void initialise(double start_s) override {
     expect_ok(f_.EnterInitializationMode(instance_, false, 0.0, start_s, false, 0.0),
               "fmi3EnterInitializationMode");
     expect_ok(f_.ExitInitializationMode(instance_), "fmi3ExitInitializationMode");
@@ -249,12 +285,12 @@ class Instance3 final : public Instance {
     if (status != kOk) expect_ok(status, "fmi3DoStep", when());
     if (terminates) {
       throw FmuFault(fmt::format("the FMU {} asks to end the simulation, in fmi3DoStep{}",
-                                 in_quotes(fmu().file().filename().string()), when()));
+                                 in_quotes(origin().file), when()));
     }
     if (early) {
       throw FmuFault(
           fmt::format("the FMU {} returned early from fmi3DoStep{}, at {} s: it was not allowed to",
-                      in_quotes(fmu().file().filename().string()), when(), last_s));
+                      in_quotes(origin().file), when(), last_s));
     }
   }
   void save(StateHandle& state) override {
@@ -301,12 +337,12 @@ class Instance3 final : public Instance {
     }
     throw std::logic_error("a variable that is no number");
   }
-  static void log(void* environment, int status, const char* /*category*/, const char* message) {
+  static void say(void* environment, int status, const char* /*category*/, const char* message) {
     auto* const own = static_cast<Instance3*>(environment);
-    if (own != nullptr && message != nullptr) own->note(status, message);
+    if (own != nullptr && message != nullptr) own->log().note(status, message);
   }
 
-  const v3::Functions& f_;
+  const v3::Functions f_;
   void* instance_ = nullptr;
   bool initialised_ = false;
 };
@@ -318,63 +354,36 @@ VariableList::VariableList(std::span<const Variable* const> variables) {
     if (!is_number(variable->type) || variable->is_array) {
       throw std::logic_error("variable " + variable->name + " is no number");
     }
-    if (runs_.empty() || runs_.back().type != variable->type) {
-      runs_.push_back({variable->type, size_, {}});
-    }
-    runs_.back().references.push_back(variable->reference);
-    ++size_;
+    add(variable->type, variable->reference);
   }
 }
 
-Instance::Instance(std::shared_ptr<const Fmu> fmu, std::string name)
-    : fmu_(std::move(fmu)), name_(std::move(name)) {}
+void VariableList::add(VariableType type, Reference reference) {
+  if (runs_.empty() || runs_.back().type != type) runs_.push_back({type, size_, {}});
+  runs_.back().references.push_back(reference);
+  ++size_;
+}
 
-void Instance::note(int status, const char* message) {
+void FmuLog::note(int status, const char* message) {
   constexpr std::size_t kMost = 400;
-  if (status < kWarning || log_.size() > kMost) return;
-  if (!log_.empty()) log_ += "; ";
-  log_ += printable(message, kMost);
+  if (status < kWarning || size_ > kMost) return;
+  const std::string text = (size_ == 0 ? "" : "; ") + printable(message, kMost);
+  const std::size_t count = std::min<std::size_t>(text.size(), kCapacity - size_);
+  std::copy_n(text.data(), count, text_ + size_);
+  size_ += static_cast<std::uint32_t>(count);
 }
 
-void Instance::expect_alive() const {
-  if (!dead_) return;
-  throw FmuFault(fmt::format("the FMU {} has failed before and cannot go on",
-                             in_quotes(fmu_->file().filename().string())));
+std::string FmuLog::text() const {
+  // Another process may have written anything there.
+  return {text_, size_ <= kCapacity ? size_ : 0};
 }
 
-void Instance::expect_ok(int status, const char* function, const std::string& when) {
-  if (status == kOk || status == kWarning) {
-    log_.clear();
-    return;
+std::unique_ptr<Instance> instantiate(const Functions& functions, InstanceOrigin origin,
+                                      FmuLog* log) {
+  if (const auto* const own = std::get_if<v2::Functions>(&functions)) {
+    return std::make_unique<Instance2>(*own, std::move(origin), log);
   }
-  dead_ = status != kDiscard;
-  fatal_ = status == kFatal;
-  std::string text =
-      fmt::format("the FMU {}: {}{} returned {}", in_quotes(fmu_->file().filename().string()),
-                  function, when, status_name(status));
-  if (!log_.empty()) text += fmt::format("; it says: {}", log_);
-  log_.clear();
-  throw FmuFault(text);
-}
-
-std::unique_ptr<Instance> Instance::create(std::shared_ptr<const Fmu> fmu, const std::string& name,
-                                           std::span<const StartValue> start, double start_s) {
-  const auto started = [&](auto instance) -> std::unique_ptr<Instance> {
-    for (const StartValue& own : start) {
-      if (const auto* const text = std::get_if<std::string>(&own.value)) {
-        instance->set_text(own.variable->reference, text->c_str());
-      } else {
-        const Variable* const one[] = {own.variable};
-        instance->set(VariableList(one), &std::get<double>(own.value));
-      }
-    }
-    instance->initialise(start_s);
-    return instance;
-  };
-  if (fmu->functions_2() != nullptr) {
-    return started(std::make_unique<Instance2>(std::move(fmu), name));
-  }
-  return started(std::make_unique<Instance3>(std::move(fmu), name));
+  return std::make_unique<Instance3>(std::get<v3::Functions>(functions), std::move(origin), log);
 }
 
 }  // namespace portwave::fmi

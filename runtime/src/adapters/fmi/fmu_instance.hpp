@@ -1,14 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "adapters/fmi/fmu.hpp"
-#include "portwave/runtime/adapters/fmu.hpp"
+#include "adapters/fmi/fmu_library.hpp"
 
 namespace portwave::fmi {
 
@@ -24,6 +24,12 @@ class VariableList {
   VariableList() = default;
   /// Errors: std::logic_error for variables that are no numbers or arrays.
   explicit VariableList(std::span<const Variable* const> variables);
+  /// Another variable at the end.
+  void add(VariableType type, Reference reference);
+  void clear() {
+    runs_.clear();
+    size_ = 0;
+  }
 
   struct Run {
     VariableType type;
@@ -39,26 +45,34 @@ class VariableList {
   std::size_t size_ = 0;
 };
 
-struct StartValue {
-  const Variable* variable = nullptr;
-  FmuValue value = 0.0;  ///< in the variable's own unit
+/// What an FMU has logged since its last call that succeeded. Plain memory, so that another process can read it.
+class FmuLog {
+ public:
+  /// Keeps a message, if it is more than news.
+  void note(int status, const char* message);
+  void clear() { size_ = 0; }
+  bool empty() const { return size_ == 0; }
+  std::string text() const;
+
+ private:
+  static constexpr std::uint32_t kCapacity = 4096;
+  std::uint32_t size_ = 0;
+  char text_[kCapacity] = {};
 };
 
 /// One running instance of an FMU, of either version. One thread at a time.
 ///
-/// After `error` or `fatal` an instance is lost: every further call throws. After `discard` its state may be
-/// set again.
+/// After `error` or `fatal` an instance is lost: every further call throws the same. After `discard` its state may be
+/// set again. Of one in a process of its own, calls may be told together: they have happened, and their faults have
+/// come, with the next `get` or `finish`.
 class Instance {
  public:
-  /// Instantiated, with start values set, initialised at a time [s].
-  /// Errors: FmuFault; ConfigError if there is no instance.
-  static std::unique_ptr<Instance> create(std::shared_ptr<const Fmu> fmu, const std::string& name,
-                                          std::span<const StartValue> start, double start_s);
   virtual ~Instance() = default;
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  const Fmu& fmu() const { return *fmu_; }
+  virtual void set_text(Reference which, const std::string& text) = 0;
+  virtual void initialise(double start_s) = 0;
   /// Values of integers and truth values are converted. Errors: FmuFault.
   virtual void get(const VariableList& list, double* values) = 0;
   virtual void set(const VariableList& list, const double* values) = 0;
@@ -67,23 +81,28 @@ class Instance {
   virtual void save(StateHandle& state) = 0;
   virtual void restore(StateHandle state) = 0;
   virtual void release(StateHandle& state) = 0;
+  /// As get, but the values may be there only after `finish` or the next get.
+  virtual void ask(const VariableList& list, double* values) { get(list, values); }
+  /// All that was called has happened. Errors: FmuFault.
+  virtual void finish() {}
+  /// Its process has ended.
+  virtual bool is_gone() const { return false; }
 
  protected:
-  Instance(std::shared_ptr<const Fmu> fmu, std::string name);
-  /// Throws FmuFault unless the status is ok or a warning. `when`: such as " at 0.2 s".
-  void expect_ok(int status, const char* function, const std::string& when = {});
-  void expect_alive() const;
-  bool is_dead() const { return dead_; }
-  bool was_fatal() const { return fatal_; }
-  /// Keeps what the FMU logs, if it is more than news.
-  void note(int status, const char* message);
-  const std::string& name() const { return name_; }
-
- private:
-  std::shared_ptr<const Fmu> fmu_;
-  std::string name_;
-  std::string log_;  ///< since the last call that succeeded
-  bool dead_ = false, fatal_ = false;
+  Instance() = default;
 };
+
+/// What an instance is made from.
+struct InstanceOrigin {
+  std::string file;  ///< name of the FMU's file
+  std::string name;  ///< of the instance
+  std::string token, resources;
+  std::shared_ptr<const void> keeps = {};  ///< what must outlive the instance
+};
+
+/// An instance in this process, which is not initialised yet. It logs to `log`, which outlives it; null: to a log
+/// of its own. Errors: FmuFault.
+std::unique_ptr<Instance> instantiate(const Functions& functions, InstanceOrigin origin,
+                                      FmuLog* log = nullptr);
 
 }  // namespace portwave::fmi

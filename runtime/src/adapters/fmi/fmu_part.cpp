@@ -36,7 +36,8 @@ std::shared_ptr<Program> start_only(const PartSetup& setup) {
   std::weak_ptr<Program>& known = all.by_file[setup.fmu->file().string()];
   if (known.lock() != nullptr) {
     throw ConfigError("/path",
-                      fmt::format("{} may be instantiated once per process, and is in use already",
+                      fmt::format("{} may be instantiated once per process, and is in use already: "
+                                  "give its parts \"process\": true",
                                   in_quotes(setup.fmu->file().filename().string())));
   }
   std::shared_ptr<Program> program = setup.start_program();
@@ -112,7 +113,10 @@ class FmuComponent final : public Component {
   }
 
  private:
-  bool is_only() const { return setup_.fmu->description().is_only_once; }
+  /// One instance serves all batches. In processes of their own each has one.
+  bool is_only() const {
+    return setup_.fmu->description().is_only_once && !setup_.isolation.in_a_process;
+  }
 
   void check(double step_s) {
     const FirstSteps first = try_first_steps(setup_, *program_, step_s);

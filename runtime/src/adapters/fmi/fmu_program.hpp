@@ -7,9 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "adapters/fmi/fmu.hpp"
 #include "adapters/fmi/fmu_instance.hpp"
+#include "portwave/runtime/adapters/fmu.hpp"
 
 namespace portwave::fmi {
+
+struct StartValue {
+  const Variable* variable = nullptr;
+  FmuValue value = 0.0;  ///< in the variable's own unit
+};
+
+/// Where the code of an FMU runs, and how long it may take for a call.
+struct Isolation {
+  bool in_a_process = false;
+  double time_limit_s = 10.0;  ///< in a process only
+};
+
+/// An instance with start values set, initialised at a time [s].
+/// Errors: FmuFault; ConfigError if its code cannot be loaded.
+std::unique_ptr<Instance> start_instance(const std::shared_ptr<const Fmu>& fmu,
+                                         const std::string& name, std::span<const StartValue> start,
+                                         double start_s, const Isolation& isolation = {});
 
 /// A state of a program that was saved.
 struct SavedState {
@@ -21,9 +40,9 @@ struct SavedState {
 /// An instance that goes back to states it had: it knows in which of them it is. Lock `mutex` around calls.
 class Program {
  public:
-  /// Initialised, at the state `initial()`. Errors: as Instance::create; FmuFault.
+  /// Initialised, at the state `initial()`. Errors: as start_instance; FmuFault.
   Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
-          std::span<const StartValue> start, double start_s);
+          std::span<const StartValue> start, double start_s, const Isolation& isolation);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -228,9 +228,19 @@ void expect_different(const std::vector<PortVariables>& ports, Issues& issues) {
 
 }  // namespace
 
-std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file) {
+Isolation isolation_of(bool in_a_process, double time_limit_s) {
+  if (!(time_limit_s > 0.0 && std::isfinite(time_limit_s))) {
+    throw ConfigError("/time_limit_s",
+                      fmt::format("must be finite and above 0, got {}", time_limit_s));
+  }
+  return {in_a_process, time_limit_s};
+}
+
+std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file, const Isolation& isolation) {
   try {
-    return Fmu::open(file);
+    std::shared_ptr<const Fmu> fmu = Fmu::open(file);
+    if (!isolation.in_a_process) fmu->functions();
+    return fmu;
   } catch (const ConfigError& error) {
     Issues issues = error.issues();
     for (Issue& issue : issues) {
@@ -319,7 +329,8 @@ std::vector<const Variable*> find_outputs(const Fmu& fmu,
 
 PartSetup find_variables(const FmuPartOptions& options) {
   PartSetup out;
-  out.fmu = open_fmu(options.file);
+  out.isolation = isolation_of(options.process, options.time_limit_s);
+  out.fmu = open_fmu(options.file, out.isolation);
   out.name = options.name.empty() ? out.fmu->description().name : options.name;
   out.start_s = options.start_s;
   if (out.fmu->description().needs_tool) {
@@ -365,7 +376,7 @@ PartSetup find_variables(const FmuPartOptions& options) {
 }
 
 std::unique_ptr<Program> PartSetup::start_program() const {
-  return std::make_unique<Program>(fmu, name, start, start_s);
+  return std::make_unique<Program>(fmu, name, start, start_s, isolation);
 }
 
 }  // namespace portwave::fmi

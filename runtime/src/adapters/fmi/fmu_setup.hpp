@@ -30,6 +30,7 @@ struct PartSetup {
   std::string name;
   std::vector<StartValue> start;
   double start_s = 0.0;
+  Isolation isolation;
   std::vector<PortVariables> ports;
   std::vector<const Variable*> inputs;   ///< beside the ports
   std::vector<const Variable*> outputs;  ///< shown as states
@@ -38,8 +39,11 @@ struct PartSetup {
   std::unique_ptr<Program> start_program() const;
 };
 
-/// Opens a file; `where` of issues becomes "/path". Errors: ConfigError.
-std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file);
+/// Opens a file, and loads its library unless that will run in a process of its own; `where` of issues becomes
+/// "/path". Errors: ConfigError.
+std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file, const Isolation& isolation);
+/// Errors: ConfigError for a limit that is none.
+Isolation isolation_of(bool in_a_process, double time_limit_s);
 /// The variables with start values. Notes what cannot be set.
 std::vector<StartValue> find_start_values(const Fmu& fmu,
                                           const std::map<std::string, FmuValue>& start,

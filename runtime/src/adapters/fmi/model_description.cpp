@@ -344,8 +344,6 @@ std::string only_variable(xml_node element) {
 
 }  // namespace
 
-bool is_number(VariableType type) { return type < VariableType::text; }
-
 const Variable* ModelDescription::find(std::string_view wanted) const {
   const auto found = std::ranges::find(variables, wanted, &Variable::name);
   return found == variables.end() ? nullptr : &*found;

@@ -33,7 +33,7 @@ enum class VariableType {
 };
 
 /// A type whose values are numbers here, truth values being 0 and 1.
-bool is_number(VariableType type);
+inline bool is_number(VariableType type) { return type < VariableType::text; }
 
 enum class Role {
   parameter,

@@ -85,6 +85,22 @@ Json fmu_start_schema() {
                    "of an FMU: start values by variable, each in its own unit");
 }
 
+Json fmu_process_schema() {
+  return with_default(
+      described(boolean(),
+                "of an FMU: it runs in a process of its own, whose crash or hang ends the run at "
+                "the last committed state"),
+      false);
+}
+
+Json fmu_time_limit_schema() {
+  return with_default(
+      described(range_schema(NumberRange::positive()),
+                "of an FMU in a process of its own: how long a call of one of its functions may "
+                "take [s]"),
+      plain(FmuPartOptions().time_limit_s));
+}
+
 std::string input_of_fmu(const std::string& variable) { return plain_fmu_name(variable); }
 
 std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& name,
@@ -123,6 +139,20 @@ std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& n
   if (keys.outputs) {
     options.outputs = read_texts(*keys.outputs);
     is_sound = is_sound && options.outputs.has_value();
+  }
+  if (keys.process) {
+    const auto process = keys.process->boolean();
+    is_sound = is_sound && process.has_value();
+    options.process = process.value_or(true);
+  }
+  if (keys.time_limit) {
+    const auto limit = keys.time_limit->number(NumberRange::positive());
+    is_sound = is_sound && limit.has_value();
+    options.time_limit_s = limit.value_or(options.time_limit_s);
+    if (!options.process) {
+      keys.time_limit->fail("needs \"process\": true: calls in this process cannot be ended");
+      is_sound = false;
+    }
   }
   if (inputs != nullptr && inputs->json().is_object()) {
     for (const auto& [key, value] : inputs->json().items()) options.inputs.push_back(key);

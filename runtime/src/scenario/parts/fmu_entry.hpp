@@ -13,15 +13,15 @@ namespace portwave::scenario_file {
 
 /// The keys of an FMU, beside those that all parts have.
 struct FmuKeys {
-  std::optional<Node> path, ports, start, outputs;
-
-  bool any() const { return path || ports || start || outputs; }
+  std::optional<Node> path, ports, start, outputs, process, time_limit;
 };
 
 constexpr const char* kFmuType = "fmu";
 
 Json fmu_ports_schema();
 Json fmu_start_schema();
+Json fmu_process_schema();
+Json fmu_time_limit_schema();
 
 /// The part that an entry of the type "fmu" describes, null, and noted, where it has defects; energies and notes
 /// for people are added to the draft. `inputs`: the inputs that the entry drives, null where it drives none.

@@ -233,6 +233,8 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key("outputs",
                    "of an FMU: variables that are shown as states of the part; absent: its outputs",
                    later(&FmuKeys::outputs, list(text()))),
+      optional_key("process", "", later(&FmuKeys::process, fmu_process_schema())),
+      optional_key("time_limit_s", "", later(&FmuKeys::time_limit, fmu_time_limit_schema())),
   });
   return keys;
 }
@@ -341,7 +343,7 @@ void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
     return;
   }
   for (const std::optional<Node>* const own :
-       {&keys.path, &keys.ports, &keys.start, &keys.outputs}) {
+       {&keys.path, &keys.ports, &keys.start, &keys.outputs, &keys.process, &keys.time_limit}) {
     if (*own) (*own)->fail("is for parts of the type \"fmu\"");
   }
 }

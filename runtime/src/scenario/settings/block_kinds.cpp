@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -287,6 +288,14 @@ block::Handle make_fmu(const BlockValues& v, int /*inputs*/) {
   options.outputs = v.names("outputs");
   options.start = v.named_values("start");
   options.start_s = scenario_file::ForeignCode::current()->start_s;
+  options.process = v.flag("process");
+  if (const double limit_s = v.number("time_limit_s"); std::isfinite(limit_s)) {
+    if (!options.process) {
+      throw ConfigError("/time_limit_s",
+                        "needs \"process\": true: calls in this process cannot be ended");
+    }
+    options.time_limit_s = limit_s;
+  }
   return make_fmu_block(options);
 }
 
@@ -309,7 +318,19 @@ std::vector<BlockKind> foreign_kinds() {
         {.name = "start",
          .kind = Field::Kind::named_values,
          .summary = "start values by variable, each in its own unit",
-         .required = false}},
+         .required = false},
+        {.name = "process",
+         .kind = Field::Kind::boolean,
+         .summary = "it runs in a process of its own, whose crash or hang ends the run at the last "
+                    "committed state",
+         .required = false},
+        {.name = "time_limit_s",
+         .kind = Field::Kind::number,
+         .unit = "s",
+         .summary = "in a process: how long a call of one of its functions may take; absent: 10",
+         .required = false,
+         .default_number = std::numeric_limits<double>::infinity(),
+         .range = NumberRange::positive()}},
        &make_fmu},
   };
 }

@@ -111,6 +111,7 @@ TEST(ScenarioSignals, NumbersOutsideTheirRangeAreToldByTheRangeOfTheSchema) {
       for (const BlockField& own : kind.fields) {
         if (own.kind == BlockField::Kind::signal) block[own.name] = "pid";
         if (own.kind == BlockField::Kind::number && own.required) block[own.name] = 1;
+        if (own.kind == BlockField::Kind::text && own.required) block[own.name] = "a file";
       }
       block[field.name] = -1;
       Json scenario = loop_scenario();

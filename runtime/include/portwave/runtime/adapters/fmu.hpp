@@ -45,6 +45,11 @@ struct FmuPartOptions {
   double start_s = 0.0;  ///< time of the run at its start
   double step_s =
       0.0;  ///< step of the run; 0: not known, and the default of the FMU serves the checks
+  /// Each instance runs in a process of its own (program portwave-fmu-host), whose crash or hang is a fault of
+  /// the run like others: the run stands at its last committed state, this process goes on.
+  bool process = false;
+  double time_limit_s =
+      10.0;  ///< in a process: so long may a call of a function of the FMU take; > 0
 };
 
 struct FmuPart {
@@ -62,9 +67,9 @@ struct FmuPart {
 /// on an affine model of them, ȳ ≈ ȳ₀ + Y(u − u₀), which is measured once by differences of whole steps, kept
 /// up by Broyden's rank-one updates, and measured anew where it does not serve.
 ///
-/// Loading an FMU runs foreign code in this process.
-/// Errors  ConfigError with every defect, `where` being "/path", "/ports/0/effort", "/start/mass", …; that
-///         portwave was built without FMI.
+/// Loading an FMU runs foreign code in this process, unless it gets a process of its own.
+/// Errors  ConfigError with every defect, `where` being "/path", "/ports/0/effort", "/start/mass", "/process",
+///         "/time_limit_s", …; that portwave was built without FMI.
 /// Cost    in a step of an FMU that is linear, one doStep for an evaluation and one for the commit.
 /// Thread-safety  Instances are of the batch; FMUs that may be instantiated once per process are locked.
 FmuPart make_fmu_part(const FmuPartOptions& options);
@@ -78,6 +83,8 @@ struct FmuBlockOptions {
       outputs;  ///< variables that its outputs read; empty: all outputs that are numbers
   std::map<std::string, FmuValue> start;  ///< as in FmuPartOptions
   double start_s = 0.0;
+  bool process = false;  ///< as in FmuPartOptions
+  double time_limit_s = 10.0;
 };
 
 /// At each of its samples the block shows the FMU's outputs, then sets its inputs and steps it to the next
