@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import json
 import os
 import warnings
@@ -11,11 +12,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ._portwave import write_fmu
 from .arrays import number, plain, whole
+from .catalogue import part_types
 from .catalogue_part import CataloguePart
 from .controllers import Controllers
 from .errors import ScenarioWarning
 from .matrices import Handed, Handover, as_parameter, json_default, written_out
 from .second_order import second_order_parameters
+from .symbols import is_to_be_traced, traced_parameters
 
 JSON = Dict[str, Any]
 
@@ -318,7 +321,8 @@ class System(Controllers):
         theta : float, optional
             Of a damped part: how much of the damping it has, 0 to 1. Default: 1.
         **parameters
-            Its parameters by name, in the units that their names state, where a type is given.
+            Its parameters by name, in the units that their names state, where a type is given. What is an
+            expression may be a function, as of `traced`, or a `Symbol`.
 
         Returns
         -------
@@ -328,7 +332,9 @@ class System(Controllers):
         Raises
         ------
         TypeError
-            Parameters beside a `CataloguePart`.
+            Parameters beside a `CataloguePart`; a function that cannot be written down.
+        ValueError
+            Likewise, or functions as parameters of a type that there is not.
 
         Examples
         --------
@@ -346,6 +352,7 @@ class System(Controllers):
         else:
             part["type"] = part_type
         if parameters:
+            parameters = _written_down(part["type"], parameters)
             try:
                 parameters = {key: as_parameter(own) for key, own in parameters.items()}
             except TypeError as error:
@@ -569,6 +576,18 @@ def _is_same_file(a: Path, b: Path) -> bool:
         return os.path.samefile(a, b)
     except (OSError, ValueError):  # one of them is not there, or is no path
         return False
+
+
+def _written_down(part_type: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
+    """Return parameters with functions and symbols written down, where the type has expressions for them."""
+    if not any(map(is_to_be_traced, parameters.values())):
+        return parameters
+    types = part_types()
+    if part_type not in types:
+        near = difflib.get_close_matches(part_type, types, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no type {part_type!r} whose parameters could be functions{hint}")
+    return traced_parameters(parameters, {each["name"]: each["kind"] for each in types[part_type]["parameters"]})
 
 
 def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:

@@ -1,8 +1,13 @@
 """Networks in code: parts of the catalogue's types, deadlines, arenas, many readings at once."""
 
+import copy
+import decimal
+import fractions
 import inspect
 import json
 import math
+import pickle
+import re
 
 import numpy as np
 import pytest
@@ -231,6 +236,156 @@ def test_functions_of_arrays_are_written_down():
     assert [repr(each) for each in np.array([1.0, -2.5]) * x] == ["x", "-2.5*x"]
 
 
+def value_of(text, **numbers):
+    """Evaluate an expression as Python does."""
+    names = {
+        "asin": math.asin, "acos": math.acos, "atan": math.atan, "sign": np.sign, "min": min, "max": max,
+        "mod": lambda a, b: a - b * math.floor(a / b), "if_": lambda c, a, b: a if c != 0 else b, "abs": abs,
+    }  # fmt: skip
+    of_math = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
+    text = re.sub(r"\bif\(", "if_(", text.replace("^", "**"))
+    return float(eval(text, {"__builtins__": {}}, {**of_math, **names, **numbers}))
+
+
+OF_ONE = (
+    "negative positive absolute fabs square reciprocal sqrt exp log sin cos tan arcsin arccos arctan sinh cosh tanh "
+    "floor ceil trunc sign conjugate"
+).split()
+OF_TWO = (
+    "add subtract multiply divide true_divide power float_power arctan2 minimum fmin maximum fmax hypot remainder mod "
+    "less less_equal greater greater_equal equal not_equal"
+).split()
+# NumPy takes these of arrays of objects only where the other operand is one symbol.
+OF_NUMBERS = (
+    "float_power minimum fmin maximum fmax sign less less_equal greater greater_equal equal not_equal"
+).split()
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_functions_of_one_number_have_the_values_of_numpy(name):
+    function, x = getattr(np, name), pw.Symbol("x")
+    for value in (0.3, 0.75, 1.0) if name.startswith("arc") or name in ("sqrt", "log") else (-2.5, -0.3, 0.6, 2.0):
+        assert value_of(function(x).text, x=value) == pytest.approx(float(function(value)), rel=1e-14)
+    if name not in OF_NUMBERS:
+        (of_array,) = function(np.array([x]))
+        assert value_of(of_array.text, x=0.6) == pytest.approx(float(function(0.6)), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_functions_of_two_numbers_have_the_values_of_numpy(name):
+    function, x, y = getattr(np, name), pw.Symbol("x"), pw.Symbol("y")
+    pairs = [(0.3, 2.0), (2.5, -0.75), (1.5, 1.5), (7.25, 2.5), (3.0, -1.0)]
+    for a, b in pairs if "power" in name else [*pairs, (-7.25, 2.5), (-7.25, -2.5), (-2.0, 0.4)]:
+        expected = pytest.approx(float(function(a, b)), rel=1e-14)
+        assert value_of(function(x, y).text, x=a, y=b) == expected
+        assert value_of(function(a, y).text, y=b) == expected
+        assert value_of(function(x, np.float64(b)).text, x=a) == expected
+        assert value_of(function(np.array(a), y).text, y=b) == expected
+        below = function(np.array([[a], [2.0]]), y)
+        assert below.shape == (2, 1) and value_of(below[0, 0].text, y=b) == expected
+        assert value_of(function(x, np.array([b, 1.0]))[0].text, x=a) == expected
+        if name not in OF_NUMBERS:
+            of_arrays = function(np.array([x, y]), np.array([y, x]))
+            assert value_of(of_arrays[0].text, x=a, y=b) == expected
+
+
+def test_numbers_and_arrays_of_all_kinds_stand_beside_symbols():
+    q, p = pw.Symbol("q"), pw.Symbol("p")
+    state = np.array([q, p])
+    assert repr(q + fractions.Fraction(1, 4) + np.float32(0.5) + np.True_ + np.array(2)) == "q + 0.25 + 0.5 + 1 + 2"
+    assert repr(np.array(1.0) < q) == repr(np.float64(1) < q) == "1 < q"
+    assert [repr(each) for each in q % np.array([1.0, 2.0])] == ["mod(q, 1)", "mod(q, 2)"]
+    assert [repr(each) for each in np.array([1.0, 2.0]) >= q] == ["1 >= q", "2 >= q"]
+    assert [repr(each) for each in pw.minimum(state, 1)] == ["min(q, 1)", "min(p, 1)"]
+    assert [repr(each) for each in pw.maximum(0, state)] == ["max(0, q)", "max(0, p)"]
+    assert [repr(each) for each in pw.select(q > 0, state, [1, 2])] == ["if(q > 0, q, 1)", "if(q > 0, p, 2)"]
+    assert repr(np.linalg.norm(state)) == "sqrt(q*q + p*p)"
+    assert repr(math.floor(q)) == "floor(q)"
+    sums = np.zeros(2, dtype=object)
+    sums += q
+    assert [repr(each) for each in sums] == ["q", "q"]
+
+
+def test_symbols_are_copied_and_cannot_be_keys():
+    difference = pw.Symbol("q") - 1
+    for other in (copy.copy(difference), copy.deepcopy(difference), pickle.loads(pickle.dumps(difference))):
+        assert repr(other * 2) == "(q - 1)*2"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(difference)
+
+
+def test_parts_by_the_name_of_their_type_take_functions_and_symbols():
+    x, p, u = pw.Symbol("x"), pw.Symbol("p"), pw.Symbol("u")
+    ports = [{"name": "hook", "causality": "effort_in", "domain": "translation"}]
+    given = {
+        "states": ["x", {"name": "p", "unit": "kg m/s"}],
+        "energy": p**2 / 2 + x**4,
+        "J": lambda state: [[0, 1], [-1, 0]],
+        "R": [[0, 0], [0, 0.1 + x**2]],
+        "G": np.array([[0], [-1 - 0 * x]]),
+        "ports": ports,
+    }
+    written = {
+        "states": ["x", {"name": "p", "unit": "kg m/s"}],
+        "energy": "p^2/2 + x^4",
+        "J": [["0", "1"], ["-1", "0"]],
+        "R": [[0, 0], [0, "0.1 + x^2"]],
+        "G": [[0], ["-1"]],
+        "ports": ports,
+    }
+    for system in (
+        pw.System().add("a", "port_hamiltonian", **given),
+        pw.System().add("a", pw.port_hamiltonian(**given)),
+        pw.System().add("a", pw.CataloguePart("port_hamiltonian", **given)),
+    ):
+        assert system.to_dict()["subsystems"][0]["parameters"] == written
+        pw.Stepper(system.join("free", "a.hook")).step()
+    counted = pw.port_hamiltonian(states={"count": 2, "name": "q"}, ports=[], energy=lambda q: q @ q / 2)
+    assert counted.parameters["energy"] == "(q1*q1 + q2*q2)/2"
+    characteristics = pw.port_hamiltonian(states=[], ports=ports, characteristics=[u**3]).parameters["characteristics"]
+    assert characteristics == ["u^3"]
+    with pytest.raises(ValueError, match="there is no type 'port_hamiltonan' .*did you mean 'port_hamiltonian'"):
+        pw.System().add("a", "port_hamiltonan", energy=lambda q: 0)
+    with pytest.raises(TypeError, match="energy: whether x > 0 holds"):
+        pw.System().add("a", "port_hamiltonian", states=["x"], ports=[], energy=lambda x: 1 if x[0] > 0 else 0)
+    with pytest.raises(TypeError, match="J: a function in place of a matrix gives rows of numbers, got Symbol"):
+        pw.port_hamiltonian(states=["x"], ports=[], J=lambda x: x[0])
+    with pytest.raises(TypeError, match="characteristics: it is a list of expressions or functions, got one"):
+        pw.port_hamiltonian(states=[], ports=ports, characteristics=lambda u: u)
+
+
+@pytest.mark.parametrize("name", ["a b", "1a", "", "ä", "pi", "sin", "atan2", "round", "if", "mod"])
+def test_names_that_expressions_cannot_have_are_refused(name):
+    with pytest.raises(ValueError, match=f"'{name}' cannot be the name of a number in an expression"):
+        pw.Symbol(name)
+
+
+def test_a_function_that_is_too_long_is_refused():
+    def squared(q):
+        out = q[0] + 1
+        for _ in range(40):
+            out = out * out
+        return out
+
+    with pytest.raises(ValueError, match="energy: .* more than 10000 characters .* is written out each time"):
+        pw.port_hamiltonian(states=["q"], ports=[], energy=squared)
+    longest = pw.traced(lambda q: sum([q[0]] * 2500), ["q"])  # " + " and "q", 2500 times, less the first " + "
+    assert len(longest) == 9997
+    pw.Stepper(pw.System().add("a", "port_hamiltonian", states=["q"], ports=[], energy=longest))
+
+
+def added_to_floats(q):
+    sums = np.zeros(2)
+    sums += q
+    return sums[0]
+
+
+def stored_in_floats(q):
+    entries = np.zeros(2)
+    entries[0] = q[0]
+    return entries[0]
+
+
 @pytest.mark.parametrize(
     "function, error, what",
     [
@@ -240,6 +395,34 @@ def test_functions_of_arrays_are_written_down():
         (lambda q: np.log10(q[0]), TypeError, "energy: .*log10"),
         (lambda q: "q", TypeError, "energy: a traced function computes with numbers, got str"),
         (lambda q: q, TypeError, "energy: a traced function computes with numbers, got ndarray"),
+        (lambda q: q[0] + 1j, TypeError, "energy: a traced function computes with numbers, got complex"),
+        (lambda q: q[0] + b"1", TypeError, "energy: a traced function computes with numbers, got bytes"),
+        (lambda q: q[0] + np.str_("1"), TypeError, "energy: a traced function computes with numbers, got str_"),
+        (lambda q: q[0] * decimal.Decimal(1), TypeError, "energy: .* got Decimal"),
+        (lambda q: q[0] * np.timedelta64(1, "s"), TypeError, "energy: .* got timedelta64"),
+        (lambda q: q[0] * np.array(1j), TypeError, "energy: .* got complex"),
+        (lambda q: q[0] + 10**400, ValueError, "energy: a number in a traced function is too large"),
+        (added_to_floats, TypeError, "energy: Cannot cast ufunc 'add' output"),
+        (lambda q: added_to_floats(q[0]), TypeError, "energy: an array of float64 cannot hold .* dtype=object"),
+        (stored_in_floats, TypeError, "energy: q has no value .* arrays with dtype=object"),
+        (lambda q: int(q[0]), TypeError, "energy: q has no value"),
+        (lambda q: np.rint(q[0]), TypeError, "energy: numpy.rint rounds halves to even .* away from 0"),
+        (lambda q: np.rint(q), TypeError, "energy: numpy.rint rounds halves to even numbers"),
+        (lambda q: np.round(q[0], 2), TypeError, "energy: numpy.r.* rounds halves to even numbers"),
+        (lambda q: round(q[0]), TypeError, "energy: numpy.round rounds halves to even numbers"),
+        (lambda q: np.fmod(q[0], 2), TypeError, r"energy: numpy.fmod .*: use numpy.sign\(a\)\*\(abs"),
+        (lambda q: np.fmod(2.0, q), TypeError, "energy: numpy.fmod of a number and an array"),
+        (lambda q: np.arctan2(1.0, q)[0], TypeError, "energy: numpy.arctan2 of a number and an array"),
+        (lambda q: q[0] // 2, TypeError, r"energy: numpy.floor_divide .* use numpy.floor\(a/b\)"),
+        (lambda q: np.log1p(q)[0], TypeError, r"energy: numpy.log1p .* use numpy.log\(1 \+ x\)"),
+        (lambda q: (q[0] > 0) & (q[1] > 0), TypeError, r"energy: numpy.bitwise_and .* use \(a > 0\)\*\(b > 0\)"),
+        (lambda q: np.spacing(q[0]), TypeError, "energy: numpy.spacing cannot be written down: expressions have"),
+        (lambda q: np.add.reduce(q[0]), TypeError, "energy: numpy.add.reduce takes arrays"),
+        (lambda q: np.exp(q[0], where=np.array(True)), TypeError, "energy: numpy.exp .* does not take where"),
+        (lambda q: np.where(q[0] > 0, 1, 2), TypeError, "energy: whether q > 0 holds .* portwave.select"),
+        (lambda q: np.minimum(q, 1)[0], TypeError, "energy: whether q <= 1 holds .* portwave.minimum"),
+        (lambda q: np.clip(q[0], 0, 1), TypeError, "energy: whether .* portwave.minimum .* numpy.clip"),
+        (lambda q: np.sign(q)[0], TypeError, "energy: whether .* numpy.sign of one number of an array at a time"),
     ],
 )
 def test_functions_that_no_expression_says_are_refused(function, error, what):
