@@ -35,7 +35,7 @@ Symbol::Symbol(std::string text, Binding binding) : text_(std::move(text)), bind
 }
 
 Symbol Symbol::named(std::string_view name) {
-  if (!Expression::is_name(name)) {
+  if (!Expression::is_name(name) || Expression::is_reserved(name)) {
     throw ConfigError(
         "", fmt::format("{} cannot be the name of a number in an expression", in_quotes(name)));
   }

@@ -240,7 +240,7 @@ TEST(ChangeOver, ABrakeThatIsOffAtFirstHoldsOnceItIsDriven) {
     const Scenario brake = driven_brake(own.brake, parameter, begin, own.expression);
     const Outcome done = run(brake, 600, "m", kSpeed);
     EXPECT_NEAR(std::abs(done.values[298]), std::abs(std::cos(20.0 * 0.299)), 0.01) << parameter;
-    for (std::size_t n = 310; n < done.values.size(); ++n) {
+    for (std::size_t n = 330; n < done.values.size(); ++n) {
       ASSERT_LT(std::abs(done.values[n]), 0.02) << parameter << " " << n;
     }
     EXPECT_TRUE(done.summary.is_all_well()) << parameter << done.summary.integrator;

@@ -228,6 +228,7 @@ TEST(IdlePorts, AMethodWithImpedancesAtStagesIsTakenByAnotherStepper) {
   options.method.waves().tolerance = 0.0;
   options.method.waves().iterations = 3;
   options.method.waves().impedance_kind = ImpedanceKind::matched;
+  options.method.waves().kind = WaveUpdate::douglas_rachford;
   Stepper first(system, options);
   const std::vector<double>& impedance = first.method().method.waves().impedance;
   ASSERT_EQ(impedance.size(), system.scalar_ports().size());

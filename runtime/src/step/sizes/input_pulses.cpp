@@ -17,8 +17,9 @@ constexpr double kPulse = 0.05;
 /// Twice the distance at which half of it is left on both sides: found from the inside, as others may be near.
 double width_of(const Expression& input, const Expression::Found& found, double base,
                 double reach_s) {
-  const double half = 0.5 * std::abs(found.value - base);
-  const auto is_left = [&](double time_s) { return std::abs(input(time_s, {}) - base) > half; };
+  const double sign = found.value > base ? 1.0 : -1.0;
+  const double half = 0.5 * sign * (found.value - base);
+  const auto is_left = [&](double time_s) { return sign * (input(time_s, {}) - base) > half; };
   const auto is_within = [&](double distance_s) {
     return is_left(found.time - distance_s) || is_left(found.time + distance_s);
   };
