@@ -111,6 +111,7 @@ TEST(Symbols, RefuseWhatNoExpressionSays) {
     }
     return "none";
   };
+  EXPECT_NE(error_of([] { Symbol::named("sin"); }).find("\"sin\" cannot be"), std::string::npos);
   EXPECT_NE(error_of([] { Symbol::named("2q"); }).find("\"2q\" cannot be the name"),
             std::string::npos);
   EXPECT_NE(
