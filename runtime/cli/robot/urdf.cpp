@@ -1,4 +1,4 @@
-#include "urdf/urdf.hpp"
+#include "robot/urdf.hpp"
 
 #include <algorithm>
 #include <map>
@@ -11,10 +11,8 @@
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/core/component.hpp>
 
-#include "line/verb.hpp"
-
 #ifdef PORTWAVE_URDF
-#include <tinyxml2.h>
+#include "robot/xml_reader.hpp"
 #endif
 
 namespace portwave::cli {
@@ -22,112 +20,63 @@ namespace portwave::cli {
 #ifdef PORTWAVE_URDF
 namespace {
 
-using tinyxml2::XMLElement;
-
-constexpr double kAny = 1e100;
-
-/// Every defect of a file, each with the line and the element.
-class Reader {
+class UrdfReader : XmlReader {
  public:
-  UrdfRobot read(const std::string& text) {
+  Robot read(const std::string& text) {
     tinyxml2::XMLDocument document;
-    document.Parse(text.data(), text.size());
-    if (document.Error()) {
-      throw ConfigError(fmt::format("line {}", document.ErrorLineNum()),
-                        fmt::format("is no XML: {}", document.ErrorStr()));
-    }
-    const XMLElement* const robot = document.RootElement();
-    if (robot == nullptr) throw ConfigError("", "has no element");
+    const Element* const robot = &outermost(document, text);
     if (std::string_view(robot->Name()) != "robot") {
       fail(*robot, "a URDF file has <robot> as its outermost element");
       throw_if_any(std::move(issues_));
     }
+    out_.format = "URDF";
     out_.name = attribute(*robot, "name").value_or("robot");
-    std::vector<UrdfLink> links;
-    std::vector<UrdfJoint> joints;
-    for (const XMLElement* one = robot->FirstChildElement(); one != nullptr;
+    std::vector<RobotLink> links;
+    std::vector<RobotJoint> joints;
+    std::vector<const Element*> transmissions;
+    for (const Element* one = robot->FirstChildElement(); one != nullptr;
          one = one->NextSiblingElement()) {
       const std::string_view kind = one->Name();
       if (kind == "link") {
         links.push_back(read_link(*one));
       } else if (kind == "joint") {
         joints.push_back(read_joint(*one));
+      } else if (kind == "transmission") {
+        transmissions.push_back(one);
       } else if (kind.starts_with("xacro:")) {
         fail(*one, "is of xacro, which makes URDF: run xacro on the file first");
-      } else if (kind != "material" && kind != "gazebo" && kind != "transmission") {
+      } else if (kind != "material" && kind != "gazebo") {
         note(fmt::format("line {}: <{}> is left out", one->GetLineNum(), kind));
       }
     }
     check_names(links, "link");
     check_names(joints, "joint");
+    for (const Element* const one : transmissions) read_transmission(*one, joints);
+    check_mimics(joints);
     throw_if_any(std::move(issues_));
     order(std::move(links), std::move(joints));
     throw_if_any(std::move(issues_));
+    out_.notes = std::move(notes_);
     return std::move(out_);
   }
 
  private:
-  static std::string place_of(const XMLElement& one) {
-    const char* const name = one.Attribute("name");
-    return name == nullptr ? fmt::format("line {}, <{}>", one.GetLineNum(), one.Name())
-                           : place_of(one.GetLineNum(), one.Name(), name);
-  }
-  static std::string place_of(int line, std::string_view kind, const std::string& name) {
-    return fmt::format("line {}, <{}> {}", line, kind, in_quotes(name));
-  }
-
-  void fail(const XMLElement& one, std::string what) {
-    issues_.push_back({place_of(one), std::move(what)});
-  }
-  void note(std::string text) { out_.notes.push_back(std::move(text)); }
-
-  std::optional<std::string> attribute(const XMLElement& one, const char* name) {
+  static std::optional<std::string> attribute(const Element& one, const char* name) {
     const char* const found = one.Attribute(name);
     if (found == nullptr) return std::nullopt;
     return std::string(found);
   }
 
-  /// The numbers of an attribute, parted by blanks; none if it is absent or has a defect.
-  std::optional<std::vector<double>> numbers(const XMLElement& one, const char* name,
-                                             std::size_t count) {
-    const auto text = attribute(one, name);
-    if (!text) return std::nullopt;
-    std::vector<double> out;
-    for (std::size_t at = 0; at < text->size();) {
-      const std::size_t begin = text->find_first_not_of(" \t\r\n", at);
-      if (begin == std::string::npos) break;
-      at = std::min(text->find_first_of(" \t\r\n", begin), text->size());
-      const std::string_view word = std::string_view(*text).substr(begin, at - begin);
-      if (!RealRange{-kAny, kAny}.defect(word).empty()) {
-        fail(one, fmt::format("{}: {} is not a number", name, in_quotes(std::string(word))));
-        return std::nullopt;
-      }
-      out.push_back(real(word));
-    }
-    if (out.size() == count) return out;
-    fail(one, fmt::format("{} must be {} number{}, got {}", name, count, count == 1 ? "" : "s",
-                          in_quotes(*text)));
-    return std::nullopt;
-  }
-  std::optional<double> number(const XMLElement& one, const char* name) {
-    const auto own = numbers(one, name, 1);
-    return own ? std::optional(own->front()) : std::nullopt;
-  }
-  double required_number(const XMLElement& one, const char* name) {
-    if (one.Attribute(name) == nullptr) fail(one, fmt::format("has no {}", name));
-    return number(one, name).value_or(0.0);
-  }
-
-  UrdfPose pose(const XMLElement& parent) {
-    UrdfPose out;
-    const XMLElement* const origin = parent.FirstChildElement("origin");
+  RobotPose pose(const Element& parent) {
+    RobotPose out;
+    const Element* const origin = parent.FirstChildElement("origin");
     if (origin == nullptr) return out;
     if (const auto xyz = numbers(*origin, "xyz", 3)) std::copy_n(xyz->begin(), 3, out.xyz.begin());
     if (const auto rpy = numbers(*origin, "rpy", 3)) std::copy_n(rpy->begin(), 3, out.rpy.begin());
     return out;
   }
 
-  std::string name_of(const XMLElement& one) {
+  std::string name_of(const Element& one) {
     const auto name = attribute(one, "name");
     if (!name) {
       fail(one, "has no name");
@@ -139,21 +88,21 @@ class Reader {
     return name.value_or("");
   }
 
-  UrdfLink read_link(const XMLElement& one) {
-    UrdfLink out;
+  RobotLink read_link(const Element& one) {
+    RobotLink out;
     out.name = name_of(one);
     out.line = one.GetLineNum();
-    const XMLElement* const inertial = one.FirstChildElement("inertial");
+    const Element* const inertial = one.FirstChildElement("inertial");
     if (inertial == nullptr) return out;
     out.has_inertia = true;
     out.centre = pose(*inertial);
-    if (const XMLElement* const mass = inertial->FirstChildElement("mass")) {
+    if (const Element* const mass = inertial->FirstChildElement("mass")) {
       out.mass_kg = required_number(*mass, "value");
       if (out.mass_kg < 0.0) fail(*mass, fmt::format("must be >= 0 kg, got {}", out.mass_kg));
     } else {
       fail(one, "its <inertial> has no <mass>");
     }
-    if (const XMLElement* const inertia = inertial->FirstChildElement("inertia")) {
+    if (const Element* const inertia = inertial->FirstChildElement("inertia")) {
       constexpr const char* kNames[] = {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"};
       for (std::size_t k = 0; k < 6; ++k) {
         const bool is_mixed = k == 1 || k == 2 || k == 4;
@@ -166,40 +115,29 @@ class Reader {
     return out;
   }
 
-  UrdfJoint read_joint(const XMLElement& one) {
-    UrdfJoint out;
+  RobotJoint read_joint(const Element& one) {
+    RobotJoint out;
     out.name = name_of(one);
     out.line = one.GetLineNum();
     out.type = read_type(one);
     out.origin = pose(one);
     out.parent = end_of(one, "parent");
     out.child = end_of(one, "child");
-    if (const XMLElement* const axis = one.FirstChildElement("axis")) {
+    if (const Element* const axis = one.FirstChildElement("axis")) {
       if (const auto xyz = numbers(*axis, "xyz", 3)) std::copy_n(xyz->begin(), 3, out.axis.begin());
       const bool turns = out.type == "revolute" || out.type == "prismatic";
       if (turns && out.axis == std::array<double, 3>{}) fail(*axis, "must not be 0 0 0");
     }
-    if (const XMLElement* const dynamics = one.FirstChildElement("dynamics")) {
-      out.damping = number(*dynamics, "damping").value_or(0.0);
-      if (out.damping < 0.0)
-        fail(*dynamics, fmt::format("damping must be >= 0, got {}", out.damping));
-      if (const double friction = number(*dynamics, "friction").value_or(0.0); friction != 0.0) {
-        note(fmt::format("joint {}: dry friction of {} is left out; join a \"{}\" to its port",
-                         in_quotes(out.name), friction,
-                         out.type == "prismatic" ? "coulomb_damper" : "rotational_coulomb_damper"));
-      }
+    if (const Element* const dynamics = one.FirstChildElement("dynamics")) {
+      out.damping = number_from_0(*dynamics, "damping");
+      out.friction = number_from_0(*dynamics, "friction");
     }
-    if (one.FirstChildElement("mimic") != nullptr) {
-      fail(one,
-           "follows another joint (<mimic>), which is not read: make it fixed, or take <mimic> out "
-           "and "
-           "join the two by a gear");
-    }
+    if (const Element* const mimic = one.FirstChildElement("mimic")) out.mimic = read_mimic(*mimic);
     read_limit(one, out);
     return out;
   }
 
-  std::string read_type(const XMLElement& one) {
+  std::string read_type(const Element& one) {
     const auto type = attribute(one, "type");
     if (!type) {
       fail(one, "has no type");
@@ -218,22 +156,118 @@ class Reader {
     return "fixed";
   }
 
-  std::string end_of(const XMLElement& one, const char* which) {
-    const XMLElement* const end = one.FirstChildElement(which);
+  std::string end_of(const Element& one, const char* which) {
+    const Element* const end = one.FirstChildElement(which);
     const auto link = end == nullptr ? std::nullopt : attribute(*end, "link");
     if (!link) fail(one, fmt::format("has no <{} link=\"...\"/>", which));
     return link.value_or("");
   }
 
-  void read_limit(const XMLElement& one, UrdfJoint& out) {
-    const XMLElement* const limit = one.FirstChildElement("limit");
+  void read_limit(const Element& one, RobotJoint& out) {
+    const Element* const limit = one.FirstChildElement("limit");
     if (limit == nullptr || out.type == "fixed" || out.type == "free") return;
-    out.limit = {number(*limit, "lower"), number(*limit, "upper"), number(*limit, "effort"),
-                 number(*limit, "velocity")};
-    if (out.limit.lower && out.limit.upper && *out.limit.lower > *out.limit.upper) {
+    const auto positive = [&](const char* name) {
+      const auto given = number(*limit, name);  // exporters write 0 where they know none
+      return given && *given > 0.0 ? given : std::nullopt;
+    };
+    out.limit.effort = positive("effort");
+    out.limit.velocity = positive("velocity");
+    const auto lower = number(*limit, "lower"), upper = number(*limit, "upper");
+    if (attribute(one, "type") == "continuous" || (!lower && !upper)) return;
+    out.limit.lower = lower.value_or(0.0);  // absent: 0, as URDF has it
+    out.limit.upper = upper.value_or(0.0);
+    if (*out.limit.lower > *out.limit.upper) {
       fail(*limit,
            fmt::format("lower, {}, is above upper, {}", *out.limit.lower, *out.limit.upper));
+    } else if (*out.limit.lower == *out.limit.upper) {
+      note(fmt::format(
+          "line {}: joint {}: its range, {} to {}, is left out: make a joint that does "
+          "not move fixed",
+          limit->GetLineNum(), in_quotes(out.name), *out.limit.lower, *out.limit.upper));
+      out.limit.lower = out.limit.upper = std::nullopt;
     }
+  }
+
+  RobotMimic read_mimic(const Element& one) {
+    RobotMimic out;
+    out.joint = attribute(one, "joint").value_or("");
+    if (out.joint.empty()) fail(one, "has no joint");
+    out.multiplier = number(one, "multiplier").value_or(1.0);
+    out.offset = number(one, "offset").value_or(0.0);
+    if (out.multiplier == 0.0) fail(one, "multiplier must not be 0: make the joint fixed");
+    return out;
+  }
+
+  void check_mimics(const std::vector<RobotJoint>& joints) {
+    std::map<std::string, const RobotJoint*> of_name;
+    std::vector<std::string> names;
+    for (const RobotJoint& joint : joints) {
+      of_name.emplace(joint.name, &joint);
+      names.push_back(joint.name);
+    }
+    for (const RobotJoint& joint : joints) {
+      if (!joint.mimic) continue;
+      const auto report = [&](std::string what) {
+        issues_.push_back({place_of(joint.line, "joint", joint.name), std::move(what)});
+      };
+      const auto leader = of_name.find(joint.mimic->joint);
+      if (!joint.moves_alone()) {
+        report("follows another joint (<mimic>), which only one that turns or slides can");
+      } else if (leader == of_name.end()) {
+        report(fmt::format("follows the joint {}, and there is none.{}",
+                           in_quotes(joint.mimic->joint), did_you_mean(joint.mimic->joint, names)));
+      } else if (!leader->second->moves_alone()) {
+        report(fmt::format("follows the joint {}, which neither turns nor slides",
+                           in_quotes(joint.mimic->joint)));
+      } else {
+        const RobotJoint* at = &joint;
+        for (std::size_t steps = 0; at != nullptr && at->mimic && steps <= joints.size(); ++steps) {
+          const auto next = of_name.find(at->mimic->joint);
+          at = next == of_name.end() ? nullptr : next->second;  // told of that joint
+        }
+        if (at != nullptr && at->mimic) report("follows itself in the end: one joint must lead");
+      }
+    }
+  }
+
+  /// In ROS 1 the reduction is below the actuator, in ROS 2 below the joint, and once it was below neither.
+  void read_transmission(const Element& one, std::vector<RobotJoint>& joints) {
+    std::optional<double> reduction;
+    std::vector<std::string> driven;
+    const auto take = [&](const Element& parent) {
+      for (const char* const name : {"mechanicalReduction", "mechanical_reduction"}) {
+        const Element* const own = parent.FirstChildElement(name);
+        if (own == nullptr) continue;
+        const std::string text = own->GetText() == nullptr ? "" : own->GetText();
+        const auto given = numbers_in(*own, "the reduction", text);
+        if (given && given->size() != 1) report_count(*own, "the reduction", 1, text);
+        if (!given || given->size() != 1) continue;
+        reduction = given->front();
+        if (*reduction == 0.0) fail(*own, "must not be 0");
+      }
+    };
+    take(one);
+    for (const Element* own = one.FirstChildElement(); own != nullptr;
+         own = own->NextSiblingElement()) {
+      const std::string_view kind = own->Name();
+      if (kind == "actuator" || kind == "joint") take(*own);
+      if (kind == "joint") driven.push_back(attribute(*own, "name").value_or(""));
+    }
+    if (driven.size() != 1) {
+      note(fmt::format("{} is left out: it drives {} joints, and motors drive one each",
+                       place_of(one), driven.size()));
+      return;
+    }
+    const auto found = std::ranges::find(joints, driven.front(), &RobotJoint::name);
+    if (found == joints.end()) {
+      std::vector<std::string> names;
+      for (const RobotJoint& joint : joints) names.push_back(joint.name);
+      fail(one, fmt::format("there is no joint {}.{}", in_quotes(driven.front()),
+                            did_you_mean(driven.front(), names)));
+      return;
+    }
+    found->has_motor = true;
+    found->reduction = reduction;
   }
 
   template <class Named>
@@ -248,15 +282,15 @@ class Reader {
   }
 
   /// Finds the root, and puts the joints into an order in which parents come first.
-  void order(std::vector<UrdfLink> links, std::vector<UrdfJoint> joints) {
-    std::map<std::string, const UrdfLink*> link_of;
+  void order(std::vector<RobotLink> links, std::vector<RobotJoint> joints) {
+    std::map<std::string, const RobotLink*> link_of;
     std::vector<std::string> names;
-    for (const UrdfLink& link : links) {
+    for (const RobotLink& link : links) {
       link_of.emplace(link.name, &link);
       names.push_back(link.name);
     }
-    std::map<std::string, const UrdfJoint*> joint_to;
-    for (const UrdfJoint& joint : joints) {
+    std::map<std::string, const RobotJoint*> joint_to;
+    for (const RobotJoint& joint : joints) {
       for (const std::string& end : {joint.parent, joint.child}) {
         if (link_of.contains(end)) continue;
         issues_.push_back(
@@ -271,8 +305,8 @@ class Reader {
                        in_quotes(joint.child), in_quotes(place->second->name))});
     }
     throw_if_any(std::move(issues_));
-    std::vector<const UrdfLink*> roots;
-    for (const UrdfLink& link : links) {
+    std::vector<const RobotLink*> roots;
+    for (const RobotLink& link : links) {
       if (!joint_to.contains(link.name)) roots.push_back(&link);
     }
     if (roots.empty()) {
@@ -288,7 +322,7 @@ class Reader {
     std::set<std::string> reached = {out_.root.name};
     for (bool grows = true; grows;) {
       grows = false;
-      for (const UrdfJoint& joint : joints) {
+      for (const RobotJoint& joint : joints) {
         if (!reached.contains(joint.parent) || reached.contains(joint.child)) continue;
         reached.insert(joint.child);
         out_.joints.push_back(joint);
@@ -296,13 +330,13 @@ class Reader {
         grows = true;
       }
     }
-    for (const UrdfJoint& joint : joints) {
+    for (const RobotJoint& joint : joints) {
       if (roots.size() > 1 || reached.contains(joint.child)) continue;
       issues_.push_back({place_of(joint.line, "joint", joint.name),
                          fmt::format("is in a loop: {} does not hang on the root {}",
                                      in_quotes(joint.child), in_quotes(out_.root.name))});
     }
-    for (const UrdfJoint& joint : out_.joints) {
+    for (const RobotJoint& joint : out_.joints) {
       if (joint.type != "free" || (joint.parent == out_.root.name && out_.root.mass_kg == 0.0))
         continue;
       issues_.push_back(
@@ -312,17 +346,16 @@ class Reader {
     }
   }
 
-  UrdfRobot out_;
-  Issues issues_;
+  Robot out_;
 };
 
 }  // namespace
 
-UrdfRobot read_urdf(const std::string& text) { return Reader().read(text); }
+Robot read_urdf(const std::string& text) { return UrdfReader().read(text); }
 
 #else
 
-UrdfRobot read_urdf(const std::string& /*text*/) {
+Robot read_urdf(const std::string& /*text*/) {
   throw std::runtime_error(
       "portwave was built without tinyxml2, which reads URDF: install libtinyxml2-dev "
       "(./dev deps does) and build it again");
