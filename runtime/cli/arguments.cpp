@@ -94,7 +94,7 @@ void add_import(Verb& top, ImportArguments& import) {
             import.without_limits);
   verb.real("--stop-time", "S", "Time of a bounce off an end stop [s], which sets its stiffness",
             {1e-12, 1e12}, [&import](double value) { import.stop_time_s = value; })
-      ->default_str("10 steps, at least 0.005");
+      ->default_str("20 steps, at least 0.01");
   verb.path("--out", "FILE", "File to write, in place of stdout", import.out);
   verb.app().footer(std::string(kImportExamples));
 }

@@ -173,7 +173,7 @@ struct ImportArguments {
   bool hold = false;
   bool motors = false;
   bool without_limits = false;
-  double stop_time_s = 0.0;  ///< 0: ten steps
+  double stop_time_s = 0.0;  ///< 0: by the step
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 

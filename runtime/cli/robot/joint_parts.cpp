@@ -18,11 +18,10 @@ constexpr double kVolts = 48.0;
 constexpr double kReduction = 100.0;
 /// Of a screw: 100 turns for a metre.
 constexpr double kScrew = 200.0 * std::numbers::pi;
-/// Of a rotor seen at the joint, beside what the joint moves.
-constexpr double kRotorShare = 0.2;
+constexpr double kRotorTime = 0.01;  ///< of a motor without load, with its terminals joined: JR/k²
 constexpr double kWindingTime = 0.001;  ///< L/R
-/// Times the speed limit: a bounce at that speed gives back a quarter of the speed.
-constexpr double kStopDamping = 4.0;
+/// Times the speed of a stop: a bounce at that speed gives back 0.4 of it.
+constexpr double kStopDamping = 2.0;
 /// Of the speed limit: at it dry friction has three quarters of its value.
 constexpr double kCreepShare = 0.001;
 
@@ -49,8 +48,7 @@ JointDrive joint_drive(const RobotJoint& joint, const JointFigures& figures,
   out.volts = kVolts;
   out.speed = usual_speed(joint);
   if (!joint.limit.velocity) {
-    assumed.push_back(fmt::format("turns idle at {} {}", out.speed,
-                                  joint.turns() ? "rad/s of the joint" : "m/s of the joint"));
+    assumed.push_back(fmt::format("idles at {} {}", out.speed, joint.turns() ? "rad/s" : "m/s"));
   }
   if (joint.limit.effort) {
     out.effort = *joint.limit.effort;
@@ -64,16 +62,17 @@ JointDrive joint_drive(const RobotJoint& joint, const JointFigures& figures,
     out.ratio = *joint.reduction;
   } else {
     out.ratio = joint.turns() ? kReduction : kScrew;
-    assumed.push_back(joint.turns() ? fmt::format("has a gear of {}:1", kReduction)
+    assumed.push_back(joint.turns() ? fmt::format("gear {}:1", kReduction)
                                     : std::string("turns 100 times for a metre"));
   }
   const double n = std::abs(out.ratio);
   out.constant = rounded(out.volts / (n * out.speed));
   out.resistance = rounded(out.volts * n * out.constant / out.effort);
-  out.rotor = joint.rotor > 0.0 ? joint.rotor / (n * n)
-                                : rounded(kRotorShare * figures.held_inertia / (n * n));
+  out.rotor = joint.rotor > 0.0
+                  ? joint.rotor / (n * n)
+                  : rounded(kRotorTime * out.constant * out.constant / out.resistance);
   if (!assumed.empty()) {
-    notes.push_back(fmt::format("joint {}: the file says too little of its motor, which {}",
+    notes.push_back(fmt::format("joint {}: of its motor the file does not say: {}",
                                 in_quotes(joint.name), fmt::join(assumed, ", ")));
   }
   return out;
@@ -107,7 +106,8 @@ void JointParts::add_stops(const RobotJoint& joint, const JointFigures& figures,
   const double stiffness = figures.free_inertia * omega * omega;
   const double compression = joint.turns() ? 0.01 : 0.001;
   const double effort = rounded(stiffness * compression);
-  const double damping = rounded(kStopDamping / usual_speed(joint));
+  const double fall = std::sqrt(2.0 * figures.weight * (upper - lower) / figures.held_inertia);
+  const double damping = rounded(kStopDamping / std::max(usual_speed(joint), fall));
   const double middle = 0.5 * (lower + upper), gap = 0.5 * (upper - lower);
   const std::string name = joint.name + "_stops";
   const Json start = start_at("approach", middle - figures.start);

@@ -383,7 +383,7 @@ class RobotWriter {
 }  // namespace
 
 double stop_time(const RobotOptions& options) {
-  return options.stop_time_s > 0.0 ? options.stop_time_s : std::max(10.0 * options.step_s, 0.005);
+  return options.stop_time_s > 0.0 ? options.stop_time_s : std::max(20.0 * options.step_s, 0.01);
 }
 
 std::string robot_scenario(Robot& robot, const RobotOptions& options) {

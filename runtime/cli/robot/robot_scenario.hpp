@@ -16,7 +16,7 @@ struct RobotOptions {
   double stop_time_s = 0.0;  ///< how long a bounce off an end stop lasts; 0: see `stop_time`
 };
 
-/// Ten steps, and at least 5 ms.
+/// Twenty steps, and at least 10 ms, unless told.
 double stop_time(const RobotOptions& options);
 
 /// The text of a scenario with the robot as one part "articulated", and further parts at its joints. Appends to
