@@ -77,8 +77,8 @@ void add_check(Verb& top, CheckArguments& check) {
 }
 
 void add_import(Verb& top, ImportArguments& import) {
-  Verb verb = top.add("import", "Write the scenario of a robot from a URDF file");
-  verb.app().add_option("FILE", import.file, "URDF file")->required()->type_name("");
+  Verb verb = top.add("import", "Write the scenario of a robot from a URDF or MJCF file");
+  verb.app().add_option("FILE", import.file, "URDF or MJCF file")->required()->type_name("");
   verb.real("--step", "S", "Macro-step [s]", {1e-12, 1e12},
             [&import](double value) { import.step_s = value; })
       ->default_str("0.001");

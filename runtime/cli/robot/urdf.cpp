@@ -26,7 +26,7 @@ class UrdfReader : XmlReader {
     tinyxml2::XMLDocument document;
     const Element* const robot = &outermost(document, text);
     if (std::string_view(robot->Name()) != "robot") {
-      fail(*robot, "a URDF file has <robot> as its outermost element");
+      fail(*robot, "a URDF file has <robot> as its outermost element, and an MJCF file <mujoco>");
       throw_if_any(std::move(issues_));
     }
     out_.format = "URDF";
