@@ -159,7 +159,7 @@ std::array<double, 3> roll_pitch_yaw_of(const Eigen::Matrix3d& R) {
   const double yaw = std::atan2(R(1, 0), R(0, 0));
   const double c = std::cos(yaw), s = std::sin(yaw);  // Rz(−yaw) R = Ry Rx
   const double roll = std::atan2(s * R(0, 2) - c * R(1, 2), c * R(1, 1) - s * R(0, 1));
-  return {roll, pitch, yaw};
+  return {roll + 0.0, pitch + 0.0, yaw + 0.0};  // no -0
 }
 
 }  // namespace portwave::cli

@@ -48,6 +48,35 @@ Numbers turned(const RobotLink& link) {
   return {I(0, 0), I(0, 1), I(0, 2), I(1, 1), I(1, 2), I(2, 2)};
 }
 
+/// Indented, with what fits in one line in one.
+std::string text_of(const Json& value, std::size_t indent = 0) {
+  const std::string line = value.dump();
+  if (!value.is_structured() || line.size() + indent <= 100) {
+    std::string out;
+    bool in_text = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      out += line[i];
+      if (in_text && line[i] == '\\')
+        out += line[++i];  // of what a text escapes
+      else if (line[i] == '"')
+        in_text = !in_text;
+      else if (!in_text && (line[i] == ',' || line[i] == ':'))
+        out += ' ';
+    }
+    return out;
+  }
+  const std::string margin(indent + 2, ' ');
+  std::string out(1, value.is_object() ? '{' : '[');
+  const char* separator = "\n";
+  for (const auto& [key, own] : value.items()) {
+    out += separator + margin;
+    if (value.is_object()) out += Json(key).dump() + ": ";
+    out += text_of(own, indent + 2);
+    separator = ",\n";
+  }
+  return out + "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
+}
+
 /// Joints of the file in the coordinates of the part.
 class RobotWriter {
  public:
@@ -66,7 +95,7 @@ class RobotWriter {
     if (!start_.empty()) part["initial_state"] = start_;
     if (!inputs_.empty()) part["inputs"] = inputs_;
     Json scenario = {{"name", robot_.name},
-                     {"description", fmt::format("The robot {}, from a {} file.",
+                     {"description", fmt::format("The robot {}, imported from {}.",
                                                  in_quotes(robot_.name), robot_.format)},
                      {"time", {{"step_s", options_.step_s}, {"end_s", options_.duration_s}}},
                      {"subsystems", Json::array({std::move(part)})},
@@ -74,7 +103,7 @@ class RobotWriter {
                      {"method", {{"kind", "auto"}}}};
     for (const Json& own : parts_.parts()) scenario["subsystems"].push_back(own);
     if (!blocks_.empty()) scenario["signals"] = {{"blocks", blocks_}};
-    return scenario.dump(2) + "\n";
+    return text_of(scenario) + "\n";
   }
 
  private:
