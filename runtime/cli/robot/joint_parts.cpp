@@ -22,7 +22,7 @@ constexpr double kRotorTime = 0.01;  ///< of a motor without load, with its term
 constexpr double kWindingTime = 0.001;  ///< L/R
 /// Times the speed of a stop: a bounce at that speed gives back 0.4 of it.
 constexpr double kStopDamping = 2.0;
-/// Of the speed limit: at it dry friction has three quarters of its value.
+/// Of the speed limit: there dry friction has three quarters of its value.
 constexpr double kCreepShare = 0.001;
 
 /// What is chosen, not given, is written with four digits.
@@ -95,8 +95,8 @@ void JointParts::add(const std::string& name, const char* type, Json parameters,
   parts_.push_back(std::move(part));
 }
 
-void JointParts::connect(const std::string& a, const std::string& b) {
-  couplings_.push_back({{"kind", "connection"}, {"ports", {a, b}}});
+void JointParts::connect(const std::string& a, const std::string& b, const char* kind) {
+  couplings_.push_back({{"kind", kind}, {"ports", {a, b}}});
 }
 
 void JointParts::add_stops(const RobotJoint& joint, const JointFigures& figures,
@@ -132,17 +132,33 @@ void JointParts::add_stops(const RobotJoint& joint, const JointFigures& figures,
   }
 }
 
-void JointParts::add_friction(const RobotJoint& joint) {
-  const std::string name = joint.name + "_friction";
-  const double creep = rounded(kCreepShare * usual_speed(joint));
-  if (joint.turns()) {
+void JointParts::add_dry_friction(const std::string& name, const RobotJoint& at, double friction,
+                                  double creep_speed) {
+  if (at.turns()) {
     add(name, "rotational_coulomb_damper",
-        {{"friction_Nm", joint.friction}, {"creep_speed_rad_per_s", creep}});
-    meet(joint.name, name + ".shaft");
+        {{"friction_Nm", friction}, {"creep_speed_rad_per_s", rounded(creep_speed)}});
+    meet(at.name, name + ".shaft");
   } else {
-    add(name, "coulomb_damper", {{"friction_N", joint.friction}, {"creep_speed_m_per_s", creep}});
-    meet(joint.name, name + ".end");
+    add(name, "coulomb_damper",
+        {{"friction_N", friction}, {"creep_speed_m_per_s", rounded(creep_speed)}});
+    meet(at.name, name + ".end");
   }
+}
+
+/// Steps tell no speeds below that by which friction changes it in one of them.
+void JointParts::add_friction(const RobotJoint& joint, const JointFigures& figures, double step_s) {
+  const double change = joint.friction * step_s / figures.free_inertia;
+  add_dry_friction(joint.name + "_friction", joint, joint.friction,
+                   std::max(kCreepShare * usual_speed(joint), change));
+}
+
+void JointParts::add_followers_friction(const RobotJoint& joint, const RobotJoint& leader,
+                                        double multiplier, const JointFigures& figures_of_leader,
+                                        double step_s) {
+  const double ratio = std::abs(multiplier), friction = joint.friction * ratio;
+  const double change = friction * step_s / figures_of_leader.free_inertia;
+  add_dry_friction(joint.name + "_friction", leader, friction,
+                   std::max(kCreepShare * usual_speed(joint) / ratio, change));
 }
 
 void JointParts::add_spring(const RobotJoint& joint, const JointFigures& figures) {
@@ -194,20 +210,25 @@ void JointParts::add_motor(const RobotJoint& joint, const JointFigures& figures,
   }
 }
 
-/// The flow of the leader's meeting is minus its velocity, and so is the speed of a gear's input that meets there.
-void JointParts::add_mimic(const RobotJoint& joint, const RobotJoint& leader) {
-  const std::string name = joint.name + "_mimic";
-  const double multiplier = joint.mimic->multiplier;
-  if (joint.turns() != leader.turns()) {
-    const double radius = leader.turns() ? -multiplier : -1.0 / multiplier;
-    add(name, "rack_and_pinion", {{"radius_m", radius}});
-    meet(leader.name, name + (leader.turns() ? ".pinion" : ".rack"));
-    meet(joint.name, name + (leader.turns() ? ".rack" : ".pinion"));
-    return;
+/// What takes an effort meets the leader, what takes a flow is connected to the follower.
+void JointParts::add_mimic(const RobotJoint& joint, const RobotJoint& leader, double multiplier) {
+  const std::string name = joint.name + "_mimic", port = std::string(kRobotPart) + "." + joint.name;
+  if (joint.turns() == leader.turns()) {
+    add(name, joint.turns() ? "gear" : "lever", {{"ratio", multiplier}});
+    meet(leader.name, name + ".output");
+    connect(name + ".input", port);
+  } else if (joint.turns()) {
+    add(name, "rack_and_pinion", {{"radius_m", 1.0 / multiplier}});
+    meet(leader.name, name + ".rack");
+    connect(name + ".pinion", port);
+  } else {
+    const std::string shaft = joint.name + "_shaft";
+    add(shaft, "gear", {{"ratio", 1.0}});
+    add(name, "rack_and_pinion", {{"radius_m", multiplier}});
+    meet(leader.name, shaft + ".output");
+    connect(shaft + ".input", name + ".pinion", "common_flow");
+    connect(name + ".rack", port, "common_flow");
   }
-  add(name, joint.turns() ? "gear" : "lever", {{"ratio", -1.0 / multiplier}});
-  meet(leader.name, name + ".input");
-  meet(joint.name, name + ".output");
 }
 
 Json JointParts::couplings() const {

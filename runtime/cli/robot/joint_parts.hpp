@@ -49,15 +49,18 @@ class JointParts {
 
   void add_robot_port(const std::string& port) { meet(port, std::string(kRobotPart) + "." + port); }
   void add_stops(const RobotJoint& joint, const JointFigures& figures, double contact_time_s);
-  void add_friction(const RobotJoint& joint);
+  void add_friction(const RobotJoint& joint, const JointFigures& figures, double step_s);
+  /// Of a joint that follows another one: `multiplier` times as fast.
+  void add_followers_friction(const RobotJoint& joint, const RobotJoint& leader, double multiplier,
+                              const JointFigures& figures_of_leader, double step_s);
   void add_spring(const RobotJoint& joint, const JointFigures& figures);
   /// The inertia of a drive that is not described otherwise.
   void add_rotor(const RobotJoint& joint);
   /// `voltage`: the signal that sets the motor's voltage; empty: 0 V.
   void add_motor(const RobotJoint& joint, const JointFigures& figures, const JointDrive& drive,
                  const std::string& voltage);
-  /// A gear from the joint that leads.
-  void add_mimic(const RobotJoint& joint, const RobotJoint& leader);
+  /// A gear between the joint that leads and the one that moves `multiplier` times as fast.
+  void add_mimic(const RobotJoint& joint, const RobotJoint& leader, double multiplier);
 
   const Json& parts() const { return parts_; }
   /// Ports at which nothing meets the robot are free.
@@ -72,7 +75,9 @@ class JointParts {
   void meet(const std::string& joint, std::string port);
   void add(const std::string& name, const char* type, Json parameters, Json start = Json::object(),
            Json inputs = Json::object());
-  void connect(const std::string& a, const std::string& b);
+  void connect(const std::string& a, const std::string& b, const char* kind = "connection");
+  void add_dry_friction(const std::string& name, const RobotJoint& at, double friction,
+                        double creep_speed);
 
   Json parts_ = Json::array(), couplings_ = Json::array();
   std::vector<Meeting> meetings_;

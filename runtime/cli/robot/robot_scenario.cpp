@@ -139,10 +139,8 @@ class RobotWriter {
             fmt::format("link {} has no <inertial>: it has no mass", in_quotes(link.name)));
       }
       const bool is_free = joint.type == "free";  // its state says where it is
-      add_body(joint.name,
-               fmt::format("line {}, <{}> {}", joint.line, joint.element, in_quotes(joint.name)),
-               joint.type, is_free ? RobotPose{} : joint.origin, joint.axis, joint.damping, link,
-               number_of_.at(joint.parent));
+      add_body(joint.name, place_of(joint), joint.type, is_free ? RobotPose{} : joint.origin,
+               joint.axis, joint.damping, link, number_of_.at(joint.parent));
       if (is_free) start_free(joint);
     }
     const Numbers parents(parents_.begin(), parents_.end());
@@ -184,32 +182,62 @@ class RobotWriter {
     }
   }
 
-  /// Joints start at 0, or at the end of their range that is nearer, or where they follow.
-  void choose_starts() {
-    for (std::size_t i = 0; i < robot_.joints.size(); ++i) {
-      RobotJoint& joint = robot_.joints[i];
-      if (!joint.moves_alone() || joint.mimic) continue;
-      const RobotLimit& limit = joint.limit;
-      if (limit.lower) joint.start = std::clamp(joint.start, *limit.lower, *limit.upper);
+  /// The joint that leads a follower in the end, and what it is times the leader's coordinate plus an offset.
+  struct Lead {
+    RobotJoint& joint;
+    double multiplier, offset;
+  };
+  Lead lead_of(const RobotJoint& follower) const {
+    double multiplier = 1.0, offset = 0.0;
+    RobotJoint* at = &named(follower.name);
+    for (; at->mimic; at = &named(at->mimic->joint)) {
+      offset += multiplier * at->mimic->offset;
+      multiplier *= at->mimic->multiplier;
     }
-    for (RobotJoint& joint : robot_.joints) {
-      if (joint.mimic) joint.start = followed(joint);
-      if (joint.start == 0.0) continue;
-      start_[joint.name + (joint.turns() ? "_angle" : "_position")] = joint.start;
-      const RobotLimit& limit = joint.limit;
-      robot_.notes.push_back(
-          fmt::format("joint {} starts at {} {}{}", in_quotes(joint.name), joint.start, unit(joint),
-                      joint.mimic ? fmt::format(", where {} puts it", in_quotes(joint.mimic->joint))
-                      : limit.lower && (joint.start == *limit.lower || joint.start == *limit.upper)
-                          ? ": 0 is out of its range"
-                          : ""));
+    return {*at, multiplier, offset};
+  }
+
+  /// What stops a follower stops the joint that leads.
+  void gather_ranges() {
+    for (const RobotJoint& joint : robot_.joints) {
+      if (!joint.mimic || !joint.limit.lower) continue;
+      const Lead lead = lead_of(joint);
+      double lower = (*joint.limit.lower - lead.offset) / lead.multiplier;
+      double upper = (*joint.limit.upper - lead.offset) / lead.multiplier;
+      if (lower > upper) std::swap(lower, upper);
+      RobotLimit& limit = lead.joint.limit;
+      limit.lower = std::max(lower, limit.lower.value_or(lower));
+      limit.upper = std::min(upper, limit.upper.value_or(upper));
+      if (*limit.lower < *limit.upper) continue;
+      throw ConfigError(place_of(joint),
+                        fmt::format("its range leaves the joint {}, which it follows, no room",
+                                    in_quotes(lead.joint.name)));
     }
   }
 
-  double followed(const RobotJoint& joint) const {
-    if (!joint.mimic) return joint.start;
-    const RobotMimic& mimic = *joint.mimic;
-    return mimic.multiplier * followed(named(mimic.joint)) + mimic.offset;
+  /// Joints start at 0, or at the end of their range that is nearer, or where they follow.
+  void choose_starts() {
+    if (options_.limits) gather_ranges();
+    for (RobotJoint& joint : robot_.joints) {
+      if (!joint.moves_alone() || joint.mimic || !joint.limit.lower) continue;
+      joint.start = std::clamp(joint.start, *joint.limit.lower, *joint.limit.upper);
+    }
+    for (RobotJoint& joint : robot_.joints) {
+      if (joint.mimic) {
+        const Lead lead = lead_of(joint);
+        joint.start = lead.multiplier * lead.joint.start + lead.offset;
+      }
+      if (joint.start == 0.0) continue;
+      start_[joint.name + (joint.turns() ? "_angle" : "_position")] = joint.start;
+      robot_.notes.push_back(
+          fmt::format("joint {} starts at {} {}{}", in_quotes(joint.name), joint.start, unit(joint),
+                      joint.mimic ? fmt::format(", where {} puts it", in_quotes(joint.mimic->joint))
+                                  : ": 0 is out of its range"));
+    }
+  }
+
+  static std::string place_of(const RobotJoint& joint) {
+    return fmt::format("line {}, <{}> {}", joint.line, joint.element, in_quotes(joint.name));
   }
 
   RobotJoint& named(const std::string& joint) const {
@@ -250,10 +278,8 @@ class RobotWriter {
       if (!joint.mimic) continue;
       const int row = velocity_of_.at(joint.name);
       T(row, row) = 0.0;
-      double multiplier = 1.0;
-      const RobotJoint* at = &joint;
-      for (; at->mimic; at = &named(at->mimic->joint)) multiplier *= at->mimic->multiplier;
-      T(row, velocity_of_.at(at->name)) = multiplier;
+      const Lead lead = lead_of(joint);
+      T(row, velocity_of_.at(lead.joint.name)) = lead.multiplier;
     }
     const Eigen::MatrixXd reduced = T.transpose() * M * T;
     for (const RobotJoint& joint : robot_.joints) {
@@ -290,14 +316,20 @@ class RobotWriter {
   }
 
   void add_joints() {
-    for (const Port& port : component_->signature().ports) parts_.add_robot_port(port.name);
+    for (const Port& port : component_->signature().ports) {
+      const auto joint = std::ranges::find(robot_.joints, port.name, &RobotJoint::name);
+      if (joint == robot_.joints.end() || !joint->mimic) parts_.add_robot_port(port.name);
+    }
     for (const RobotJoint& joint : robot_.joints) {
       if (!joint.moves_alone()) continue;
       const JointFigures& own = figures_.at(joint.name);
+      if (joint.mimic) {
+        add_follower(joint);
+        continue;
+      }
       if (options_.limits && joint.limit.lower) parts_.add_stops(joint, own, stop_time(options_));
-      if (joint.friction > 0.0) parts_.add_friction(joint);
+      if (joint.friction > 0.0) parts_.add_friction(joint, own, options_.step_s);
       if (joint.stiffness > 0.0) parts_.add_spring(joint, own);
-      if (joint.mimic) parts_.add_mimic(joint, named(joint.mimic->joint));
       const auto drive = drives_.find(joint.name);
       const bool has_drive = drive != drives_.end();
       if (!has_drive && joint.rotor > 0.0) parts_.add_rotor(joint);
@@ -311,6 +343,15 @@ class RobotWriter {
     }
   }
 
+  void add_follower(const RobotJoint& joint) {
+    const Lead lead = lead_of(joint);
+    parts_.add_mimic(joint, lead.joint, lead.multiplier);
+    if (joint.friction > 0.0) {
+      parts_.add_followers_friction(joint, lead.joint, lead.multiplier,
+                                    figures_.at(lead.joint.name), options_.step_s);
+    }
+  }
+
   /// Gains of efforts at the joint.
   struct Gains {
     double proportional = 0.0, integral = 0.0, derivative = 0.0, filter_s = 0.0;
@@ -318,7 +359,7 @@ class RobotWriter {
 
   /// Its name; empty if the joint has none.
   std::string add_controller(const RobotJoint& joint, const JointDrive* drive) {
-    if (joint.mimic || (options_.hold && options_.motors && drive == nullptr)) return "";
+    if ((options_.hold && options_.motors && drive == nullptr)) return "";
     Gains gains;
     std::string name;
     if (options_.hold) {
