@@ -94,10 +94,10 @@ class MjcfReader : MjcfAttributes {
       for (const auto* a = flag.FirstAttribute(); a != nullptr; a = a->Next()) {
         if (std::string_view(a->Value()) != "disable") continue;
         const std::string_view name = a->Name();
-        if (name == "gravity") {
-          out_.gravity_m_per_s2 = 0.0;
-        } else if (is_one_of(name, {"spring", "damper", "passive", "limit", "frictionloss",
-                                    "actuation", "constraint"})) {
+        if (name == "gravity") out_.gravity_m_per_s2 = 0.0;
+        has_limits_ &= name != "constraint" && name != "limit";
+        has_friction_ &= name != "constraint" && name != "frictionloss";
+        if (is_one_of(name, {"spring", "damper", "passive", "actuation"})) {
           fail(flag, fmt::format("{} cannot be disabled: take its numbers out", name));
         }
       }
@@ -250,7 +250,8 @@ class MjcfReader : MjcfAttributes {
                        reference));
     }
     out.spring_rest = own_unit(real_of(one, "springref").value_or(0.0)) - reference;
-    if (const auto range = reals(one, "range", 2); range && is_limited(one)) {
+    if (!has_friction_) out.friction = 0.0;
+    if (const auto range = reals(one, "range", 2); range && has_limits_ && is_limited(one)) {
       out.limit.lower = own_unit((*range)[0]) - reference;
       out.limit.upper = own_unit((*range)[1]) - reference;
       if (!(*out.limit.lower < *out.limit.upper))
@@ -440,6 +441,7 @@ class MjcfReader : MjcfAttributes {
   Robot out_;
   std::set<std::string> taken_, links_ = {kWorld};
   int bodies_ = 0, contacts_ = 0;
+  bool has_limits_ = true, has_friction_ = true;  ///< not disabled
 };
 
 }  // namespace

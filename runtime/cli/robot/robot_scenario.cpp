@@ -27,6 +27,8 @@ using Texts = std::vector<std::string>;
 
 /// Of the loops of `hold`, beside the joint's own inertia [rad/s].
 constexpr double kBandwidth = 20.0;
+/// Of a joint's range: how far from its end it starts.
+constexpr double kStartMargin = 0.02;
 
 Numbers row(const std::array<double, 3>& v) { return {v[0], v[1], v[2]}; }
 
@@ -215,12 +217,16 @@ class RobotWriter {
     }
   }
 
-  /// Joints start at 0, or at the end of their range that is nearer, or where they follow.
+  /// Joints start at 0, or near the end of their range that is nearer, or where they follow.
   void choose_starts() {
     if (options_.limits) gather_ranges();
     for (RobotJoint& joint : robot_.joints) {
-      if (!joint.moves_alone() || joint.mimic || !joint.limit.lower) continue;
-      joint.start = std::clamp(joint.start, *joint.limit.lower, *joint.limit.upper);
+      if (!options_.limits || !joint.moves_alone() || joint.mimic || !joint.limit.lower) continue;
+      const double lower = *joint.limit.lower, upper = *joint.limit.upper;
+      if (lower <= 0.0 && upper >= 0.0) continue;
+      const double margin =
+          kStartMargin * (upper - lower);  // no stop that opens and closes by rounding
+      joint.start = lower > 0.0 ? lower + margin : upper - margin;
     }
     for (RobotJoint& joint : robot_.joints) {
       if (joint.mimic) {

@@ -117,10 +117,10 @@ TEST_F(CliImportJoints, StopsCarryTheWeight) {
 
 TEST_F(CliImportJoints, StartsInsideItsRange) {
   const auto made = scenario(rod("<limit lower=\"0.3\" upper=\"0.8\"/>"));
-  EXPECT_EQ(part(made, "robot")["initial_state"]["hinge_angle"], 0.3);
-  EXPECT_NEAR(part(made, "hinge_stops")["initial_state"]["approach"].get<double>(), 0.25, 1e-15);
+  EXPECT_EQ(part(made, "robot")["initial_state"]["hinge_angle"], 0.31);
+  EXPECT_NEAR(part(made, "hinge_stops")["initial_state"]["approach"].get<double>(), 0.24, 1e-15);
   EXPECT_TRUE(contains(import(rod("<limit lower=\"0.3\" upper=\"0.8\"/>")).err,
-                       "joint \"hinge\" starts at 0.3 rad: 0 is out of its range"));
+                       "joint \"hinge\" starts at 0.31 rad: 0 is out of its range"));
 }
 
 TEST_F(CliImportJoints, RangesThatSayNothingGiveNoStops) {
@@ -282,6 +282,32 @@ TEST_F(CliImportJoints, HingesFollowHingesAndSlides) {
   const double falls = 2 * kGravity * 0.5 / (kRodInertia + 0.5);
   EXPECT_NEAR(q, 0.5 * falls * 0.01, 2e-4 * q);
   EXPECT_NEAR(laden.last()[laden.column("robot.slide_position")], 0.1 * q, 1e-10);
+}
+
+/// A follower's stops and dry friction act on the joint that leads, as much as they do through the gear.
+TEST_F(CliImportJoints, WhatStopsAFollowerStopsItsLeader) {
+  const std::string mimic =
+      "<mimic joint=\"first\" multiplier=\"-1.5\" offset=\"0.2\"/>"
+      "<limit lower=\"-0.3\" upper=\"0.3\"/>";
+  const std::string robot =
+      sliders("<limit lower=\"-1\" upper=\"0.1\"/>", mimic + "<dynamics friction=\"0.6\"/>");
+  auto made = scenario(robot, {"--duration", "2"});
+  // From (0.3 - 0.2)/-1.5 to the first one's own 0.1 m.
+  EXPECT_NEAR(part(made, "first_stops")["parameters"]["gap_m"].get<double>(), (0.1 + 0.1 / 1.5) / 2,
+              1e-15);
+  EXPECT_TRUE(part(made, "second_stops").is_null());
+  const auto pushed = [&](double force) {
+    made["subsystems"][0]["inputs"]["first_force"] = {{"kind", "constant"}, {"value", force}};
+    const CsvTable table = run_scenario(made);
+    return table.last()[table.column("robot.first_position")];
+  };
+  EXPECT_NEAR(pushed(-5), -0.1 / 1.5, 0.01);
+  EXPECT_NEAR(pushed(0.6), 0.0, 2e-3);  // less than the 0.9 N of friction
+  const ProcessResult stuck = import(sliders("<limit lower=\"0.5\" upper=\"1\"/>", mimic));
+  EXPECT_EQ(stuck.exit_code, 2);
+  EXPECT_TRUE(
+      contains(stuck.err, "line 5, <joint> \"second\": its range leaves the joint \"first\""))
+      << said(stuck);
 }
 
 TEST_F(CliImportJoints, TellsWhatIsWrongWithFollowers) {
