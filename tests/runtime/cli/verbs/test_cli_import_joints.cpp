@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include <fmt/format.h>
@@ -110,7 +111,7 @@ TEST_F(CliImportJoints, WithinItsRangeARobotMovesAsWithoutLimits) {
 TEST_F(CliImportJoints, StopsCarryTheWeight) {
   const CsvTable resting =
       run(rod("<limit lower=\"-1\" upper=\"0\"/><dynamics damping=\"2\"/>"), {"--duration", "4"});
-  const double omega = M_PI / 0.02;
+  const double omega = std::numbers::pi / 0.02;
   const double way = 2 * kGravity * 0.5 / (kRodInertia * omega * omega);
   EXPECT_NEAR(resting.last()[resting.column("robot.hinge_angle")], way, 1e-3 * way);
 }

@@ -1,9 +1,11 @@
 // portwave import of MuJoCo's format
 #ifdef PORTWAVE_CLI
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
