@@ -170,7 +170,9 @@ TEST_F(CliImportMjcf, RefusesWhatWouldMoveOtherwise) {
 TEST_F(CliImportMjcf, ServosActAtTheirJoints) {
   const std::string model = R"(<mujoco model="servo"><option gravity="0 0 0"/>
   <default><position kp="40" kv="4"/></default>
-  <worldbody><body name="a"><joint name="j" type="slide" ref="1"/><geom type="sphere" size="0.1" mass="2"/></body></worldbody>
+  <worldbody>
+    <body name="a"><joint name="j" type="slide" ref="1"/><geom type="sphere" size="0.1" mass="2"/></body>
+  </worldbody>
   <actuator><position name="p" joint="j" gear="2" forcerange="-3 3"/></actuator></mujoco>)";
   auto made = scenario(model, {"--duration", "2"});
   const auto block = made["signals"]["blocks"][0];
