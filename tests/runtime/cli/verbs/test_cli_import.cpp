@@ -158,6 +158,13 @@ TEST_F(CliImport, NamesTheJointThatNothingHangsOn) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(contains(result.err, "line 2, <joint> \"a\": nothing that the joint"))
       << said(result);
+  const ProcessResult beyond_a_mount = import(
+      "<robot name=\"r\"><link name=\"base\"/><link name=\"post\"/><link name=\"arm\"/>\n"
+      "<joint name=\"mount\" type=\"fixed\"><parent link=\"base\"/><child link=\"post\"/></joint>\n"
+      "<joint name=\"a\" type=\"continuous\"><parent link=\"post\"/><child "
+      "link=\"arm\"/></joint></robot>");
+  EXPECT_TRUE(contains(beyond_a_mount.err, "line 3, <joint> \"a\": nothing that the joint"))
+      << said(beyond_a_mount);
 }
 
 }  // namespace
