@@ -77,8 +77,8 @@ void add_check(Verb& top, CheckArguments& check) {
 }
 
 void add_import(Verb& top, ImportArguments& import) {
-  Verb verb = top.add("import", "Write the scenario of a robot from a URDF file");
-  verb.app().add_option("FILE", import.file, "URDF file")->required()->type_name("");
+  Verb verb = top.add("import", "Write the scenario of a robot from a URDF or MJCF file");
+  verb.app().add_option("FILE", import.file, "URDF or MJCF file")->required()->type_name("");
   verb.real("--step", "S", "Macro-step [s]", {1e-12, 1e12},
             [&import](double value) { import.step_s = value; })
       ->default_str("0.001");
@@ -88,6 +88,13 @@ void add_import(Verb& top, ImportArguments& import) {
   verb.flag("--free-base", "The root link is free, in place of being fixed to the world",
             import.free_base);
   verb.flag("--hold", "A PID controller at each joint keeps it where it starts", import.hold);
+  verb.flag("--motors", "A motor with a gear drives each joint, at 0 V or at the voltage of --hold",
+            import.motors);
+  verb.flag("--no-limits", "No end stops where the file gives a joint a range",
+            import.without_limits);
+  verb.real("--stop-time", "S", "Time of a bounce off an end stop [s], which sets its stiffness",
+            {1e-12, 1e12}, [&import](double value) { import.stop_time_s = value; })
+      ->default_str("20 steps, at least 0.01");
   verb.path("--out", "FILE", "File to write, in place of stdout", import.out);
   verb.app().footer(std::string(kImportExamples));
 }

@@ -77,11 +77,12 @@ inline constexpr std::string_view kStudiesExamples = R"(Examples:
 "portwave study KIND --help" shows the options of one kind.)";
 
 inline constexpr std::string_view kImportExamples = R"(Examples:
-  portwave import examples/robot.urdf --out robot.json
+  portwave import examples/robot.urdf --motors --hold --out robot.json
   portwave import examples/robot.urdf --hold | portwave run /dev/stdin
+  portwave import robot.xml --no-limits
 
-The robot is one part "articulated" without motors: its joints have ports, which are free, and inputs for torques.
-Limits, dry friction, shapes and transmissions are left out; what matters of that is told.)";
+The robot is one part "articulated". At its joints stand end stops, dry friction and, with --motors, gears and motors:
+elbow_stops, elbow_friction, elbow_gear, elbow_motor, elbow_amplifier. What is left out or assumed is told.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50

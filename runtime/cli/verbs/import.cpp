@@ -13,8 +13,8 @@
 #include <portwave/subsystems/base/error.hpp>
 
 #include "line/commands.hpp"
-#include "urdf/robot_scenario.hpp"
-#include "urdf/urdf.hpp"
+#include "robot/robot_file.hpp"
+#include "robot/robot_scenario.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -33,11 +33,17 @@ int run_command(const ImportArguments& arguments, std::ostream& out, std::ostrea
   const std::string file = arguments.file.string();
   std::string scenario;
   try {
-    UrdfRobot robot = read_urdf(contents_of(arguments.file));
+    Robot robot = read_robot(contents_of(arguments.file));
+    if (arguments.free_base && robot.format == "MJCF") {
+      throw ConfigError("", "--free-base is for URDF: in MJCF a <freejoint> frees a body");
+    }
     scenario = robot_scenario(robot, {.step_s = arguments.step_s,
                                       .duration_s = arguments.duration_s,
                                       .free_base = arguments.free_base,
-                                      .hold = arguments.hold});
+                                      .hold = arguments.hold,
+                                      .motors = arguments.motors,
+                                      .limits = !arguments.without_limits,
+                                      .stop_time_s = arguments.stop_time_s});
     parse_scenario(scenario, file, arguments.file.parent_path());  // what is written runs
     for (const std::string& note : robot.notes) err << fmt::format("{}: {}\n", file, note);
   } catch (const ScenarioError&) {

@@ -237,6 +237,7 @@ class Reader {
     const int number = at(out_.tree.bodies.size());
     out_.tree.bodies.push_back(body);
     out_.names.push_back(names_[i]);
+    out_.given.push_back(i);
     out_.damping.push_back(damping_[i]);
     given_.push_back({number, align.transpose(), zero});
     add(number, own.seen_from(align.transpose(), zero));

@@ -253,7 +253,7 @@ Numbers typical_state(const Design& design) {
       const double pivot = M(k, k) * M(k, k);
       if (own[k] > 0.0 && pivot > kLeastPivot * own[k]) continue;
       issues.push_back(
-          {fmt::format("/joints/{}", i),
+          {fmt::format("/joints/{}", design.given[i]),
            fmt::format("nothing that the joint {} moves by itself has inertia: give the "
                        "bodies that hang on it a mass, or moments of inertia about its axis",
                        in_quotes(design.names[i]))});

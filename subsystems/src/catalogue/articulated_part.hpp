@@ -21,8 +21,10 @@ struct Frame {
 struct Design {
   Tree tree;
   std::vector<std::string> names;  ///< of the joints, by body
-  std::vector<double> damping;     ///< by body: N m s/rad or N s/m
-  std::vector<bool> has_port;      ///< by body
+  std::vector<std::size_t>
+      given;                    ///< by body: the number of its joint among all, fixed ones counted
+  std::vector<double> damping;  ///< by body: N m s/rad or N s/m
+  std::vector<bool> has_port;   ///< by body
   std::vector<Frame> frames;
   int joint_port_size() const;
 };
