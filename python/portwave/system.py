@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import json
 import os
 import warnings
@@ -12,13 +11,12 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ._portwave import write_fmu
 from .arrays import number, plain, whole
-from .catalogue import part_types
+from .catalogue import written_down
 from .catalogue_part import CataloguePart
 from .controllers import Controllers
 from .errors import ScenarioWarning
 from .matrices import Handed, Handover, as_parameter, json_default, written_out
 from .second_order import second_order_parameters
-from .symbols import is_to_be_traced, traced_parameters
 
 JSON = Dict[str, Any]
 
@@ -352,7 +350,7 @@ class System(Controllers):
         else:
             part["type"] = part_type
         if parameters:
-            parameters = _written_down(part["type"], parameters)
+            parameters = written_down(part["type"], parameters)
             try:
                 parameters = {key: as_parameter(own) for key, own in parameters.items()}
             except TypeError as error:
@@ -576,18 +574,6 @@ def _is_same_file(a: Path, b: Path) -> bool:
         return os.path.samefile(a, b)
     except (OSError, ValueError):  # one of them is not there, or is no path
         return False
-
-
-def _written_down(part_type: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
-    """Return parameters with functions and symbols written down, where the type has expressions for them."""
-    if not any(map(is_to_be_traced, parameters.values())):
-        return parameters
-    types = part_types()
-    if part_type not in types:
-        near = difflib.get_close_matches(part_type, types, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no type {part_type!r} whose parameters could be functions{hint}")
-    return traced_parameters(parameters, {each["name"]: each["kind"] for each in types[part_type]["parameters"]})
 
 
 def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:
