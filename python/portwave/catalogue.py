@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List
 
 from . import _portwave
 from .catalogue_part import CataloguePart
-from .symbols import is_to_be_traced, traced_parameters
+from .symbols import traced_parameters
 
 _WORDS = {
     "number": "float",
@@ -48,18 +48,6 @@ def part_types() -> Dict[str, Dict[str, Any]]:
     ['mass_kg', 'damping_Ns_per_m', 'ports']
     """
     return {own["type"]: own for own in json.loads(_portwave.part_types())}
-
-
-def written_down(part_type: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
-    """Return parameters with functions and symbols written down, where the type has expressions for them."""
-    if not any(map(is_to_be_traced, parameters.values())):
-        return parameters
-    types = part_types()
-    if part_type not in types:
-        near = difflib.get_close_matches(part_type, types, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no type {part_type!r} whose parameters could be functions{hint}")
-    return traced_parameters(parameters, {each["name"]: each["kind"] for each in types[part_type]["parameters"]})
 
 
 def _default(parameter: Dict[str, Any]) -> Any:

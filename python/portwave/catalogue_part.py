@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from typing import Any, Dict
+
+from . import _portwave
+from .symbols import is_to_be_traced, traced_parameters
 
 
 class CataloguePart:
@@ -48,3 +53,15 @@ class CataloguePart:
         if self.allow_active:
             given.append("allow_active=True")
         return f"portwave.CataloguePart({', '.join(given)})"
+
+
+def written_down(part_type: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
+    """Return parameters with functions and symbols written down, where the type has expressions for them."""
+    if not any(map(is_to_be_traced, parameters.values())):
+        return parameters
+    types = {each["type"]: each for each in json.loads(_portwave.part_types())}
+    if part_type not in types:
+        near = difflib.get_close_matches(part_type, types, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no type {part_type!r} whose parameters could be functions{hint}")
+    return traced_parameters(parameters, {each["name"]: each["kind"] for each in types[part_type]["parameters"]})

@@ -11,8 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ._portwave import write_fmu
 from .arrays import number, plain, whole
-from .catalogue import written_down
-from .catalogue_part import CataloguePart
+from .catalogue_part import CataloguePart, written_down
 from .controllers import Controllers
 from .errors import ScenarioWarning
 from .matrices import Handed, Handover, as_parameter, json_default, written_out

@@ -68,6 +68,8 @@ def test_predictive_control_brings_the_load_there_without_sway():
 def test_an_own_part_keeps_and_loses_its_energy():
     own = outcome("own_part")
     assert own["drift"] < 1e-8
+    assert own["drift_called"] < 1e-8
+    assert own["apart"] < 1e-3
     ledger = own["ledger"]
     assert abs(own["gap"]) < 1e-12 * ledger["initial_J"]
     assert ledger["dissipated_J"] > 0.1 * ledger["initial_J"]

@@ -263,14 +263,26 @@ std::vector<int> switching_parts(const System& system) {
   return out;
 }
 
-/// By part: whether it stores beside a resistance that may bind it within a step, and may be damped.
-std::vector<char> parts_beside_one_sided(const System& system, double step_s, int stages,
-                                         const std::function<bool(int part)>& may_damp) {
-  std::vector<char> out(system.parts().size(), 0);
+/// Parts that store beside a resistance that may bind them within a step, and may be damped.
+struct BesideOneSided {
+  std::vector<char> parts;
+  /// By part: the states that its ports show at such joints; 0 where it is tied to others that have some.
+  std::vector<std::uint64_t> shown;
+};
+
+BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
+                                const std::function<bool(int part)>& may_damp) {
+  BesideOneSided out{std::vector<char>(system.parts().size(), 0),
+                     std::vector<std::uint64_t>(system.parts().size(), 0)};
   const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp,
                               [](int) { return false; });
   for (const std::vector<int>& set : decays.sets()) {
-    for (const int part : set) out[at(part)] = 1;
+    for (const int part : set) out.parts[at(part)] = 1;
+  }
+  for (const OneSidedDecays::Storage& own : decays.storages()) {
+    for (const auto& [state, entry] : own.output) {
+      if (state < kMostMasked) out.shown[at(own.part)] |= std::uint64_t{1} << state;
+    }
   }
   return out;
 }
@@ -285,7 +297,8 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   };
   std::vector<PartDecay> decays;
   std::vector<OwnDecays> own;
-  std::vector<char> oscillates, is_driven, is_beside(at(parts), 0);
+  std::vector<char> oscillates, is_driven;
+  BesideOneSided beside;
   const auto can_be_damped = [&](int part) {
     const Part& own_part = system.parts()[at(part)];
     return own_part.substeps == 1 && damping_defect(*own_part.component, method.stages).empty();
@@ -306,23 +319,32 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
                          exchanged);
         oscillates = islands_that_may_oscillate(system);
         if (method.stages > 1) {
-          is_beside = parts_beside_one_sided(system, step_s, method.stages, [&](int other) {
+          beside = beside_one_sided(system, step_s, method.stages, [&](int other) {
             return asked(other) == StageKind::automatic && can_be_damped(other);
           });
         }
       }
       const int switched = switching[at(system.island_of_part(i))];
       const bool swings = !is_adaptive && oscillates[at(system.island_of_part(i))] != 0;
-      const bool needs_it = switched >= 0 || is_beside[at(i)] != 0 ? true
-                            : is_adaptive                          ? is_driven[at(i)] != 0
-                            : swings                               ? own[at(i)].state >= 0
+      // Of what swings, the states alone that the one-sided part binds.
+      const bool is_beside =
+          !beside.parts.empty() && beside.parts[at(i)] != 0 &&
+          (!swings || beside.shown[at(i)] == 0 || can_damp_single_states(*part.component));
+      const bool needs_it = switched >= 0 || is_beside ? true
+                            : is_adaptive              ? is_driven[at(i)] != 0
+                            : swings                   ? own[at(i)].state >= 0
                                      : decays[at(i)].h_lambda > resolved_decay(method.stages);
       if (!needs_it) continue;
       if (!can_be_damped(i)) continue;
       if (switched >= 0) {
         if (out.switched < 0) out.switched = switched;
-      } else if (is_beside[at(i)] != 0) {
+      } else if (is_beside) {
         if (out.beside < 0) out.beside = i;
+        if (swings && beside.shown[at(i)] != 0) {
+          const int states = part.component->signature().state_size();
+          const std::uint64_t all = ~std::uint64_t{0} >> (kMostMasked - states);
+          damping[at(i)].conserved = all & ~beside.shown[at(i)];
+        }
       } else if (is_adaptive) {
         if (out.driven < 0) out.driven = i;
       } else {
