@@ -26,6 +26,7 @@ class SourceBlock final : public Block {
         ahead_(ahead) {}
 
   const Signal& signal() const { return signal_; }
+  bool is_held() const { return ahead_ == 0.5; }
   void start(std::span<double> /*x*/) const override {}
   void output(const SampleTime& when, std::span<const double> /*u*/, std::span<const double> /*x*/,
               std::span<double> y) const override {
@@ -215,6 +216,16 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
 }  // namespace portwave::block
 
 namespace portwave {
+
+const Signal* held_function(const SignalGraph& graph,
+                            const SignalGraph::ParameterActuator& driven) {
+  for (const SignalGraph::Node& node : graph.nodes()) {
+    if (node.first_output != driven.signal || node.every != 1) continue;
+    const auto* const source = dynamic_cast<const block::SourceBlock*>(node.block.get());
+    return source != nullptr && source->is_held() ? &source->signal() : nullptr;
+  }
+  return nullptr;
+}
 
 std::vector<std::string> tables_out_of_reach(const System& system, const SignalGraph* graph,
                                              double start_s, double end_s) {

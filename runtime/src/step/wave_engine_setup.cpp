@@ -86,9 +86,11 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
 
 /// Locates the data that the watch examines.
 void WaveEngine::begin_watching() {
-  if (!options_.sizes && step_.is_driven()) {
-    changes_.emplace(system());
-    hidden_.emplace(system());
+  if (!options_.sizes && step_.is_driven()) changes_.emplace(system());
+  if (!options_.sizes) {
+    const bool is_sampled = options_.signals != nullptr && options_.signals_every_s == 0.0;
+    hidden_.emplace(system(), is_sampled ? options_.signals.get() : nullptr);
+    if (hidden_->empty()) hidden_.reset();
   }
   watch_->expect(changes_ ? changes_->inputs() : 0, run_.integrators().oscillating);
   const int stages = run_.stages();

@@ -407,6 +407,35 @@ TEST(Resolution, TellsSmoothPulsesAfterShortSteps) {
   }
 }
 
+/// A parameter has the value of the middle of the step: pulses in between are told, single switches and slow change not.
+TEST(Resolution, TellsDrivenParametersThatAreTooFastForTheSteps) {
+  const auto braked = [](const std::string& damping) {
+    return parse_scenario(
+        R"json({"name": "braked", "time": {"step_s": 1e-2, "steps": 500},
+  "subsystems": [
+    {"name": "m", "type": "mass", "parameters": {"mass_kg": 10}, "initial_state": {"velocity": 2}},
+    {"name": "d", "type": "damper", "parameters": {"damping_Ns_per_m": 1},
+     "inputs": {"damping_Ns_per_m": {"kind": "expression", "expression": ")json" +
+            damping + R"json("}}}],
+  "couplings": [{"kind": "connection", "ports": ["d.left", "m.port"]}, {"kind": "fixed", "ports": ["d.right"]}]})json",
+        "braked.json", ".");
+  };
+  for (const char* damping :
+       {"if(abs(mod(t, 1) - 0.5037) < 0.0004, 5000, 0)", "if(mod(t, 0.0025) < 0.001, 20, 0)",
+        "if(mod(t, 0.1) < 0.004, 100, 0)", "20*max(0, sin(2*pi*t/0.005))",
+        "if(mod(t, 0.08) < 0.004, 100, 0)", "if(mod(t + 0.003, 0.08) < 0.003, 100, 0)",
+        "10 + 10*sin(2*pi*t/0.005)^2", "5000*exp(-((t - 0.5037)/1e-4)^2)"}) {
+    const Outcome own = run(braked(damping), 500);
+    EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << damping;
+    EXPECT_EQ(own.summary.unresolved_name, "d.damping_Ns_per_m");
+    EXPECT_FALSE(own.summary.is_all_well()) << damping;
+  }
+  for (const char* damping : {"if(mod(t, 0.37) < 0.11, 20, 0)", "if(t < 4.9337, 1e-9, 1000)",
+                              "10 + 10*sin(2*pi*t)", "5 + mod(t, 1)"}) {
+    EXPECT_NE(run(braked(damping), 500).resolution.kind, Resolution::Kind::undersampled) << damping;
+  }
+}
+
 /// Pulses of 10 N for a fifth of a step: their mean is 2 N, which does not move what 3 N hold.
 TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
   const std::string pulses = "if(mod(t, 1e-3) < 2e-4, 10, 0)";

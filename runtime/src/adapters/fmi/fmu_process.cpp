@@ -317,4 +317,10 @@ std::string HostProcess::how_it_ended() {
   return fmt::format("signal SIG{} ({})", name, words);
 }
 
+bool HostProcess::was_ended_from_outside() const {
+  if (!WIFSIGNALED(status_)) return false;
+  const int signal = WTERMSIG(status_);
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
 }  // namespace portwave::fmi

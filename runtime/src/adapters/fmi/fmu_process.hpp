@@ -51,6 +51,8 @@ class HostProcess {
   void kill();
   /// After `ended`: such as "signal SEGV (Segmentation fault)" or "exit code 3".
   std::string how_it_ended();
+  /// After that: whether somebody else ended it, such as the system where memory runs out.
+  bool was_ended_from_outside() const;
   /// False in a process that was forked from the one that made this.
   bool is_ours() const;
 

@@ -219,10 +219,17 @@ class RemoteInstance final : public Instance {
                       "if it needs longer, give it a larger \"time_limit_s\"",
                       in_quotes(origin_.file), limit_s_, where, said));
     }
+    const std::string end_of_host = host_.how_it_ended();
+    if (host_.was_ended_from_outside()) {
+      give_up(fmt::format(
+          "the process of the FMU {} was ended from outside, with {}{}; the system does "
+          "so where memory runs out",
+          in_quotes(origin_.file), end_of_host, said));
+    }
     give_up(
         fmt::format("the FMU {} crashed in {}: its process ended with {}{}; the defect is in "
                     "the FMU{}",
-                    in_quotes(origin_.file), where, host_.how_it_ended(), said, by_its_maker()));
+                    in_quotes(origin_.file), where, end_of_host, said, by_its_maker()));
   }
   [[noreturn]] void give_up(std::string fault) {
     is_dead_ = true;

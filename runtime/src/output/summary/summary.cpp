@@ -63,7 +63,8 @@ std::string first_part_of(const System& system, int island) {
 namespace {
 
 /// Of a part, or of a state or an input of it.
-std::string unresolved_name(const RunSummary& summary, const System& system) {
+std::string unresolved_name(const RunSummary& summary, const Stepper& stepper) {
+  const System& system = stepper.system();
   const Resolution& worst = *summary.resolution;
   if (worst.part < 0 || system.slice() != nullptr) return summary.unresolved_part;
   const Signature& signature =
@@ -71,6 +72,11 @@ std::string unresolved_name(const RunSummary& summary, const System& system) {
   if (worst.state >= 0) {
     return summary.unresolved_part + "." +
            signature.states[static_cast<std::size_t>(worst.state)].name;
+  }
+  const auto input = static_cast<std::size_t>(worst.input);
+  if (worst.input >= 0 && input >= signature.inputs.size()) {  // a driven parameter
+    return summary.unresolved_part + "." +
+           stepper.signal_graph()->parameter_actuators()[input - signature.inputs.size()].parameter;
   }
   if (worst.input >= 0) {
     return summary.unresolved_part + "." +
@@ -282,7 +288,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
                          ? worst.part
                          : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
     summary.unresolved_part = stepper.name_of_part(part);
-    summary.unresolved_name = unresolved_name(summary, system);
+    summary.unresolved_name = unresolved_name(summary, stepper);
     summary.is_unresolved_contact = springs_back(system, part);
     const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
     if (is_whole) {

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "signals/table_span.hpp"
 #include "step/sizes/input_pulses.hpp"
 
 namespace portwave {
@@ -31,7 +33,7 @@ bool is_judged(const Part& part, std::size_t input) {
 
 }  // namespace
 
-HiddenInputs::HiddenInputs(const System& system) {
+HiddenInputs::HiddenInputs(const System& system, const SignalGraph* parameters) {
   std::vector<bool> is_nonlinear(at(system.island_count()), false);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const bool own = !system.parts()[at(i)].component->capabilities().linear;
@@ -44,6 +46,14 @@ HiddenInputs::HiddenInputs(const System& system) {
       inputs_.push_back(
           {&part.inputs[k], i, static_cast<int>(k), is_nonlinear[at(system.island_of_part(i))]});
     }
+  }
+  const std::size_t count = parameters == nullptr ? 0 : parameters->parameter_actuators().size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const SignalGraph::ParameterActuator& own = parameters->parameter_actuators()[k];
+    const Signal* const function = held_function(*parameters, own);
+    if (function == nullptr || function->is_callback()) continue;
+    const std::size_t inputs = system.parts()[at(own.part)].inputs.size();
+    inputs_.push_back({function, own.part, static_cast<int>(inputs + k), false, true});
   }
   sums_.resize(inputs_.size());
 }
@@ -63,7 +73,11 @@ void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const 
         mean += u / kSamples;
         square += u * u / kSamples;
       }
-      for (int j = 0; j < rule.count; ++j) {
+      if (inputs_[i].is_parameter) {
+        taken = signal.at_sample(begin_s + 0.5 * step_s, step_s);
+        taken_square = taken * taken;
+      }
+      for (int j = 0; j < rule.count && !inputs_[i].is_parameter; ++j) {
         const double c = rule.c[at(j)], b = rule.b[at(j)];
         const double u = signal.in_step({begin_s + c * step_s, begin_s, step_s, c, rule.count});
         taken += b * u;
@@ -89,7 +103,7 @@ void HiddenInputs::look(std::int64_t step, double begin_s, double step_s, const 
 
 /// Whether an input leaves what a coarse look sees of it, anywhere within.
 void HiddenInputs::search_stretch(const Expression& input, double begin_s, double end_s,
-                                  double steps, Sums& sums) {
+                                  double steps, bool is_parameter, Sums& sums) {
   constexpr int kPlaces = 16;
   constexpr double kShare = 0.05;
   sums.searched_s = end_s;
@@ -102,10 +116,41 @@ void HiddenInputs::search_stretch(const Expression& input, double begin_s, doubl
     square += u * u;
   }
   if (!std::isfinite(square)) return;
-  sums.square += steps * square / (kPlaces + 1);
+  if (!is_parameter) sums.square += steps * square / (kPlaces + 1);
   sums.largest = std::max({sums.largest, -low, high});
   const double slack = std::max(kShare * sums.largest, 0.5 * (high - low));
   sums.is_suspect = input.farthest_outside(begin_s, end_s, low, high, slack).has_value() ? 1 : 0;
+}
+
+/// Jumps to and fro within a step: its mean is not what the middle of the step is.
+void HiddenInputs::search_jumps(const Signal& parameter, std::int64_t step, double begin_s,
+                                double step_s, Sums& sums) {
+  constexpr double kAhead = 64.0;  // steps, of the search
+  const double end_s = begin_s + step_s;
+  const auto next = [&](double after_s, double until_s) {
+    return std::min(parameter.next_kink(after_s), parameter.next_change(after_s, until_s));
+  };
+  constexpr double kRounding = 1e-6;
+  if (sums.next_jump_s <= begin_s + kRounding * step_s) {
+    sums.next_jump_s = next(begin_s, begin_s + kAhead * step_s);
+    // Nothing for as long as was searched.
+    if (!(sums.next_jump_s < begin_s + kAhead * step_s)) {
+      sums.next_jump_s = begin_s + kAhead * step_s;
+    }
+  }
+  const double taken = parameter.at_sample(begin_s + 0.5 * step_s, step_s);
+  sums.square += taken * taken;
+  const double before = std::exchange(sums.last, taken);
+  if (!(sums.next_jump_s < end_s)) return;
+  // A pulse has two edges, or one where the other is that of the step. One edge alone is a switch.
+  const bool is_pulse =
+      next(sums.next_jump_s, end_s) < end_s || (before == taken && parameter(end_s) == taken);
+  if (!is_pulse) return;
+  const double mean = parameter.in_step({begin_s + 0.5 * step_s, begin_s, step_s, 0.5, 1});
+  const double off = mean - taken;
+  if (!std::isfinite(off) || off == 0.0) return;
+  sums.missed += off * off;
+  if (sums.missed_at < 0) sums.missed_at = step;
 }
 
 void HiddenInputs::search(std::int64_t step, double begin_s, double step_s,
@@ -114,14 +159,16 @@ void HiddenInputs::search(std::int64_t step, double begin_s, double step_s,
   constexpr double kRounding = 1e-6;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Expression* const input = inputs_[i].signal->expression();
-    if (input == nullptr) continue;
     Sums& own = sums_[i];
     try {
+      if (inputs_[i].is_parameter) search_jumps(*inputs_[i].signal, step, begin_s, step_s, own);
+      if (input == nullptr) continue;
       if (!(begin_s + step_s <= own.searched_s + kRounding * step_s)) {
         // The first stretches differ, so that not all inputs are searched in one step.
         const bool is_first = !std::isfinite(own.searched_s);
         const double steps = is_first ? 1.0 + static_cast<double>(i % kSteps) : kSteps;
-        search_stretch(*input, begin_s, begin_s + steps * step_s, steps, own);
+        search_stretch(*input, begin_s, begin_s + steps * step_s, steps, inputs_[i].is_parameter,
+                       own);
       }
       if (own.is_suspect == 0) continue;
       const auto pulse = find_pulse(*input, stages, begin_s, step_s, own.largest);
@@ -167,7 +214,8 @@ void HiddenInputs::archive(StateArchive& archive) {
   archive.array(std::span(sums_));
   for (const Sums& own : sums_) {
     archive.expect(own.all >= 0.0 && own.off >= 0.0 && own.hidden >= 0.0 && own.square >= 0.0 &&
-                       own.missed >= 0.0 && own.largest >= 0.0 && !std::isnan(own.searched_s),
+                       own.missed >= 0.0 && own.largest >= 0.0 && !std::isnan(own.searched_s) &&
+                       !std::isnan(own.next_jump_s),
                    "what inputs do within steps");
   }
 }

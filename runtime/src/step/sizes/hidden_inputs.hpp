@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/signals/signal_graph.hpp"
 #include "portwave/runtime/step/step_report.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 
@@ -19,6 +20,9 @@ class StateArchive;
 ///   undersampled  the mean of an input over steps is other than what they take for it, by a share of its size: a sine
 ///                 with less than about 3.3 steps of one stage per period is taken for a slower one, and a smooth pulse
 ///                 that is far shorter than a step may be passed over;
+/// Parameters that follow functions of time are judged, too: over a step they have the value of its middle, so that
+/// jumps to and fro within it are `undersampled`.
+///
 ///   pulses        jumps to and fro within steps have the right mean, but more of the mean square than that, in
 ///                 islands with nonlinear parts: what these make of them has another mean.
 ///
@@ -27,7 +31,9 @@ class StateArchive;
 /// Allocates at construction only.
 class HiddenInputs {
  public:
-  explicit HiddenInputs(const System& system);
+  /// `parameters`: the graph that drives parameters before every step; null: none does.
+  HiddenInputs(const System& system, const SignalGraph* parameters);
+  bool empty() const { return inputs_.empty(); }
 
   /// The step `step`, of this length, with these stages.
   void look(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
@@ -40,8 +46,10 @@ class HiddenInputs {
  private:
   struct Input {
     const Signal* signal;
-    int part, input;
+    int part;
+    int input;  ///< of the part; after its inputs the parameters, by number of SignalGraph::parameter_actuators
     bool is_among_nonlinear;  ///< some part of its island is nonlinear
+    bool is_parameter = false;
   };
   /// Sums over the steps looked at, of squares: of the input, of its mean's error, and of what is hidden.
   struct Sums {
@@ -55,9 +63,14 @@ class HiddenInputs {
     std::int64_t is_suspect =
         0;  ///< 1: something is in the stretch searched last, so that each step of it is searched
     std::int64_t missed_at = -1;  ///< the first step with such a pulse
+    // Of a parameter: where it jumps next, as far as searched, and its value in the last step.
+    double next_jump_s = -std::numeric_limits<double>::infinity();
+    double last = 0.0;
   };
+  static void search_jumps(const Signal& parameter, std::int64_t step, double begin_s,
+                           double step_s, Sums& sums);
   static void search_stretch(const Expression& input, double begin_s, double end_s, double steps,
-                             Sums& sums);
+                             bool is_parameter, Sums& sums);
   std::vector<Input> inputs_;
   std::vector<Sums> sums_;
 };
