@@ -241,9 +241,11 @@ TEST(IdlePorts, AMethodWithImpedancesAtStagesIsTakenByAnotherStepper) {
   other.step(3);
   for (const int part : {0, 1}) EXPECT_EQ(first.state(part)[1], other.state(part)[1]);
 
+  options.method.waves().impedance = {1.0, 2.0, 3.0, 4.0};
+  EXPECT_EQ(Stepper(system, options).method().method.waves().impedance,
+            options.method.waves().impedance);
   // Without the mark the same numbers are one impedance for each port of the system, at both stages.
   options.method.waves().by_stepped_port = false;
-  options.method.waves().impedance = {1.0, 2.0, 3.0, 4.0};
   EXPECT_EQ(Stepper(system, options).method().method.waves().impedance,
             (std::vector{2.0, 2.0, 3.0, 3.0}));
 }

@@ -377,7 +377,8 @@ TEST(Resolution, TellsInputsThatAreTooFastForTheSteps) {
 TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
   const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
   for (const char* force :
-       {"1e5*exp(-((t - 0.1234321)/1e-6)^2)", "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)",
+       {"5 + 1e6*exp(-((t - 0.1234321)/1e-7)^2)", "1e5*exp(-((t - 0.1234321)/1e-6)^2)",
+        "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)",
         "-1/(1 + ((t - 0.1501234)/1e-7)^2)"}) {
     const Outcome own = run(driven_mass(force, "", free), 200);
     EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
