@@ -229,8 +229,8 @@ def page(schema):
     tank = top["method"]["properties"]["tank"]
     blocks = top["signals"]["properties"]["blocks"]["items"]
     signals = top["signals"]["properties"] | {"blocks": told(objects, "what is computed at each sample", **objects)}
-    inputs = {}
-    for each in defined["signal"]["allOf"]:
+    inputs, by_kinds = {}, next(each for each in defined["signal"]["anyOf"] if "allOf" in each)
+    for each in by_kinds["allOf"]:
         own = each["then"]["properties"]
         if "$ref" in own.get("signal", {}):
             own["signal"]["description"] = defined["signal_name"]["description"]
@@ -248,7 +248,8 @@ def page(schema):
         "### time.step\n\n", table(step["properties"], step["required"]),
         "## subsystems\n\nA part:\n\n", table(part, ["name", "type"], {"inputs": "inputs"}),
         "Or the use of an [assembly](#assemblies):\n\n", table(defined["use"]["properties"], defined["use"]["required"]),
-        "### inputs\n\nThe signal of an external input, by its `kind`:\n\n", by_kind(defined["signal"], "####"),
+        "### inputs\n\nThe signal of an external input: a number; the text of an expression in t [s], such as\n"
+        "`\"5*sin(2*pi*t)\"`; or an object by its `kind`:\n\n", by_kind(by_kinds, "####"),
         "### Matrices\n\n", sentence(defined["matrix"]["description"]),
         "### Ports, states and inputs of matrices\n\nA port:\n\n",
         table(defined["port"]["properties"], defined["port"]["required"]),

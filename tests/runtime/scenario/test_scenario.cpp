@@ -370,6 +370,17 @@ TEST(Scenario, SignalsFollowTheirFormulas) {
   }
 }
 
+TEST(Scenario, InputsInShortAreTheirLongForms) {
+  const auto input = [](const std::string& given) {
+    const Scenario scenario = parse_edited(R"([["/subsystems/0/inputs/force", )" + given + "]]");
+    return part_of(scenario, "A").inputs[0];
+  };
+  EXPECT_EQ(input("-2.5")(0.3), -2.5);
+  EXPECT_EQ(input("\"3*t - 1\"")(0.3),
+            input(R"({"kind": "expression", "expression": "3*t - 1"})")(0.3));
+  EXPECT_NE(input("\"3*t - 1\"")(0.3), input("\"3*t - 1\"")(0.4));
+}
+
 TEST(Scenario, ATableFileMeansItsKnots) {
   const TemporaryFolder folder;
   const std::vector<std::string> spellings = {"time_s,value\n0,0\n0.5,1\n", "0,0\n0.5,1",

@@ -4,6 +4,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,12 @@ const KeyTable<SettableKeys>& settable_keys() {
   return keys;
 }
 
+constexpr std::string_view kSignalsHaveAKind =
+    "\nA signal of \"signals\" is given as {\"kind\": \"signal\", \"signal\": its name}";
+
+/// Whether the input is given without an object: by a number, or by an expression.
+bool is_short(const Node& node) { return node.json().is_number() || node.json().is_string(); }
+
 struct RateKeys {
   std::optional<Node> of;
 };
@@ -68,7 +75,10 @@ std::optional<Signal> read_rate(const Node& node, const std::filesystem::path& f
   if (!rate_keys().read(node, keys)) return std::nullopt;
   const Node& of = *keys.of;
   try {
-    if (of.json().is_string()) return Signal::rate_of(Signal::expression(*of.text()));
+    if (of.json().is_string()) {
+      const auto displacement = read_short(of);
+      return displacement ? std::optional(Signal::rate_of(*displacement)) : std::nullopt;
+    }
     std::vector<std::string> kinds;
     for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
     const auto given = of.json().find("kind");
@@ -105,6 +115,7 @@ Signal read_driven(const Node& node, const std::string& input, const PartDraft& 
 std::optional<Signal> read_input(const Node& node, const std::string& input, const PartDraft& draft,
                                  const std::filesystem::path& folder,
                                  std::vector<DrivenInput>& driven) {
+  if (is_short(node)) return read_short(node, kSignalsHaveAKind);
   std::vector<std::string> kinds;
   for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
   kinds.insert(kinds.end(), {"rate_of", "signal", "settable"});
@@ -150,10 +161,13 @@ void read_driven_parameter(const Node& node, const std::string& key, const Param
   std::vector<std::string> kinds;
   for (const SourceKind& source : source_kinds()) kinds.push_back(source.name);
   kinds.emplace_back("signal");
-  const auto kind = read_kind(node, kinds);
+  const auto kind = is_short(node) ? std::optional<std::string>("short") : read_kind(node, kinds);
   if (!kind) return;
   DrivenParameter driven{draft.name, key, info.unit, {}, {}, node.where()};
-  if (*kind == "signal") {
+  if (*kind == "short") {
+    driven.source = read_short(node, kSignalsHaveAKind);
+    if (!driven.source) return;
+  } else if (*kind == "signal") {
     DrivenKeys keys;
     if (!driven_keys().read(node, keys)) return;
     driven.where = keys.signal->where();
@@ -203,8 +217,10 @@ Json input_schema() {
   variants.emplace_back("rate_of", rate_keys().schema());
   variants.emplace_back("signal", driven_keys().schema());
   variants.emplace_back("settable", settable_keys().schema());
-  return described(by_kind(variants),
-                   "external input u(t): constant; offset + amplitude times the product of sines; "
+  const Json forms = Json::array({number(), text(), by_kind(variants)});
+  return described({{"anyOf", forms}},
+                   "external input u(t): a number; an expression in t [s]; or by its kind: "
+                   "constant; offset + amplitude times the product of sines; "
                    "linear between the knots of a table; chirp; noise; an expression in t; the "
                    "rate of such a function; a signal of \"signals\", held "
                    "over each step; or set by the program that steps");

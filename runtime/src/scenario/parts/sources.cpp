@@ -240,14 +240,7 @@ SourceKind expression_kind() {
       {required_key("expression", "in t [s], such as \"5*sin(2*pi*t)\"",
                     later(&ExpressionKeys::expression, text()))},
       [](const Node&, ExpressionKeys& keys, const std::filesystem::path&) -> std::optional<Signal> {
-        const auto text = keys.expression->text();
-        if (!text) return std::nullopt;
-        try {
-          return Signal::expression(*text);
-        } catch (const ConfigError& error) {
-          for (const Issue& issue : error.issues()) keys.expression->fail(issue.what);
-        }
-        return std::nullopt;
+        return keys.expression->text() ? read_short(*keys.expression) : std::nullopt;
       });
 }
 
@@ -283,6 +276,19 @@ const std::vector<SourceKind>& source_kinds() {
                                                 table_kind(),    chirp_kind(),
                                                 noise_kind(),    expression_kind()};
   return kinds;
+}
+
+std::optional<Signal> read_short(const Node& node, std::string_view hint) {
+  if (node.json().is_number()) {
+    const auto value = node.number();
+    return value ? std::optional(Signal::constant(*value)) : std::nullopt;
+  }
+  try {
+    return Signal::expression(node.text().value_or("0"));
+  } catch (const ConfigError& error) {
+    for (const Issue& issue : error.issues()) node.fail(issue.what + std::string(hint));
+  }
+  return std::nullopt;
 }
 
 const SourceKind* find_source_kind(std::string_view name) {

@@ -27,6 +27,9 @@ const std::vector<SourceKind>& source_kinds();
 /// Null where there is none of that name.
 const SourceKind* find_source_kind(std::string_view name);
 
+/// A function of time in short: a number, or the text of an expression in t [s]. `hint` ends its defects.
+std::optional<Signal> read_short(const Node& node, std::string_view hint = {});
+
 /// The knots of a table file: two columns, time_s and value, and an optional header line.
 /// Each defect goes on after the name of the file: ", line 3: ...".
 std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::string>& defects);
