@@ -119,8 +119,12 @@ class OneSidedDecays::Ties {
     std::ranges::sort(out);
     const auto repeated = std::ranges::unique(out);
     out.erase(repeated.begin(), repeated.end());
+    // The travel of a switch, which is open at the start, stores nothing.
     const auto stores = [&](int part) {
-      return system_.parts()[at(part)].component->signature().state_size() > 0;
+      const Component& component = *system_.parts()[at(part)].component;
+      const Subsystem* const physics = component.port_hamiltonian();
+      return component.signature().state_size() > 0 &&
+             (physics == nullptr || !is_without_energy(*physics));
     };
     std::erase_if(out, [&](int part) { return !stores(part); });
     if (!std::ranges::all_of(out, [&](int part) { return may_take(part); })) out.clear();

@@ -187,6 +187,8 @@ void InterfaceSolver::take_over_maps() {
 void InterfaceSolver::take_over_part(int part, Derivatives others) {
   Island* const own = islands_[at(waves_.system().island_of_part(part))].get();
   if (own == nullptr) return;
+  const int width = waves_.batch(waves_.slot(part).batch).batch->wave_size();
+  if (width == 0) return;  // all its ports are idle: it is in no equation
   if (others == Derivatives::kept && !own->parts.is_affine()) {
     // Whether old derivatives will do is seen by the updates, as when the state moves on. Affine parts take an LU.
     if (waves_.batch(waves_.slot(part).batch).affine == nullptr) return;
@@ -198,7 +200,6 @@ void InterfaceSolver::take_over_part(int part, Derivatives others) {
     own->parts.take_affine();
     return;
   }
-  const int width = waves_.batch(waves_.slot(part).batch).batch->wave_size();
   const auto entries = std::span(own->parts.of(part), at(width * width));
   const std::vector<double> before(entries.begin(), entries.end());
   own->parts.take_affine(part);

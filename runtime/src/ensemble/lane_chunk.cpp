@@ -163,7 +163,8 @@ bool LaneChunk::attempt() {
   note_guard();
   step_.close();
   count();
-  step_.accept(clock.time_s() + waves_.step_s(), waves_.step_s(), /*by_size=*/false);
+  step_.accept(waves_.step_s());
+  step_.clock().advance(waves_.step_s());
   return true;
 }
 

@@ -50,6 +50,7 @@ class SignalRun {
     return values_[static_cast<std::size_t>(
         graph_->parameter_actuators()[static_cast<std::size_t>(parameter)].signal)];
   }
+  double in_force(int parameter) const { return in_force_[static_cast<std::size_t>(parameter)]; }
   void note_in_force(int parameter) {
     in_force_[static_cast<std::size_t>(parameter)] = wanted(parameter);
   }

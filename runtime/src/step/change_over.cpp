@@ -21,15 +21,22 @@ constexpr double kStill = 1e-6;
 
 }  // namespace
 
+ChangeOver::Looked::Looked(OneSidedDecays own) : decays(std::move(own)) {
+  direct.resize(decays.resistances().size());
+  h_lambda.resize(decays.storages().size());
+}
+
 ChangeOver::ChangeOver(const StagedRun& run, double step_s)
-    : decays_(
-          run.stepped(), step_s, resolved_decay(1), [&run](int part) { return run.may_damp(part); },
-          [&run](int part) { return run.is_exchanged(part); }) {
-  const std::size_t storages = decays_.storages().size();
+    : looked_(run.one_sided_decays(step_s)), substeps_(run.decays_of_substeps(step_s)) {
+  substep_largest_.resize(substeps_.decays.storages().size(), 0.0);
+  const auto takes_substeps = [&](int part) { return run.given().parts()[at(part)].substeps > 1; };
+  for (const OneSidedDecays::Storage& own : substeps_.decays.storages()) {
+    const std::vector<int>& set = substeps_.decays.sets()[at(own.set)];
+    has_substeps_.push_back(std::ranges::any_of(set, takes_substeps) ? 1 : 0);
+  }
+  const std::size_t storages = looked_.decays.storages().size();
   seen_.resize(storages);
-  h_lambda_.resize(storages);
   change_.resize(storages);
-  direct_.resize(decays_.resistances().size());
   const std::span<const Part> parts = run.stepped().parts();
   states_.resize(parts.size(), kNever);
   needs_.resize(parts.size());
@@ -38,7 +45,7 @@ ChangeOver::ChangeOver(const StagedRun& run, double step_s)
     states = std::max(states, part.component->signature().states.size());
   }
   x_.resize(states);
-  for (const std::vector<int>& set : decays_.sets()) {
+  for (const std::vector<int>& set : looked_.decays.sets()) {
     parts_.insert(parts_.end(), set.begin(), set.end());
   }
   std::ranges::sort(parts_);
@@ -47,38 +54,68 @@ ChangeOver::ChangeOver(const StagedRun& run, double step_s)
   found_.reserve(parts_.size());
 }
 
-double ChangeOver::output(const WaveDiscretisation& waves, std::size_t storage,
+double ChangeOver::output(const WaveDiscretisation& waves, const OneSidedDecays::Storage& own,
                           const double* record) {
-  const OneSidedDecays::Storage& own = decays_.storages()[storage];
   waves.get_state(own.part, record, x_.data());
   double sum = 0.0;
   for (const auto& [state, c] : own.output) sum += c * x_[at(state)];
   return sum;
 }
 
-void ChangeOver::look(const Attempt& step) {
+void ChangeOver::find(const Attempt& step, Looked& own_decays) {
   const WaveDiscretisation& waves = step.waves;
-  decays_.set_step(waves.step_s());
-  const std::span<const OneSidedDecays::Resistance> resistances = decays_.resistances();
+  OneSidedDecays& decays = own_decays.decays;
+  decays.set_step(waves.step_s());
+  const std::span<const OneSidedDecays::Resistance> resistances = decays.resistances();
   for (std::size_t i = 0; i < resistances.size(); ++i) {
     const OneSidedDecays::Resistance& own = resistances[i];
     if (own.with == OneSidedDecays::Change::state) {
       waves.get_state(own.part, step.next, x_.data());
-      direct_[i] = decays_.direct(i, 0.0, x_.data());
+      own_decays.direct[i] = decays.direct(i, 0.0, x_.data());
       continue;
     }
     const std::size_t wave = at(waves.wave_of_port(own.port));
     const EffortFlow values = WaveTransform(waves.impedance()[wave], waves.step_s())
                                   .to_effort_flow({step.a[wave], step.b[wave]});
     const double input = own.causality == Causality::effort_in ? values.effort : values.flow;
-    direct_[i] = decays_.direct(i, input, nullptr);
+    own_decays.direct[i] = decays.direct(i, input, nullptr);
   }
-  decays_.find(direct_, h_lambda_);
+  decays.find(own_decays.direct, own_decays.h_lambda);
+}
+
+void ChangeOver::look(const Attempt& step) {
+  if (seen_.empty()) return;
+  find(step, looked_);
+  const std::span<const OneSidedDecays::Storage> storages = looked_.decays.storages();
   for (std::size_t i = 0; i < seen_.size(); ++i) {
-    if (!(h_lambda_[i] > resolved_decay(1))) continue;
-    const double before = output(waves, i, step.record), after = output(waves, i, step.next);
+    if (!(looked_.h_lambda[i] > resolved_decay(1))) continue;
+    const double before = output(step.waves, storages[i], step.record);
+    const double after = output(step.waves, storages[i], step.next);
     change_[i] = after - before;
     seen_[i].largest = std::max({seen_[i].largest, std::abs(before), std::abs(after)});
+  }
+}
+
+/// A part with substeps sees the mean of what is beside it, and swings about that. Nothing damps it, so it is told.
+void ChangeOver::look_at_substeps(const Attempt& step) {
+  constexpr double kThrown = 0.08;
+  if (substep_largest_.empty()) return;
+  find(step, substeps_);
+  const std::span<const OneSidedDecays::Storage> storages = substeps_.decays.storages();
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    const double before = output(step.waves, storages[i], step.record);
+    const double after = output(step.waves, storages[i], step.next);
+    double& largest = substep_largest_[i];
+    largest = std::max({largest, std::abs(before), std::abs(after)});
+    if (has_substeps_[i] == 0 || !(substeps_.h_lambda[i] > resolved_decay(1))) continue;
+    const double share = std::abs(after - before) / largest;
+    if (!(share > std::max(kThrown, thrown_.share))) continue;
+    thrown_ = {};
+    thrown_.kind = Resolution::Kind::jumps;
+    thrown_.share = share;
+    thrown_.h_lambda = substeps_.h_lambda[i];
+    thrown_.step = looked_steps_;
+    thrown_.part = storages[i].part;
   }
 }
 
@@ -97,10 +134,10 @@ std::span<const int> ChangeOver::to_damp(const Attempt& step) {
   look(step);
   found_.clear();
   for (std::size_t i = 0; i < seen_.size(); ++i) {
-    if (!(h_lambda_[i] > resolved_decay(1))) continue;
+    if (!(looked_.h_lambda[i] > resolved_decay(1))) continue;
     const bool is_still = std::abs(change_[i]) <= kStill * seen_[i].largest;
     if (is_still || (seen_[i].was_stiff && is_smooth(i))) continue;
-    for (const int part : decays_.sets()[at(decays_.storages()[i].set)]) {
+    for (const int part : looked_.decays.sets()[at(looked_.decays.storages()[i].set)]) {
       if (!is_damped(part)) found_.push_back(part);
     }
   }
@@ -112,13 +149,16 @@ std::span<const int> ChangeOver::to_damp(const Attempt& step) {
 
 std::span<const int> ChangeOver::to_leave(const Attempt& step) {
   look(step);
+  look_at_substeps(step);
+  ++looked_steps_;
   if (damped_parts_ > 0) ++steps_;
   for (const int part : parts_) needs_[at(part)] = 0;
   for (std::size_t i = 0; i < seen_.size(); ++i) {
-    const bool is_stiff = h_lambda_[i] > resolved_decay(1);
+    const bool is_stiff = looked_.h_lambda[i] > resolved_decay(1);
     const bool is_settled = is_stiff && seen_[i].was_stiff && is_smooth(i);
     if (is_stiff && !is_settled) {
-      for (const int part : decays_.sets()[at(decays_.storages()[i].set)]) needs_[at(part)] = 1;
+      for (const int part : looked_.decays.sets()[at(looked_.decays.storages()[i].set)])
+        needs_[at(part)] = 1;
     }
     seen_[i].bend = is_stiff ? change_[i] - seen_[i].change : 0.0;
     seen_[i].change = is_stiff ? change_[i] : 0.0;
@@ -148,7 +188,10 @@ void ChangeOver::forget() {
   for (Seen& own : seen_) own = {0.0, 0.0, own.largest, false};
 }
 
-void ChangeOver::component_changed(int part) { decays_.component_changed(part); }
+void ChangeOver::component_changed(int part) {
+  looked_.decays.component_changed(part);
+  substeps_.decays.component_changed(part);
+}
 
 std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   int count = 0, first = -1;
@@ -160,8 +203,8 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   if (first < 0) return {};
   std::string names = in_quotes(system.parts()[at(first)].name);
   if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
-  const bool has_parameters =
-      std::ranges::any_of(decays_.resistances(), [](const auto& own) { return own.is_exchanged; });
+  const bool has_parameters = std::ranges::any_of(looked_.decays.resistances(),
+                                                  [](const auto& own) { return own.is_exchanged; });
   return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names, steps_, steps,
                      has_parameters ? "parameters or one-sided parts" : "one-sided parts",
                      has_parameters ? "" : " over");
@@ -177,11 +220,15 @@ ChangeOver::Kept ChangeOver::kept() const {
     out.was_stiff.push_back(own.was_stiff ? 1 : 0);
   }
   out.steps = steps_;
+  out.looked_steps = looked_steps_;
+  out.substep_largest = substep_largest_;
+  out.thrown = thrown_;
   return out;
 }
 
 bool ChangeOver::fits(const Kept& other) const {
-  return other.states.size() == parts_.size() && other.changes.size() == seen_.size();
+  return other.states.size() == parts_.size() && other.changes.size() == seen_.size() &&
+         other.substep_largest.size() == substep_largest_.size();
 }
 
 void ChangeOver::take(const Kept& other) {
@@ -195,6 +242,9 @@ void ChangeOver::take(const Kept& other) {
     seen_[i] = {other.changes[i], other.bends[i], other.largest[i], other.was_stiff[i] != 0};
   }
   steps_ = other.steps;
+  looked_steps_ = other.looked_steps;
+  substep_largest_ = other.substep_largest;
+  thrown_ = other.thrown;
 }
 
 void ChangeOver::Kept::archive(StateArchive& archive) {
@@ -203,7 +253,8 @@ void ChangeOver::Kept::archive(StateArchive& archive) {
   archive.vector(bends);
   archive.vector(largest);
   archive.vector(was_stiff);
-  archive.value(steps);
+  archive.values(steps, looked_steps, thrown);
+  archive.vector(substep_largest);
   const auto is_state = [](char own) { return own >= kNever && own <= kDamped; };
   archive.expect(std::ranges::all_of(states, is_state) && largest.size() == changes.size() &&
                      bends.size() == changes.size() && was_stiff.size() == changes.size(),
@@ -211,7 +262,8 @@ void ChangeOver::Kept::archive(StateArchive& archive) {
   archive.expect_finite(changes, "a change of an output");
   archive.expect_finite(bends, "a change of a change of an output");
   archive.expect_finite(largest, "a largest output");
-  archive.expect_counts({steps}, "the number of damped steps");
+  archive.expect_finite(substep_largest, "a largest output");
+  archive.expect_counts({steps, looked_steps}, "the number of damped steps");
 }
 
 }  // namespace portwave

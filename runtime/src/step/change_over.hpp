@@ -7,6 +7,7 @@
 
 #include "portwave/coupling/impedance/one_sided_decays.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/step/step_report.hpp"
 #include "step/staged_run.hpp"
 
 namespace portwave {
@@ -38,6 +39,9 @@ class ChangeOver {
   };
   /// The parts that are to be damped in it, and are not.
   std::span<const int> to_damp(const Attempt& step);
+  /// What a step of a part with substeps, which meet the mean of what is beside them and cannot be damped, was thrown
+  /// across; `resolved`: nothing.
+  const Resolution& thrown() const { return thrown_; }
   /// It was committed: the parts that are damped, and need not be in the next one.
   std::span<const int> to_leave(const Attempt& step);
   /// Something is to be damped: whether it is the first time. Then the batches of all `parts` are to be made for it.
@@ -58,7 +62,9 @@ class ChangeOver {
     std::vector<char> states;                     // of `parts`: 0 never damped, 1 was, 2 is
     std::vector<double> changes, bends, largest;  // by storage
     std::vector<char> was_stiff;
-    std::int64_t steps = 0;
+    std::int64_t steps = 0, looked_steps = 0;
+    std::vector<double> substep_largest;
+    Resolution thrown;
     void archive(StateArchive& archive);
   };
   Kept kept() const;
@@ -76,23 +82,37 @@ class ChangeOver {
     bool was_stiff = false;
   };
   State state(int part) const { return states_[static_cast<std::size_t>(part)]; }
-  void look(const Attempt& step);
-  bool is_smooth(std::size_t storage) const;
-  double output(const WaveDiscretisation& waves, std::size_t storage, const double* record);
+  /// Decays, with what they are in the step that was looked at.
+  struct Looked {
+    OneSidedDecays decays;
+    std::vector<double> direct;    // by resistance
+    std::vector<double> h_lambda;  // by storage
 
-  OneSidedDecays decays_;
-  std::vector<Seen> seen_;        // by storage
-  std::vector<double> direct_;    // by resistance
-  std::vector<double> h_lambda_;  // by storage, in the step that was looked at
-  std::vector<double> change_;    // likewise
-  std::vector<double> x_;         // scratch
-  std::vector<State> states_;     // by part
-  std::vector<char> needs_;       // by part, scratch
-  std::vector<int> parts_;        // of all sets, in order
+    explicit Looked(OneSidedDecays own);
+  };
+  void look(const Attempt& step);
+  void find(const Attempt& step, Looked& own);
+  void look_at_substeps(const Attempt& step);
+  bool is_smooth(std::size_t storage) const;
+  double output(const WaveDiscretisation& waves, const OneSidedDecays::Storage& storage,
+                const double* record);
+
+  Looked looked_;
+  Looked substeps_;                      // of storages that take substeps
+  std::vector<char> has_substeps_;       // by storage of these: some part that it is tied to
+  std::vector<double> substep_largest_;  // likewise: magnitude of its output
+  Resolution thrown_;
+  std::vector<Seen> seen_;      // by storage
+  std::vector<double> change_;  // likewise
+  std::vector<double> x_;       // scratch
+  std::vector<State> states_;   // by part
+  std::vector<char> needs_;     // by part, scratch
+  std::vector<int> parts_;      // of all sets, in order
   std::vector<int> found_;
   bool is_engaged_ = false;
   int damped_parts_ = 0;
   std::int64_t steps_ = 0;
+  std::int64_t looked_steps_ = 0;
 };
 
 }  // namespace portwave

@@ -118,16 +118,10 @@ StepLedger MacroStep::close() {
   return energy;
 }
 
-/// After a step of a chosen size, which ends at a time of its own, or after any other.
-void MacroStep::accept(double end_s, double step_s, bool by_size) {
+void MacroStep::accept(double step_s) {
   revocable_ = false;
   std::swap(now_, next_);
   together_.note_accepted();
-  if (by_size) {
-    clock_.advance_to(end_s, step_s);
-  } else {
-    clock_.advance(step_s);
-  }
   if (extrapolated_) extrapolated_->observe(now_.a.data(), now_.b.data(), step_s);
 }
 

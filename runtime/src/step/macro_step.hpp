@@ -24,7 +24,7 @@ namespace portwave {
 ///   iterate   runs the inner iteration and commits its result,
 ///   guard     commits again, with other waves, the islands whose result no energy pays for,
 ///   close     makes the step final in the energy ledger,
-///   accept    makes the committed step the current state.
+///   accept    makes the committed step the current state; the clock is advanced by the caller.
 ///
 /// Whatever fails, the current state does not change before `accept`. A single run, the replicas of an
 /// ensemble, attempts at steps that choose their size, and the ranks of a cluster all step by this class.
@@ -68,7 +68,7 @@ class MacroStep {
   bool iterate();
   bool guard();
   StepLedger close();
-  void accept(double end_s, double step_s, bool by_size);
+  void accept(double step_s);
   /// Continues from the committed step without closing it, until `restored` is called.
   void go_on();
   /// Called when the current state was overwritten with a saved one: ends what `go_on` began.

@@ -46,6 +46,8 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
     if (auto live = without_idle_ports(stepped())) stepped_ = std::move(live);
   }
   find_change_over();
+  may_overshoot_ = stages > 1 && choice_.beside >= 0 && !options.sizes && !options.time.active() &&
+                   options.method.kind() == WaveUpdate::automatic;
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   const std::size_t stepped_ports = stepped().scalar_ports().size();
@@ -82,10 +84,8 @@ void StagedRun::find_change_over() {
       options_.method.waves().integrator != StageKind::automatic) {
     return;
   }
-  const OneSidedDecays decays(
-      stepped(), options_.step_s, resolved_decay(1), [this](int part) { return may_damp(part); },
-      [this](int part) { return is_exchanged(part); });
-  may_change_over_ = !decays.empty();
+  const OneSidedDecays decays = one_sided_decays(options_.step_s);
+  may_change_over_ = !decays.empty() || !decays_of_substeps(options_.step_s).empty();
   if (!may_change_over_) return;
   std::vector<int> parts;
   for (const std::vector<int>& set : decays.sets()) {
@@ -106,6 +106,17 @@ std::shared_ptr<const Component> StagedRun::apart(
   std::shared_ptr<const Component>& own = apart_[component.get()];
   if (own == nullptr) own = staged_live_part(component, rule());
   return own;
+}
+
+OneSidedDecays StagedRun::one_sided_decays(double step_s) const {
+  return {stepped(), step_s, resolved_decay(1), [this](int part) { return may_damp(part); },
+          [this](int part) { return is_exchanged(part); }};
+}
+
+OneSidedDecays StagedRun::decays_of_substeps(double step_s) const {
+  const bool any = has_substeps(*given_);
+  return {stepped(), step_s, resolved_decay(1), [any](int) { return any; },
+          [this](int part) { return is_exchanged(part); }};
 }
 
 bool StagedRun::may_damp(int part) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/coupling/impedance/integrator_choice.hpp"
+#include "portwave/coupling/impedance/one_sided_decays.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
@@ -33,7 +34,12 @@ class StagedRun {
 
   /// Whether some storages may have damped steps among others (ChangeOver), and whether a part may.
   bool may_change_over() const { return may_change_over_; }
+  /// Whether steps may be taken in pieces where one-sided parts change over: several damped stages overshoot then.
+  bool may_overshoot() const { return may_overshoot_; }
   bool may_damp(int part) const;
+  /// Of the storages that may be damped; and of all, if some take substeps: these may not be.
+  OneSidedDecays one_sided_decays(double step_s) const;
+  OneSidedDecays decays_of_substeps(double step_s) const;
   /// Whether parameters of a part follow signals.
   bool is_exchanged(int part) const {
     return !exchanged_.empty() && exchanged_[static_cast<std::size_t>(part)] != 0;
@@ -75,7 +81,7 @@ class StagedRun {
   std::vector<int> live_;  // LiveSystem::number_of_port; empty: all as given
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
   std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
-  bool may_change_over_ = false;
+  bool may_change_over_ = false, may_overshoot_ = false;
   std::vector<char> may_change_;  // by part: it may be damped in single steps; empty: none may
   std::map<const Component*, std::shared_ptr<const Component>> apart_;
   std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped

@@ -106,6 +106,10 @@ class StepEngine {
   /// In steps from now on this is added to these inputs, which then do not jump. Precondition: `can_jump`.
   virtual void move_jumps([[maybe_unused]] std::span<const MovedInputJump> jumps) {}
 
+  /// A part is in other states from now on, which somebody else supplies `more_J` for; waves carry on.
+  virtual void put_state([[maybe_unused]] int part, [[maybe_unused]] std::span<const double> state,
+                         [[maybe_unused]] double more_J) {}
+
   virtual bool keeps_ledger() const = 0;
   virtual EnergyTotals energy() const = 0;
   virtual const Certificate& certificate() const = 0;

@@ -354,25 +354,6 @@ void Stepper::sample_signals() {
   if (signals_->actuate(engine_->settings())) engine_->settings_changed();
 }
 
-void Stepper::drive_parameters() {
-  const std::span<const SignalGraph::ParameterActuator> driven =
-      signals_->graph().parameter_actuators();
-  const auto count = static_cast<int>(driven.size());
-  for (int i = signals_->next_change(0); i < count; i = signals_->next_change(i + 1)) {
-    const SignalGraph::ParameterActuator& own = driven[at(i)];
-    try {
-      exchange(own.part, own.with(*system().parts()[at(own.part)].component, signals_->wanted(i)));
-    } catch (const std::exception& error) {
-      const auto* const config = dynamic_cast<const ConfigError*>(&error);
-      throw StepError::of_signal(
-          signals_->graph().label(own.signal), step_index(), StepFault::threw,
-          fmt::format("{}.{} {}", system().parts()[at(own.part)].name, own.parameter,
-                      config != nullptr ? config->issues().front().what : error.what()));
-    }
-    signals_->note_in_force(i);
-  }
-}
-
 void Stepper::sample_if_possible() {
   try {
     sample_signals();

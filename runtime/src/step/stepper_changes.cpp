@@ -14,6 +14,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/states/exchanges.hpp"
@@ -67,6 +68,51 @@ bool have_other_feedthrough(const Component& a, const Component& b) {
   if (SparseMatrix(x->structure().N - y->structure().N).squaredNorm() != 0.0) return true;
   if (SparseMatrix(S - T).squaredNorm() == 0.0) return false;
   return x->is_active() || y->is_active() || !(is_multiple(S, T) || are_like_diagonals(S, T));
+}
+
+/// The states in which a part has with `next` the momenta, charges and flux linkages, Qx, that it has with `present` in
+/// the states x. Empty where that is x: elongations are such themselves, and do not depend on a stiffness.
+std::vector<double> states_that_keep_momenta(const Component& present, const Component& next,
+                                             std::span<const double> x) {
+  constexpr double kRounding = 1e-12;
+  const auto* const before = dynamic_cast<const LinearPortHamiltonian*>(present.port_hamiltonian());
+  const auto* const after = dynamic_cast<const LinearPortHamiltonian*>(next.port_hamiltonian());
+  if (before == nullptr || after == nullptr || before->linear_form().E != nullptr) return {};
+  // States that ports move by G and Q x = z alone have G in proportion to 1/Q: a velocity, beside a momentum.
+  const SparseMatrix &G = before->structure().G, &H = after->structure().G;
+  if (G.nonZeros() != H.nonZeros()) return {};
+  std::vector<double> ratio(x.size(), 1.0);
+  for (Eigen::Index j = 0; j < G.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(G, j); it; ++it) {
+      if (it.value() != 0.0)
+        ratio[static_cast<std::size_t>(it.row())] = H.coeff(it.row(), j) / it.value();
+    }
+  }
+  if (std::ranges::all_of(ratio, [](double own) { return own == 1.0; })) return {};
+  for (Eigen::Index j = 0; j < before->Q().outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(before->Q(), j); it; ++it) {
+      const double kept = after->Q().coeff(it.row(), j) * ratio[static_cast<std::size_t>(j)];
+      if (!(std::abs(kept - it.value()) <= kRounding * std::abs(it.value()))) return {};
+    }
+  }
+  std::vector<double> out(x.begin(), x.end());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] *= ratio[i];
+  return out;
+}
+
+bool is_sampled_before_every_step(int signal, const SignalRun& signals,
+                                  const StepperOptions& options) {
+  const auto has = [signal](const SignalGraph::Node& own) {
+    return own.first_output <= signal && signal < own.first_output + own.outputs;
+  };
+  const auto node = std::ranges::find_if(signals.graph().nodes(), has);
+  return node != signals.graph().nodes().end() && node->every == 1 &&
+         options.signals_every_s <= 1.5 * options.step_s;
+}
+
+/// Whether a value changes by a few per cent at most.
+bool is_little(double now, double before) {
+  return std::abs(now - before) <= 0.05 * std::max(std::abs(now), std::abs(before));
 }
 
 void refuse_non_finite(double value) {
@@ -210,7 +256,47 @@ void Stepper::put_component(int part, const std::shared_ptr<const Component>& co
   if (!have_other_feedthrough(*present, *component)) return;
   const std::unique_ptr<StartCheck> before = std::move(start_check_);
   start_check_ = StartCheck::made(*engine_, options_);
-  if (start_check_ != nullptr && before != nullptr) start_check_->take_notes(*before);
+  if (start_check_ == nullptr) return;
+  if (before != nullptr) start_check_->take_notes(*before);
+  start_check_->joints_have_changed(
+      fmt::format("part {} has changed", in_quotes(system().parts()[at(part)].name)));
+}
+
+/// Parameters that follow signals, before a step.
+void Stepper::drive_parameters() {
+  const std::span<const SignalGraph::ParameterActuator> driven =
+      signals_->graph().parameter_actuators();
+  const auto count = static_cast<int>(driven.size());
+  const int stages = engine_->waves() != nullptr ? engine_->waves()->stages() : 0;
+  bool binds = false, has_changed = false;
+  for (int i = signals_->next_change(0); i < count; i = signals_->next_change(i + 1)) {
+    const SignalGraph::ParameterActuator& own = driven[at(i)];
+    const std::shared_ptr<const Component> present = system().parts()[at(own.part)].component;
+    has_changed = true;
+    const bool anew = !options_.sizes && stages == 1 &&
+                      is_sampled_before_every_step(own.signal, *signals_, options_);
+    binds = binds || !anew || !is_little(signals_->wanted(i), signals_->in_force(i));
+    try {
+      exchange(own.part, own.with(*present, signals_->wanted(i)));
+    } catch (const std::exception& error) {
+      const auto* const config = dynamic_cast<const ConfigError*>(&error);
+      throw StepError::of_signal(
+          signals_->graph().label(own.signal), step_index(), StepFault::threw,
+          fmt::format("{}.{} {}", system().parts()[at(own.part)].name, own.parameter,
+                      config != nullptr ? config->issues().front().what : error.what()));
+    }
+    const std::span<const double> x = state(own.part);
+    const Component& next = *system().parts()[at(own.part)].component;
+    const std::vector<double> kept = states_that_keep_momenta(*present, next, x);
+    if (!kept.empty()) {
+      const Subsystem& physics = *next.port_hamiltonian();
+      engine_->put_state(own.part, kept, physics.storage(kept.data()) - physics.storage(x.data()));
+    }
+    signals_->note_in_force(i);
+  }
+  // One conserving stage holds a joint in its mean. With a value from the middle of each step that is exact to order 2,
+  // also for the states at its ends, which an impulse at its start would bring to that value.
+  if (has_changed && !binds && start_check_ != nullptr) start_check_->joints_may_move_on();
 }
 
 /// `before`: the component that the part had.

@@ -86,6 +86,7 @@ class WaveEngine final : public StepEngine,
   void settings_changed() override;
   void component_changed(int part, double more_J) override;
   void component_restored(int part) override;
+  void put_state(int part, std::span<const double> state, double more_J) override;
   void states_changed(std::span<const double> states) override;
   void jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start) override;
   bool can_jump() const override { return together().has_whole(); }
@@ -109,7 +110,9 @@ class WaveEngine final : public StepEngine,
     if (!watch_) return std::nullopt;
     // Inputs first: what is wrong with motion may come from them.
     const Resolution of_inputs = hidden_ ? hidden_->value() : Resolution{};
-    return of_inputs.kind == Resolution::Kind::resolved ? watch_->value() : of_inputs;
+    if (of_inputs.kind != Resolution::Kind::resolved) return of_inputs;
+    const Resolution of_motion = watch_->value();
+    return of_motion.kind == Resolution::Kind::resolved ? of_changes() : of_motion;
   }
   std::size_t overhead_bytes() const override;
   Profile profile() override;
@@ -148,6 +151,10 @@ class WaveEngine final : public StepEngine,
   };
 
   // The step (wave_engine.cpp).
+  StepReport step_in_pieces(double step_s);
+  void commit_piece(StepReport& report, double end_s);
+  void join_pieces(StepReport& report);
+  bool has_stepped() const { return step_.clock().steps() > 0 || (whole_ && whole_->pieces > 0); }
   void iterate(Moments& moments);
   int damp_what_changes_over(Moments& moments);
   void leave_what_has_settled();
@@ -159,6 +166,7 @@ class WaveEngine final : public StepEngine,
   void retune_in_time_left(Moments& moments);
   void plan_renewal(bool converged);
   bool looks_in_time();
+  Resolution of_changes() const;
   Clock::time_point await_turn(double step_s);
 
   // As MacroStep::Failures.
@@ -174,7 +182,7 @@ class WaveEngine final : public StepEngine,
   void save() override;
   void restore() override;
   LawEnds::Error error_behind_stages() override;
-  double time_s() const override { return step_.clock().time_s(); }
+  double time_s() const override { return whole_ ? whole_->time_s : step_.clock().time_s(); }
   std::int64_t step_index() const override { return step_.clock().steps(); }
   const double* record() const override { return step_.now().record.data(); }
   const double* next() const override { return step_.next().record.data(); }
@@ -258,13 +266,30 @@ class WaveEngine final : public StepEngine,
   Renewal renewal_;
   std::optional<std::vector<double>> tuned_;  // impedances for which no time has been left yet
   std::optional<AdaptiveSteps> sizes_;        // if steps choose their size
-  std::optional<LawEnds> law_ends_;           // then, without damped stages
-  std::optional<ResolutionWatch> watch_;      // not with slices
-  std::optional<HiddenInputs> hidden_;        // likewise
-  std::optional<InputChanges> changes_;       // for watch_, if all steps have one size
-  std::optional<ChangeOver> change_over_;     // where storages may have damped steps among others
-  std::vector<int> port_waves_;               // for watch_: by port of the system and stage
-  std::vector<double> port_weights_;          // for watch_: by stage
+  std::optional<AdaptiveSteps> pieces_;       // if steps of one size may be taken in pieces
+  /// The step that is under way, where it may be taken in pieces.
+  struct Whole {
+    double step_s = 0.0, end_s = 0.0;
+    double time_s = 0.0;  // that its pieces have led to
+    int pieces = 0;       // committed
+    StepReport report;    // of these
+  };
+  std::optional<Whole> whole_;
+  std::vector<std::byte>
+      before_pieces_;  // the archive of the engine before the first piece of a step
+  struct {
+    std::int64_t steps = 0, pieces = 0;  // of steps that were taken in pieces
+    std::int64_t left_at = -1;           // the step from which on none are; −1: none
+    int left_part = -1;
+    double left_error = 0.0;
+  } in_pieces_;
+  std::optional<LawEnds> law_ends_;        // then, without damped stages
+  std::optional<ResolutionWatch> watch_;   // not with slices
+  std::optional<HiddenInputs> hidden_;     // likewise
+  std::optional<InputChanges> changes_;    // for watch_, if all steps have one size
+  std::optional<ChangeOver> change_over_;  // where storages may have damped steps among others
+  std::vector<int> port_waves_;            // for watch_: by port of the system and stage
+  std::vector<double> port_weights_;       // for watch_: by stage
   Moments attempted_;
   bool has_extrapolated_start_ = false;
   /// The state to which `restore` returns.

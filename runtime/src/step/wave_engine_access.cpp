@@ -218,7 +218,8 @@ std::optional<DeadlineScheduler::Statistics> WaveEngine::deadline() const {
 
 std::size_t WaveEngine::overhead_bytes() const {
   return runner_.executor->bytes() + waves_.bytes() + step_.bytes() +
-         (sizes_ ? sizes_->bytes() : 0) + (watch_ ? watch_->bytes() : 0) + states_.bytes();
+         (sizes_ ? sizes_->bytes() : 0) + (pieces_ ? pieces_->bytes() : 0) +
+         (watch_ ? watch_->bytes() : 0) + states_.bytes();
 }
 
 Profile WaveEngine::profile() {
@@ -246,6 +247,7 @@ void WaveEngine::component_changed(int part, double more_J) {
     change_over_->note(part, false);
     change_over_->component_changed(part);
   }
+  if (pieces_) pieces_->restart();
   levels_.leave_others_after_change(step_.clock().steps());
   impedances_changed();
   if (is_in_place) {
@@ -258,6 +260,15 @@ void WaveEngine::component_changed(int part, double more_J) {
     take_over_maps();
   }
   settings_changed();
+}
+
+void WaveEngine::put_state(int part, std::span<const double> state, double more_J) {
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
+  batch.batch->set_state(slot.lane, state.data(), step_.now().record.data() + batch.record);
+  step_.ledger().revalue(part, more_J);
+  step_.stale() = true;
+  states_.forget();
 }
 
 void WaveEngine::component_restored(int part) {
@@ -325,6 +336,10 @@ void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
 
 std::string WaveEngine::integrator() const {
   std::string text = run_.integrators().text(system());
+  if (in_pieces_.steps > 0) {
+    text += fmt::format("; {} of {} steps, in which one-sided parts changed over, in {} pieces",
+                        in_pieces_.steps, step_.clock().steps(), in_pieces_.pieces);
+  }
   if (!change_over_) return text;
   const std::string changes = change_over_->text(system(), step_.clock().steps());
   return text.empty() || changes.empty() ? text + changes : text + "; " + changes;
@@ -350,6 +365,7 @@ void WaveEngine::states_changed(std::span<const double> states) {
   states_.forget();
   step_.restart_waves();
   if (change_over_) change_over_->forget();
+  if (pieces_) pieces_->restart();
   if (watch_) watch_->forget();
   settings_changed();
 }
@@ -400,6 +416,7 @@ void WaveEngine::carry_out_jump(std::span<const StateConstraints::PartImpulse> p
   step_.states_jumped();
   if (change_over_) change_over_->forget();
   if (sizes_) sizes_->states_jumped();
+  if (pieces_) pieces_->restart();
   if (watch_) {
     watch_->forget();
     watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);

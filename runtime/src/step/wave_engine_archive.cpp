@@ -40,6 +40,16 @@ void WaveEngine::archive(StateArchive& archive) {
   if (auto& guard = step_.passivity_guard()) guard->archive(archive);
   if (auto& interface = step_.interface()) interface->archive_watch(archive);
   if (sizes_) sizes_->archive(archive);
+  if (pieces_) {
+    pieces_->archive(archive);
+    archive.values(in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at, in_pieces_.left_part,
+                   in_pieces_.left_error);
+    archive.expect_counts({in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at + 1},
+                          "the number of steps in pieces");
+    archive.expect(
+        in_pieces_.left_part >= -1 && in_pieces_.left_part < std::ssize(waves_.system().parts()),
+        "a part whose steps no pieces resolve");
+  }
   if (watch_) watch_->archive(archive);
   if (changes_) changes_->archive(archive);
   if (hidden_) hidden_->archive(archive);

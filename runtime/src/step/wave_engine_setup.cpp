@@ -75,6 +75,11 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     begin_watching();
   }
   if (run_.may_change_over() && together().has_whole()) change_over_.emplace(run_, options_.step_s);
+  if (run_.may_overshoot() && together().is_alone()) {
+    pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system, damped(run_.rule()),
+                    AdaptiveSteps::for_pieces(options_.step_s), options_.step_s, record(),
+                    std::span<const Watch>{}, AdaptiveSteps::Of::step);
+  }
   if (options_.sizes) {
     const bool is_damped = run_.integrators().damped_parts > 0;
     if (!is_damped && together().has_whole()) law_ends_.emplace(this->system());

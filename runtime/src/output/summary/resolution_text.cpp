@@ -84,6 +84,12 @@ std::string remedy(const RunSummary& summary) {
     return "Start with states that their joints allow, or join them by a stiff spring and damper";
   }
   if (summary.sizes) return "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
+  if (summary.has_unresolved_substeps) {
+    return fmt::format(
+        "Its substeps meet the mean of what is beside it: take none (\"substeps\": 1),{}with which "
+        "auto damps it there, or {}",
+        kNextLine, shorter_steps(summary));
+  }
   if (summary.is_unresolved_damped) {
     return fmt::format("Take one stage (--set /method/stages=1),{}or {}", kNextLine,
                        shorter_steps(summary));

@@ -289,6 +289,9 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
                          : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
     summary.unresolved_part = stepper.name_of_part(part);
     summary.unresolved_name = unresolved_name(summary, stepper);
+    summary.has_unresolved_substeps = system.slice() == nullptr &&
+                                      worst.kind == Resolution::Kind::jumps &&
+                                      system.parts()[static_cast<std::size_t>(part)].substeps > 1;
     summary.is_unresolved_contact = springs_back(system, part);
     const bool is_whole = system.slice() == nullptr && stepper.waves() != nullptr;
     if (is_whole) {

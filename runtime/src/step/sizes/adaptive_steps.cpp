@@ -30,8 +30,10 @@ constexpr double kByOneRung = 1.01;
 constexpr double kOfFirst = 1.5;
 
 /// h₀2⁻ᵏ, the longest that follows every input with a known period.
-double longest_step(const System& given, const StepSizes& sizes, double largest_s) {
+double longest_step(const System& given, const StepSizes& sizes, double largest_s,
+                    AdaptiveSteps::Of of) {
   double frequency_Hz = 0.0;
+  if (of == AdaptiveSteps::Of::step) return largest_s;
   for (const Part& part : given.parts()) {
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       if (!part.input_is_driven[i]) continue;
@@ -48,28 +50,35 @@ double longest_step(const System& given, const StepSizes& sizes, double largest_
 
 AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves,
                              const System& given, const StageRule& rule, const StepSizes& sizes,
-                             double largest_s, const double* record, std::span<const Watch> watches)
-    : trials_(trials),
+                             double largest_s, const double* record, std::span<const Watch> watches,
+                             Of of)
+    : of_(of),
+      trials_(trials),
       names_of_(waves.system()),
       smallest_s_(sizes.smallest_s),
       share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
       order_(2 * rule.count - (rule.is_damped() ? 1 : 0)),
-      control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
+      control_(longest_step(given, sizes, largest_s, of), sizes.smallest_s,
                StepErrorEstimate::power(rule)),
-      estimate_(waves, rule, record),
+      estimate_(waves, rule, record,
+                of == Of::run ? StepErrorEstimate::OtherParts::none
+                              : StepErrorEstimate::OtherParts::left_out),
       crossings_(waves, estimate_, watches,
                  sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
                                                : StepSizes::kEventShare * largest_s,
                  record),
       event_s_(-kInfinite),
-      changes_(given),
-      pulses_(given, rule),
-      record_size_(waves.record_size()) {}
+      record_size_(waves.record_size()) {
+  if (of == Of::step) return;
+  changes_.emplace(given);
+  pulses_.emplace(given, rule);
+}
 
 StepReport AdaptiveSteps::step(double limit_s) {
   const double start_s = trials_.time_s();
-  const double kink_s = changes_.next(start_s, 2.0 * control_.ladder_step_s());
+  const double kink_s =
+      changes_ ? changes_->next(start_s, 2.0 * control_.ladder_step_s()) : kInfinite;
   double end_s = std::min(limit_s, kink_s);
   if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   if (!has_first_step_) find_first_step(end_s);
@@ -103,9 +112,9 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   crossings_.archive(archive);
   control_.archive(archive);
   archive.values(event_s_, event_changes_, has_first_step_, first_error_, resumed_s_, for_coupling_,
-                 least_for_coupling_s_, statistics_);
-  changes_.archive(archive);
-  pulses_.archive(archive);
+                 least_for_coupling_s_, left_error_, statistics_);
+  if (changes_) changes_->archive(archive);
+  if (pulses_) pulses_->archive(archive);
   archive.expect(!std::isnan(event_s_), "the time that a step ends at");
   archive.expect(first_error_ >= 0.0, "the error of a first step");
   for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
@@ -121,7 +130,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
 
 /// Whether a step from here would miss what an input does within it.
 bool AdaptiveSteps::hides_pulse(double step_s) {
-  return control_.can_shrink() && pulses_.within(trials_.time_s(), step_s);
+  return pulses_ && control_.can_shrink() && pulses_->within(trials_.time_s(), step_s);
 }
 
 /// False if an event lies before the end of an attempted step, which must then end there.
@@ -186,7 +195,8 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
 }
 
 /// Whether its inner iteration has converged. Unknown if nothing was evaluated.
-bool AdaptiveSteps::is_coupled(const StepReport& report) {
+bool AdaptiveSteps::is_coupled(const StepReport& report) const {
+  if (of_ == Of::step) return report.converged;  // the guard may have held back a step that is not
   return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
 }
 
@@ -196,8 +206,11 @@ bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, doubl
   if (is_coupled(report)) {
     for_coupling_ = 0;
     if (error <= 1.0) return false;
-    if (!control_.can_shrink()) give_up(step_s, error);
-    return true;
+    if (control_.can_shrink()) return true;
+    if (of_ == Of::run) give_up(step_s, error);
+    left_error_ = std::max(left_error_, error);
+    error = 1.0;
+    return false;
   }
   // Below the abandoned size, a short way between two knots must not keep steps short.
   error = step_s < least_for_coupling_s_ ? 0.0 : std::min(error, 1.0);
@@ -208,7 +221,13 @@ bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, doubl
 
 void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
   ++statistics_.rejected;
+  reject_size(next, error);
+}
+
+/// A step that is not taken as a whole is taken in pieces.
+void AdaptiveSteps::reject_size(const StepControl::Next& next, double error) {
   control_.reject(next, error);
+  if (of_ == Of::step) tolerance_ = kSmooth;
 }
 
 void AdaptiveSteps::count(const StepReport& report) {
@@ -229,18 +248,24 @@ void AdaptiveSteps::resume() {
 
 void AdaptiveSteps::find_first_step(double limit_s) {
   const double start_s = trials_.time_s();
-  if (limit_s - start_s < control_.ladder_step_s()) resumed_s_ = control_.ladder_step_s();
+  if (of_ == Of::run && limit_s - start_s < control_.ladder_step_s()) {
+    resumed_s_ = control_.ladder_step_s();
+  }
   trials_.save();
   for (;;) {
-    const double whole_s = std::min(control_.ladder_step_s(), (limit_s - start_s) / kOfFirst);
+    // A step that is to be taken as a whole is compared as one: halves are taken for their comparison only.
+    const bool is_whole = of_ == Of::step && !is_in_pieces();
+    const double whole_s =
+        std::min(control_.ladder_step_s(), (limit_s - start_s) / (is_whole ? 1.0 : kOfFirst));
     if (hides_pulse(kOfFirst * whole_s)) {
-      control_.reject({whole_s, whole_s == control_.ladder_step_s(), false}, kByOneRung);
+      reject_size({whole_s, whole_s == control_.ladder_step_s(), false}, kByOneRung);
       continue;
     }
     double error = kInfinite;
     bool has_to_shrink = true;
     try {
       const StepReport report = attempt_halves(whole_s, error);
+      if (is_whole) error *= std::exp2(StepErrorEstimate::power(estimate_.rule()));
       has_to_shrink = this->has_to_shrink(report, 0.5 * whole_s, error);
     } catch (const StepError& failure) {
       trials_.restore();
@@ -255,10 +280,10 @@ void AdaptiveSteps::find_first_step(double limit_s) {
     if (!has_to_shrink) {
       first_error_ = error;
       has_first_step_ = true;
-      control_.begin_with(0.5 * whole_s);
+      control_.begin_with(is_whole ? whole_s : 0.5 * whole_s);
       return;
     }
-    control_.reject({whole_s, whole_s == control_.ladder_step_s(), false}, error);
+    reject_size({whole_s, whole_s == control_.ladder_step_s(), false}, error);
   }
 }
 

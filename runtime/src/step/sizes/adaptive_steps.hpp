@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,15 +48,35 @@ class StepTrials {
 /// Takes steps whose local error keeps to a tolerance: tries one, estimates its error, and commits it
 /// or tries a shorter one (docs/concepts/step-size.md). Without information from earlier steps, at the
 /// start and at a kink of an input, a step is first compared with two of half its size.
+///
+/// Or pieces of a step: in a run of equal steps, one whose error is beyond kRough, as several damped stages overshoot
+/// where a part changes over, is taken again in steps whose errors are below kSmooth (`Of::step`). Known kinks and
+/// pulses of inputs, and events, do not end such pieces.
 class AdaptiveSteps {
  public:
+  enum class Of { run, step };
+  /// Amplitudes of error, as StepSizes::tolerance, of one step: more is taken in pieces; and of a piece.
+  static constexpr double kRough = 0.04, kSmooth = 1e-4;
+  /// The options of steps that are taken in pieces.
+  static StepSizes for_pieces(double step_s) {
+    constexpr double kShortest = 0x1p-50;
+    return {.tolerance = kSmooth, .smallest_s = kShortest * step_s};
+  }
+
   /// `waves` is the discretisation of `trials`, `record` its initial state.
   AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves, const System& given,
                 const StageRule& rule, const StepSizes& sizes, double largest_s,
-                const double* record, std::span<const Watch> watches);
+                const double* record, std::span<const Watch> watches, Of of = Of::run);
 
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
+
+  /// Of pieces: a step begins. It is taken as a whole if its error is below kRough.
+  void begin_step() { tolerance_ = kRough; }
+  /// Likewise: the present step is taken in pieces.
+  bool is_in_pieces() const { return of_ == Of::step && tolerance_ < kRough; }
+  /// Likewise: the largest error of a piece that no shorter one made smaller, relative to that allowed; 0: none.
+  double left_error() const { return left_error_; }
 
   /// An input has jumped: earlier steps say nothing about the next one.
   void restart();
@@ -91,14 +112,16 @@ class AdaptiveSteps {
   bool ends_at_event(double start_s, double step_s, double end_s);
   StepReport attempt_halves(double whole_s, double& error);
   bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
-  static bool is_coupled(const StepReport& report);
+  bool is_coupled(const StepReport& report) const;
   bool has_to_shrink(const StepReport& report, double step_s, double& error);
   void reject(const StepControl::Next& next, double error);
+  void reject_size(const StepControl::Next& next, double error);
   void count(const StepReport& report);
   [[noreturn]] void give_up(double step_s, double error) const;
   [[noreturn]] void fail(const std::string& why) const;
   void expect_progress(double start_s, double end_s);
 
+  Of of_;
   StepTrials& trials_;
   const System& names_of_;
   double smallest_s_;
@@ -108,18 +131,19 @@ class AdaptiveSteps {
   StepControl control_;
   StepErrorEstimate estimate_;
   CrossingSearch crossings_;
-  double event_s_;              // where a step is to end for an event
-  bool event_changes_ = false;  // what follows is another motion
-  InputChanges changes_;
-  InputPulses pulses_;
-  bool has_first_step_ = false;        // found, since the last kink
-  double first_error_ = 0.0;           // relative to the tolerance
-  double resumed_s_ = 0.0;             // the size before a way that is shorter; 0: none
-  int for_coupling_ = 0;               // rungs gone down for it, since a step was taken
-  double least_for_coupling_s_ = 0.0;  // no step is made shorter than this for it
+  double event_s_;                       // where a step is to end for an event
+  bool event_changes_ = false;           // what follows is another motion
+  std::optional<InputChanges> changes_;  // of a run
+  std::optional<InputPulses> pulses_;    // likewise
+  bool has_first_step_ = false;          // found, since the last kink
+  double first_error_ = 0.0;             // relative to the tolerance
+  double resumed_s_ = 0.0;               // the size before a way that is shorter; 0: none
+  int for_coupling_ = 0;                 // rungs gone down for it, since a step was taken
+  double least_for_coupling_s_ = 0.0;    // no step is made shorter than this for it
   AlignedVector coarse_;
   std::size_t record_size_;
   std::int64_t standing_ = 0;  // steps that did not change the time
+  double left_error_ = 0.0;
   StepSizeStatistics statistics_;
 };
 

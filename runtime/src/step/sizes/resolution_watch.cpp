@@ -95,6 +95,17 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, const StageRul
   states_.resize(states);
   own_.resize(states);
   for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
+  note_largest(record);
+}
+
+void ResolutionWatch::note_largest(const double* record) {
+  for (const Rates& part : rates_) {
+    waves_.get_state(part.part, record, scratch_.data());
+    for (int i = 0; i < part.states; ++i) {
+      double& largest = own_[part.first_state + at(i)].largest;
+      largest = std::max(largest, std::abs(scratch_[at(i)]));
+    }
+  }
 }
 
 void ResolutionWatch::expect(std::size_t inputs, int damped_part) {
@@ -240,13 +251,12 @@ void ResolutionWatch::note_bounces(const double* next) {
 /// Each state beside itself.
 void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is_estimated) {
   const bool has_estimate = is_estimated && estimate_.has_estimate();
+  note_largest(next);
   for (const Rates& part : rates_) {
-    waves_.get_state(part.part, next, scratch_.data());
     // Where a part changes over, its storages are damped in single steps.
     const bool is_judged = estimate_.is_judged(part.part);
     for (int i = 0; i < part.states; ++i) {
       OwnMotion& own = own_[part.first_state + at(i)];
-      own.largest = std::max(own.largest, std::abs(scratch_[at(i)]));
       if (!is_judged || dies(part.part, i)) continue;
       const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
       if (error > kOwnJump * own.largest && error > own.error) {

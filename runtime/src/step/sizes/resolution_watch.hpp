@@ -95,6 +95,7 @@ class ResolutionWatch {
   /// Damped steps took too much, of all energy or beside what resistances took.
   bool is_damped_away() const;
   void note_bounces(const double* next);
+  void note_largest(const double* record);
   void note_states(std::int64_t step, const double* next, bool is_estimated);
   void consider_states(Resolution& out) const;
   void follow_states(std::int64_t step, const double* next);

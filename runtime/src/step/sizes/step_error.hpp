@@ -66,6 +66,9 @@ class StepErrorEstimate {
     return rule.count == 1 && rule.is_damped() ? 2 : rule.count + 2;
   }
 
+  /// The stages of the parts that are judged.
+  const StageRule& rule() const { return stages_; }
+
   /// Takes in the step that `a` made of `record` into `next`. It becomes the latest with `accept`;
   /// another one taken before that takes its place.
   void take(const double* record, const double* a, const double* next);

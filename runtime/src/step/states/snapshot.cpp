@@ -38,7 +38,7 @@ namespace {
 
 /// The header before the bytes of a snapshot: first its identity, then the state.
 struct SnapshotHead {
-  char magic[24] = "portwave snapshot 6";
+  char magic[24] = "portwave snapshot 7";
   char version[16] = {};
   std::uint64_t checksum = 0;  // of what follows
   std::uint64_t identity = 0;  // bytes

@@ -292,8 +292,11 @@ double StartCheck::before_step(double step_s) {
   double end_s = displacements_.empty() ? kNoLimit : look_at_displacements(step_s);
   refresh();
   if (constraints_.may_change()) refuse_contradictions(step_s);
-  if (has_changed_) look_at_change();
-  has_changed_ = false;
+  if (are_joints_new_ || has_changed_) {
+    // The remainder of a resolved decay is no impulse.
+    look_at_change(are_joints_new_ ? 0.0 : kOddsShare * largest_energy_J());
+  }
+  are_joints_new_ = has_changed_ = false;
   if (is_due_) look(tolerated_share());
   is_due_ = false;
   if (has_settable_) look_at_held();
@@ -358,12 +361,10 @@ void StartCheck::refresh() {
   has_changed_ = true;
 }
 
-void StartCheck::look_at_change() {
+void StartCheck::look_at_change(double least_J) {
   const StateInstant here = now(engine_.clock().time_s());
-  const double most_J = largest_energy_J();
   for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
-    // The remainder of a resolved decay is no impulse.
-    if (odds.is_consistent && std::abs(odds.impulse_J) <= kOddsShare * most_J) continue;
+    if (odds.is_consistent && least_J > 0.0 && std::abs(odds.impulse_J) <= least_J) continue;
     treat(odds, here, {changed_, changed_ + ", and ", engine_.clock().time_s()});
   }
 }
@@ -423,7 +424,8 @@ std::string StartCheck::jump_text(const SourceJump& jump) const {
 
 void StartCheck::archive(StateArchive& archive) {
   refresh();
-  archive.values(notes_.count, notes_.first_s, noted_in_, has_changed_, is_due_, are_set_);
+  archive.values(notes_.count, notes_.first_s, noted_in_, has_changed_, are_joints_new_, is_due_,
+                 are_set_);
   archive_text(archive, notes_.first);
   archive_impulses(archive, impulses_);
   archive.values(told_in_, carried_after_);

@@ -53,6 +53,13 @@ class StartCheck {
   /// Called before and after a part is exchanged.
   void part_changes(int part);
   void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
+  /// A part was exchanged that has other equations at its joints; `why`: "part "g" has changed".
+  void joints_have_changed(std::string why) {
+    are_joints_new_ = true;
+    changed_ = std::move(why);
+  }
+  /// States that they do not fit are left to the steps.
+  void joints_may_move_on() { are_joints_new_ = false; }
   /// Called when all states were set from outside.
   void states_have_changed() {
     are_set_ = is_due_ = true;
@@ -114,7 +121,7 @@ class StartCheck {
   void begin_sources();
   void refresh();
   void look(double share);
-  void look_at_change();
+  void look_at_change(double least_J);
   void look_at_held();
   std::optional<SourceJump> jump_in(int source, double from_s, double to_s) const;
   std::optional<SourceJump> known_jump(int source, double time_s, double step_s) const;
@@ -161,6 +168,7 @@ class StartCheck {
   std::vector<double> left_;  // by constraint: what steps had left of it before
   double coming_s_;           // the step for which switches were looked at
   bool has_changed_ = false;  // the constraints have, with a part
+  bool are_joints_new_ = false;
   std::string changed_ = "a part has changed";
   bool has_settable_ = false, has_jumping_ = false;
   bool is_beginning_ = false;

@@ -74,6 +74,7 @@ struct RunSummary {
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
   std::string unresolved_name;  ///< the same, with its state or input if it is one: "motor.current"
   bool is_unresolved_damped = false;  ///< damped stages, several, of that whole part
+  bool has_unresolved_substeps = false;  ///< that part takes substeps
   bool is_unresolved_contact =
       false;  ///< in its island something springs back: damped steps would stop it
   std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows

@@ -1,0 +1,258 @@
+// Steps of several stages in which a one-sided part changes over: damped ones overshoot, and are taken in pieces.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/snapshot.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave::test_steps_in_pieces {
+namespace {
+
+Scenario scenario(const std::string& parts, const std::string& couplings, double step_s, int stages,
+                  const std::string& integrator = "auto") {
+  return parse_scenario(
+      fmt::format(R"({{"name": "pieces", "time": {{"step_s": {:.17g}, "steps": 1000}},
+    "subsystems": [{}], "couplings": [{}],
+    "method": {{"kind": "auto", "integrator": "{}", "stages": {}}}}})",
+                  step_s, parts, couplings, integrator, stages),
+      "pieces.json", ".");
+}
+
+/// A capacitor of 5 V behind a diode: 3e49 A at the start.
+Scenario discharge(double step_s, int stages, const std::string& integrator = "auto") {
+  return scenario(
+      R"({"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5},
+       "initial_state": {"voltage": 5}},
+      {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000, "gives": "current"}})",
+      R"({"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "r.terminals"]})",
+      step_s, stages, integrator);
+}
+
+/// A coil on 3.03 V behind a switch that is open, closes in the third millisecond, and opens again in the eighth.
+Scenario breaker(double step_s, int stages, const std::string& off_S) {
+  return scenario(
+      fmt::format(
+          R"({{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 0.00379, "resistance_ohm": 0.0103}},
+       "initial_state": {{"current": 0.118}}}},
+      {{"name": "s", "type": "electrical_switch", "parameters": {{"on_S": 16.8, "off_S": {}}},
+       "inputs": {{"speed": "if(abs(t-0.003)<0.001,500,0)-if(abs(t-0.008)<0.001,500,0)"
+}
+}
+, "initial_state" : {
+  { "travel" : 0 }
+}
+}
+},
+      {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}}, "inputs": {{"effort": 3.03}}}})",
+          off_S),
+      R"({"kind": "common_flow", "ports": ["v.port", "s.terminals", "l.terminals"]})", step_s, stages);
+}
+
+/// 2 kg at 3 m/s that 40 N of dry friction stop after 0.15 s.
+Scenario sliding(double step_s, int stages, const std::string& integrator, const std::string& own) {
+  return scenario(
+      R"({"name": "m", "type": "mass", "parameters": {"mass_kg": 2}, "initial_state": {"velocity": 3})" +
+          own +
+          R"(}, {"name": "f", "type": "coulomb_damper",
+       "parameters": {"friction_N": 40, "creep_speed_m_per_s": 1e-4}})",
+      R"({"kind": "connection", "ports": ["m.port", "f.end"]})", step_s, stages, integrator);
+}
+
+/// What is left open of a balance of energy.
+double open_J(const StepLedger& e) {
+  return e.changed_J - e.supplied_J + e.dissipated_J + e.numerical_dissipation_J + e.mismatch_J +
+         e.impact_J;
+}
+
+std::vector<double> states_of(const Stepper& stepper) {
+  std::vector<double> out;
+  for (int i = 0; i < static_cast<int>(stepper.system().parts().size()); ++i) {
+    const auto own = stepper.state(i);
+    out.insert(out.end(), own.begin(), own.end());
+  }
+  const EnergyTotals e = stepper.energy();
+  out.insert(out.end(), {e.final_J, e.dissipated_J, e.numerical_dissipation_J, e.mismatch_J});
+  return out;
+}
+
+std::vector<std::vector<double>> go_on(Stepper& stepper, int steps) {
+  std::vector<std::vector<double>> out;
+  for (int n = 0; n < steps; ++n) {
+    stepper.step();
+    out.push_back(states_of(stepper));
+  }
+  return out;
+}
+
+// SciPy, Radau at 1e-11: C v' = -Is (exp(v/(n VT)) - 1) - v/R.
+TEST(StepsInPieces, ACapacitorOnADiodeIsRightFromItsFirstStepOn) {
+  const struct {
+    double time_s, voltage_V;
+  } golden[] = {{1e-3, 0.57337105}, {1e-2, 0.22553623}, {5e-2, 0.00412972}};
+  for (const int stages : {2, 3}) {
+    for (const double step_s : {1e-4, 1e-3}) {
+      const Scenario own = discharge(step_s, stages);
+      Stepper stepper(own.system, own.options);
+      double least = 5.0, left_open_J = 0.0;
+      for (const auto& at : golden) {
+        while (stepper.time_s() < at.time_s - 0.5 * step_s) {
+          const StepReport report = stepper.step();
+          EXPECT_EQ(report.step_s, step_s);
+          EXPECT_EQ(stepper.time_s(), static_cast<double>(stepper.step_index()) * step_s);
+          left_open_J = std::max(left_open_J, std::abs(open_J(report.energy)));
+          least = std::min(least, stepper.state("c")[0]);
+        }
+        EXPECT_NEAR(stepper.state("c")[0], at.voltage_V, 1e-5) << stages << ", " << step_s;
+      }
+      EXPECT_GT(least, 0.0);
+      EXPECT_LT(left_open_J, 1e-16);  // of 1.25e-4 J
+      const RunSummary summary = summarize("test", own.options, stepper, 1.0);
+      EXPECT_TRUE(summary.is_all_well());
+      EXPECT_EQ(summary.iterations.steps, stepper.step_index());
+      EXPECT_NE(summary.integrator.find("; 1 of "), std::string::npos) << summary.integrator;
+      EXPECT_NE(summary.integrator.find("pieces"), std::string::npos) << summary.integrator;
+    }
+  }
+}
+
+// Control: section 15 of the method has -2.26 V and -2.63 V for whole steps.
+TEST(StepsInPieces, WholeStepsOvershoot) {
+  const double overshoot_V[] = {-2.26, -2.63};
+  for (const int stages : {2, 3}) {
+    const Scenario own = discharge(1e-4, stages, "damped");
+    Stepper stepper(own.system, own.options);
+    stepper.step();
+    EXPECT_NEAR(stepper.state("c")[0], overshoot_V[stages - 2], 0.005);
+    EXPECT_FALSE(summarize("test", own.options, stepper, 1.0).is_all_well());
+  }
+}
+
+// The current that the switch has let in, in closed form from 4 ms on, and none after it has opened.
+TEST(StepsInPieces, ASwitchThatIsOpenAtTheStartClosesAndOpens) {
+  for (const int stages : {1, 2, 3}) {
+    for (const std::string off_S : {"0", "1e-9"}) {
+      const Scenario own = breaker(4e-4, stages, off_S);
+      Stepper stepper(own.system, own.options);
+      double at_4ms = 0.0, at_6ms = 0.0;
+      while (stepper.time_s() < 0.02 - 1e-6) {
+        stepper.step();
+        const double t = stepper.time_s(), current = stepper.state("l")[0];
+        if (std::abs(t - 4e-3) < 1e-6) at_4ms = current;
+        if (std::abs(t - 6e-3) < 1e-6) at_6ms = current;
+        if (t > 9.3e-3) EXPECT_LT(std::abs(current), 1e-6) << stages << ", " << off_S << ", " << t;
+      }
+      const double resistance = 0.0103 + 1.0 / 16.8, rest = -3.03 / resistance;
+      const double expected = rest + (at_4ms - rest) * std::exp(-2e-3 * resistance / 0.00379);
+      EXPECT_NEAR(at_6ms, expected, (stages == 1 ? 1e-4 : 1e-7) * std::abs(expected));
+      EXPECT_GT(std::abs(at_6ms), 1.0);
+      EXPECT_TRUE(summarize("test", own.options, stepper, 1.0).is_all_well()) << stages << off_S;
+    }
+  }
+}
+
+TEST(StepsInPieces, AreTakenInOneExecutorAsInAnother) {
+  for (const auto& own : {discharge(1e-4, 2), breaker(4e-4, 3, "0")}) {
+    Stepper alone(own.system, own.options);
+    const auto expected = go_on(alone, 40);
+    for (const ExecutorKind kind : {ExecutorKind::graph, ExecutorKind::async}) {
+      StepperOptions options = own.options;
+      options.executor = kind;
+      options.threads = 2;
+      Stepper stepper(own.system, options);
+      EXPECT_EQ(go_on(stepper, 40), expected);
+    }
+  }
+}
+
+TEST(StepsInPieces, SnapshotsBetweenThemGoOnWithTheSameBits) {
+  for (const int stages : {2, 3}) {
+    const Scenario own = breaker(4e-4, stages, "0");
+    Stepper stepper(own.system, own.options);
+    for (const int before :
+         {0, 5, 3, 14}) {  // before the switch closes, while it does, and after it has opened
+      if (before > 0) stepper.step(before);
+      const Snapshot snapshot = stepper.snapshot();
+      const auto expected = go_on(stepper, 30);
+      stepper.restore(snapshot);
+      EXPECT_EQ(go_on(stepper, 30), expected) << stages << ", " << before;
+      Stepper fresh(own.system, own.options);
+      fresh.restore(snapshot);
+      EXPECT_EQ(go_on(fresh, 30), expected) << stages << ", " << before;
+      stepper.restore(snapshot);
+    }
+  }
+}
+
+// Where no step is rough they are those of the same damped stages without pieces, bit by bit.
+TEST(StepsInPieces, NoneAreWhereNothingIsRough) {
+  for (const int stages : {2, 3}) {
+    const Scenario own = sliding(1e-3, stages, "auto", "");
+    const Scenario whole = sliding(1e-3, stages, "auto", R"(, "integrator": "damped")");
+    Stepper stepper(own.system, own.options), other(whole.system, whole.options);
+    EXPECT_EQ(go_on(stepper, 140), go_on(other, 140));
+    EXPECT_EQ(stepper.waves()->integrator().find("pieces"), std::string::npos);
+    // Where the mass stops within a coarse step it is taken in pieces, and the mass stays where it stops.
+    const Scenario coarse = sliding(0.04, stages, "auto", "");
+    Stepper stops(coarse.system, coarse.options);
+    stops.step(100);
+    EXPECT_NE(stops.waves()->integrator().find("pieces"), std::string::npos);
+    EXPECT_NEAR(stops.state("m")[0], 0.225, 1e-4);  // v²/2a
+    EXPECT_NEAR(stops.state("m")[1], 0.0, 1e-9);
+  }
+}
+
+TEST(StepsInPieces, ReplicasAreSteppedAsTheyWouldBeAlone) {
+  const Scenario own = discharge(1e-4, 2);
+  Ensemble ensemble(
+      3, [](int) { return discharge(1e-4, 2).system; }, own.options);
+  ensemble.step(20);
+  Stepper stepper(own.system, own.options);
+  stepper.step(20);
+  std::vector<double> state(static_cast<std::size_t>(ensemble.state_size()));
+  for (int i = 0; i < 3; ++i) {
+    ensemble.get_state(i, state);
+    EXPECT_EQ(state[0], stepper.state("c")[0]);
+  }
+  EXPECT_NE(ensemble.execution().find("in pieces"), std::string::npos);
+}
+
+/// The discharge with a current that has no value from 0.35 ms on.
+TEST(StepsInPieces, WhatFailsWithinPiecesLeavesTheStepBefore) {
+  Scenario own = parse_scenario(R"({"name": "pieces", "time": {"step_s": 1e-4, "steps": 100},
+    "subsystems": [
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5}, "initial_state": {"voltage": -1}},
+      {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
+      {"name": "i", "type": "flow_source", "parameters": {"domain": "electrical"},
+       "inputs": {"flow": "if(t < 0.00031, 0, if(t < 0.00035, -10, sqrt(0.00035 - t)))"
+}
+}],
+    "couplings": [{"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "i.port"]}],
+    "method": {
+  "kind" : "auto", "stages" : 2
+}
+})",
+                                "pieces.json", ".");
+Stepper stepper(own.system, own.options);
+stepper.step(3);
+const auto before = states_of(stepper);
+EXPECT_THROW(stepper.step(), StepError);
+EXPECT_EQ(stepper.step_index(), 3);
+EXPECT_EQ(stepper.time_s(), 3 * 1e-4);
+EXPECT_EQ(states_of(stepper), before);
+EXPECT_THROW(stepper.step(), StepError);  // again, from the same state
+EXPECT_EQ(states_of(stepper), before);
+}
+
+}  // namespace
+}  // namespace portwave::test_steps_in_pieces
