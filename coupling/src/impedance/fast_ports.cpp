@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include <Eigen/LU>
+
 #include "impedance/response_tools.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
@@ -82,6 +84,35 @@ void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double
     const Complex closed = seen / (1.0 + own.direct * seen);
     const double rate = own.storage * closed.real();
     if (std::isfinite(rate)) lambda[k] = rate;
+  }
+}
+
+void junction_decays(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
+                     const Eigen::MatrixXd& F, double omega, std::span<double> lambda) {
+  using Complex = std::complex<double>;
+  std::ranges::fill(lambda, 0.0);
+  const auto n = static_cast<Eigen::Index>(terms.size());
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const FastTerm& own = terms[static_cast<std::size_t>(k)];
+    if (!(own.storage > 0.0)) continue;
+    // One unknown for each other port, whose effort and flow are in the ratio of its immittance; e and f of this one.
+    Eigen::MatrixXcd M(E.rows(), n + 1);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      const FastTerm& other = terms[static_cast<std::size_t>(j)];
+      const Complex w(other.direct, -other.storage / omega);
+      const double size = std::abs(w);
+      const Complex in = size > 1.0 ? 1.0 / w : Complex(1.0), out = size > 1.0 ? Complex(1.0) : w;
+      const Complex e = other.is_admittance ? in : out, f = other.is_admittance ? out : in;
+      M.col(j) = j == k ? E.col(j).cast<Complex>() : Eigen::VectorXcd(E.col(j) * e + F.col(j) * f);
+    }
+    M.col(n) = F.col(k).cast<Complex>();
+    const Eigen::FullPivLU<Eigen::MatrixXcd> lu(M);
+    if (lu.dimensionOfKernel() != 1) continue;
+    const Eigen::MatrixXcd solution = lu.kernel();
+    const Complex e = solution(k, 0), f = solution(n, 0);
+    const Complex seen = own.is_admittance ? -e / f : -f / e;
+    const double rate = own.storage * (seen / (1.0 + own.direct * seen)).real();
+    if (std::isfinite(rate)) lambda[static_cast<std::size_t>(k)] = rate;
   }
 }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "portwave/subsystems/core/subsystem.hpp"
 
 // Decays of storages that share a joint with resistances, far beyond a frequency.
@@ -37,5 +39,10 @@ struct FastTerm {
 /// angular frequency ω: 0 where nothing is stored. `work` and `lambda` have the length of `terms`.
 void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double omega,
                   std::span<std::complex<double>> work, std::span<double> lambda);
+
+/// The same of any junction, E e + F f = 0, such as that of a bridge of diodes.
+/// Cost     for each port that stores, an elimination in n by n + 1 numbers. Allocates.
+void junction_decays(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
+                     const Eigen::MatrixXd& F, double omega, std::span<double> lambda);
 
 }  // namespace portwave

@@ -19,7 +19,7 @@ namespace {
 
 /// Motion this much faster than a step is what a decay is judged for.
 constexpr double kBeyond = 1e3;
-constexpr double kMost = 1e100;
+constexpr double kMost = 1e100, kLeast = 1e-100;
 
 /// A resistance, or a little less: those that differ by a tenth or less are mostly the same.
 double rounded(double resistance) {
@@ -183,6 +183,7 @@ struct OneSidedDecays::Joint {
     int storage;     ///< number; −1: none
   };
   bool adds_admittances;
+  Eigen::MatrixXd E, F;  // of a junction that does not add up immittances; else empty
   std::vector<Port> ports;
   std::vector<FastTerm> terms;  // by port, without what changes
   std::vector<double> judged;   // by port: of the resistances, when `rates` was found
@@ -241,15 +242,20 @@ bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& numbe
   auto w = balance_row(junction.dirac.F, junction.dirac.E);
   const bool adds_admittances = w.has_value();
   if (!w) w = balance_row(junction.dirac.E, junction.dirac.F);
-  if (!w) return false;
+  constexpr std::size_t kMostPorts = 32;
+  if (!w && junction.waves.size() > kMostPorts) return false;
   Joint joint;
+  if (!w) {
+    joint.E = junction.dirac.E;
+    joint.F = junction.dirac.F;
+  }
   joint.adds_admittances = adds_admittances;
   std::vector<int> parts;
   for (std::size_t k = 0; k < junction.waves.size(); ++k) {
     const int port = junction.waves[k];
     const ScalarPort& place = system_.scalar_ports()[at(port)];
     const Part& part = system_.parts()[at(place.part)];
-    const double weight = (*w)[static_cast<Eigen::Index>(k)];
+    const double weight = w ? (*w)[static_cast<Eigen::Index>(k)] : 1.0;
     const bool is_storage = weight != 0.0 && ties.may_take(place.part);
     joint.ports.push_back(
         {place.part, port_of_physics(*part.component, port - system_.first_scalar_port(place.part)),
@@ -354,9 +360,16 @@ void OneSidedDecays::judge(Joint& joint, std::span<const double> direct) {
   if (is_known) return;
   joint.now = joint.terms;
   for (std::size_t k = 0; k < count; ++k) {
-    joint.now[k].direct = std::min(joint.now[k].direct + joint.judged[k], kMost);
+    double& own = joint.now[k].direct;
+    own = std::min(own + joint.judged[k], kMost);
+    // A law without a slope, as that of friction that slides, gives way to what stores, and at once.
+    if (joint.ports[k].resistance >= 0) own = std::max(own, kLeast);
   }
-  joint_decays(joint.now, joint.adds_admittances, kBeyond / h_, joint.work, joint.rates);
+  if (joint.E.size() > 0) {
+    junction_decays(joint.now, joint.E, joint.F, kBeyond / h_, joint.rates);
+  } else {
+    joint_decays(joint.now, joint.adds_admittances, kBeyond / h_, joint.work, joint.rates);
+  }
 }
 
 double OneSidedDecays::direct(std::size_t i, double input, const double* state) {
