@@ -464,23 +464,6 @@ double StepErrorEstimate::smallest_scale_J() const {
   return std::isfinite(smallest) ? smallest : 0.0;
 }
 
-void StepErrorEstimate::state_at(int part, const double* x, double theta, double* out) const {
-  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-  if (!has_before_) {
-    for (int i = 0; i < n; ++i) out[i] = polynomial(steps_[1], part, i, x[i], theta);
-    return;
-  }
-  form_dense_weights(theta);
-  for (int i = 0; i < n; ++i) {
-    out[i] = x[i];
-    for (int j = 0; j < stages_.count; ++j) {
-      out[i] -= dense_.weights[at(j)] * steps_[1].increments[offset(part, j * n + i)];
-      out[i] -=
-          dense_.weights[at(stages_.count + j)] * steps_[2].increments[offset(part, j * n + i)];
-    }
-  }
-}
-
 double StepErrorEstimate::error_between(const double* next, const double* a) {
   const int s = stages_.count;
   const double h = steps_[1].step_s, after = steps_[0].step_s;
@@ -554,16 +537,6 @@ double StepErrorEstimate::taken_at(int part, int state, double x, double theta) 
 }
 
 /// `x`: at the end of the step.
-double StepErrorEstimate::polynomial(const Step& step, int part, int state, double x,
-                                     double theta) const {
-  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-  for (int j = 0; j < stages_.count; ++j) {
-    const double to_come = stages_.b[at(j)] - stages_.integral(j, theta);
-    x -= to_come / std::sqrt(stages_.b[at(j)]) * step.increments[offset(part, j * n + state)];
-  }
-  return x;
-}
-
 void StepErrorEstimate::archive(StateArchive& archive) {
   for (Step& step : steps_) {
     archive.array(step.increments);
