@@ -137,7 +137,8 @@ std::string shorter_by(const RunSummary& summary, int halvings) {
   const std::string start =
       summary.start_s != 0.0 ? fmt::format("\"start_s\": {}, ", summary.start_s) : std::string();
   const double end_s = summary.start_s + static_cast<double>(summary.steps) * summary.step_s;
-  return fmt::format("--set '/time={{{}\"step_s\": {}, \"end_s\": {}}}'", start, step_s, end_s);
+  return fmt::format("--set '/time={{{}\"step_s\": {:.15g}, \"end_s\": {:.15g}}}'", start, step_s,
+                     end_s);
 }
 
 /// Controllers that sample once per step may be what differs.

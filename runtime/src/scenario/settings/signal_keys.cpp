@@ -21,7 +21,8 @@ KeyTable<SignalsKeys> keys_with(Json blocks) {
        optional_key("every",
                     "macro-steps between two samples, for blocks without a number of their own",
                     to(&SignalsKeys::every, form::integer(1, kMostEvery)), 1),
-       required_key("blocks", "", later(&SignalsKeys::blocks, std::move(blocks)))});
+       optional_key("blocks", "what is computed at each sample",
+                    later(&SignalsKeys::blocks, std::move(blocks)))});
 }
 
 Json field_schema(const BlockField& field) {
