@@ -271,11 +271,11 @@ struct BesideOneSided {
 };
 
 BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
-                                const std::function<bool(int part)>& may_damp) {
+                                const std::function<bool(int part)>& may_damp,
+                                const std::function<bool(int part)>& is_exchanged) {
   BesideOneSided out{std::vector<char>(system.parts().size(), 0),
                      std::vector<std::uint64_t>(system.parts().size(), 0)};
-  const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp,
-                              [](int) { return false; });
+  const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp, is_exchanged);
   for (const std::vector<int>& set : decays.sets()) {
     for (const int part : set) out.parts[at(part)] = 1;
   }
@@ -319,9 +319,12 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
                          exchanged);
         oscillates = islands_that_may_oscillate(system);
         if (method.stages > 1) {
-          beside = beside_one_sided(system, step_s, method.stages, [&](int other) {
-            return asked(other) == StageKind::automatic && can_be_damped(other);
-          });
+          beside = beside_one_sided(
+              system, step_s, method.stages,
+              [&](int other) {
+                return asked(other) == StageKind::automatic && can_be_damped(other);
+              },
+              [&](int other) { return !exchanged.empty() && exchanged[at(other)] != 0; });
         }
       }
       const int switched = switching[at(system.island_of_part(i))];

@@ -17,8 +17,7 @@ namespace {
 
 /// By part: whether parameters of it follow signals, in runs that judge what these do step by step.
 std::vector<char> exchanged_parts(const System& system, const StepperOptions& options) {
-  const bool judges = options.method.waves().stages == 1 && !options.sizes &&
-                      !options.time.active() && system.slice() == nullptr &&
+  const bool judges = !options.sizes && !options.time.active() && system.slice() == nullptr &&
                       options.method.waves().integrator == StageKind::automatic;
   if (options.signals == nullptr || !judges) return {};
   std::vector<char> out(system.parts().size(), 0);
@@ -46,8 +45,12 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
     if (auto live = without_idle_ports(stepped())) stepped_ = std::move(live);
   }
   find_change_over();
-  may_overshoot_ = stages > 1 && choice_.beside >= 0 && !options.sizes && !options.time.active() &&
-                   options.method.kind() == WaveUpdate::automatic;
+  const bool is_open = options.method.kind() == WaveUpdate::automatic &&
+                       options.method.waves().integrator == StageKind::automatic;
+  const auto is_nonlinear = [](const Part& part) { return !part.component->capabilities().linear; };
+  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 && is_open && !options.sizes &&
+                   !options.time.active() &&
+                   (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   const std::size_t stepped_ports = stepped().scalar_ports().size();
