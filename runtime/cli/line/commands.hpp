@@ -170,6 +170,7 @@ struct ImportArguments {
   double step_s = 0.001;
   double duration_s = 5.0;
   bool free_base = false;
+  bool ground = false;
   bool hold = false;
   bool motors = false;
   bool without_limits = false;

@@ -113,7 +113,8 @@ TEST_P(CatalogueLaws, OrdersOfStagesAreSeenOfAllThatMovesSmoothly) {
   const Subsystem& part = *component->port_hamiltonian();
   const bool still = part.signature().state_size() == 0 || type.name == "electrical_switch" ||
                      type.name == "park_transform";
-  const std::vector<std::string> kinked = {"contact", "rotational_contact", "gear_with_backlash"};
+  const std::vector<std::string> kinked = {"contact", "rotational_contact", "ground_contact",
+                                           "gear_with_backlash"};
   EXPECT_EQ(part.is_smooth(), std::ranges::find(kinked, type.name) == kinked.end());
   EXPECT_EQ(check_orders_of_stages(part).detail.empty(), still || !part.is_smooth());
 }
