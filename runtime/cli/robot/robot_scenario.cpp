@@ -215,17 +215,18 @@ class RobotWriter {
       for (const GroundSphere& own : spheres_) {
         lowest = std::min(lowest, centre_of(own).z() - own.sphere.radius);
       }
-      lift = -lowest;
+      lift = std::round(-1e12 * lowest) / 1e12;
       start_[robot_.root.name + "_z"] = lift;
     }
+    const auto tidy = [](double x) { return std::round(1e12 * x) / 1e12; };
     for (const GroundSphere& own : spheres_) {
       const Eigen::Vector3d centre = centre_of(own);
       parts_.add_ground(own.part,
                         {.frame = own.frame,
                          .radius = own.sphere.radius,
-                         .x = centre.x(),
-                         .y = centre.y(),
-                         .z = centre.z() + lift,
+                         .x = tidy(centre.x()),
+                         .y = tidy(centre.y()),
+                         .z = tidy(centre.z() + lift),
                          .mass = mass / static_cast<double>(spheres_.size())},
                         robot_.gravity_m_per_s2, stop_time(options_), options_.step_s);
     }

@@ -20,6 +20,7 @@ using Numbers = std::vector<double>;
 constexpr ContactNames kNames = {"force_N", "compression_m", "damping_s_per_m"};
 
 Eigen::VectorXd unit_normal(const Numbers& given) {
+  if (given.empty()) return Eigen::Vector3d::UnitZ();
   const Eigen::VectorXd n =
       Eigen::Map<const Eigen::VectorXd>(given.data(), static_cast<Eigen::Index>(given.size()));
   const double length = n.size() == 2 || n.size() == 3 ? n.stableNorm() : 0.0;
@@ -102,10 +103,12 @@ PartType ground_contact_type() {
   type.parameters.push_back(positive_number(
       "creep_speed_m_per_s", "m/s",
       "slip v0 at which friction is three quarters of mu N: sticking is creep below it"));
-  ParameterInfo normal =
-      number("normal", "", "out of the ground, of any length: 2 or 3 components", 0.0);
+  ParameterInfo normal;
+  normal.name = "normal";
   normal.kind = ParameterKind::numbers;
-  normal.default_value = Numbers{0.0, 0.0, 1.0};
+  normal.summary =
+      "direction n out of the ground, of any length: 2 or 3 components; absent: z, in space";
+  normal.default_value = Numbers();
   type.parameters.push_back(std::move(normal));
   type.parameters.push_back(number("height_m", "m", "of the ground, from the origin along n", 0.0));
   ParameterInfo radius = non_negative_number("radius_m", "m", "radius R of the sphere; 0: a point");

@@ -342,7 +342,7 @@ struct GroundContactParameters {
   /// slip v0 at which friction is three quarters of mu N: sticking is creep below it [m/s]; > 0;
   ///   required
   std::optional<double> creep_speed_m_per_s = {};
-  /// out of the ground, of any length: 2 or 3 components
+  /// direction n out of the ground, of any length: 2 or 3 components; absent: z, in space
   std::vector<double> normal = {};
   /// of the ground, from the origin along n [m]
   double height_m = 0.0;
