@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kGravity = 9.81, kMass = 2.0, kStiffness = 2e4, kRadius = 0.1;
 
-/// What steps of 1 and .1 ms are off; of their own about (steps/time in contact)².
-constexpr double kCoarse_m = 3e-3, kFine_m = 3e-5, kFine_m_per_s = 1e-3;
+/// What steps of 1 and .1 ms are off: of order 2.
+constexpr double kCoarse_m = 1e-5, kFine_m = 1e-7, kFine_m_per_s = 1e-4;
 
 struct Ground {
   double friction = 0.3, creep_speed = 0.02, damping = 0.5, radius = 0.0;
@@ -118,12 +118,12 @@ TEST(GroundContactRuns, APointThatIsThrownBouncesAndSlidesToRest) {
   EXPECT_LT(fine.worst_drift_m, 1e-9);
 }
 
-TEST(GroundContactRunsControl, FrictionThatForgetsTheImpactsIsSeen) {
+TEST(GroundContactRunsControl, LessFrictionSlidesFarther) {
   Ground law;
   law.damping = 1.5;
   law.friction = 0.29;
   const Run seen = run(scenario(1e-4, 1.6, law, kThrown, R"({"z": 0.5})"), kTimes);
-  EXPECT_GT(off(seen).first, 0.01);
+  EXPECT_GT(off(seen).first, 0.01);  // of 2 m
 }
 
 /// On a plane that rises to the left; it starts where it rests along the normal.
@@ -146,7 +146,7 @@ double down(const std::vector<double>& x, double angle) {
 
 TEST(GroundContactRuns, ABlockOnAnInclineSticksBelowTheAngleOfFriction) {
   for (const double angle : {0.1, 0.3, 0.7}) {
-    for (const double share : {1.02, 1.2, 3.0}) {
+    for (const double share : {1.1, 1.5, 3.0}) {
       const double friction = share * std::tan(angle);
       // μN tanh(v/v₀) = m g sin: a creep.
       const double creep = 0.01 * std::atanh(1.0 / share);
@@ -159,7 +159,7 @@ TEST(GroundContactRuns, ABlockOnAnInclineSticksBelowTheAngleOfFriction) {
 
 TEST(GroundContactRuns, ABlockOnAnInclineSlidesAboveTheAngleOfFriction) {
   for (const double angle : {0.1, 0.3, 0.7}) {
-    for (const double share : {0.9, 0.5, 0.0}) {
+    for (const double share : {0.5, 0.2, 0.0}) {
       const double friction = share * std::tan(angle);
       const double a = kGravity * (std::sin(angle) - friction * std::cos(angle));
       const Run seen = on_incline(angle, friction);
@@ -183,9 +183,9 @@ TEST(GroundContactRuns, ABallSlidesAndThenRolls) {
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_NEAR(seen.states[k][0], x[k], 2e-6);
     EXPECT_NEAR(seen.states[k][3] / kMass, v[k], 1e-6);
-    // It spins about z, too, which nothing brakes; so the axis is that of the world at the mean only.
-    const double spin = std::hypot(seen.states[k][10], seen.states[k][11]) / 0.008;
-    EXPECT_NEAR(spin, w[k], 1e-5);
+    // It spins about z, too, which nothing brakes.
+    const double spin = std::hypot(seen.states[k][10], seen.states[k][11], seen.states[k][12]);
+    EXPECT_NEAR(spin / 0.008, std::hypot(w[k], 3.0), 1e-5);
     EXPECT_NEAR(seen.states[k][2], kRadius - kMass * kGravity / kStiffness, 1e-9);
   }
   EXPECT_LT(seen.worst_balance_J, 1e-10);
@@ -208,7 +208,7 @@ TEST(GroundContactRuns, StandsOnDampedStagesToo) {
   const Run seen = run(scenario(1e-3, 1.6, law, kThrown, R"({"z": 0.5})",
                                 R"({"kind": "auto", "integrator": "damped"})"),
                        kTimes);
-  EXPECT_LT(off(seen).first, 0.05);
+  EXPECT_LT(off(seen).first, 5e-3);
   EXPECT_LT(seen.worst_balance_J, 1e-9);
   EXPECT_NEAR(seen.states[3][2], -kMass * kGravity / kStiffness, 1e-6);
 }

@@ -559,11 +559,12 @@ class SlipperyInItsEquations final : public Subsystem {
 
 /// Newton's method does not find the steps of friction that creeps far slower than the part is driven.
 TEST(ConformanceControl, FrictionOfOtherEquationsIsCaughtWithoutNewton) {
-  const auto sticky = make_part("ground_contact", {{"force_N", 20.0},
-                                                   {"compression_m", 0.5},
-                                                   {"damping_s_per_m", 0.1},
-                                                   {"friction", 0.6},
-                                                   {"creep_speed_m_per_s", 1e-3}});
+  const std::shared_ptr<const Component> sticky =
+      make_part("ground_contact", {{"force_N", 20.0},
+                                   {"compression_m", 0.5},
+                                   {"damping_s_per_m", 0.1},
+                                   {"friction", 0.6},
+                                   {"creep_speed_m_per_s", 1e-3}});
   const Subsystem& honest = *sticky->port_hamiltonian();
   const LawReport good = check_batch_equals_newton(honest, moderate());
   EXPECT_TRUE(good.holds) << good.detail;
