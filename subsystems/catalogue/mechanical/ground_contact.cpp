@@ -134,7 +134,7 @@ PartType ground_contact_type() {
                   {"damping_s_per_m", 0.1},
                   {"friction", 0.6},
                   {"normal", Numbers{0.0, 0.6, 0.8}},
-                  {"height_m", 0.1},
+                  {"height_m", -0.3},
                   {"creep_speed_m_per_s", 2.0},
                   {"radius_m", 0.3},
                   {"rolls", true}};
