@@ -76,8 +76,9 @@ Motion run(const Scenario& given, const std::vector<double>& times) {
     }
   }
   const EnergyTotals energy = stepper.energy();
-  out.worst_balance_J = std::abs(energy.final_J - energy.initial_J - energy.supplied_J +
-                                 energy.dissipated_J + energy.mismatch_J);
+  out.worst_balance_J =
+      std::abs(energy.final_J - energy.initial_J - energy.supplied_J + energy.dissipated_J +
+               energy.numerical_dissipation_J + energy.mismatch_J);
   return out;
 }
 

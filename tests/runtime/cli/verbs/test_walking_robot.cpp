@@ -103,10 +103,12 @@ TEST_F(RobotOnTheGround, TellsWhatIsMissing) {
       <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link></robot>)";
   EXPECT_TRUE(contains(import(bare, {"--ground", "--free-base"}).err,
                        "--ground: no link that moves has a <sphere> in a <collision>"));
+  constexpr const char* kBall = R"(<mujoco><worldbody><body><freejoint/>
+    <geom type="sphere" size="1"/></body></worldbody></mujoco>)";
   std::string bad = kBox;
   bad.replace(bad.find("radius=\"0.05\""), 13, "radius=\"-1\"");
   EXPECT_TRUE(contains(import(bad).err, "radius must be >= 0 m, got -1"));
-  EXPECT_TRUE(contains(import("<mujoco/>", {"--ground"}).err, "--ground is for URDF"));
+  EXPECT_TRUE(contains(import(kBall, {"--ground"}).err, "--ground is for URDF"));
 }
 
 /// Bodies, feet and couplings of the example are those that import writes; controllers and steps are its own.
