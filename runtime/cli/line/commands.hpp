@@ -174,7 +174,7 @@ struct ImportArguments {
   bool hold = false;
   bool motors = false;
   bool without_limits = false;
-  double stop_time_s = 0.0;  ///< 0: by the step
+  double stop_time_s = 0.0;                  ///< 0: by the step
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
