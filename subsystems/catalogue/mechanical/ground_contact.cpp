@@ -52,7 +52,6 @@ std::unique_ptr<Component> build(const Parameters& p) {
   law.n = unit_normal(value_of<Numbers>(p, "normal"));
   const double radius = number_of(p, "radius_m");
   const bool rolls = value_of<bool>(p, "rolls");
-  if (rolls && radius == 0.0) throw ConfigError("/radius_m", "must be > 0 with \"rolls\": true");
   law.normal = contact_law(p, kNames, value_of<std::string>(p, "law") == "hertz");
   law.normal.faces = Faces::negative;
   law.normal.gap = -(number_of(p, "height_m") + radius);

@@ -223,7 +223,6 @@ TEST(GroundContact, NamesWhatIsWrong) {
   };
   EXPECT_EQ(refusal({{"normal", std::vector<double>{0, 0, 0}}}), "/normal");
   EXPECT_EQ(refusal({{"normal", std::vector<double>{1}}}), "/normal");
-  EXPECT_EQ(refusal({{"rolls", true}}), "/radius_m");
   EXPECT_EQ(refusal({{"friction", -0.1}}), "/friction");
   EXPECT_EQ(refusal({}), "");
 }
