@@ -56,6 +56,9 @@ gnuplot -e "run='$out/battery/trajectory.csv'; soon='$out/soon/trajectory.csv'" 
 for name in crane robot_arm power_line; do
   gnuplot -e "run='$out/$name/trajectory.csv'" "docs/images/$name.gp" >"docs/images/$name.svg"
 done
+build/release/bin/portwave run examples/walking_robot.json --out "$out/walking" --quiet --compare none \
+  --set /time/end_s=9
+docs/images/walking_robot.py examples/walking_robot.json "$out/walking/trajectory.csv" >docs/images/walking_robot.svg
 gnuplot -e "run='$out/quarter_car/trajectory.csv'; body='body.position'; wheel='wheel.position'" \
   docs/images/cars.gp >docs/images/quarter_car.svg
 gnuplot -e "run='$out/full_car/trajectory.csv'; body='body.heave'; wheel='wheel_front_left.position'" \

@@ -18,6 +18,7 @@ __all__ = [
     "euler_bernoulli_beam",
     "coulomb_damper",
     "contact",
+    "ground_contact",
     "cart_pendulum",
     "rigid_body",
     "articulated",
@@ -167,6 +168,20 @@ def contact(
     side: str = "positive",
     law: str = "linear",
     normal: Optional[Sequence[float]] = None,
+    allow_active: bool = False,
+) -> CataloguePart: ...
+def ground_contact(
+    *,
+    force_N: float,
+    compression_m: float,
+    friction: float,
+    creep_speed_m_per_s: float,
+    damping_s_per_m: float = 0.0,
+    normal: Optional[Sequence[float]] = None,
+    height_m: float = 0.0,
+    radius_m: float = 0.0,
+    rolls: bool = False,
+    law: str = "linear",
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def cart_pendulum(

@@ -87,6 +87,10 @@ void add_import(Verb& top, ImportArguments& import) {
       ->default_str("5");
   verb.flag("--free-base", "The root link is free, in place of being fixed to the world",
             import.free_base);
+  verb.flag(
+      "--ground",
+      "Spheres of <collision> touch the ground z = 0, with friction; a free base starts on it",
+      import.ground);
   verb.flag("--hold", "A PID controller at each joint keeps it where it starts", import.hold);
   verb.flag("--motors", "A motor with a gear drives each joint, at 0 V or at the voltage of --hold",
             import.motors);

@@ -170,10 +170,11 @@ struct ImportArguments {
   double step_s = 0.001;
   double duration_s = 5.0;
   bool free_base = false;
+  bool ground = false;
   bool hold = false;
   bool motors = false;
   bool without_limits = false;
-  double stop_time_s = 0.0;  ///< 0: by the step
+  double stop_time_s = 0.0;                  ///< 0: by the step
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 

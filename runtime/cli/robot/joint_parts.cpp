@@ -22,6 +22,10 @@ constexpr double kRotorTime = 0.01;  ///< of a motor without load, with its term
 constexpr double kWindingTime = 0.001;  ///< L/R
 /// Times the speed of a stop: a bounce at that speed gives back 0.4 of it.
 constexpr double kStopDamping = 2.0;
+/// Of the ground: a bounce at half a metre a second gives back 0.4 of it.
+constexpr double kGroundDamping = 4.0;
+constexpr double kGroundFriction = 0.8;
+constexpr double kGroundCreep = 0.005;  ///< least [m/s]
 /// Of the speed limit: there dry friction has three quarters of its value.
 constexpr double kCreepShare = 0.001;
 
@@ -130,6 +134,27 @@ void JointParts::add_stops(const RobotJoint& joint, const JointFigures& figures,
         start);
     meet(joint.name, name + ".face");
   }
+}
+
+/// Steps tell no slip below the speed by which friction changes that of a sliding body in one of them.
+void JointParts::add_ground(const std::string& name, const GroundFigures& figures, double gravity,
+                            double contact_time_s, double step_s) {
+  constexpr double kCompression = 0.001;
+  const double omega = std::numbers::pi / contact_time_s;
+  Json start = Json::object();
+  for (const auto& [state, value] :
+       {std::pair("x", figures.x), {"y", figures.y}, {"z", figures.z}}) {
+    if (value != 0.0) start[state] = value;
+  }
+  add(name, "ground_contact",
+      {{"force_N", rounded(figures.mass * omega * omega * kCompression)},
+       {"compression_m", kCompression},
+       {"damping_s_per_m", kGroundDamping},
+       {"friction", kGroundFriction},
+       {"creep_speed_m_per_s", rounded(std::max(kGroundCreep, kGroundFriction * gravity * step_s))},
+       {"radius_m", figures.radius}},
+      start);
+  connect(std::string(kRobotPart) + "." + figures.frame, name + ".point");
 }
 
 void JointParts::add_dry_friction(const std::string& name, const RobotJoint& at, double friction,

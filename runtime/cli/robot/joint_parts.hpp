@@ -41,6 +41,14 @@ double usual_speed(const RobotJoint& joint);
 JointDrive joint_drive(const RobotJoint& joint, const JointFigures& figures,
                        std::vector<std::string>& notes);
 
+/// A sphere of the robot that may touch the ground z = 0, at the start.
+struct GroundFigures {
+  std::string frame;  ///< the robot's port at its centre
+  double radius = 0.0;
+  double x = 0.0, y = 0.0, z = 0.0;
+  double mass = 0.0;  ///< that one contact bears
+};
+
 /// Parts around the robot, and what joins them. At a joint they meet in a `common_flow`, in which all flows are
 /// minus the joint's velocity, as that of the robot's own port.
 class JointParts {
@@ -61,6 +69,9 @@ class JointParts {
                  const std::string& voltage);
   /// A gear between the joint that leads and the one that moves `multiplier` times as fast.
   void add_mimic(const RobotJoint& joint, const RobotJoint& leader, double multiplier);
+
+  void add_ground(const std::string& name, const GroundFigures& figures, double gravity,
+                  double contact_time_s, double step_s);
 
   const Json& parts() const { return parts_; }
   /// Ports at which nothing meets the robot are free.

@@ -13,6 +13,12 @@ struct RobotPose {
   std::array<double, 3> rpy = {};
 };
 
+/// A sphere of a link's surface, in the axes of the link.
+struct RobotSphere {
+  std::array<double, 3> centre = {};
+  double radius = 0.0;
+};
+
 struct RobotLink {
   std::string name;
   int line = 0;
@@ -20,6 +26,8 @@ struct RobotLink {
   double mass_kg = 0.0;
   RobotPose centre;                    ///< of the axes of `inertia`, in those of the link
   std::array<double, 6> inertia = {};  ///< xx, xy, xz, yy, yz, zz about the mass centre
+  std::vector<RobotSphere> spheres;    ///< that may touch the ground
+  int other_shapes = 0;                ///< of its surface, which are no spheres
 };
 
 /// Of a joint that turns or slides; none where the file says nothing.

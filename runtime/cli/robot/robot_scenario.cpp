@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -86,10 +87,12 @@ class RobotWriter {
 
   std::string write() {
     add_bodies();
+    add_frames();
     build();
     choose_starts();
     weigh();
     add_joints();
+    add_ground();
     tell_limits();
     Json part = {{"name", kRobotPart},
                  {"type", "articulated"},
@@ -151,6 +154,96 @@ class RobotWriter {
                    {"masses_kg", masses_}, {"centres_m", centres_}, {"inertias_kgm2", inertias_},
                    {"damping", damping_}};
     if (robot_.gravity_m_per_s2 != 9.81) parameters_["gravity_m_per_s2"] = robot_.gravity_m_per_s2;
+  }
+
+  /// A port at each sphere that may touch the ground.
+  void add_frames() {
+    if (!options_.ground) return;
+    int others = 0;
+    for_links([&](const RobotLink& link, int body) {
+      others += link.other_shapes;
+      const bool moves = body > 0;
+      for (std::size_t k = 0; moves && k < link.spheres.size(); ++k) {
+        const std::string number = k == 0 ? "" : fmt::format("_{}", k + 1);
+        spheres_.push_back({fmt::format("{}_contact{}", link.name, number),
+                            fmt::format("{}_ground{}", link.name, number), body, link.spheres[k]});
+      }
+    });
+    if (spheres_.empty()) {
+      throw ConfigError("", "--ground: no link that moves has a <sphere> in a <collision>");
+    }
+    if (others > 0) {
+      robot_.notes.push_back(
+          fmt::format("{} of <collision> {} no sphere, and does not touch the ground", others,
+                      others == 1 ? "is" : "are"));
+    }
+    Texts frames, joints;
+    MatrixRows points;
+    for (const GroundSphere& own : spheres_) {
+      frames.push_back(own.frame);
+      joints.push_back(names_[static_cast<std::size_t>(own.body - 1)]);
+      points.push_back(row(own.sphere.centre));
+    }
+    parameters_["frames"] = frames;
+    parameters_["frame_joints"] = joints;
+    parameters_["frame_points_m"] = points;
+  }
+
+  /// act(link, number of its body).
+  template <class Act>
+  void for_links(const Act& act) const {
+    act(robot_.root, number_of_.at(robot_.root.name));
+    for (const RobotLink& link : robot_.links) act(link, number_of_.at(link.name));
+  }
+
+  /// Where the bodies lie at the start; a base that --free-base frees is lifted until all spheres are above ground.
+  void add_ground() {
+    if (spheres_.empty()) return;
+    std::vector<Eigen::Isometry3d> poses = {Eigen::Isometry3d::Identity()};
+    double mass = 0.0;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      poses.push_back(poses[static_cast<std::size_t>(parents_[i])] * pose_in_parent(i));
+      mass += masses_[i];
+    }
+    const auto centre_of = [&](const GroundSphere& own) -> Eigen::Vector3d {
+      return poses[static_cast<std::size_t>(own.body)] *
+             Eigen::Vector3d(own.sphere.centre[0], own.sphere.centre[1], own.sphere.centre[2]);
+    };
+    double lift = 0.0;
+    if (options_.free_base) {
+      double lowest = std::numeric_limits<double>::infinity();
+      for (const GroundSphere& own : spheres_) {
+        lowest = std::min(lowest, centre_of(own).z() - own.sphere.radius);
+      }
+      lift = std::round(-1e12 * lowest) / 1e12;
+      start_[robot_.root.name + "_z"] = lift;
+    }
+    const auto tidy = [](double x) { return std::round(1e12 * x) / 1e12; };
+    for (const GroundSphere& own : spheres_) {
+      const Eigen::Vector3d centre = centre_of(own);
+      parts_.add_ground(own.part,
+                        {.frame = own.frame,
+                         .radius = own.sphere.radius,
+                         .x = tidy(centre.x()),
+                         .y = tidy(centre.y()),
+                         .z = tidy(centre.z() + lift),
+                         .mass = mass / static_cast<double>(spheres_.size())},
+                        robot_.gravity_m_per_s2, stop_time(options_), options_.step_s);
+    }
+  }
+
+  Eigen::Isometry3d pose_in_parent(std::size_t i) const {
+    Eigen::Isometry3d out = Eigen::Isometry3d::Identity();
+    const auto joint = std::ranges::find(robot_.joints, names_[i], &RobotJoint::name);
+    if (joint == robot_.joints.end()) return out;  // the free base
+    const auto& xyz = joint->origin.xyz;
+    out.translate(Eigen::Vector3d(xyz[0], xyz[1], xyz[2]));
+    out.rotate(rotation_of(joint->origin.rpy));
+    const Eigen::Vector3d axis =
+        Eigen::Vector3d(joint->axis[0], joint->axis[1], joint->axis[2]).normalized();
+    if (joint->turns()) out.rotate(Eigen::AngleAxisd(joint->start, axis));
+    if (joint->type == "prismatic") out.translate(joint->start * axis);
+    return out;
   }
 
   void start_free(const RobotJoint& joint) {
@@ -323,6 +416,7 @@ class RobotWriter {
 
   void add_joints() {
     for (const Port& port : component_->signature().ports) {
+      if (std::ranges::find(spheres_, port.name, &GroundSphere::frame) != spheres_.end()) continue;
       const auto joint = std::ranges::find(robot_.joints, port.name, &RobotJoint::name);
       if (joint == robot_.joints.end() || !joint->mimic) parts_.add_robot_port(port.name);
     }
@@ -450,6 +544,13 @@ class RobotWriter {
   Numbers damping_, masses_;
   MatrixRows origins_, turns_, axes_, centres_, inertias_;
   Json start_ = Json::object(), inputs_ = Json::object(), blocks_ = Json::array();
+  /// A sphere that may touch the ground: its port, its part, and the number of its body.
+  struct GroundSphere {
+    std::string frame, part;
+    int body;
+    RobotSphere sphere;
+  };
+  std::vector<GroundSphere> spheres_;
   std::map<std::string, int> velocity_of_;
   std::map<std::string, JointFigures> figures_;
   std::map<std::string, JointDrive> drives_;

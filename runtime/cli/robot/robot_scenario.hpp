@@ -14,6 +14,7 @@ struct RobotOptions {
   bool motors = false;       ///< a motor with a gear drives each joint
   bool limits = true;        ///< end stops where the file gives a range
   double stop_time_s = 0.0;  ///< how long a bounce off an end stop lasts; 0: see `stop_time`
+  bool ground = false;       ///< the spheres of the links' surfaces touch the ground, z = 0
 };
 
 /// Twenty steps, and at least 10 ms, unless told.

@@ -92,6 +92,7 @@ class UrdfReader : XmlReader {
     RobotLink out;
     out.name = name_of(one);
     out.line = one.GetLineNum();
+    read_surface(one, out);
     const Element* const inertial = one.FirstChildElement("inertial");
     if (inertial == nullptr) return out;
     out.has_inertia = true;
@@ -113,6 +114,22 @@ class UrdfReader : XmlReader {
       fail(one, "its <inertial> has no <inertia>");
     }
     return out;
+  }
+
+  void read_surface(const Element& one, RobotLink& out) {
+    for (const Element* own = one.FirstChildElement("collision"); own != nullptr;
+         own = own->NextSiblingElement("collision")) {
+      const Element* const geometry = own->FirstChildElement("geometry");
+      const Element* const sphere =
+          geometry == nullptr ? nullptr : geometry->FirstChildElement("sphere");
+      if (sphere == nullptr) {
+        ++out.other_shapes;
+        continue;
+      }
+      const double radius = required_number(*sphere, "radius");
+      if (radius < 0.0) fail(*sphere, fmt::format("radius must be >= 0 m, got {}", radius));
+      out.spheres.push_back({pose(*own).xyz, radius});
+    }
   }
 
   RobotJoint read_joint(const Element& one) {

@@ -37,13 +37,17 @@ int run_command(const ImportArguments& arguments, std::ostream& out, std::ostrea
     if (arguments.free_base && robot.format == "MJCF") {
       throw ConfigError("", "--free-base is for URDF: in MJCF a <freejoint> frees a body");
     }
+    if (arguments.ground && robot.format == "MJCF") {
+      throw ConfigError("", "--ground is for URDF: of MJCF no contacts are read");
+    }
     scenario = robot_scenario(robot, {.step_s = arguments.step_s,
                                       .duration_s = arguments.duration_s,
                                       .free_base = arguments.free_base,
                                       .hold = arguments.hold,
                                       .motors = arguments.motors,
                                       .limits = !arguments.without_limits,
-                                      .stop_time_s = arguments.stop_time_s});
+                                      .stop_time_s = arguments.stop_time_s,
+                                      .ground = arguments.ground});
     parse_scenario(scenario, file, arguments.file.parent_path());  // what is written runs
     for (const std::string& note : robot.notes) err << fmt::format("{}: {}\n", file, note);
   } catch (const ScenarioError&) {

@@ -3,25 +3,10 @@
 #include <memory>
 #include <vector>
 
+#include "nonlinear/contact_face.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
-
-/// Where a spring with play meets its faces.
-enum class Faces {
-  positive,  ///< at d = gap
-  negative,  ///< at d = -gap
-  both,      ///< at either: gap ≥ 0
-};
-
-struct ContactLaw {
-  double stiffness = 0.0;  ///< k > 0
-  double damping = 0.0;    ///< a ≥ 0
-  double gap = 0.0;
-  double reach = 1.0;  ///< a usual compression > 0
-  bool is_hertzian = false;
-  Faces faces = Faces::positive;
-};
 
 /// A spring that acts while it is compressed, between its scalar ports, all of which take flows:
 ///   d' = Nᵀf,  s = max(0, ±d − gap)

@@ -141,6 +141,22 @@ CataloguePart contact(const ContactParameters& parameters) {
   return part;
 }
 
+CataloguePart ground_contact(const GroundContactParameters& parameters) {
+  CataloguePart part("ground_contact");
+  part.give("force_N", parameters.force_N);
+  part.give("compression_m", parameters.compression_m);
+  part.give("damping_s_per_m", parameters.damping_s_per_m);
+  part.give("friction", parameters.friction);
+  part.give("creep_speed_m_per_s", parameters.creep_speed_m_per_s);
+  part.give("normal", parameters.normal);
+  part.give("height_m", parameters.height_m);
+  part.give("radius_m", parameters.radius_m);
+  part.give("rolls", parameters.rolls);
+  part.give("law", parameters.law);
+  part.give("allow_active", parameters.allow_active);
+  return part;
+}
+
 CataloguePart cart_pendulum(const CartPendulumParameters& parameters) {
   CataloguePart part("cart_pendulum");
   part.give("cart_mass_kg", parameters.cart_mass_kg);

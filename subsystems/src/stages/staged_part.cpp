@@ -9,6 +9,7 @@
 #include "core/stage_layout.hpp"
 #include "linear/linear_batches.hpp"
 #include "nonlinear/damped_physics.hpp"
+#include "nonlinear/friction_contact.hpp"
 #include "nonlinear/stribeck_friction.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
@@ -19,13 +20,14 @@
 namespace portwave {
 namespace {
 
-enum class StageSolver { dense_maps, sparse_factors, frictions, newton };
+enum class StageSolver { dense_maps, sparse_factors, frictions, friction_contacts, newton };
 
 StageSolver solver_of(const Subsystem& part) {
   if (const auto* const own = dynamic_cast<const LinearPortHamiltonian*>(&part)) {
     return own->uses_sparse_step_maps() ? StageSolver::sparse_factors : StageSolver::dense_maps;
   }
   if (dynamic_cast<const StribeckFriction*>(&part) != nullptr) return StageSolver::frictions;
+  if (dynamic_cast<const FrictionContact*>(&part) != nullptr) return StageSolver::friction_contacts;
   const bool is_descriptor = dynamic_cast<const DescriptorPortHamiltonian*>(&part) != nullptr;
   return is_descriptor ? StageSolver::sparse_factors : StageSolver::newton;
 }
@@ -104,6 +106,8 @@ class StagedPart final : public Component {
         return make_staged_linear_batch(parts, stages_);
       case StageSolver::frictions:
         return make_stribeck_batch(port_hamiltonian_parts(parts), stages_);
+      case StageSolver::friction_contacts:  // one stage: they are not smooth
+        return make_friction_contact_batch(port_hamiltonian_parts(parts), stages_);
       case StageSolver::newton:
         break;
     }

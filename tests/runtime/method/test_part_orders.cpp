@@ -89,6 +89,8 @@ TEST_P(PartOrders, AreTwiceTheStages) {
   const Eigen::Index n = part.signature().state_size();
   ClosedMotion motion(part);
   if (!motion.exists()) GTEST_SKIP() << "has algebraic equations: see DescriptorStages";
+  if (type.name == "ground_contact")
+    GTEST_SKIP() << "friction depends on the rate, not on the state: see GroundContactRuns";
 
   const std::vector<double> sizes = part.typical_state(), start = part.default_state();
   const Vector typical = Eigen::Map<const Vector>(sizes.data(), n).cwiseAbs();

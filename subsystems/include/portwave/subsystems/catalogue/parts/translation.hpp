@@ -329,6 +329,45 @@ struct ContactParameters {
 /// States:  approach [m]
 CataloguePart contact(const ContactParameters& parameters);
 
+/// Parameters of `ground_contact`.
+struct GroundContactParameters {
+  /// force at rest where the compression is compression_m [N]; > 0; required
+  std::optional<double> force_N = {};
+  /// compression s at which the force is force_N [m]; > 0; required
+  std::optional<double> compression_m = {};
+  /// a: about 1.5 (1 - restitution)/speed for impacts of that speed [s/m]; >= 0
+  double damping_s_per_m = 0.0;
+  /// coefficient mu of friction; >= 0; required
+  std::optional<double> friction = {};
+  /// slip v0 at which friction is three quarters of mu N: sticking is creep below it [m/s]; > 0;
+  ///   required
+  std::optional<double> creep_speed_m_per_s = {};
+  /// direction n out of the ground, of any length: 2 or 3 components; absent: z, in space
+  std::vector<double> normal = {};
+  /// of the ground, from the origin along n [m]
+  double height_m = 0.0;
+  /// radius R of the sphere; 0: a point [m]; >= 0
+  double radius_m = 0.0;
+  /// whether a port "spin" takes the angular velocity, so that the sphere rolls; else it carries no
+  ///   torque
+  bool rolls = false;
+  /// m: linear, or Hertz's law of round bodies; one of "linear", "hertz"
+  std::string law = "linear";
+  /// the part may create energy
+  bool allow_active = false;
+};
+
+/// A point or a sphere of a body on the ground, with Coulomb friction by the normal force.
+///   r' = u,  s = max(0, height + R - n^T r):  r, the point or the sphere's centre, in world axes
+///   H = k s^(m+1)/(m+1),  N = k s^m max(0, 1 + a s'),  m = 1 (linear) or 3/2 (Hertz),
+///   k = force/compression^m:  the ground pushes and never pulls
+///   e = -n N + mu N tanh(|u_t|/v0) u_t/|u_t|,  u_t = u - n n^T u:  at most mu N, against the slip
+///   u = f_point;  with rolls:  u = f_point + R n x f_spin,  e_spin = R (n x .)^T e,  and r is
+///   how far the surface has moved and slid. Start r where the body has the point.
+/// Ports:   point (translation, 3 entries), spin (rotation, 3 entries)
+/// States:  x [m], y [m], z [m]
+CataloguePart ground_contact(const GroundContactParameters& parameters);
+
 /// Parameters of `cart_pendulum`.
 struct CartPendulumParameters {
   /// mass m_c of the cart [kg]; > 0; required
