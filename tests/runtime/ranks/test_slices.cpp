@@ -73,6 +73,12 @@ std::vector<Case> cases() {
   });
   add("two stages", [](StepperOptions& o) { o.method.waves().stages = 2; });
   add("three stages", [](StepperOptions& o) { o.method.waves().stages = 3; });
+  for (const int stages : {1, 2, 3}) {
+    add("damped, stages: " + std::to_string(stages), [stages](StepperOptions& o) {
+      o.method.waves().stages = stages;
+      o.method.waves().integrator = StageKind::damped;
+    });
+  }
   add("Peaceman-Rachford", [](StepperOptions& o) {
     o.method.waves().kind = WaveUpdate::peaceman_rachford;
     o.method.waves().relaxation = 0.7;
