@@ -144,7 +144,7 @@ TEST_P(Thresholds, OfStoragesBesideOneSidedParts) {
       builder.add("m", parts::mass({.mass_kg = 2.0, .ports = swings ? 2 : 1}),
                   {.initial_state = {0.0, 1.0}});
       builder.add("d",
-                  parts::coulomb_damper({.friction_N = 2.0 * rate, .creep_speed_m_per_s = 1.0}));
+                  parts::coulomb_damper({.friction_N = 2e-6 * rate, .creep_speed_m_per_s = 1e-6}));
       builder.connect("d.end", swings ? "m.port_1" : "m.port");
       if (swings) {
         builder.add("k", parts::spring({.stiffness_N_per_m = 1e-9}));
