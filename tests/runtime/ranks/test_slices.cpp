@@ -18,6 +18,7 @@
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/runtime/step/stepper.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/counting_part.hpp"
 #include "support/sliced_runs.hpp"
