@@ -1,7 +1,8 @@
 // One macro-step of 1024 blocks of five masses, K = 2, serial, beside the propagators x⁺ = Φx + Ψa
 // of the blocks alone; and what one more inner iteration costs a block. "indexed": every block is
 // put in one way round or the other at random, so that couplings lie in no order; shuffling the
-// parts alone would be undone by the engine's locality order.
+// parts alone would be undone by the engine's locality order. And steps with damped stages beside those
+// that conserve.
 
 #include <algorithm>
 #include <cmath>
@@ -112,14 +113,19 @@ void require(const std::string& name, double difference, bool agrees) {
   throw std::runtime_error(name + (agrees ? ": wrong answer" : ": the check saw nothing wrong"));
 }
 
-/// The propagators, given the waves that the engine committed with, against the engine.
-double difference(Stepper& engine, BlockPropagators& floor, double wave_error) {
+/// The propagators, given the waves that the engine committed with, against the engine. Ends that lead nowhere have
+/// other waves in the engine, of the same effort and flow.
+double difference(Stepper& engine, BlockPropagators& floor, const std::vector<double>& impedance,
+                  double wave_error) {
   double worst = 0.0;
   for (int n = 0; n < 20; ++n) {
     engine.step();
     for (std::size_t b = 0; b < kBlocks; ++b) {
       for (std::size_t port = 0; port < kBlockPorts; ++port) {
-        const double a = engine.waves()->incident(static_cast<int>(2 * b + port));
+        const auto number = static_cast<int>(2 * b + port);
+        const double a = portwave::WaveTransform(impedance[2 * b + port], kStep)
+                             .to_waves({engine.effort(number), engine.flow(number)})
+                             .incident;
         floor.set_wave(b, port, a * (1.0 + wave_error));
       }
     }
@@ -167,9 +173,10 @@ void compare(const Report& report, const Case& c) {
   if (c.has_floor) {
     for (const double error : {0.0, 1e-6}) {
       const auto fresh = block_propagators(c.chain, impedance, kStep, c.shared);
-      require(c.name + (error > 0.0 ? ", waves 1e-6 off (control)" : ": propagators"),
-              difference(*make(2, Certify::energy), error > 0.0 ? *fresh : *floor, error),
-              error == 0.0);
+      require(
+          c.name + (error > 0.0 ? ", waves 1e-6 off (control)" : ": propagators"),
+          difference(*make(2, Certify::energy), error > 0.0 ? *fresh : *floor, impedance, error),
+          error == 0.0);
     }
   } else {
     const System plain = laid_out(c.chain, straight());
@@ -259,6 +266,45 @@ void compare_different(const Report& report, const Chain& equal, const Chain& va
   }
 }
 
+/// Blocks whose stages are damped beside the same that conserve: the same maps with other coefficients, and with several
+/// stages a few rows for the account.
+void compare_damped(const Report& report, const std::string& name, const Chain& chain) {
+  const System system = laid_out(chain, straight());
+  for (int stages = 1; stages <= portwave::kMostStages; ++stages) {
+    portwave::StepperOptions own = options(chain, straight(), 2, Certify::energy);
+    own.method.waves().stages = stages;
+    own.method.waves().integrator = portwave::StageKind::gauss;
+    Stepper conserving(system, own);
+    own.method.waves().integrator = portwave::StageKind::damped;
+    Stepper damped(system, own);
+    damped.step(20);
+    const portwave::EnergyTotals e = damped.energy();
+    const std::string row = fmt::format("{}/{}", name, stages);
+    require(row + ": account of damped steps",
+            (e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J +
+             e.numerical_dissipation_J) /
+                e.initial_J,
+            true);
+    if (!(e.numerical_dissipation_J > 0.0)) throw std::runtime_error(row + ": nothing is damped");
+    const auto row_of = [&](Stepper& ours, Stepper& reference, const char* ledger) {
+      const Contest contest = take_turns(
+          {processor_timed([&] { ours.step(); }), processor_timed([&] { reference.step(); })},
+          {.rounds = 61, .turn_s = 4e-3});
+      report.add({.name = fmt::format("chain_floor/damped_to_conserving/{}/{}", row, ledger),
+                  .sense = Sense::at_most,
+                  .goal = 1.05,
+                  .note = std::string(to_string(portwave::instruction_set())) + "; by stages"},
+                 contest, 0, 1);
+    };
+    row_of(damped, conserving, "ledger");
+    own.certify = Certify::none;
+    Stepper damped_alone(system, own);
+    own.method.waves().integrator = portwave::StageKind::gauss;
+    Stepper conserving_alone(system, own);
+    row_of(damped_alone, conserving_alone, "no_ledger");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -268,6 +314,8 @@ int main(int argc, char** argv) try {
   compare(report, {"equal", equal, straight(), true, true, 0.5});
   compare(report, {"different", varied, straight(), false, true, 1.0});
   compare_different(report, equal, varied);
+  compare_damped(report, "equal", equal);
+  compare_damped(report, "different", varied);
   compare(report, {"shuffled", varied, shuffled(), false, false, std::nullopt});
   compare(report, {"indexed", varied, indexed(), false, false, 2.0});
   return 0;

@@ -1,6 +1,8 @@
 // What it costs to choose a method, and to set other impedances between two steps, in steps of the same
-// system on one thread: blocks that are all different, and a grid of 10⁴ Duffing oscillators.
+// system on one thread: blocks that are all different, and a grid of 10⁴ Duffing oscillators. And what it costs
+// to choose which parts take damped stages, beside building the system of 10⁵ parts.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -9,10 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "portwave/coupling/impedance/integrator_choice.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
+#include "portwave/subsystems/catalogue/chain.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"
 #include "report.hpp"
 
 namespace {
@@ -91,14 +97,22 @@ void compare_setting(const Report& report, const std::string& name, const Scenar
   Stepper engine(scenario.system, options);
   const double step_s = step_seconds(engine);
   std::vector<double> wanted = impedances(engine), all, one;
+  const std::vector<bool> idle = portwave::idle_ports(scenario.system);  // these keep theirs
+  const std::size_t first = static_cast<std::size_t>(std::ranges::find(idle, false) - idle.begin());
+  const auto expect_wanted = [&] {
+    const std::vector<double> found = impedances(engine);
+    for (std::size_t j = 0; j < found.size(); ++j) {
+      if (!idle[j] && found[j] != wanted[j]) throw std::runtime_error(name + ": other impedances");
+    }
+  };
   for (int i = 0; i < kRounds; ++i) {
     for (double& z : wanted) z *= 1.01;
     all.push_back(seconds_of([&] { engine.waves()->set_impedance(wanted); }) / step_s);
     engine.step();
-    wanted[0] *= 1.01;
+    wanted[first] *= 1.01;
     one.push_back(seconds_of([&] { engine.waves()->set_impedance(wanted); }) / step_s);
     engine.step();
-    if (impedances(engine) != wanted) throw std::runtime_error(name + ": other impedances");
+    expect_wanted();
   }
   const std::string note(portwave::to_string(portwave::instruction_set()));
   report.add({.name = "retuning/all/" + name, .sense = Sense::at_most, .goal = goal, .note = note},
@@ -106,6 +120,64 @@ void compare_setting(const Report& report, const std::string& name, const Scenar
   report.add(
       {.name = "retuning/one_port/" + name, .sense = Sense::at_most, .goal = goal, .note = note},
       one, "steps");
+}
+
+/// Masses between stiff dampers, of which none swings, or the blocks of a chain, which do.
+portwave::System many_parts(bool swings) {
+  portwave::SystemBuilder builder;
+  const auto name = [](const char* what, int i) { return fmt::format("{}{}", what, i); };
+  if (swings) {
+    for (int i = 0; i < kBlocks; ++i) {
+      builder.add(name("b", i), portwave::mass_spring_damper_chain(
+                                    {.masses = 2,
+                                     .mass_kg = 0.3 + 0.001 * (i % 97),
+                                     .stiffness_N_per_m = 50.0,
+                                     .damping_Ns_per_m = 0.1,
+                                     .coupling_stiffness_N_per_m = 40.0 + 0.1 * (i % 89)}));
+      if (i > 0) builder.connect(name("b", i - 1) + ".right", name("b", i) + ".left");
+    }
+    builder.join(portwave::joint::Free{}, {"b0.left"});
+    builder.join(portwave::joint::Fixed{}, {name("b", kBlocks - 1) + ".right"});
+    return builder.build();
+  }
+  for (int i = 0; i < kBlocks / 2; ++i) {
+    builder.add(name("m", i),
+                portwave::parts::mass({.mass_kg = 1.0 + 0.01 * (i % 97), .ports = 2}));
+    builder.add(name("d", i), portwave::parts::damper({.damping_Ns_per_m = 1e6 + 1e3 * (i % 89)}));
+    builder.connect(name("m", i) + ".port_2", name("d", i) + ".left");
+    if (i > 0) builder.connect(name("d", i - 1) + ".right", name("m", i) + ".port_1");
+  }
+  builder.join(portwave::joint::Free{}, {"m0.port_1"});
+  builder.join(portwave::joint::Fixed{}, {name("d", kBlocks / 2 - 1) + ".right"});
+  return builder.build();
+}
+
+void compare_choosing_integrators(const Report& report) {
+  for (const bool swings : {false, true}) {
+    for (const int stages : {1, 3}) {
+      std::vector<double> share;
+      for (int i = 0; i < 3; ++i) {
+        std::optional<portwave::System> system;
+        const double building = seconds_of([&] { system.emplace(many_parts(swings)); });
+        portwave::WaveCoupling method = portwave::WaveCoupling::automatic();
+        method.stages = stages;
+        portwave::IntegratorChoice choice;
+        const double choosing = seconds_of([&] {
+          choice = portwave::choose_integrators(*system, method, 0.01, /*is_adaptive=*/false);
+        });
+        if (choice.damped_parts != (swings ? 0 : kBlocks / 2)) {
+          throw std::runtime_error("other parts are damped than should be");
+        }
+        share.push_back(choosing / building);
+      }
+      report.add({.name = fmt::format("retuning/choosing_integrators/{}/{}",
+                                      swings ? "blocks" : "masses", stages),
+                  .sense = Sense::at_most,
+                  .goal = 0.5,
+                  .note = "by stages"},
+                 share, "of building");
+    }
+  }
 }
 
 }  // namespace
@@ -119,6 +191,7 @@ int main(int argc, char** argv) try {
                   network(portwave::network::Chain{.blocks = 10'000, .vary = 0.2}, 2),
                   std::nullopt);
   compare_choosing(report);
+  compare_choosing_integrators(report);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "retuning: {}\n", error.what());

@@ -294,6 +294,61 @@ TEST(Ensemble, ReplicasAreTheSimulationsWithTheirParameters) {
   portwave_builder_free(builder);
 }
 
+/// The account closes with what damped steps took, and runs go on from snapshots and in ensembles with the same bits.
+TEST(DampedSteps, AreSteppedAndTold) {
+  std::vector<double> conserving;
+  for (int stages = 0; stages <= 3; ++stages) {  // 0: one that conserves
+    const std::string method =
+        stages == 0 ? R"(/method={"kind": "auto", "integrator": "gauss"})"
+                    : R"(/method={"kind": "auto", "integrator": "damped", "stages": )" +
+                          std::to_string(stages) + "}";
+    const char* const overrides[] = {method.c_str()};
+    portwave_simulation* own = nullptr;
+    ASSERT_EQ(portwave_parse(kPairText, nullptr, overrides, 1, &own), PORTWAVE_OK)
+        << portwave_last_error();
+    portwave_ensemble* ensemble = nullptr;
+    ASSERT_EQ(portwave_ensemble_new(own, 2, nullptr, 0, nullptr, nullptr, &ensemble), PORTWAVE_OK)
+        << portwave_last_error();
+    portwave_snapshot* snapshot = nullptr;
+    ASSERT_EQ(portwave_snapshot_new(&snapshot), PORTWAVE_OK);
+    states_after(own, 30);
+    ASSERT_EQ(portwave_snapshot_save(own, snapshot), PORTWAVE_OK);
+    const std::vector<double> x = states_after(own, 70);
+    portwave_energy energy{};
+    energy.size = sizeof energy;
+    ASSERT_EQ(portwave_get_energy(own, &energy), PORTWAVE_OK);
+    EXPECT_NEAR(energy.final_J - energy.initial_J,
+                energy.supplied_J - energy.dissipated_J - energy.numerical_dissipation_J -
+                    energy.mismatch_J - energy.impact_J,
+                1e-12 * energy.initial_J)
+        << stages;
+    EXPECT_EQ(energy.certificate, 0);
+    if (stages == 0) {
+      conserving = x;
+      EXPECT_EQ(energy.numerical_dissipation_J, 0.0);
+    } else {
+      EXPECT_GT(energy.numerical_dissipation_J, 1e-12 * energy.initial_J) << stages;
+      EXPECT_NE(x, conserving) << stages;
+    }
+    ASSERT_EQ(portwave_restore(own, snapshot), PORTWAVE_OK) << portwave_last_error();
+    EXPECT_EQ(states_after(own, 70), x) << stages;
+    const double inputs[] = {3, 3};
+    EXPECT_EQ(portwave_ensemble_set_inputs(ensemble, inputs, 2), PORTWAVE_OK);
+    EXPECT_EQ(portwave_ensemble_step_n(ensemble, 100), PORTWAVE_OK);
+    std::vector<double> both(2 * x.size());
+    EXPECT_EQ(portwave_ensemble_states(ensemble, both.data(), both.size()), PORTWAVE_OK);
+    EXPECT_EQ(std::vector<double>(both.begin(), both.begin() + x.size()), x) << stages;
+    EXPECT_EQ(std::vector<double>(both.begin() + x.size(), both.end()), x) << stages;
+    portwave_energy of_replica{};
+    of_replica.size = sizeof of_replica;
+    EXPECT_EQ(portwave_ensemble_get_energy(ensemble, 1, &of_replica), PORTWAVE_OK);
+    EXPECT_EQ(of_replica.numerical_dissipation_J, energy.numerical_dissipation_J) << stages;
+    portwave_ensemble_free(ensemble);
+    portwave_snapshot_free(snapshot);
+    portwave_free(own);
+  }
+}
+
 TEST(Plugins, ThoseThatBringPortwaveAreLoaded) {
   EXPECT_EQ(portwave_load_plugin("there/is/none.so"), PORTWAVE_CONFIG_ERROR);
   EXPECT_EQ(portwave_load_plugin(nullptr), PORTWAVE_INVALID_ARGUMENT);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs random lines in one process and on several ranks, and compares what they write, byte by byte: kinds of parts,
-stages, chosen steps and steps of one size, inputs that are driven on one rank or on all. A run that does not end in
+stages, conserving and damped ones, chosen steps and steps of one size, inputs that are driven on one rank or on all. A run that does not end in
 time is a failure: ranks that do not agree wait for each other for ever.
 
 usage: sweep_ranks.py PORTWAVE SOURCES MPIRUN [--all] [--seed N] [--minutes M] [--break]
@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from compare_ranks import differences, run
+from compare_ranks import differences, facts, run
 
 KINDS = ["chain", "duffing", "newton", "mixed"]
 DRIVES = ["none", "first", "last", "all"]
@@ -65,10 +65,10 @@ def line(kind, name, parts, drive, rng):
     return subsystems, couplings, (f"{name}0.{ports[0]}", f"{name}{parts - 1}.{ports[1]}")
 
 
-def scenario(kind, drive, stages, chosen, seed):
+def scenario(kind, drive, stages, chosen, damped, seed):
     rng = random.Random(seed * 1000003 + stages)
     own = {"name": "line", "subsystems": [], "couplings": [],
-           "method": {"kind": "auto", "tolerance": 1e-9, "stages": stages}}
+           "method": {"kind": "auto", "tolerance": 1e-9, "stages": stages, "integrator": "damped" if damped else "auto"}}
     kinds = ["chain", "duffing", "newton"] if kind == "mixed" else [kind]
     for each in kinds:
         subsystems, couplings, (first, last) = line(each, each[0], 6 if kind == "mixed" else 12, drive, rng)
@@ -90,23 +90,25 @@ def main():
     parser.add_argument("--break", dest="spoil", action="store_true")
     arguments = parser.parse_args()
     if arguments.all or arguments.minutes > 0:
-        combinations = list(itertools.product(KINDS, DRIVES, [1, 2, 3], [True, False], [2, 3, 4]))
+        combinations = list(itertools.product(KINDS, DRIVES, [1, 2, 3], [True, False], [True, False], [2, 3, 4]))
     else:
-        combinations = list(itertools.product(["chain", "mixed"], ["last", "all"], [2, 3], [True], [2, 3]))
+        combinations = list(itertools.product(["chain", "mixed"], ["last", "all"], [2, 3], [True], [False], [2, 3]))
+        combinations += itertools.product(["mixed"], ["all"], [1, 2, 3], [False], [True], [2, 3])
+        combinations += itertools.product(["mixed"], ["all"], [2, 3], [True], [True], [2])
     if arguments.spoil:
         combinations = combinations[:1]
     failures, count, end, seed = 0, 0, time.monotonic() + 60 * arguments.minutes, arguments.seed
     with tempfile.TemporaryDirectory() as scratch:
         while True:
-            for kind, drive, stages, chosen, ranks in combinations:
+            for kind, drive, stages, chosen, damped, ranks in combinations:
                 if arguments.minutes > 0 and time.monotonic() > end:
                     break
                 folder = Path(tempfile.mkdtemp(dir=scratch))
-                (folder / "line.json").write_text(json.dumps(scenario(kind, drive, stages, chosen, seed)))
+                (folder / "line.json").write_text(json.dumps(scenario(kind, drive, stages, chosen, damped, seed)))
                 base = [arguments.portwave, "run", str(folder / "line.json"), "--compare", "none"]
                 one, many = folder / "one", folder / "many"
                 code, text = run(base, one)
-                what = f"{kind} drive={drive} stages={stages} {'chosen steps' if chosen else 'fixed steps'} ranks={ranks} seed={seed}"
+                what = f"{kind} drive={drive} {'damped ' if damped else ''}stages={stages} {'chosen steps' if chosen else 'fixed steps'} ranks={ranks} seed={seed}"
                 try:
                     line_of_many = [arguments.mpirun, "-n", str(ranks), *base, "--grain", "2"]
                     code_of_many, text_of_many = run(line_of_many, many, timeout_s=60)
@@ -125,6 +127,8 @@ def main():
                 found = list(differences(one, many))
                 if code != 0:
                     found.append(f"ends with {code}: {text}")
+                elif damped and facts(one / "summary.json")["energy"]["numerical_dissipation_J"] <= 0:
+                    found.append("nothing was damped")
                 elif code_of_many != code:
                     found.append(f"ends with {code_of_many} on ranks: {text_of_many}")
                 if found:

@@ -116,6 +116,38 @@ def test_it_goes_back_bit_by_bit():
         stepper.restore(other.snapshot())
 
 
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_damped_steps_are_booked_and_repeat_bit_by_bit(stages):
+    scenario = json.loads(open("examples/published_douglas_rachford.json", encoding="utf-8").read())
+
+    def with_integrator(integrator):
+        return {**scenario, "method": {"kind": "auto", "integrator": integrator, "stages": stages}}
+
+    stepper = pw.Stepper(with_integrator("damped"))
+    stepper.step(20)
+    snapshot, clone = stepper.snapshot(), stepper.clone()
+    stepper.step(80)
+    expected, energy = stepper.states(), stepper.energy
+    assert energy["numerical_dissipation_J"] > 1e-9 * energy["initial_J"]
+    lost = energy["dissipated_J"] + energy["numerical_dissipation_J"] + energy["mismatch_J"]
+    change = energy["final_J"] - energy["initial_J"]
+    assert change == pytest.approx(energy["supplied_J"] - lost, abs=1e-12 * energy["initial_J"])
+    assert stepper.certificate == "holds"
+    clone.step(80)
+    assert np.array_equal(clone.states(), expected)
+    stepper.restore(pw.Snapshot.from_bytes(snapshot.to_bytes()))
+    stepper.step(80)
+    assert np.array_equal(stepper.states(), expected)
+    ensemble = pw.Ensemble(with_integrator("damped"), 3)
+    ensemble.step(100)
+    assert all(np.array_equal(own, expected) for own in ensemble.states())
+    assert ensemble.energy(2)["numerical_dissipation_J"] == energy["numerical_dissipation_J"]
+    conserving = pw.Stepper(with_integrator("gauss"))
+    conserving.step(100)
+    assert conserving.energy["numerical_dissipation_J"] == 0.0
+    assert not np.array_equal(conserving.states(), expected)
+
+
 def test_snapshots_bring_their_parameters():
     stepper = pw.Stepper(SERVO)
     stepper["supply.effort"] = 12.0

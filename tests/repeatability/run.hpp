@@ -48,6 +48,7 @@ struct Record {
   std::vector<double> counts;          ///< of the run
   int threads = 1;                     ///< it had; not to be compared
   std::int64_t rescues = 0, rejected_trials = 0, guard_uses = 0, rejected_steps = 0;
+  double numerical_dissipation_J = 0.0;
 };
 
 Record run(const Case& of, const Way& way);

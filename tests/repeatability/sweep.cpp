@@ -44,6 +44,7 @@ void Coverage::add(const Coverage& other) {
   with_guard += other.with_guard;
   with_rejected_steps += other.with_rejected_steps;
   with_failures += other.with_failures;
+  damped += other.damped;
   on_threads += other.on_threads;
   on_ranks += other.on_ranks;
   in_lanes += other.in_lanes;
@@ -52,10 +53,11 @@ void Coverage::add(const Coverage& other) {
 std::string Coverage::text() const {
   return fmt::format(
       "{} cases in {} runs, {} steps ({} more refused); of the cases {} with rescues, {} with "
-      "rejected trials, {} in which the guard acts, {} with rejected steps, {} with failures; {} "
+      "rejected trials, {} in which the guard acts, {} with rejected steps, {} with failures, {} "
+      "damped; {} "
       "runs on threads, {} on ranks, {} ensembles in lanes",
       cases, runs, steps, refused, with_rescues, with_rejected_trials, with_guard,
-      with_rejected_steps, with_failures, on_threads, on_ranks, in_lanes);
+      with_rejected_steps, with_failures, damped, on_threads, on_ranks, in_lanes);
 }
 
 std::string try_case(const std::string& family, std::uint64_t seed, const Effort& effort,
@@ -76,6 +78,7 @@ std::string try_case(const std::string& family, std::uint64_t seed, const Effort
   coverage.with_guard += expected.guard_uses > 0 ? 1 : 0;
   coverage.with_rejected_steps += expected.rejected_steps > 0 ? 1 : 0;
   coverage.with_failures += expected.failed.empty() ? 0 : 1;
+  coverage.damped += expected.numerical_dissipation_J > 0.0 ? 1 : 0;
   if (effort.is_told) {
     fmt::print("{} {}: {}\n  {} steps, {} rescues{}{}\n", family, seed, own.what,
                expected.iterations.size(), expected.rescues, expected.failed.empty() ? "" : "; ",

@@ -12,7 +12,7 @@ namespace portwave::repeatability {
 struct Coverage {
   std::int64_t cases = 0, refused = 0, runs = 0, steps = 0;
   std::int64_t with_rescues = 0, with_rejected_trials = 0, with_guard = 0, with_rejected_steps = 0,
-               with_failures = 0, on_threads = 0, on_ranks = 0, in_lanes = 0;
+               with_failures = 0, damped = 0, on_threads = 0, on_ranks = 0, in_lanes = 0;
 
   void add(const Coverage& other);
   std::string text() const;

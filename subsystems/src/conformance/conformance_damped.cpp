@@ -36,16 +36,18 @@ LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& o
       const auto staged =
           staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), rule);
       const Component* const alone[] = {staged.get()};
+      const std::string name =
+          fmt::format("{} damped stage{}, {} nodes{}", stages, stages == 1 ? "" : "s",
+                      rule.nodes == StageNodes::gauss ? "Gauss" : "Radau",
+                      rule.conserved != 0 ? ", every second state conserved" : "");
       sweep(part, options, [&](Sampler& sampler, double h, const std::string& at) {
-        const std::string where =
-            fmt::format("{} stages, {} nodes, {}{}", stages,
-                        rule.nodes == StageNodes::gauss ? "Gauss" : "Radau",
-                        rule.conserved != 0 ? "every second state conserved, " : "", at);
+        const std::string where = fmt::format("{}, {}", name, at);
         const VectorXd impedance = sampler.impedance(), x = sampler.state();
         const bool is_exact = part.is_linear() || stages == 1;
         if (!is_exact && !(h * fastest_rate(part, x, impedance) < 0.05)) return;
         const VectorXd a = random.vector(signature.wave_size() * stages, options.wave_scale);
         const VectorXd u = random.vector(signature.input_size() * stages, options.input_scale);
+        tally.see_rule(name);
         FrozenMap map(staged->make_batch(alone), h, impedance.replicate(stages, 1), x, u);
         const FrozenMap::Outcome out = map.advance(a);
         if (!out.status.ok()) {

@@ -261,11 +261,12 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
     const int expected = 2 * rule.count - (rule.is_damped() ? 1 : 0);
     const std::shared_ptr<const Component> staged =
         staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), rule);
+    const std::string name =
+        fmt::format("order {}, {} {}stage{}", expected, rule.count,
+                    rule.is_damped() ? "damped " : "", rule.count == 1 ? "" : "s");
     Sampler sampler(part, options);
     for (int trial = 0; trial < options.trials; ++trial) {
-      const std::string where =
-          fmt::format("{}{} stages, trial={}, seed={}", rule.is_damped() ? "damped, " : "",
-                      rule.count, trial, options.seed);
+      const std::string where = fmt::format("{}, trial={}, seed={}", name, trial, options.seed);
       const Start start = start_of(part, sampler);
       if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
       const Length length(part, start.x);
@@ -284,6 +285,7 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
         double order = std::log2(steps[0] / steps[1]);
         if (steps[2] > floor) order = std::max(order, std::log2(steps[1] / steps[2]));
         if (expected - order > kMargin && tried < kMostTries) continue;
+        tally.see_rule(name);
         tally.see(expected - order, kMargin, [&] {
           return fmt::format("observed order {:.3f}, expected {}, h={:g} and halves, {}", order,
                              expected, h, where);

@@ -35,6 +35,12 @@ class Tally {
         sound ? std::max(report_.worst, ratio) : std::numeric_limits<double>::infinity();
     report_.detail = where();
   }
+  /// A rule for which something was seen.
+  void see_rule(const std::string& rule) {
+    if (std::ranges::find(report_.rules, rule) == report_.rules.end()) {
+      report_.rules.push_back(rule);
+    }
+  }
   void fail(std::string detail) {
     see(1.0, 0.0, [&] { return std::move(detail); });
   }
@@ -176,9 +182,9 @@ class FrozenMap {
   Outcome advance(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), VectorXd::Zero(x_.size()), {}};
     StepEnergy& e = out.energy;
-    out.status = batch_->advance({0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
-                                 {&e.change_J, &e.external_supply_J, &e.dissipated_J,
-                                  &e.numerical_dissipation_J});
+    out.status = batch_->advance(
+        {0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
+        {&e.change_J, &e.external_supply_J, &e.dissipated_J, &e.numerical_dissipation_J});
     batch_->get_state(0, next_.data(), out.x_next.data());
     return out;
   }

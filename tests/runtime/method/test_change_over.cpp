@@ -362,6 +362,17 @@ TEST(ChangeOver, NothingIsDampedWhereAllDecaysAreResolved) {
   EXPECT_TRUE(Stepper(stiff.system, stiff.options).waves()->may_damp());
 }
 
+/// hλ = 4 with the slope of the friction at rest, 5 N by 1e-5 m/s, on 1 kg; resistances are rounded down by up to an
+/// eighth.
+TEST(ChangeOver, JointsAreWatchedFromTheThresholdOn) {
+  const auto is_watched = [](double h_lambda) {
+    const Scenario sliding = sliding_mass(h_lambda / 5e5, "auto");
+    return Stepper(sliding.system, sliding.options).waves()->may_damp();
+  };
+  EXPECT_FALSE(is_watched(0.99 * 4.0));
+  EXPECT_TRUE(is_watched(1.15 * 4.0));
+}
+
 std::vector<double> states_of(const Stepper& stepper) {
   std::vector<double> out;
   for (int i = 0; i < static_cast<int>(stepper.system().parts().size()); ++i) {

@@ -18,6 +18,7 @@
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/runtime/step/stepper.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/counting_part.hpp"
 #include "support/sliced_runs.hpp"
@@ -73,6 +74,12 @@ std::vector<Case> cases() {
   });
   add("two stages", [](StepperOptions& o) { o.method.waves().stages = 2; });
   add("three stages", [](StepperOptions& o) { o.method.waves().stages = 3; });
+  for (const int stages : {1, 2, 3}) {
+    add("damped, stages: " + std::to_string(stages), [stages](StepperOptions& o) {
+      o.method.waves().stages = stages;
+      o.method.waves().integrator = StageKind::damped;
+    });
+  }
   add("Peaceman-Rachford", [](StepperOptions& o) {
     o.method.waves().kind = WaveUpdate::peaceman_rachford;
     o.method.waves().relaxation = 0.7;

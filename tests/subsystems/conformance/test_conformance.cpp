@@ -116,7 +116,31 @@ TEST_P(CatalogueLaws, OrdersOfStagesAreSeenOfAllThatMovesSmoothly) {
   const std::vector<std::string> kinked = {"contact", "rotational_contact", "ground_contact",
                                            "gear_with_backlash"};
   EXPECT_EQ(part.is_smooth(), std::ranges::find(kinked, type.name) == kinked.end());
-  EXPECT_EQ(check_orders_of_stages(part).detail.empty(), still || !part.is_smooth());
+  // One stage is judged by the other law.
+  const std::vector<std::string> all = {"order 4, 2 stages", "order 6, 3 stages",
+                                        "order 1, 1 damped stage", "order 3, 2 damped stages",
+                                        "order 5, 3 damped stages"};
+  const bool is_seen = !still && part.is_smooth();
+  EXPECT_EQ(check_orders_of_stages(part).rules, is_seen ? all : std::vector<std::string>{});
+  EXPECT_TRUE(!is_seen || !check_order_of_convergence(part).detail.empty());
+}
+
+/// That their energy closes is told by Hold; here, for which stages. A stiffness that jumps allows one alone.
+TEST_P(CatalogueLaws, DampedStagesAreSeenOfAllThatMoves) {
+  const PartType& type = *find_part_type(GetParam());
+  const auto component = make_part(type.name, type.example);
+  const Subsystem& part = *component->port_hamiltonian();
+  ConformanceOptions options;
+  options.steps_s = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0};
+  const std::vector<std::string> rules = check_damped_stages(part, options).rules;
+  for (int stages = 1; stages <= 3; ++stages) {
+    for (const char* nodes : {"Gauss", "Radau"}) {
+      const std::string rule = std::to_string(stages) + " damped stage" + (stages == 1 ? "" : "s") +
+                               ", " + nodes + " nodes";
+      const bool may_be = part.signature().state_size() > 0 && (stages == 1 || part.is_smooth());
+      EXPECT_EQ(std::ranges::find(rules, rule) != rules.end(), may_be) << rule;
+    }
+  }
 }
 
 TEST_P(CatalogueLaws, StepsCanBeTakenBack) {
@@ -278,6 +302,15 @@ class MidpointGradient : public Delegating {
     gradient(mid, g);
   }
 };
+
+/// With one stage it is in the part's own gradient, with more in that of the stages.
+TEST(ConformanceControl, DampedStagesCatchWhatCreatesEnergy) {
+  expect_caught(check_damped_stages, *honest_oscillator(), NegativeDamper());
+  expect_caught(check_damped_stages, *honest_quartic(), MidpointGradient());
+  expect_caught(check_damped_stages, *honest_quartic(), WrongGradient());
+  const std::string several = check_damped_stages(WrongGradient(), moderate()).detail;
+  EXPECT_EQ(several.find("1 damped stage"), std::string::npos) << several;
+}
 
 TEST(ConformanceControl, DiscreteGradientCatchesTheMidpoint) {
   expect_caught(check_discrete_gradient, *honest_quartic(), MidpointGradient());

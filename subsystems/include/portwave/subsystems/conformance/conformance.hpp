@@ -19,6 +19,9 @@ struct LawReport {
   double worst = 0.0;
   /// The worst case: enough to replay it. Empty when nothing was tested.
   std::string detail;
+  /// Of a law for several rules of stages, those that were tested: "order 3, 2 damped stages". The others need what
+  /// the part does not have, or no draw came within their range.
+  std::vector<std::string> rules = {};
 };
 
 /// The random draws of the checks, a pure function of these numbers.
@@ -68,11 +71,12 @@ LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& op
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
 /// The same for the part with two and with three stages, at least 3.5 and 5.5, from steps four times
 /// as long, and with one to three damped stages on the nodes of Radau, at least .5, 2.5 and 4.5. Not tested for
-/// parts that are not smooth or cannot have stages, or if differences are round-off.
+/// parts that are not smooth or cannot have stages, or if differences are round-off: `rules` says which were.
 LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options = {});
 /// The energy law with damped stages, on the nodes of Gauss and of Radau, for every h and γ: what they dissipate
 /// numerically is ≥ 0, and no more than all that is dissipated. With more than one stage and an H that is not
 /// quadratic, only for steps within the part's own time scale: mean gradients are then integrated numerically.
+/// `rules` says for which stages there were such steps.
 LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& options = {});
 /// Steps under constant waves and inputs are found, and keep the energy law, for 400 steps of a twentieth and
 /// of half of the part's own time scale: also when lossy states are at rest, and increments are no more than
