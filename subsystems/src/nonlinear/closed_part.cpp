@@ -92,6 +92,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
 }
 
 void ClosedPart::prepare(double step_s, const double* impedance) {
+  ++preparation_;
   h_ = step_s;
   closures_ = port_closures(part_.signature(), step_s, impedance);
   structure_ = part_.structure();
@@ -104,6 +105,7 @@ void ClosedPart::prepare(double step_s, const double* impedance) {
 }
 
 void ClosedPart::prepare_open(double step_s) {
+  ++preparation_;
   h_ = step_s;
   closures_.assign(static_cast<std::size_t>(p_), {.s = 1.0,
                                                   .alpha = 1.0,
@@ -361,6 +363,25 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     add_structure_slopes(a, dx, jacobian);
   } else {
     add_stage_slopes(a, dx, jacobian);
+  }
+}
+
+const StageStart* ClosedPart::stage_start() const {
+  return hidden_ == nullptr || has_laws_ || n_ == 0 ? nullptr : hidden_->start(x_.data());
+}
+
+void ClosedPart::assemble_start(const StageStart& start, Eigen::MatrixXd& jacobian) {
+  if (!part_.constant_structure()) close_loop(structure_);
+  const Eigen::Index n = start.hessian.rows(), count = start.coupling.rows();
+  stage_rate_.resize(n, n);
+  jacobian.setIdentity();
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Eigen::Index held = (i + 1) * n;
+    stage_rate_.noalias() = closed_.block(held, held, n, n).lazyProduct(start.hessian);
+    for (Eigen::Index j = 0; j < count; ++j) {
+      jacobian.block(i * n, j * n, n, n) -=
+          (h_ * start.coupling(i, j)) * stage_rate_ + (h_ * start.reach(i, j)) * start.turning;
+    }
   }
 }
 

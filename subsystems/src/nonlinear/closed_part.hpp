@@ -10,6 +10,16 @@
 
 namespace portwave {
 
+/// What steps of several stages make of a part at their start x, where all stages are alike. With the
+/// increments δᵢ = √bᵢ h ẋᵢ and the gradients gᵢ of its stages,
+///   ∂gᵢ/∂δⱼ = couplingᵢⱼ ∇²H,   ∂((J − R)gᵢ)/∂δⱼ = couplingᵢⱼ (J − R)∇²H + reachᵢⱼ turning.
+struct StageStart {
+  Eigen::MatrixXd hessian;  ///< ∇²H at x
+  Eigen::MatrixXd turning;  ///< ∂((J − R)z)/∂x at z = ∇H(x); 0 where the structure is constant
+  Eigen::MatrixXd coupling;  ///< s×s
+  Eigen::MatrixXd reach;     ///< s×s; `coupling` where no stage is damped
+};
+
 /// What a discrete gradient is made of beside its arguments: a part that hides a state x in its ∇̄H, the
 /// first of its unknowns, says here what roundings of that move, and how its structure comes from x and
 /// the unknowns δ of its stages, which follow.
@@ -26,6 +36,9 @@ class HiddenTerms {
                                Structure& out) const = 0;
   /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
   virtual void add_to_gradient(const double* x, double* size) const = 0;
+  /// That of x, which counts as what the last discrete_gradient_jacobian has seen. Null where it is not finite. A
+  /// function of x: that of the last x is kept.
+  virtual const StageStart* start(const double* x) const = 0;
   /// There has been none: so that what comes of a state does not depend on what went before it.
   virtual void forget_terms() const = 0;
   /// Of ∇̄HᵀΔx, in the same way.
@@ -94,6 +107,16 @@ class ClosedPart {
   /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
   void assemble_jacobian(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
 
+  /// HiddenTerms::start of the frozen x; null also where laws of ports make the derivative depend on waves.
+  const StageStart* stage_start() const;
+  /// ∂F/∂Δx at Δx = 0 of the unknowns that move, but for what u has to do with structures that change. Depends on
+  /// x alone. After an `evaluate` at 0.
+  void assemble_start(const StageStart& start, Eigen::MatrixXd& jacobian);
+  /// The frozen x.
+  const Eigen::VectorXd& start() const { return x_; }
+  /// Of all calls of `prepare`.
+  int preparation() const { return preparation_; }
+
   /// From the last `evaluate`: whether u is finite, b, and the committed step.
   bool inputs_are_finite() const { return u_.allFinite(); }
   void outgoing(const double* a, double* b) const;
@@ -126,6 +149,7 @@ class ClosedPart {
   bool has_laws_;
   bool feeds_through_;  ///< S or N may have entries
   double h_ = 0.0;
+  int preparation_ = 0;
   std::vector<PortClosure> closures_;
   const SparseMatrix* E_;      ///< null: the identity
   Structure structure_;        ///< over the step of the last `evaluate`
@@ -141,6 +165,7 @@ class ClosedPart {
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   std::vector<PortLawValue> laws_;  ///< φ at the inputs of the last evaluation
   Eigen::MatrixXd M_, identity_;
+  Eigen::MatrixXd stage_rate_;  ///< closed_ of a stage times ∇²H
   DenseLu M_lu_;
   std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺
 

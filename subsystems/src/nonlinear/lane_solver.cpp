@@ -20,6 +20,11 @@ constexpr int kMaxHalvings = 30;
 /// Of a bracket around the root of one unknown, before its ends are neighbours.
 constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
 
+// Simplified steps.
+constexpr int kMostSimpleSteps = 20;
+/// What one must gain for the next to be worth its evaluation.
+constexpr double kSimpleContraction = 0.3;
+
 // Warm solves.
 /// An error of b of this size relative to the waves is round-off.
 constexpr double kWaveRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
@@ -56,7 +61,8 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
       still_(hidden != nullptr ? hidden->still() : 0),
-      lu_(part_.size() - still_) {
+      lu_(part_.size() - still_),
+      start_lu_(part_.size() - still_) {
   const int n = part_.size();
   moving_.setZero(n - still_, n - still_);
   moving_F_.setZero(n - still_);
@@ -66,9 +72,14 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
   }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
+  start_jacobian_.setZero(n - still_, n - still_);
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
+  if (solve_simply(a)) {
+    part_.outgoing(a, b);
+    return StepFault::none;
+  }
   StepFault fault = solve_cold(a);
   if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
   if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
@@ -87,7 +98,79 @@ double LaneSolver::energy_rounding() const {
   return 2.0 * kRoundOff * part_.gradient().cwiseAbs().dot(part_.magnitude() + noise_);
 }
 
+/// False when it comes to nothing. A callback may throw at an iterate that a damped solve does not visit.
+bool LaneSolver::solve_simply(const double* a) {
+  is_simple_ = false;
+  if (!has_hidden_terms_ || part_.size() == 0) return false;
+  try {
+    is_simple_ = iterate_simply(a);
+  } catch (...) {
+  }
+  return is_simple_;
+}
+
+/// From Δx = 0, with the derivative there.
+bool LaneSolver::iterate_simply(const double* a) {
+  if (part_.stage_start() == nullptr) return false;
+  factorised_ = false;
+  noise_.setZero();
+  dx_.setZero();
+  double before = part_.evaluate_plainly(a, dx_);
+  if (!std::isfinite(before) || !take_start_factors()) return false;
+  bool is_last = false;
+  for (int k = 0; k < kMostSimpleSteps; ++k) {
+    start_ = dx_;
+    F_ = part_.residual();
+    solve_with_factors();
+    dx_ -= step_;
+    double size = part_.evaluate_plainly(a, dx_);
+    if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;
+    if (k == 0)
+      noise_.tail(moving_F_.size()).noalias() =
+          start_jacobian_.cwiseAbs() * part_.magnitude().tail(moving_F_.size());
+    size = judged(size);
+    if (size <= kRoundOff || (is_last && size <= kStagnation)) return true;
+    const double contraction = size / before;
+    if (before <= kStagnation && contraction > 0.25) {
+      if (contraction < 1.0) return true;
+      dx_ = start_;
+      part_.evaluate_plainly(a, dx_);
+      return true;
+    }
+    if (!(contraction <= kSimpleContraction)) return size <= kStagnation;
+    is_last = k > 0 && size * contraction <= 0.1 * kRoundOff;
+    before = size;
+  }
+  return false;
+}
+
+/// The part has been evaluated at Δx = 0, unless they are at hand.
+bool LaneSolver::take_start_factors() {
+  if (has_start_factors()) return true;
+  const StageStart* const start = part_.stage_start();
+  if (start == nullptr) return false;
+  start_preparation_ = -1;
+  part_.assemble_start(*start, start_jacobian_);
+  if (!start_jacobian_.allFinite()) return false;
+  start_lu_.compute(start_jacobian_);
+  start_x_ = part_.start();
+  start_preparation_ = part_.preparation();
+  return true;
+}
+
+/// As ClosedPart::stiffness after a `linearise` at Δx = 0.
+void LaneSolver::start_stiffness() {
+  const StageStart& start = *part_.stage_start();
+  stiffness_.setZero();
+  const Eigen::Index n = start.hessian.rows();
+  for (Eigen::Index i = 0; i < start.coupling.rows(); ++i) {
+    stiffness_.segment((i + 1) * n, n) =
+        (start.coupling(i, i) * start.hessian.diagonal()).cwiseAbs();
+  }
+}
+
 StepFault LaneSolver::solve_cold(const double* a) {
+  is_simple_ = false;
   dx_.setZero();
   return iterate_cold(a);
 }
@@ -244,7 +327,11 @@ StepFault LaneSolver::inexact_scatter(const double* a, double* b, LastSolve last
     if (!repeats) last.forget();  // a failure is forgotten, whether it returns or throws
     if (const StepFault fault = solve(a, b); fault != StepFault::none) return fault;
     if (!repeats) last.factorised = 0.0;
-    part_.stiffness(stiffness_);
+    if (is_simple_) {
+      start_stiffness();
+    } else {
+      part_.stiffness(stiffness_);
+    }
   }
   if (repeats) return StepFault::none;
   last.count = count + 1.0;
@@ -289,6 +376,13 @@ bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve
   stiffness_ = Eigen::Map<const VectorXd>(last.stiffness, n);
   factorised_ = false;
   bool has_factors = last.factorised != 0.0, fresh = false;
+  is_simple_ = !has_factors && has_hidden_terms_ && part_.stage_start() != nullptr;
+  if (is_simple_ && !has_start_factors()) {
+    step_.setZero();
+    part_.evaluate_plainly(a, step_);
+    is_simple_ = take_start_factors();
+  }
+  has_factors = has_factors || is_simple_;
   int factorisations = 0;
   double size = part_.evaluate_plainly(a, dx_, last.gradient);
   for (int k = 0; k < kMaxEvaluations; ++k) {
@@ -354,6 +448,13 @@ void LaneSolver::take_factors() {
 
 /// The step for F_, to be subtracted.
 void LaneSolver::solve_with_factors() {
+  if (!factorised_) {
+    moving_F_ = F_.tail(moving_F_.size());
+    start_lu_.solve(moving_F_, moving_step_);
+    step_.head(still_).setZero();
+    step_.tail(moving_step_.size()) = moving_step_;
+    return;
+  }
   if (still_ == 0) {
     lu_.solve(F_, step_);
     return;
@@ -366,7 +467,7 @@ void LaneSolver::solve_with_factors() {
 
 /// The step for F_, to be subtracted, with the factors that there are.
 void LaneSolver::find_simplified_step(const LastSolve& last) {
-  if (factorised_) {
+  if (factorised_ || is_simple_) {
     solve_with_factors();
     return;
   }

@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
@@ -88,9 +90,27 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     }
     nodes_.push_back(std::move(node));
   }
+  size_weight_.resize(static_cast<std::size_t>(stages.count));
+  for (const Node& node : nodes_) {
+    for (std::size_t i = 0; i < size_weight_.size(); ++i) {
+      size_weight_[i] += std::abs(node.weight[i]);
+    }
+  }
   for (int i = 0; i < stages.count; ++i) {
+    root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
   }
+  start_.coupling.resize(stages.count, stages.count);
+  start_.reach.resize(stages.count, stages.count);
+  for (int i = 0; i < stages.count; ++i) {
+    for (int j = 0; j < stages.count; ++j) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+      const double scale = root_weight_[row] / root_weight_[column];
+      start_.coupling(i, j) = scale * stages.A[row][column];
+      start_.reach(i, j) = root_weight_[row] * at_stages_[row].reach[column];
+    }
+  }
+  start_size_.resize(own_typical_.size());
   find_places();
 }
 
@@ -189,8 +209,23 @@ double StagedPhysics::storage(const double* state) const {
   return part_.storage(x.data());
 }
 
+/// Whether no stage has left x.
+bool StagedPhysics::is_start(const double* delta) const {
+  return std::all_of(delta, delta + layout_.states(), [](double own) { return own == 0.0; });
+}
+
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
   const int n = layout_.n;
+  if (is_start(next + n)) {  // ∫lᵢ = bᵢ
+    part_.gradient(start, g + n);
+    for (int i = layout_.stages; i > 0; --i) {
+      for (int k = 0; k < n; ++k) {
+        g[i * n + k] = root_weight_[static_cast<std::size_t>(i - 1)] * g[n + k];
+      }
+    }
+    std::fill(g, g + n, 0.0);
+    return;
+  }
   detail::Workspace scratch(static_cast<std::size_t>(2 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
@@ -284,6 +319,7 @@ void StagedPhysics::discrete_gradient_jacobian(
   detail::Workspace x(static_cast<std::size_t>(n));
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  terms_are_of_start_ = false;
   of_delta_.setZero();
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
@@ -321,6 +357,7 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
   of_delta.setZero();
   of_start.setZero();
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  terms_are_of_start_ = false;
   for (const Node& node : nodes_) {
     state_at(state, state + n, node.reach, x.data());
     stage_hessian_.clear();
@@ -346,6 +383,15 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
 /// x stands in every X(τ), in x and again in what is added to it.
 void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   const int n = layout_.n;
+  if (terms_are_of_start_) {
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = 2.0 * size_weight_[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) {
+        size[(i + 1) * n + k] += weight * start_size_[static_cast<std::size_t>(k)];
+      }
+    }
+    return;
+  }
   for (int r = 0; r < layout_.states(); ++r) {
     double sum = 0.0;
     for (int c = 0; c < n; ++c) {
@@ -355,7 +401,70 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   }
 }
 
+const StageStart* StagedPhysics::start(const double* x) const {
+  const auto n = static_cast<std::size_t>(layout_.n);
+  if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
+  terms_are_of_start_ = start_is_finite_;
+  return start_is_finite_ ? &start_ : nullptr;
+}
+
+void StagedPhysics::find_start(const double* x) const {
+  const Eigen::Index n = layout_.n;
+  start_x_.clear();  // as long as a callback may throw
+  stage_hessian_.clear();
+  hessian_at(x, stage_hessian_);
+  start_.hessian.setZero(n, n);
+  start_.turning.setZero(n, n);
+  for (const auto& entry : stage_hessian_) {
+    start_.hessian(entry.row(), entry.col()) += entry.value();
+  }
+  std::fill(start_size_.begin(), start_size_.end(), 0.0);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      start_size_[static_cast<std::size_t>(i)] += std::abs(start_.hessian(i, j) * x[j]);
+    }
+  }
+  if (!part_.constant_structure()) find_turning(x);
+  start_is_finite_ = start_.hessian.allFinite() && start_.turning.allFinite();
+  start_x_.assign(x, x + n);
+}
+
+/// By differences in one direction: simplified steps need no more.
+void StagedPhysics::find_turning(const double* x) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
+  double* const moved = scratch.data();
+  double* const slope = moved + n;
+  double* const rate = slope + n;
+  const auto take = [&](double sign, double* out) {
+    for (const auto& [M, gain] :
+         {std::pair(&stage_structure_.J, sign), std::pair(&stage_structure_.R, -sign)}) {
+      for (int j = 0; j < n; ++j) {
+        for (SparseMatrix::InnerIterator it(*M, j); it; ++it)
+          out[it.row()] += gain * it.value() * slope[j];
+      }
+    }
+  };
+  part_.gradient(x, slope);
+  std::fill(rate, rate + n, 0.0);
+  part_.structure_at(x, stage_structure_);
+  take(1.0, rate);
+  std::copy(x, x + n, moved);
+  for (int k = 0; k < n; ++k) {
+    if (!part_.structure_depends_on(k)) continue;
+    const double reach = difference_step(own_typical_[static_cast<std::size_t>(k)], x[k]);
+    moved[k] = x[k] + reach;
+    part_.structure_at(moved, stage_structure_);
+    moved[k] = x[k];
+    double* const column = start_.turning.col(k).data();
+    std::copy(rate, rate + n, column);
+    take(-1.0, column);
+    for (int i = 0; i < n; ++i) column[i] /= -reach;
+  }
+}
+
 void StagedPhysics::forget_terms() const {
+  terms_are_of_start_ = false;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
 }
 
@@ -377,9 +486,12 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   double* const x = scratch.data();
   double* const delta = x + n;
   for (int i = 0; i < layout_.states(); ++i) delta[i] = 2.0 * mid[n + i];
+  const bool all_alike = is_start(delta);
   for (int i = 0; i < layout_.stages; ++i) {
-    state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
-    part_.structure_at(x, stage_structure_);
+    if (i == 0 || !all_alike) {
+      state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
+      part_.structure_at(x, stage_structure_);
+    }
     put_stage(i, out);
   }
 }
