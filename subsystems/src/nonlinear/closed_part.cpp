@@ -288,6 +288,14 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const d
   return close(a, dx);
 }
 
+double ClosedPart::evaluate_coarsely(const double* a, const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  hidden_->coarse_gradient(x_.data(), x_next_.data(), g_.data());
+  g_size_ = g_.cwiseAbs();
+  hidden_->add_to_gradient(x_.data(), g_size_.data());
+  return close(a, dx);
+}
+
 void ClosedPart::stiffness(VectorXd& out) const {
   out.setZero();
   for (const auto& d : entries_) {
@@ -370,17 +378,41 @@ const StageStart* ClosedPart::stage_start() const {
   return hidden_ == nullptr || has_laws_ || n_ == 0 ? nullptr : hidden_->start(x_.data());
 }
 
-void ClosedPart::assemble_start(const StageStart& start, Eigen::MatrixXd& jacobian) {
-  if (!part_.constant_structure()) close_loop(structure_);
-  const Eigen::Index n = start.hessian.rows(), count = start.coupling.rows();
-  stage_rate_.resize(n, n);
-  jacobian.setIdentity();
-  for (Eigen::Index i = 0; i < count; ++i) {
-    const Eigen::Index held = (i + 1) * n;
-    stage_rate_.noalias() = closed_.block(held, held, n, n).lazyProduct(start.hessian);
-    for (Eigen::Index j = 0; j < count; ++j) {
-      jacobian.block(i * n, j * n, n, n) -=
-          (h_ * start.coupling(i, j)) * stage_rate_ + (h_ * start.reach(i, j)) * start.turning;
+void ClosedPart::start_derivative(const StageStart& start, StageDerivative& out) const {
+  const Eigen::Index n = start.hessian.rows(), p = out.in.cols(), count = n_ / n - 1;
+  // Of the first stage: x itself stands before it.
+  const auto for_stage = [n](const SparseMatrix& M, Eigen::Index column, const auto& act) {
+    for (SparseMatrix::InnerIterator it(M, column); it; ++it) {
+      if (it.row() >= n && it.row() < 2 * n) act(it.row() - n, it.value());
+    }
+  };
+  out.E = start.turning;
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const auto add = [&](double sign) {
+      return [&, sign](Eigen::Index row, double value) {
+        out.E.row(row) += (sign * value) * start.hessian.row(k);
+      };
+    };
+    for_stage(structure_.J, n + k, add(1.0));
+    for_stage(structure_.R, n + k, add(-1.0));
+  }
+  out.in.setZero();
+  out.seen.setZero();
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const auto add = [&](double sign) {
+      return [&, sign](Eigen::Index row, double value) {
+        out.in(row, j) += sign * value;
+        out.seen.row(j) += value * start.hessian.row(row);
+      };
+    };
+    for_stage(structure_.G, j, add(1.0));
+    for_stage(structure_.P, j, add(-1.0));
+  }
+  for (Eigen::Index row = 0; row < count * p; ++row) {
+    const Eigen::Index first = row / p * p;
+    for (Eigen::Index l = 0; l < p; ++l) {
+      out.closing(row, l) =
+          input_map_(row, first + l) * closures_[static_cast<std::size_t>(first + l)].beta;
     }
   }
 }

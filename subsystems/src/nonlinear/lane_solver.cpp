@@ -24,6 +24,8 @@ constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
 constexpr int kMostSimpleSteps = 20;
 /// What one must gain for the next to be worth its evaluation.
 constexpr double kSimpleContraction = 0.3;
+/// Residuals that gradients by fewer points are good for.
+constexpr double kCoarse = 1e-10;
 
 // Warm solves.
 /// An error of b of this size relative to the waves is round-off.
@@ -61,8 +63,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
       still_(hidden != nullptr ? hidden->still() : 0),
-      lu_(part_.size() - still_),
-      start_lu_(part_.size() - still_) {
+      lu_(part_.size() - still_) {
   const int n = part_.size();
   moving_.setZero(n - still_, n - still_);
   moving_F_.setZero(n - still_);
@@ -72,7 +73,11 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
   }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
-  start_jacobian_.setZero(n - still_, n - still_);
+  if (has_hidden_terms_ && hidden->stage_count() > 1) {
+    predicted_.setZero(n);
+    const Eigen::Index stages = hidden->stage_count();
+    start_factors_.emplace(hidden->coupling(), still_, part.signature().wave_size() / stages);
+  }
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
@@ -101,7 +106,7 @@ double LaneSolver::energy_rounding() const {
 /// False when it comes to nothing. A callback may throw at an iterate that a damped solve does not visit.
 bool LaneSolver::solve_simply(const double* a) {
   is_simple_ = false;
-  if (!has_hidden_terms_ || part_.size() == 0) return false;
+  if (!start_factors_) return false;
   try {
     is_simple_ = iterate_simply(a);
   } catch (...) {
@@ -109,39 +114,68 @@ bool LaneSolver::solve_simply(const double* a) {
   return is_simple_;
 }
 
-/// From Δx = 0, with the derivative there.
+/// From Δx = 0, with the derivative there. As long as the next residual will be far from round-off, gradients are
+/// taken by fewer points; where it will be round-off, the gradient there follows from the last one.
 bool LaneSolver::iterate_simply(const double* a) {
   if (part_.stage_start() == nullptr) return false;
   factorised_ = false;
   noise_.setZero();
   dx_.setZero();
-  double before = part_.evaluate_plainly(a, dx_);
+  double before = part_.evaluate_plainly(a, dx_), contraction = 1.0;
   if (!std::isfinite(before) || !take_start_factors()) return false;
-  bool is_last = false;
+  bool coarse = part_.has_coarse_gradient(), was_coarse = coarse;
   for (int k = 0; k < kMostSimpleSteps; ++k) {
     start_ = dx_;
     F_ = part_.residual();
     solve_with_factors();
     dx_ -= step_;
-    double size = part_.evaluate_plainly(a, dx_);
-    if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;
-    if (k == 0)
-      noise_.tail(moving_F_.size()).noalias() =
-          start_jacobian_.cwiseAbs() * part_.magnitude().tail(moving_F_.size());
-    size = judged(size);
-    if (size <= kRoundOff || (is_last && size <= kStagnation)) return true;
-    const double contraction = size / before;
-    if (before <= kStagnation && contraction > 0.25) {
-      if (contraction < 1.0) return true;
-      dx_ = start_;
-      part_.evaluate_plainly(a, dx_);
-      return true;
+    if (!was_coarse && before * contraction <= 0.1 * kRoundOff) {
+      predict_gradient();
+      const double size = part_.evaluate_plainly(a, dx_, predicted_.data());
+      return size <= kStagnation && part_.inputs_are_finite();
     }
-    if (!(contraction <= kSimpleContraction)) return size <= kStagnation;
-    is_last = k > 0 && size * contraction <= 0.1 * kRoundOff;
+    double size = coarse ? part_.evaluate_coarsely(a, dx_) : part_.evaluate_plainly(a, dx_);
+    if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;
+    if (k == 0) spread_noise();
+    size = judged(size);
+    if (!coarse && size <= kRoundOff) return true;
+    if (coarse == was_coarse) {  // else the two residuals do not compare
+      const double gained = size / before;
+      if (!coarse && before <= kStagnation && gained > 0.25) {
+        if (gained < 1.0) return true;
+        dx_ = start_;
+        part_.evaluate_plainly(a, dx_);
+        return true;
+      }
+      if (!(gained <= kSimpleContraction)) return !coarse && size <= kStagnation;
+      contraction = gained;
+    }
+    was_coarse = coarse;
+    coarse = coarse && size * contraction > kCoarse;
     before = size;
   }
   return false;
+}
+
+/// As take_noise, with the derivative at x.
+void LaneSolver::spread_noise() {
+  moving_F_ = part_.magnitude().tail(moving_F_.size());
+  start_factors_->spread(moving_F_, moving_step_);
+  noise_.tail(moving_step_.size()) = moving_step_;
+}
+
+/// ∇̄H at Δx from that before the step, of the unknowns that move.
+void LaneSolver::predict_gradient() {
+  const StageStart& start = *part_.stage_start();
+  const Eigen::MatrixXd& coupling = start_factors_->coupling();
+  const Eigen::Index n = still_;
+  predicted_ = part_.gradient();
+  for (Eigen::Index j = 0; j < coupling.cols(); ++j) {
+    moving_F_.head(n).noalias() = start.hessian.lazyProduct(step_.segment((j + 1) * n, n));
+    for (Eigen::Index i = 0; i < coupling.rows(); ++i) {
+      predicted_.segment((i + 1) * n, n) -= coupling(i, j) * moving_F_.head(n);
+    }
+  }
 }
 
 /// The part has been evaluated at Δx = 0, unless they are at hand.
@@ -150,9 +184,8 @@ bool LaneSolver::take_start_factors() {
   const StageStart* const start = part_.stage_start();
   if (start == nullptr) return false;
   start_preparation_ = -1;
-  part_.assemble_start(*start, start_jacobian_);
-  if (!start_jacobian_.allFinite()) return false;
-  start_lu_.compute(start_jacobian_);
+  part_.start_derivative(*start, start_factors_->derivative());
+  if (!start_factors_->factorise(part_.step_s())) return false;
   start_x_ = part_.start();
   start_preparation_ = part_.preparation();
   return true;
@@ -161,11 +194,11 @@ bool LaneSolver::take_start_factors() {
 /// As ClosedPart::stiffness after a `linearise` at Δx = 0.
 void LaneSolver::start_stiffness() {
   const StageStart& start = *part_.stage_start();
+  const Eigen::MatrixXd& coupling = start_factors_->coupling();
   stiffness_.setZero();
-  const Eigen::Index n = start.hessian.rows();
-  for (Eigen::Index i = 0; i < start.coupling.rows(); ++i) {
-    stiffness_.segment((i + 1) * n, n) =
-        (start.coupling(i, i) * start.hessian.diagonal()).cwiseAbs();
+  for (Eigen::Index i = 0; i < coupling.rows(); ++i) {
+    stiffness_.segment((i + 1) * still_, still_) =
+        (coupling(i, i) * start.hessian.diagonal()).cwiseAbs();
   }
 }
 
@@ -376,7 +409,7 @@ bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve
   stiffness_ = Eigen::Map<const VectorXd>(last.stiffness, n);
   factorised_ = false;
   bool has_factors = last.factorised != 0.0, fresh = false;
-  is_simple_ = !has_factors && has_hidden_terms_ && part_.stage_start() != nullptr;
+  is_simple_ = !has_factors && start_factors_ && part_.stage_start() != nullptr;
   if (is_simple_ && !has_start_factors()) {
     step_.setZero();
     part_.evaluate_plainly(a, step_);
@@ -450,7 +483,7 @@ void LaneSolver::take_factors() {
 void LaneSolver::solve_with_factors() {
   if (!factorised_) {
     moving_F_ = F_.tail(moving_F_.size());
-    start_lu_.solve(moving_F_, moving_step_);
+    start_factors_->solve(moving_F_, moving_step_);
     step_.head(still_).setZero();
     step_.tail(moving_step_.size()) = moving_step_;
     return;

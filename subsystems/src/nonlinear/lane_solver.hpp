@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include <Eigen/Core>
 
@@ -73,6 +74,8 @@ class LaneSolver {
     return start_preparation_ == part_.preparation() && start_x_ == part_.start();
   }
   void start_stiffness();
+  void predict_gradient();
+  void spread_noise();
   StepFault solve_cold(const double* a);
   StepFault solve_from_free_motion(const double* a);
   StepFault iterate_cold(const double* a);
@@ -97,18 +100,18 @@ class LaneSolver {
   bool has_hidden_terms_;
   int still_;  ///< so many of the first unknowns stay 0
   Eigen::VectorXd dx_, start_, step_, F_, w_;
+  Eigen::VectorXd predicted_;       ///< ∇̄H after a simplified step, from that before it
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;
   Eigen::MatrixXd moving_;  ///< the jacobian of the unknowns that move
   Eigen::VectorXd moving_F_, moving_step_;
   DenseLu lu_;
-  bool factorised_ = false;         ///< lu_ is of the solve under way
-  DenseLu start_lu_;                ///< of ∂F/∂Δx at Δx = 0
-  Eigen::MatrixXd start_jacobian_;  ///< the same, of the unknowns that move
-  Eigen::VectorXd start_x_;         ///< where it was taken, after that many calls of `prepare`
+  bool factorised_ = false;                    ///< lu_ is of the solve under way
+  std::optional<StageFactors> start_factors_;  ///< of ∂F/∂Δx at Δx = 0; of several stages
+  Eigen::VectorXd start_x_;  ///< where it was taken, after that many calls of `prepare`
   int start_preparation_ = -1;
   bool is_simple_ =
-      false;  ///< of the solve under way: start_lu_ serves as long as it has no factors of its own
+      false;  ///< of the solve under way: start_factors_ serve as long as it has no factors of its own
   Eigen::VectorXd stiffness_;
   Eigen::VectorXd b_before_, b_now_;
 };

@@ -71,25 +71,10 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
   }
-  const auto reach_to = [&stages](double tau) {
-    std::vector<double> reach;
-    reach.reserve(static_cast<std::size_t>(stages.count));
-    for (int j = 0; j < stages.count; ++j) {
-      reach.push_back(stages.integral(j, tau) / std::sqrt(stages.b[static_cast<std::size_t>(j)]));
-    }
-    return reach;
-  };
   find_terms();
-  const detail::QuadratureRule& rule =
-      detail::gauss_legendre(quadrature_points(part, stages.count));
-  for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
-    Node node{{}, reach_to(rule.nodes[k])};
-    for (int i = 0; i < stages.count; ++i) {
-      node.weight.push_back(rule.weights[k] * stages.lagrange(i, rule.nodes[k]) /
-                            std::sqrt(stages.b[static_cast<std::size_t>(i)]));
-    }
-    nodes_.push_back(std::move(node));
-  }
+  const int points = quadrature_points(part, stages.count);
+  nodes_ = nodes_of(points);
+  if (points > stages.count + 1) coarse_nodes_ = nodes_of(stages.count + 1);
   size_weight_.resize(static_cast<std::size_t>(stages.count));
   for (const Node& node : nodes_) {
     for (std::size_t i = 0; i < size_weight_.size(); ++i) {
@@ -100,18 +85,39 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
   }
-  start_.coupling.resize(stages.count, stages.count);
-  start_.reach.resize(stages.count, stages.count);
+  coupling_.resize(stages.count, stages.count);
   for (int i = 0; i < stages.count; ++i) {
     for (int j = 0; j < stages.count; ++j) {
       const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
-      const double scale = root_weight_[row] / root_weight_[column];
-      start_.coupling(i, j) = scale * stages.A[row][column];
-      start_.reach(i, j) = root_weight_[row] * at_stages_[row].reach[column];
+      coupling_(i, j) = root_weight_[row] / root_weight_[column] * stages.A[row][column];
     }
   }
   start_size_.resize(own_typical_.size());
+  start_x_.reserve(own_typical_.size());
   find_places();
+}
+
+std::vector<double> StagedPhysics::reach_to(double tau) const {
+  std::vector<double> reach;
+  reach.reserve(static_cast<std::size_t>(stages_.count));
+  for (int j = 0; j < stages_.count; ++j) {
+    reach.push_back(stages_.integral(j, tau) / std::sqrt(stages_.b[static_cast<std::size_t>(j)]));
+  }
+  return reach;
+}
+
+std::vector<StagedPhysics::Node> StagedPhysics::nodes_of(int points) const {
+  std::vector<Node> out;
+  const detail::QuadratureRule& rule = detail::gauss_legendre(points);
+  for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
+    Node node{{}, reach_to(rule.nodes[k])};
+    for (int i = 0; i < stages_.count; ++i) {
+      node.weight.push_back(rule.weights[k] * stages_.lagrange(i, rule.nodes[k]) /
+                            std::sqrt(stages_.b[static_cast<std::size_t>(i)]));
+    }
+    out.push_back(std::move(node));
+  }
+  return out;
 }
 
 /// Each value of a stage is its number in it, put where it goes and looked for.
@@ -209,9 +215,10 @@ double StagedPhysics::storage(const double* state) const {
   return part_.storage(x.data());
 }
 
-/// Whether no stage has left x.
+/// Whether there are several stages, none of which has left x.
 bool StagedPhysics::is_start(const double* delta) const {
-  return std::all_of(delta, delta + layout_.states(), [](double own) { return own == 0.0; });
+  return layout_.stages > 1 &&
+         std::all_of(delta, delta + layout_.states(), [](double own) { return own == 0.0; });
 }
 
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
@@ -226,11 +233,17 @@ void StagedPhysics::discrete_gradient(const double* start, const double* next, d
     std::fill(g, g + n, 0.0);
     return;
   }
+  add_gradients(nodes_, start, next, g);
+}
+
+void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* start,
+                                  const double* next, double* g) const {
+  const int n = layout_.n;
   detail::Workspace scratch(static_cast<std::size_t>(2 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
   std::fill(g, g + n + layout_.states(), 0.0);
-  for (const Node& node : nodes_) {
+  for (const Node& node : nodes) {
     state_at(start, next + n, node.reach, x);
     part_.gradient(x, slope);
     for (int i = 0; i < layout_.stages; ++i) {

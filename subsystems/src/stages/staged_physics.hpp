@@ -42,6 +42,11 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void add_gradient_terms(const double* start, const double* next, const double* g,
                           double* terms) const override;
   void add_to_gradient(const double* start, double* size) const override;
+  const Eigen::MatrixXd& coupling() const override { return coupling_; }
+  bool has_coarse_gradient() const override { return !coarse_nodes_.empty(); }
+  void coarse_gradient(const double* start, const double* next, double* g) const override {
+    add_gradients(coarse_nodes_, start, next, g);
+  }
   const StageStart* start(const double* x) const override;
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
@@ -79,6 +84,10 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
 
   void state_at(const double* x, const double* delta, const std::vector<double>& reach,
                 double* out) const;
+  std::vector<double> reach_to(double tau) const;
+  std::vector<Node> nodes_of(int points) const;
+  void add_gradients(const std::vector<Node>& nodes, const double* start, const double* next,
+                     double* g) const;
   void find_terms();
   void find_start(const double* x) const;
   void find_turning(const double* x) const;
@@ -95,10 +104,12 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
+  std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
   std::vector<double> root_weight_;  ///< √bᵢ
-  std::vector<Node> at_stages_;      ///< reach of X(cᵢ)
-  std::vector<Places> places_;       ///< by stage
-  bool has_terms_ = false;           ///< of gradients
+  Eigen::MatrixXd coupling_;
+  std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+  std::vector<Places> places_;   ///< by stage
+  bool has_terms_ = false;       ///< of gradients
 
   // Scratch.
   mutable PositiveStiffness stiffness_;
