@@ -48,37 +48,37 @@ class Entries {
     int row, column;
   };
 
+  /// `pattern` is compressed.
   Entries(const SparseMatrix& pattern, std::vector<Place> places)
-      : places_(std::move(places)), count_(pattern.nonZeros()) {
-    for (const Place& place : places_) {
-      const int* const rows = pattern.innerIndexPtr();
-      const int first = pattern.outerIndexPtr()[place.column];
-      const int last = pattern.outerIndexPtr()[place.column + 1];
-      number_.push_back(static_cast<int>(std::find(rows + first, rows + last, place.row) - rows));
+      : places_(std::move(places)),
+        rows_(pattern.innerIndexPtr(), pattern.innerIndexPtr() + pattern.nonZeros()),
+        begins_(pattern.outerIndexPtr(), pattern.outerIndexPtr() + pattern.cols() + 1) {
+    for (const auto& [row, column] : places_) {
+      const auto begin = rows_.begin() + begins_[static_cast<std::size_t>(column)];
+      const auto end = rows_.begin() + begins_[static_cast<std::size_t>(column) + 1];
+      number_.push_back(static_cast<int>(std::find(begin, end, row) - rows_.begin()));
     }
   }
 
   /// `to` usually has the pattern of the constructor.
   void put(const double* values, SparseMatrix& to) const {
-    const bool is_known = to.isCompressed() && to.nonZeros() == count_;
-    const int* const rows = to.innerIndexPtr();
-    const int* const begins = to.outerIndexPtr();
-    for (std::size_t k = 0; k < places_.size(); ++k) {
-      const auto [row, column] = places_[k];
-      const int number = number_[k];
-      if (is_known && number >= begins[column] && number < begins[column + 1] &&
-          rows[number] == row) {
-        to.valuePtr()[number] = values[k];
-      } else {
-        to.coeffRef(row, column) = values[k];
-      }
+    const bool is_known = to.isCompressed() &&
+                          static_cast<std::size_t>(to.nonZeros()) == rows_.size() &&
+                          static_cast<std::size_t>(to.cols()) + 1 == begins_.size() &&
+                          std::equal(begins_.begin(), begins_.end(), to.outerIndexPtr()) &&
+                          std::equal(rows_.begin(), rows_.end(), to.innerIndexPtr());
+    if (is_known) {
+      double* const own = to.valuePtr();
+      for (const int number : number_) own[number] = *values++;
+      return;
     }
+    for (const auto& [row, column] : places_) to.coeffRef(row, column) = *values++;
   }
 
  private:
   std::vector<Place> places_;
-  std::vector<int> number_;  ///< of each in the compressed pattern
-  Eigen::Index count_;
+  std::vector<int> rows_, begins_;  ///< the pattern
+  std::vector<int> number_;         ///< of each place in it
 };
 
 /// What depends on the state: the rate of the quaternion, ½ q (0, ω); Euler's L × ω; and the

@@ -16,23 +16,39 @@ namespace {
 
 using Eigen::VectorXd;
 
+/// act(row, value) for the entries of a column.
+template <class Act>
+void for_column(const SparseMatrix& A, int column, const Act& act) {
+  const int* const counts = A.innerNonZeroPtr();  // null: compressed
+  const int begin = A.outerIndexPtr()[column];
+  const int end = counts == nullptr ? A.outerIndexPtr()[column + 1] : begin + counts[column];
+  const int* const rows = A.innerIndexPtr();
+  const double* const values = A.valuePtr();
+  for (int k = begin; k < end; ++k) act(rows[k], values[k]);
+}
+
 /// y += sign · A x, or |A| x for magnitudes.
 template <bool kMagnitudes>
 void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[it.row()] += (kMagnitudes ? std::abs(it.value()) : sign * it.value()) * x[j];
-    }
+  double* const out = y.data();
+  const int columns = static_cast<int>(A.outerSize());
+  for (int j = 0; j < columns; ++j) {
+    const double factor = x.data()[j];
+    for_column(A, j, [&](int row, double value) {
+      out[row] += (kMagnitudes ? std::abs(value) : sign * value) * factor;
+    });
   }
 }
 
 /// y += Aᵀ x, or |A|ᵀ x for magnitudes.
 template <bool kMagnitudes>
 void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[j] += (kMagnitudes ? std::abs(it.value()) : it.value()) * x[it.row()];
-    }
+  const int columns = static_cast<int>(A.outerSize());
+  for (int j = 0; j < columns; ++j) {
+    double& out = y.data()[j];
+    for_column(A, j, [&](int row, double value) {
+      out += (kMagnitudes ? std::abs(value) : value) * x.data()[row];
+    });
   }
 }
 

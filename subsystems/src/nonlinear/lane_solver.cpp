@@ -21,9 +21,12 @@ constexpr int kMaxHalvings = 30;
 constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
 
 // Simplified steps.
-constexpr int kMostSimpleSteps = 20;
+constexpr int kMostSimpleSteps = 25;
 /// What one must gain for the next to be worth its evaluation.
-constexpr double kSimpleContraction = 0.3;
+constexpr double kSimpleContraction = 0.2;
+/// Where they gain less than this, a residual that is round-off beside what its terms spread is no sign that
+/// nothing is left to gain: they go on until they gain nothing.
+constexpr double kQuick = 0.01;
 /// Residuals that gradients by fewer points are good for.
 constexpr double kCoarse = 1e-10;
 
@@ -122,14 +125,16 @@ bool LaneSolver::iterate_simply(const double* a) {
   noise_.setZero();
   dx_.setZero();
   double before = part_.evaluate_plainly(a, dx_), contraction = 1.0;
-  if (!std::isfinite(before) || !take_start_factors()) return false;
+  if (!std::isfinite(before) || !part_.inputs_are_finite()) return false;
+  if (before <= kRoundOff) return true;
+  if (!take_start_factors()) return false;
   bool coarse = part_.has_coarse_gradient(), was_coarse = coarse;
   for (int k = 0; k < kMostSimpleSteps; ++k) {
     start_ = dx_;
     F_ = part_.residual();
     solve_with_factors();
     dx_ -= step_;
-    if (!was_coarse && before * contraction <= 0.1 * kRoundOff) {
+    if (!was_coarse && contraction <= kQuick && before * contraction <= 0.1 * kRoundOff) {
       predict_gradient();
       const double size = part_.evaluate_plainly(a, dx_, predicted_.data());
       return size <= kStagnation && part_.inputs_are_finite();
@@ -138,7 +143,6 @@ bool LaneSolver::iterate_simply(const double* a) {
     if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;
     if (k == 0) spread_noise();
     size = judged(size);
-    if (!coarse && size <= kRoundOff) return true;
     if (coarse == was_coarse) {  // else the two residuals do not compare
       const double gained = size / before;
       if (!coarse && before <= kStagnation && gained > 0.25) {
@@ -150,6 +154,7 @@ bool LaneSolver::iterate_simply(const double* a) {
       if (!(gained <= kSimpleContraction)) return !coarse && size <= kStagnation;
       contraction = gained;
     }
+    if (!coarse && size <= kRoundOff && contraction <= kQuick) return true;
     was_coarse = coarse;
     coarse = coarse && size * contraction > kCoarse;
     before = size;

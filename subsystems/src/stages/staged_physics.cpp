@@ -93,6 +93,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     }
   }
   start_size_.resize(own_typical_.size());
+  start_terms_.resize(own_typical_.size());
   start_x_.reserve(own_typical_.size());
   find_places();
 }
@@ -177,11 +178,11 @@ std::vector<double> StagedPhysics::default_state() const {
 /// x + Σⱼ reachⱼ δⱼ
 void StagedPhysics::state_at(const double* x, const double* delta, const std::vector<double>& reach,
                              double* out) const {
-  for (int i = 0; i < layout_.n; ++i) {
+  const double* const gains = reach.data();
+  const int n = layout_.n, stages = layout_.stages;
+  for (int i = 0; i < n; ++i) {
     double moved = 0.0;
-    for (int j = 0; j < layout_.stages; ++j) {
-      moved += reach[static_cast<std::size_t>(j)] * delta[j * layout_.n + i];
-    }
+    for (int j = 0; j < stages; ++j) moved += gains[j] * delta[j * n + i];
     out[i] = x[i] + moved;
   }
 }
@@ -274,11 +275,20 @@ void StagedPhysics::find_terms() {
   has_terms_ = std::ranges::any_of(terms, [](double own) { return own != 0.0; });
 }
 
-/// Of the gradients that its quadrature takes.
+/// Of the gradients that its quadrature takes, or of as many like that at x.
 void StagedPhysics::add_gradient_terms(const double* start, const double* next, const double* /*g*/,
                                        double* terms) const {
   if (!has_terms_) return;
   const int n = layout_.n;
+  if (terms_are_of_start_) {
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = size_weight_[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) {
+        terms[(i + 1) * n + k] += weight * start_terms_[static_cast<std::size_t>(k)];
+      }
+    }
+    return;
+  }
   detail::Workspace scratch(static_cast<std::size_t>(3 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
@@ -333,6 +343,7 @@ void StagedPhysics::discrete_gradient_jacobian(
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
   terms_are_of_start_ = false;
+  has_hessian_terms_ = true;
   of_delta_.setZero();
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
@@ -371,6 +382,7 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
   of_start.setZero();
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
   terms_are_of_start_ = false;
+  has_hessian_terms_ = true;
   for (const Node& node : nodes_) {
     state_at(state, state + n, node.reach, x.data());
     stage_hessian_.clear();
@@ -405,6 +417,7 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
     }
     return;
   }
+  if (!has_hessian_terms_) return;
   for (int r = 0; r < layout_.states(); ++r) {
     double sum = 0.0;
     for (int c = 0; c < n; ++c) {
@@ -414,7 +427,9 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   }
 }
 
+/// Stages of which some states alone are damped have no common Ã.
 const StageStart* StagedPhysics::start(const double* x) const {
+  if (stages_.is_damped() && stages_.conserved != 0) return nullptr;
   const auto n = static_cast<std::size_t>(layout_.n);
   if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
   terms_are_of_start_ = start_is_finite_;
@@ -438,6 +453,12 @@ void StagedPhysics::find_start(const double* x) const {
     }
   }
   if (!part_.constant_structure()) find_turning(x);
+  if (has_terms_) {
+    detail::Workspace slope(static_cast<std::size_t>(n));
+    part_.gradient(x, slope.data());
+    std::fill(start_terms_.begin(), start_terms_.end(), 0.0);
+    part_.add_gradient_terms(x, x, slope.data(), start_terms_.data());
+  }
   start_is_finite_ = start_.hessian.allFinite() && start_.turning.allFinite();
   start_x_.assign(x, x + n);
 }
@@ -478,7 +499,8 @@ void StagedPhysics::find_turning(const double* x) const {
 
 void StagedPhysics::forget_terms() const {
   terms_are_of_start_ = false;
-  std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  if (has_hessian_terms_) std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  has_hessian_terms_ = false;
 }
 
 double StagedPhysics::of_energy(const double* start, const double* g) const {

@@ -121,10 +121,12 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
   // At the start x that was asked for last.
   mutable StageStart start_;
-  mutable std::vector<double> start_x_;     // empty: none
-  mutable std::vector<double> start_size_;  // |∇²H||x|
+  mutable std::vector<double> start_x_;      // empty: none
+  mutable std::vector<double> start_size_;   // |∇²H||x|
+  mutable std::vector<double> start_terms_;  // of ∇H, beside its own; only if it has some
   mutable bool start_is_finite_ = false;
   mutable bool terms_are_of_start_ = false;  // and not in hessian_terms_
+  mutable bool has_hessian_terms_ = false;   // hessian_terms_ are not all 0
 };
 
 }  // namespace portwave
