@@ -130,6 +130,7 @@ template class SmallLu<Complex>;
 StageFactors::StageFactors(const MatrixXd& coupling, Index n, Index p)
     : coupling_(coupling),
       back_(coupling.rows(), coupling.rows()),
+      coupling_sizes_(coupling.cwiseAbs().transpose()),
       s_(coupling.rows()),
       n_(n),
       p_(p),
@@ -229,8 +230,7 @@ void StageFactors::solve(const VectorXd& F, VectorXd& x) {
 }
 
 void StageFactors::spread(const VectorXd& w, VectorXd& out) {
-  mixed_.noalias() =
-      Eigen::Map<const MatrixXd>(w.data(), n_, s_).lazyProduct(coupling_.cwiseAbs().transpose());
+  mixed_.noalias() = Eigen::Map<const MatrixXd>(w.data(), n_, s_).lazyProduct(coupling_sizes_);
   Eigen::Map<MatrixXd> sum(out.data(), n_, s_);
   sum = Eigen::Map<const MatrixXd>(w.data(), n_, s_);
   for (Index i = 0; i < s_; ++i) {

@@ -65,6 +65,7 @@ class StageFactors {
   void see(const double* x, double* out) const;
 
   Eigen::MatrixXd coupling_, to_, back_;  ///< Ã; into its eigenvectors, and back
+  Eigen::MatrixXd coupling_sizes_;        ///< |Ã|ᵀ
   std::complex<double> pair_;
   double single_ = 0.0;  ///< the real eigenvalue of three stages
   Eigen::Index s_, n_, p_;
