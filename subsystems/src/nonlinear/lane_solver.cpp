@@ -129,7 +129,8 @@ bool LaneSolver::iterate_simply(const double* a) {
   if (before <= kRoundOff) return true;
   if (!take_start_factors()) return false;
   bool coarse = part_.has_coarse_gradient(), was_coarse = coarse;
-  for (int k = 0; k < kMostSimpleSteps; ++k) {
+  const int most = std::min(kMostSimpleSteps, max_steps_);
+  for (int k = 0; k < most; ++k) {
     start_ = dx_;
     F_ = part_.residual();
     solve_with_factors();
