@@ -462,6 +462,15 @@ def _array(names: Iterable[str]) -> np.ndarray:
 def _result(function: Callable[..., Any], argument: Any) -> Any:
     try:
         return function(argument)
+    except TypeError as error:
+        # Of numpy.linalg, whose functions are compiled for floating-point numbers.
+        asked = re.search(r"Cannot cast ufunc '([a-z]+)[0-9]?' input", str(error))
+        if asked is None:
+            raise
+        raise TypeError(
+            f"numpy.linalg.{asked[1]} of numbers of a traced function cannot be written down: write its formula out, "
+            "such as Cramer's rule for two or three unknowns, or invert a matrix of constants before the function"
+        ) from error
     except AttributeError as error:
         # NumPy asks the elements of the first of two arrays for a method, be they symbols or not.
         asked = re.search(r"no attribute '(arctan2|hypot|fmod)'", str(error))

@@ -412,6 +412,8 @@ def stored_in_floats(q):
         (lambda q: round(q[0]), TypeError, "energy: numpy.round rounds halves to even numbers"),
         (lambda q: np.fmod(q[0], 2), TypeError, r"energy: numpy.fmod .*: use numpy.sign\(a\)\*\(abs"),
         (lambda q: np.fmod(2.0, q), TypeError, "energy: numpy.fmod of a number and an array"),
+        (lambda q: np.linalg.solve(np.diag([q[0], 1.0]), q)[0], TypeError, "energy: numpy.linalg.solve .*: write its"),
+        (lambda q: np.linalg.inv(np.diag([q[0], 1.0]))[0, 0], TypeError, "energy: numpy.linalg.inv .*: write its"),
         (lambda q: np.arctan2(1.0, q)[0], TypeError, "energy: numpy.arctan2 of a number and an array"),
         (lambda q: q[0] // 2, TypeError, r"energy: numpy.floor_divide .* use numpy.floor\(a/b\)"),
         (lambda q: np.log1p(q)[0], TypeError, r"energy: numpy.log1p .* use numpy.log\(1 \+ x\)"),

@@ -416,6 +416,10 @@ class MjcfReader : MjcfAttributes {
     if (const auto given = text(one, "gear")) {
       const auto all = numbers_in(one, "gear", *given);
       if (all && !all->empty()) gear = all->front();
+      if (gear == 0.0) {
+        fail(one, "gear must not begin with 0: nothing of the actuator would reach its joint");
+        return;
+      }
     }
     found->has_motor = true;
     take_effort(one, "forcerange", std::abs(gear), *found);
@@ -428,6 +432,12 @@ class MjcfReader : MjcfAttributes {
     for (const char* const other : {"dampratio", "timeconst"}) {
       if (real_of(one, other).value_or(0.0) != 0.0)
         fail(one, fmt::format("{} is not read: give kp and kv", other));
+    }
+    for (const char* const gain : {"kp", "kv"}) {
+      if (const auto given = real_of(one, gain); given && *given < 0.0) {
+        fail(one, fmt::format("{} must be >= 0, got {}: the servo would push away from its target",
+                              gain, *given));
+      }
     }
     const bool is_position = kind == "position";
     RobotServo servo;

@@ -185,6 +185,7 @@ class UrdfReader : XmlReader {
     if (limit == nullptr || out.type == "fixed" || out.type == "free") return;
     const auto positive = [&](const char* name) {
       const auto given = number(*limit, name);  // exporters write 0 where they know none
+      if (given && *given < 0.0) fail(*limit, fmt::format("{} must be >= 0, got {}", name, *given));
       return given && *given > 0.0 ? given : std::nullopt;
     };
     out.limit.effort = positive("effort");

@@ -21,6 +21,9 @@ constexpr double kAny = 1e100;
 const XmlReader::Element& XmlReader::outermost(tinyxml2::XMLDocument& document,
                                                const std::string& text) {
   document.Parse(text.data(), text.size());
+  if (document.ErrorID() == tinyxml2::XML_ERROR_EMPTY_DOCUMENT) {
+    throw ConfigError("", "is empty: URDF has an element <robot>, MJCF one <mujoco>");
+  }
   if (document.Error()) {
     throw ConfigError(fmt::format("line {}", document.ErrorLineNum()),
                       fmt::format("is no XML: {}", document.ErrorStr()));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -84,9 +85,13 @@ class Reader {
 
   Design read() {
     const std::size_t n = kinds_.size();
-    if (n < 1 || n > at(articulated::kMostBodies)) {
+    const auto moving =
+        std::ranges::count_if(kinds_, [](const std::string& kind) { return kind != "fixed"; });
+    if (n < 1 || moving > articulated::kMostBodies) {
       report("/joints",
-             fmt::format("must be a list of 1 to {} joints, got {}", articulated::kMostBodies, n));
+             fmt::format("must be a list of 1 to {} joints that move, and fixed ones, got {} that "
+                         "move: give limbs as parts of their own, joined at frames",
+                         articulated::kMostBodies, moving));
     }
     masses_ = numbers("masses_kg", 0.0, false);
     damping_ = numbers("damping", 0.0, true);

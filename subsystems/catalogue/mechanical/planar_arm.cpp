@@ -98,13 +98,54 @@ double arm_energy(const Arm& arm, const double* x) {
 // ∂H/∂θ_k = ω_k Σ_b A_kb sin(θ_k − θ_b) ω_b + g μ_k sin θ_k,   ∂H/∂π = ω.
 void arm_gradient(const Arm& arm, const double* x, double* g) {
   const int n = arm.links;
-  const ArmMotion motion(arm, x);
+  std::array<double, kMostLinks> sine, cosine, omega, along, across;
+  std::array<double, kMostLinks * kMostLinks> L;  // row by row
+  const double* const A = arm.A.data();           // symmetric
+  const double* const weights = arm.weights.data();
+  double* const w = omega.data();
+  double angle = 0.0;
+  for (int k = 0; k < n; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    angle += x[k];
+    sine[at] = std::sin(angle);
+    cosine[at] = std::cos(angle);
+    w[k] = x[n + k] - (k + 1 < n ? x[n + k + 1] : 0.0);
+  }
+  const double *const s = sine.data(), *const c = cosine.data();
+  for (int a = 0; a < n; ++a) {  // B = L Lᵀ, and ω = L⁻¹π
+    double* const row = L.data() + a * n;
+    for (int b = 0; b < a; ++b) {
+      const double* const other = L.data() + b * n;
+      double entry = A[a * n + b] * (c[a] * c[b] + s[a] * s[b]);
+      for (int k = 0; k < b; ++k) entry -= row[k] * other[k];
+      row[b] = entry / other[b];
+      w[a] -= row[b] * w[b];
+    }
+    double entry = A[a * n + a];
+    for (int k = 0; k < a; ++k) entry -= row[k] * row[k];
+    row[a] = std::sqrt(entry);
+    w[a] /= row[a];
+  }
+  for (int a = n - 1; a >= 0; --a) {
+    const double* const row = L.data() + a * n;
+    w[a] /= row[a];
+    for (int b = 0; b < a; ++b) w[b] -= row[b] * w[a];
+  }
+  for (int k = 0; k < n; ++k) {
+    along[static_cast<std::size_t>(k)] = c[k] * w[k];
+    across[static_cast<std::size_t>(k)] = s[k] * w[k];
+  }
   double torque = 0.0;
   for (int k = n - 1; k >= 0; --k) {
-    torque += motion.omega[k] * motion.sines.row(k).dot(motion.omega) +
-              arm.weights[k] * std::sin(motion.theta[k]);
+    double by_cosine = 0.0, by_sine = 0.0;
+    for (int b = 0; b < n; ++b) {
+      if (b == k) continue;
+      by_cosine += A[k * n + b] * along[static_cast<std::size_t>(b)];
+      by_sine += A[k * n + b] * across[static_cast<std::size_t>(b)];
+    }
+    torque += w[k] * (s[k] * by_cosine - c[k] * by_sine) + weights[k] * s[k];
     g[k] = torque;
-    g[n + k] = motion.omega[k] - (k > 0 ? motion.omega[k - 1] : 0.0);
+    g[n + k] = w[k] - (k > 0 ? w[k - 1] : 0.0);
   }
 }
 

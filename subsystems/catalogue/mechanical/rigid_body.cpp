@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include <Eigen/Core>
 #include <fmt/format.h>
@@ -39,32 +41,111 @@ Eigen::Matrix3d rotation(const double* quaternion) {
   return R;
 }
 
+/// Entries of a sparse matrix that are written again and again.
+class Entries {
+ public:
+  struct Place {
+    int row, column;
+  };
+
+  /// `pattern` is compressed.
+  Entries(const SparseMatrix& pattern, std::vector<Place> places)
+      : places_(std::move(places)),
+        rows_(pattern.innerIndexPtr(), pattern.innerIndexPtr() + pattern.nonZeros()),
+        begins_(pattern.outerIndexPtr(), pattern.outerIndexPtr() + pattern.cols() + 1) {
+    for (const auto& [row, column] : places_) {
+      const auto begin = rows_.begin() + begins_[static_cast<std::size_t>(column)];
+      const auto end = rows_.begin() + begins_[static_cast<std::size_t>(column) + 1];
+      number_.push_back(static_cast<int>(std::find(begin, end, row) - rows_.begin()));
+    }
+  }
+
+  /// `to` usually has the pattern of the constructor.
+  void put(const double* values, SparseMatrix& to) const {
+    const bool is_known = to.isCompressed() &&
+                          static_cast<std::size_t>(to.nonZeros()) == rows_.size() &&
+                          static_cast<std::size_t>(to.cols()) + 1 == begins_.size() &&
+                          std::equal(begins_.begin(), begins_.end(), to.outerIndexPtr()) &&
+                          std::equal(rows_.begin(), rows_.end(), to.innerIndexPtr());
+    if (is_known) {
+      double* const own = to.valuePtr();
+      for (const int number : number_) own[number] = *values++;
+      return;
+    }
+    for (const auto& [row, column] : places_) to.coeffRef(row, column) = *values++;
+  }
+
+ private:
+  std::vector<Place> places_;
+  std::vector<int> rows_, begins_;  ///< the pattern
+  std::vector<int> number_;         ///< of each place in it
+};
+
 /// What depends on the state: the rate of the quaternion, ½ q (0, ω); Euler's L × ω; and the
 /// torques, which are given in world axes and act on L in body axes.
-void set_attitude(const double* x, Structure& s) {
-  const double* const q = x + kQuaternion;
-  const double* const L = x + kSpin;
-  const double of_spin[4][3] = {
-      {-q[1], -q[2], -q[3]}, {q[0], -q[3], q[2]}, {q[3], q[0], -q[1]}, {-q[2], q[1], q[0]}};
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      s.J.coeffRef(kQuaternion + i, kSpin + j) = 0.5 * of_spin[i][j];
-      s.J.coeffRef(kSpin + j, kQuaternion + i) = -0.5 * of_spin[i][j];
+class Attitude {
+ public:
+  explicit Attitude(const Structure& pattern) : J_(pattern.J, of_J()), G_(pattern.G, of_G()) {}
+
+  void set(const double* x, Structure& s) const {
+    const double* const q = x + kQuaternion;
+    const double* const L = x + kSpin;
+    const double of_spin[4][3] = {
+        {-q[1], -q[2], -q[3]}, {q[0], -q[3], q[2]}, {q[3], q[0], -q[1]}, {-q[2], q[1], q[0]}};
+    std::array<double, 30> J;
+    double* next = J.data();
+    for (const auto& row : of_spin) {
+      for (const double value : row) {
+        *next++ = 0.5 * value;
+        *next++ = -0.5 * value;
+      }
     }
-  }
-  for (int i = 0; i < 3; ++i) {
-    const int j = (i + 1) % 3, k = (i + 2) % 3;
-    s.J.coeffRef(kSpin + i, kSpin + j) = -L[k];
-    s.J.coeffRef(kSpin + j, kSpin + i) = L[k];
-  }
-  const Eigen::Matrix3d to_world = rotation(q);
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      s.G.coeffRef(kSpin + j, kTorquePort + i) = -to_world(i, j);
-      s.G.coeffRef(kSpin + j, kTorque + i) = to_world(i, j);
+    for (int i = 0; i < 3; ++i) {
+      *next++ = -L[(i + 2) % 3];
+      *next++ = L[(i + 2) % 3];
     }
+    J_.put(J.data(), s.J);
+    const Eigen::Matrix3d to_world = rotation(q);
+    std::array<double, 18> G;
+    next = G.data();
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        *next++ = -to_world(i, j);
+        *next++ = to_world(i, j);
+      }
+    }
+    G_.put(G.data(), s.G);
   }
-}
+
+  static std::vector<Entries::Place> of_J() {
+    std::vector<Entries::Place> out;
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        out.push_back({kQuaternion + i, kSpin + j});
+        out.push_back({kSpin + j, kQuaternion + i});
+      }
+    }
+    for (int i = 0; i < 3; ++i) {
+      const int j = (i + 1) % 3;
+      out.push_back({kSpin + i, kSpin + j});
+      out.push_back({kSpin + j, kSpin + i});
+    }
+    return out;
+  }
+  static std::vector<Entries::Place> of_G() {
+    std::vector<Entries::Place> out;
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        out.push_back({kSpin + j, kTorquePort + i});
+        out.push_back({kSpin + j, kTorque + i});
+      }
+    }
+    return out;
+  }
+
+ private:
+  Entries J_, G_;
+};
 
 Structure body_structure(const BodyParameters& p, const double* x) {
   Structure s = Structure::zero(kStates, kInputs);
@@ -76,7 +157,10 @@ Structure body_structure(const BodyParameters& p, const double* x) {
     s.G.insert(kMomentum + i, kForcePort + i) = -1.0;
     s.G.insert(kMomentum + i, kForce + i) = 1.0;
   }
-  set_attitude(x, s);
+  for (const auto& [row, column] : Attitude::of_J()) s.J.insert(row, column) = 0.0;
+  for (const auto& [row, column] : Attitude::of_G()) s.G.insert(row, column) = 0.0;
+  for (SparseMatrix* M : {&s.J, &s.G}) M->makeCompressed();
+  Attitude(s).set(x, s);
   return s;
 }
 
@@ -185,8 +269,10 @@ std::unique_ptr<Subsystem> build_rigid_body(const Parameters& parameters) {
     options.typical_state[kMomentum + i] = p.mass;
     options.typical_state[kSpin + i] = p.inertia[i];
   }
-  options.structure_at = [](const double* x, Structure& out) { set_attitude(x, out); };
   Structure structure = body_structure(p, options.default_state.data());
+  options.structure_at = [attitude = Attitude(structure)](const double* x, Structure& out) {
+    attitude.set(x, out);
+  };
   return std::make_unique<RigidBody>(body_signature(), std::move(structure), body_storage(p),
                                      std::move(options));
 }

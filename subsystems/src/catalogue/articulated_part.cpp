@@ -52,16 +52,6 @@ double energy(const Tree& tree, const double* x) {
          tree.potential(x);
 }
 
-void gradient(const Tree& tree, const double* x, double* g) {
-  const Velocity motion(tree, x);
-  std::array<double, kMostVelocities> momentum;
-  Motion rest(tree);
-  rest.start_at(x);
-  rest.end_at(x);
-  rest.run(motion.v.data(), motion.v.data(), g, momentum.data());
-  std::copy_n(motion.v.data(), tree.velocities, g + tree.positions);
-}
-
 /// With S the derivative of ∂̄_qH by (q⁺, v⁺), W = ∂(M(q⁺)v⁺)/∂q⁺ and v⁺ = M(q⁺)⁻¹p⁺, ∂v⁺/∂q⁺ = −M⁻¹W.
 struct Derivative {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostPositions,
@@ -84,7 +74,8 @@ struct Derivative {
     rates.leftCols(nq) *= -1.0;
     rates.rightCols(nv).setIdentity();
     for (int j = 0; j < nq + nv; ++j) solve(end.factor, rates.col(j).data());
-    const Rows by_rate = slopes.rightCols(nv);  // more rows than a mass matrix has, with quaternions
+    const Rows by_rate =
+        slopes.rightCols(nv);  // more rows than a mass matrix has, with quaternions
     slopes.leftCols(nq).noalias() += by_rate * rates.leftCols(nq);
     slopes.rightCols(nv).noalias() = by_rate * rates.rightCols(nv);
   }
@@ -325,7 +316,7 @@ class TreeMechanism final : public Mechanism {
 Hamiltonian hamiltonian_of(const Tree& tree) {
   Hamiltonian H;
   H.value = [tree](const double* x) { return energy(tree, x); };
-  H.gradient = [tree](const double* x, double* g) { gradient(tree, x, g); };
+  H.gradient = [tree](const double* x, double* g) { tree.gradient(x, g); };
   H.hessian = [tree](const double* x, double* out) { hessian(tree, x, out); };
   return H;
 }

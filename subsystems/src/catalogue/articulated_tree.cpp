@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace portwave::articulated {
 namespace {
@@ -134,16 +135,18 @@ double Tree::potential(const double* q) const {
   return out;
 }
 
-// By composite inertias, each carried to the joint of the parent.
-void Tree::mass_matrix(const double* q, MassMatrix& M) const {
+namespace {
+
+/// By composite inertias, each carried to the joint of the parent.
+void mass_matrix_of(const Tree& tree, const Poses& poses, MassMatrix& M) {
+  const std::vector<Body>& bodies = tree.bodies;
+  const int velocities = tree.velocities;
   struct Composite {
     double mass;
     Vec3 moment;
     Mat3 inertia;
   };
   std::array<Composite, kMostBodies> composites;
-  Poses poses;
-  poses.set(*this, q);
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     composites[i] = {bodies[i].mass, bodies[i].moment, bodies[i].inertia};
   }
@@ -164,7 +167,7 @@ void Tree::mass_matrix(const double* q, MassMatrix& M) const {
         momentum = {own.inertia * w, -1.0 * cross(own.moment, w)};
       }
       const int column = body.v + k;
-      poses.carry(*this, static_cast<int>(i), momentum,
+      poses.carry(tree, static_cast<int>(i), momentum,
                   [&M, column](int row, double value) { M(row, column) = M(column, row) = value; });
     }
     if (body.parent < 0) continue;
@@ -175,6 +178,109 @@ void Tree::mass_matrix(const double* q, MassMatrix& M) const {
     to.moment += c + own.mass * r;
     to.mass += own.mass;
   }
+}
+
+/// −½vᵀ∂M/∂q v + ∂V/∂q. A turn δ of a body in its own axes changes E u to E u + (E u) × δ.
+void position_slopes(const Tree& tree, const Poses& poses, const double* q, const double* v,
+                     double* slope) {
+  struct Link {
+    Vec3 turn_before, up_before;  ///< at the parent, in its axes
+    Spatial<double> before, velocity,
+        force;  ///< at the joint, without its own velocity, and with it
+    Vec3 up, lift;
+  };
+  const std::vector<Body>& bodies = tree.bodies;
+  std::array<Link, kMostBodies> links;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const Body& body = bodies[i];
+    const Mat3& E = poses.turn[i];
+    Link& link = links[i];
+    const double* const own = v + body.v;
+    Vec3 shift = {0, 0, 0};
+    link.turn_before = {0, 0, 0};
+    link.up_before = kUp;
+    if (body.parent >= 0) {
+      const Link& parent = links[static_cast<std::size_t>(body.parent)];
+      link.turn_before = parent.velocity.turn;
+      link.up_before = parent.up;
+      shift = parent.velocity.shift - cross(poses.place[i], link.turn_before);
+    }
+    const bool is_free = body.kind == JointKind::free;
+    if (is_free) shift = {own[0], own[1], own[2]};
+    link.before = link.velocity = {E * link.turn_before, E * shift};
+    if (body.kind == JointKind::revolute) {
+      link.velocity.turn.z += own[0];
+    } else if (body.kind == JointKind::prismatic) {
+      link.velocity.shift.z += own[0];
+    } else {
+      const double* const turn = own + (is_free ? 3 : 0);
+      link.velocity.turn += Vec3{turn[0], turn[1], turn[2]};
+    }
+    const Spatial<double>& V = link.velocity;
+    link.force = {body.inertia * V.turn + cross(body.moment, V.shift),
+                  body.mass * V.shift - cross(body.moment, V.turn)};
+    link.up = E * link.up_before;
+    link.lift = tree.gravity * body.moment;
+  }
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    const Body& body = bodies[i];
+    const Mat3& E = poses.turn[i];
+    const Link& link = links[i];
+    const Vec3 back = E.back(link.force.shift);
+    const Vec3 torque = cross(link.lift, link.up) - cross(link.force.turn, link.before.turn) -
+                        cross(link.force.shift, link.before.shift);
+    double* own = slope + body.q;
+    if (body.kind == JointKind::revolute) {
+      own[0] = torque.z;
+    } else if (body.kind == JointKind::prismatic) {
+      const Vec3& axis = body.to_joint.row[2];
+      own[0] =
+          dot(back, cross(axis, link.turn_before)) + tree.weight[i] * dot(axis, link.up_before);
+    } else {
+      const double* quaternion = q + body.q;
+      if (body.kind == JointKind::free) {
+        own[0] = own[1] = 0.0;
+        own[2] = tree.weight[i];
+        own += 3;
+        quaternion += 3;
+      }
+      const double w = quaternion[0];
+      const Vec3 u = {quaternion[1], quaternion[2], quaternion[3]}, turned = cross(u, torque);
+      const double gain = 2.0 / (w * w + dot(u, u));
+      own[0] = -gain * dot(u, torque);
+      own[1] = gain * (w * torque.x + turned.x);
+      own[2] = gain * (w * torque.y + turned.y);
+      own[3] = gain * (w * torque.z + turned.z);
+    }
+    if (body.parent < 0) continue;
+    Link& parent = links[static_cast<std::size_t>(body.parent)];
+    parent.force.turn += E.back(link.force.turn) + cross(poses.place[i], back);
+    parent.force.shift += back;
+    parent.lift += E.back(link.lift) + tree.weight[i] * poses.place[i];
+  }
+}
+
+}  // namespace
+
+void Tree::mass_matrix(const double* q, MassMatrix& M) const {
+  Poses poses;
+  poses.set(*this, q);
+  mass_matrix_of(*this, poses, M);
+}
+
+void Tree::gradient(const double* x, double* g) const {
+  Poses poses;
+  poses.set(*this, x);
+  MassMatrix factor;
+  mass_matrix_of(*this, poses, factor);
+  double* const v = g + positions;
+  std::copy_n(x + positions, velocities, v);
+  if (factorise(factor)) {
+    solve(factor, v);
+  } else {
+    std::fill_n(v, velocities, std::numeric_limits<double>::quiet_NaN());
+  }
+  position_slopes(*this, poses, x, v, g);
 }
 
 void Tree::point_forces(const double* q, int body, const Vec3& point, double* out) const {

@@ -59,6 +59,8 @@ struct Tree {
   void complete();
 
   double potential(const double* q) const;
+  /// ∇H at x = (q, p): ∂H/∂q and v = M⁻¹p, which is not a number where M is not positive definite.
+  void gradient(const double* x, double* g) const;
   void mass_matrix(const double* q, MassMatrix& M) const;
   /// What forces of 1 N in world axes at a point of a body, in the body's axes, do to the velocities:
   /// `out` is velocities × 3, column by column. Its transpose takes velocities to that of the point.

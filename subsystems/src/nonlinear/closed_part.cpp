@@ -16,23 +16,39 @@ namespace {
 
 using Eigen::VectorXd;
 
+/// act(row, value) for the entries of a column.
+template <class Act>
+void for_column(const SparseMatrix& A, int column, const Act& act) {
+  const int* const counts = A.innerNonZeroPtr();  // null: compressed
+  const int begin = A.outerIndexPtr()[column];
+  const int end = counts == nullptr ? A.outerIndexPtr()[column + 1] : begin + counts[column];
+  const int* const rows = A.innerIndexPtr();
+  const double* const values = A.valuePtr();
+  for (int k = begin; k < end; ++k) act(rows[k], values[k]);
+}
+
 /// y += sign · A x, or |A| x for magnitudes.
 template <bool kMagnitudes>
 void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[it.row()] += (kMagnitudes ? std::abs(it.value()) : sign * it.value()) * x[j];
-    }
+  double* const out = y.data();
+  const int columns = static_cast<int>(A.outerSize());
+  for (int j = 0; j < columns; ++j) {
+    const double factor = x.data()[j];
+    for_column(A, j, [&](int row, double value) {
+      out[row] += (kMagnitudes ? std::abs(value) : sign * value) * factor;
+    });
   }
 }
 
 /// y += Aᵀ x, or |A|ᵀ x for magnitudes.
 template <bool kMagnitudes>
 void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[j] += (kMagnitudes ? std::abs(it.value()) : it.value()) * x[it.row()];
-    }
+  const int columns = static_cast<int>(A.outerSize());
+  for (int j = 0; j < columns; ++j) {
+    double& out = y.data()[j];
+    for_column(A, j, [&](int row, double value) {
+      out += (kMagnitudes ? std::abs(value) : value) * x.data()[row];
+    });
   }
 }
 
@@ -92,6 +108,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
 }
 
 void ClosedPart::prepare(double step_s, const double* impedance) {
+  ++preparation_;
   h_ = step_s;
   closures_ = port_closures(part_.signature(), step_s, impedance);
   structure_ = part_.structure();
@@ -104,6 +121,7 @@ void ClosedPart::prepare(double step_s, const double* impedance) {
 }
 
 void ClosedPart::prepare_open(double step_s) {
+  ++preparation_;
   h_ = step_s;
   closures_.assign(static_cast<std::size_t>(p_), {.s = 1.0,
                                                   .alpha = 1.0,
@@ -286,6 +304,14 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const d
   return close(a, dx);
 }
 
+double ClosedPart::evaluate_coarsely(const double* a, const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  hidden_->coarse_gradient(x_.data(), x_next_.data(), g_.data());
+  g_size_ = g_.cwiseAbs();
+  hidden_->add_to_gradient(x_.data(), g_size_.data());
+  return close(a, dx);
+}
+
 void ClosedPart::stiffness(VectorXd& out) const {
   out.setZero();
   for (const auto& d : entries_) {
@@ -361,6 +387,49 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     add_structure_slopes(a, dx, jacobian);
   } else {
     add_stage_slopes(a, dx, jacobian);
+  }
+}
+
+const StageStart* ClosedPart::stage_start() const {
+  return hidden_ == nullptr || has_laws_ || n_ == 0 ? nullptr : hidden_->start(x_.data());
+}
+
+void ClosedPart::start_derivative(const StageStart& start, StageDerivative& out) const {
+  const Eigen::Index n = start.hessian.rows(), p = out.in.cols(), count = n_ / n - 1;
+  // Of the first stage: x itself stands before it.
+  const auto for_stage = [n](const SparseMatrix& M, Eigen::Index column, const auto& act) {
+    for (SparseMatrix::InnerIterator it(M, column); it; ++it) {
+      if (it.row() >= n && it.row() < 2 * n) act(it.row() - n, it.value());
+    }
+  };
+  out.E = start.turning;
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const auto add = [&](double sign) {
+      return [&, sign](Eigen::Index row, double value) {
+        out.E.row(row) += (sign * value) * start.hessian.row(k);
+      };
+    };
+    for_stage(structure_.J, n + k, add(1.0));
+    for_stage(structure_.R, n + k, add(-1.0));
+  }
+  out.in.setZero();
+  out.seen.setZero();
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const auto add = [&](double sign) {
+      return [&, sign](Eigen::Index row, double value) {
+        out.in(row, j) += sign * value;
+        out.seen.row(j) += value * start.hessian.row(row);
+      };
+    };
+    for_stage(structure_.G, j, add(1.0));
+    for_stage(structure_.P, j, add(-1.0));
+  }
+  for (Eigen::Index row = 0; row < count * p; ++row) {
+    const Eigen::Index first = row / p * p;
+    for (Eigen::Index l = 0; l < p; ++l) {
+      out.closing(row, l) =
+          input_map_(row, first + l) * closures_[static_cast<std::size_t>(first + l)].beta;
+    }
   }
 }
 

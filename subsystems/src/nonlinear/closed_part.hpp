@@ -6,9 +6,16 @@
 
 #include "core/port_closure.hpp"
 #include "core/port_memory.hpp"
+#include "nonlinear/stage_factors.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
+
+/// What steps of several stages know of a part at their start x.
+struct StageStart {
+  Eigen::MatrixXd hessian;  ///< ∇²H
+  Eigen::MatrixXd turning;  ///< ∂((J − R)z)/∂x at z = ∇H(x); 0 where the structure is constant
+};
 
 /// What a discrete gradient is made of beside its arguments: a part that hides a state x in its ∇̄H, the
 /// first of its unknowns, says here what roundings of that move, and how its structure comes from x and
@@ -26,6 +33,14 @@ class HiddenTerms {
                                Structure& out) const = 0;
   /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
   virtual void add_to_gradient(const double* x, double* size) const = 0;
+  /// Ã (s×s): at the start, the gradients gᵢ of the stages have ∂gᵢ/∂δⱼ = Ãᵢⱼ ∇²H.
+  virtual const Eigen::MatrixXd& coupling() const = 0;
+  /// ∇̄H by the fewest points that give the order of the step; false: there are none fewer.
+  virtual bool has_coarse_gradient() const = 0;
+  virtual void coarse_gradient(const double* x, const double* x_next, double* g) const = 0;
+  /// That of x, which counts as what the last discrete_gradient_jacobian has seen. Null where it is not finite. A
+  /// function of x: that of the last x is kept.
+  virtual const StageStart* start(const double* x) const = 0;
   /// There has been none: so that what comes of a state does not depend on what went before it.
   virtual void forget_terms() const = 0;
   /// Of ∇̄HᵀΔx, in the same way.
@@ -78,6 +93,9 @@ class ClosedPart {
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx);
   /// The same with ∇̄H as given: asks the part for nothing if its structure is constant.
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx, const double* gradient);
+  bool has_coarse_gradient() const { return hidden_ != nullptr && hidden_->has_coarse_gradient(); }
+  /// The same with HiddenTerms::coarse_gradient.
+  double evaluate_coarsely(const double* a, const Eigen::VectorXd& dx);
   /// max |F_i|/w_i of the last evaluation, which was at Δx and gave `size`, with the terms that the discrete
   /// gradient has beside its own: small where nothing but their rounding is left, as of a part that is as good as
   /// at rest.
@@ -93,6 +111,17 @@ class ClosedPart {
   void stiffness(Eigen::VectorXd& out) const;
   /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
   void assemble_jacobian(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
+
+  /// HiddenTerms::start of the frozen x; null also where laws of ports make the derivative depend on waves.
+  const StageStart* stage_start() const;
+  /// ∂F/∂Δx at Δx = 0 of the unknowns that move, but for what u has to do with structures that change. Depends on
+  /// x alone. After an `evaluate` at 0.
+  void start_derivative(const StageStart& start, StageDerivative& out) const;
+  double step_s() const { return h_; }
+  /// The frozen x.
+  const Eigen::VectorXd& start() const { return x_; }
+  /// Of all calls of `prepare`.
+  int preparation() const { return preparation_; }
 
   /// From the last `evaluate`: whether u is finite, b, and the committed step.
   bool inputs_are_finite() const { return u_.allFinite(); }
@@ -126,6 +155,7 @@ class ClosedPart {
   bool has_laws_;
   bool feeds_through_;  ///< S or N may have entries
   double h_ = 0.0;
+  int preparation_ = 0;
   std::vector<PortClosure> closures_;
   const SparseMatrix* E_;      ///< null: the identity
   Structure structure_;        ///< over the step of the last `evaluate`
@@ -141,6 +171,7 @@ class ClosedPart {
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   std::vector<PortLawValue> laws_;  ///< φ at the inputs of the last evaluation
   Eigen::MatrixXd M_, identity_;
+
   DenseLu M_lu_;
   std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺
 

@@ -20,6 +20,16 @@ constexpr int kMaxHalvings = 30;
 /// Of a bracket around the root of one unknown, before its ends are neighbours.
 constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
 
+// Simplified steps.
+constexpr int kMostSimpleSteps = 25;
+/// What one must gain for the next to be worth its evaluation.
+constexpr double kSimpleContraction = 0.2;
+/// Where they gain less than this, a residual that is round-off beside what its terms spread is no sign that
+/// nothing is left to gain: they go on until they gain nothing.
+constexpr double kQuick = 0.01;
+/// Residuals that gradients by fewer points are good for.
+constexpr double kCoarse = 1e-10;
+
 // Warm solves.
 /// An error of b of this size relative to the waves is round-off.
 constexpr double kWaveRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
@@ -66,9 +76,18 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
   }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
+  if (has_hidden_terms_ && hidden->stage_count() > 1) {
+    predicted_.setZero(n);
+    const Eigen::Index stages = hidden->stage_count();
+    start_factors_.emplace(hidden->coupling(), still_, part.signature().wave_size() / stages);
+  }
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
+  if (solve_simply(a)) {
+    part_.outgoing(a, b);
+    return StepFault::none;
+  }
   StepFault fault = solve_cold(a);
   if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
   if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
@@ -87,7 +106,110 @@ double LaneSolver::energy_rounding() const {
   return 2.0 * kRoundOff * part_.gradient().cwiseAbs().dot(part_.magnitude() + noise_);
 }
 
+/// False when it comes to nothing. A callback may throw at an iterate that a damped solve does not visit.
+bool LaneSolver::solve_simply(const double* a) {
+  is_simple_ = false;
+  if (!start_factors_) return false;
+  try {
+    is_simple_ = iterate_simply(a);
+  } catch (...) {
+  }
+  return is_simple_;
+}
+
+/// From Δx = 0, with the derivative there. As long as the next residual will be far from round-off, gradients are
+/// taken by fewer points; where it will be round-off, the gradient there follows from the last one.
+bool LaneSolver::iterate_simply(const double* a) {
+  if (part_.stage_start() == nullptr) return false;
+  factorised_ = false;
+  noise_.setZero();
+  dx_.setZero();
+  double before = part_.evaluate_plainly(a, dx_), contraction = 1.0;
+  if (!std::isfinite(before) || !part_.inputs_are_finite()) return false;
+  if (before <= kRoundOff) return true;
+  if (!take_start_factors()) return false;
+  bool coarse = part_.has_coarse_gradient(), was_coarse = coarse;
+  const int most = std::min(kMostSimpleSteps, max_steps_);
+  for (int k = 0; k < most; ++k) {
+    start_ = dx_;
+    F_ = part_.residual();
+    solve_with_factors();
+    dx_ -= step_;
+    if (!was_coarse && contraction <= kQuick && before * contraction <= 0.1 * kRoundOff) {
+      predict_gradient();
+      const double size = part_.evaluate_plainly(a, dx_, predicted_.data());
+      return size <= kStagnation && part_.inputs_are_finite();
+    }
+    double size = coarse ? part_.evaluate_coarsely(a, dx_) : part_.evaluate_plainly(a, dx_);
+    if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;
+    if (k == 0) spread_noise();
+    size = judged(size);
+    if (coarse == was_coarse) {  // else the two residuals do not compare
+      const double gained = size / before;
+      if (!coarse && before <= kStagnation && gained > 0.25) {
+        if (gained < 1.0) return true;
+        dx_ = start_;
+        part_.evaluate_plainly(a, dx_);
+        return true;
+      }
+      if (!(gained <= kSimpleContraction)) return !coarse && size <= kStagnation;
+      contraction = gained;
+    }
+    if (!coarse && size <= kRoundOff && contraction <= kQuick) return true;
+    was_coarse = coarse;
+    coarse = coarse && size * contraction > kCoarse;
+    before = size;
+  }
+  return false;
+}
+
+/// As take_noise, with the derivative at x.
+void LaneSolver::spread_noise() {
+  moving_F_ = part_.magnitude().tail(moving_F_.size());
+  start_factors_->spread(moving_F_, moving_step_);
+  noise_.tail(moving_step_.size()) = moving_step_;
+}
+
+/// ∇̄H at Δx from that before the step, of the unknowns that move.
+void LaneSolver::predict_gradient() {
+  const StageStart& start = *part_.stage_start();
+  const Eigen::MatrixXd& coupling = start_factors_->coupling();
+  const Eigen::Index n = still_;
+  predicted_ = part_.gradient();
+  for (Eigen::Index j = 0; j < coupling.cols(); ++j) {
+    moving_F_.head(n).noalias() = start.hessian.lazyProduct(step_.segment((j + 1) * n, n));
+    for (Eigen::Index i = 0; i < coupling.rows(); ++i) {
+      predicted_.segment((i + 1) * n, n) -= coupling(i, j) * moving_F_.head(n);
+    }
+  }
+}
+
+/// The part has been evaluated at Δx = 0, unless they are at hand.
+bool LaneSolver::take_start_factors() {
+  if (has_start_factors()) return true;
+  const StageStart* const start = part_.stage_start();
+  if (start == nullptr) return false;
+  start_preparation_ = -1;
+  part_.start_derivative(*start, start_factors_->derivative());
+  if (!start_factors_->factorise(part_.step_s())) return false;
+  start_x_ = part_.start();
+  start_preparation_ = part_.preparation();
+  return true;
+}
+
+/// As ClosedPart::stiffness after a `linearise` at Δx = 0.
+void LaneSolver::start_stiffness() {
+  const StageStart& start = *part_.stage_start();
+  const Eigen::MatrixXd& coupling = start_factors_->coupling();
+  stiffness_.setZero();
+  for (Eigen::Index i = 0; i < coupling.rows(); ++i) {
+    stiffness_.segment((i + 1) * still_, still_) =
+        (coupling(i, i) * start.hessian.diagonal()).cwiseAbs();
+  }
+}
+
 StepFault LaneSolver::solve_cold(const double* a) {
+  is_simple_ = false;
   dx_.setZero();
   return iterate_cold(a);
 }
@@ -244,7 +366,11 @@ StepFault LaneSolver::inexact_scatter(const double* a, double* b, LastSolve last
     if (!repeats) last.forget();  // a failure is forgotten, whether it returns or throws
     if (const StepFault fault = solve(a, b); fault != StepFault::none) return fault;
     if (!repeats) last.factorised = 0.0;
-    part_.stiffness(stiffness_);
+    if (is_simple_) {
+      start_stiffness();
+    } else {
+      part_.stiffness(stiffness_);
+    }
   }
   if (repeats) return StepFault::none;
   last.count = count + 1.0;
@@ -289,6 +415,13 @@ bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve
   stiffness_ = Eigen::Map<const VectorXd>(last.stiffness, n);
   factorised_ = false;
   bool has_factors = last.factorised != 0.0, fresh = false;
+  is_simple_ = !has_factors && start_factors_ && part_.stage_start() != nullptr;
+  if (is_simple_ && !has_start_factors()) {
+    step_.setZero();
+    part_.evaluate_plainly(a, step_);
+    is_simple_ = take_start_factors();
+  }
+  has_factors = has_factors || is_simple_;
   int factorisations = 0;
   double size = part_.evaluate_plainly(a, dx_, last.gradient);
   for (int k = 0; k < kMaxEvaluations; ++k) {
@@ -354,6 +487,13 @@ void LaneSolver::take_factors() {
 
 /// The step for F_, to be subtracted.
 void LaneSolver::solve_with_factors() {
+  if (!factorised_) {
+    moving_F_ = F_.tail(moving_F_.size());
+    start_factors_->solve(moving_F_, moving_step_);
+    step_.head(still_).setZero();
+    step_.tail(moving_step_.size()) = moving_step_;
+    return;
+  }
   if (still_ == 0) {
     lu_.solve(F_, step_);
     return;
@@ -366,7 +506,7 @@ void LaneSolver::solve_with_factors() {
 
 /// The step for F_, to be subtracted, with the factors that there are.
 void LaneSolver::find_simplified_step(const LastSolve& last) {
-  if (factorised_) {
+  if (factorised_ || is_simple_) {
     solve_with_factors();
     return;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include <Eigen/Core>
 
@@ -51,7 +52,8 @@ class LaneSolver {
   /// Δx of the last solve.
   const Eigen::VectorXd& increment() const { return dx_; }
 
-  /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
+  /// b = S(a) to round-off. Several stages first try simplified Newton steps with the derivative at x, whose
+  /// factors are kept as long as x is. Where these do not contract, and for one stage: damped Newton from Δx = 0, where the first step solves the step
   /// linearised at x; where that fails, from where the part would go if it were left alone, and if
   /// there is one unknown, a bracket is halved. Every solve
   /// starts from scratch, so that it is a pure function of (x, ū, a).
@@ -65,6 +67,15 @@ class LaneSolver {
   StepFault inexact_scatter(const double* a, double* b, LastSolve last);
 
  private:
+  bool solve_simply(const double* a);
+  bool iterate_simply(const double* a);
+  bool take_start_factors();
+  bool has_start_factors() const {
+    return start_preparation_ == part_.preparation() && start_x_ == part_.start();
+  }
+  void start_stiffness();
+  void predict_gradient();
+  void spread_noise();
   StepFault solve_cold(const double* a);
   StepFault solve_from_free_motion(const double* a);
   StepFault iterate_cold(const double* a);
@@ -89,12 +100,18 @@ class LaneSolver {
   bool has_hidden_terms_;
   int still_;  ///< so many of the first unknowns stay 0
   Eigen::VectorXd dx_, start_, step_, F_, w_;
+  Eigen::VectorXd predicted_;       ///< ∇̄H after a simplified step, from that before it
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;
   Eigen::MatrixXd moving_;  ///< the jacobian of the unknowns that move
   Eigen::VectorXd moving_F_, moving_step_;
   DenseLu lu_;
-  bool factorised_ = false;  ///< lu_ is of the solve under way
+  bool factorised_ = false;                    ///< lu_ is of the solve under way
+  std::optional<StageFactors> start_factors_;  ///< of ∂F/∂Δx at Δx = 0; of several stages
+  Eigen::VectorXd start_x_;  ///< where it was taken, after that many calls of `prepare`
+  int start_preparation_ = -1;
+  bool is_simple_ =
+      false;  ///< of the solve under way: start_factors_ serve as long as it has no factors of its own
   Eigen::VectorXd stiffness_;
   Eigen::VectorXd b_before_, b_now_;
 };

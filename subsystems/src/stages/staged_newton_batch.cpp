@@ -42,8 +42,7 @@ class StagedNewtonBatch final : public LanewiseBatch,
       : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
 
   double scatter_cost_ns() const override {
-    const double n = lifted_size();
-    return 2000.0 + 1000.0 * n + 2.0 * n * n * n;
+    return 2000.0 + 500.0 * lifted_size();
   }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
 

@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
@@ -69,29 +71,54 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
   }
-  const auto reach_to = [&stages](double tau) {
-    std::vector<double> reach;
-    reach.reserve(static_cast<std::size_t>(stages.count));
-    for (int j = 0; j < stages.count; ++j) {
-      reach.push_back(stages.integral(j, tau) / std::sqrt(stages.b[static_cast<std::size_t>(j)]));
-    }
-    return reach;
-  };
   find_terms();
-  const detail::QuadratureRule& rule =
-      detail::gauss_legendre(quadrature_points(part, stages.count));
-  for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
-    Node node{{}, reach_to(rule.nodes[k])};
-    for (int i = 0; i < stages.count; ++i) {
-      node.weight.push_back(rule.weights[k] * stages.lagrange(i, rule.nodes[k]) /
-                            std::sqrt(stages.b[static_cast<std::size_t>(i)]));
+  const int points = quadrature_points(part, stages.count);
+  nodes_ = nodes_of(points);
+  if (points > stages.count + 1) coarse_nodes_ = nodes_of(stages.count + 1);
+  size_weight_.resize(static_cast<std::size_t>(stages.count));
+  for (const Node& node : nodes_) {
+    for (std::size_t i = 0; i < size_weight_.size(); ++i) {
+      size_weight_[i] += std::abs(node.weight[i]);
     }
-    nodes_.push_back(std::move(node));
   }
   for (int i = 0; i < stages.count; ++i) {
+    root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
   }
+  coupling_.resize(stages.count, stages.count);
+  for (int i = 0; i < stages.count; ++i) {
+    for (int j = 0; j < stages.count; ++j) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+      coupling_(i, j) = root_weight_[row] / root_weight_[column] * stages.A[row][column];
+    }
+  }
+  start_size_.resize(own_typical_.size());
+  start_terms_.resize(own_typical_.size());
+  start_x_.reserve(own_typical_.size());
   find_places();
+}
+
+std::vector<double> StagedPhysics::reach_to(double tau) const {
+  std::vector<double> reach;
+  reach.reserve(static_cast<std::size_t>(stages_.count));
+  for (int j = 0; j < stages_.count; ++j) {
+    reach.push_back(stages_.integral(j, tau) / std::sqrt(stages_.b[static_cast<std::size_t>(j)]));
+  }
+  return reach;
+}
+
+std::vector<StagedPhysics::Node> StagedPhysics::nodes_of(int points) const {
+  std::vector<Node> out;
+  const detail::QuadratureRule& rule = detail::gauss_legendre(points);
+  for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
+    Node node{{}, reach_to(rule.nodes[k])};
+    for (int i = 0; i < stages_.count; ++i) {
+      node.weight.push_back(rule.weights[k] * stages_.lagrange(i, rule.nodes[k]) /
+                            std::sqrt(stages_.b[static_cast<std::size_t>(i)]));
+    }
+    out.push_back(std::move(node));
+  }
+  return out;
 }
 
 /// Each value of a stage is its number in it, put where it goes and looked for.
@@ -151,11 +178,11 @@ std::vector<double> StagedPhysics::default_state() const {
 /// x + Σⱼ reachⱼ δⱼ
 void StagedPhysics::state_at(const double* x, const double* delta, const std::vector<double>& reach,
                              double* out) const {
-  for (int i = 0; i < layout_.n; ++i) {
+  const double* const gains = reach.data();
+  const int n = layout_.n, stages = layout_.stages;
+  for (int i = 0; i < n; ++i) {
     double moved = 0.0;
-    for (int j = 0; j < layout_.stages; ++j) {
-      moved += reach[static_cast<std::size_t>(j)] * delta[j * layout_.n + i];
-    }
+    for (int j = 0; j < stages; ++j) moved += gains[j] * delta[j * n + i];
     out[i] = x[i] + moved;
   }
 }
@@ -189,13 +216,35 @@ double StagedPhysics::storage(const double* state) const {
   return part_.storage(x.data());
 }
 
+/// Whether there are several stages, none of which has left x.
+bool StagedPhysics::is_start(const double* delta) const {
+  return layout_.stages > 1 &&
+         std::all_of(delta, delta + layout_.states(), [](double own) { return own == 0.0; });
+}
+
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
+  const int n = layout_.n;
+  if (is_start(next + n)) {  // ∫lᵢ = bᵢ
+    part_.gradient(start, g + n);
+    for (int i = layout_.stages; i > 0; --i) {
+      for (int k = 0; k < n; ++k) {
+        g[i * n + k] = root_weight_[static_cast<std::size_t>(i - 1)] * g[n + k];
+      }
+    }
+    std::fill(g, g + n, 0.0);
+    return;
+  }
+  add_gradients(nodes_, start, next, g);
+}
+
+void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* start,
+                                  const double* next, double* g) const {
   const int n = layout_.n;
   detail::Workspace scratch(static_cast<std::size_t>(2 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
   std::fill(g, g + n + layout_.states(), 0.0);
-  for (const Node& node : nodes_) {
+  for (const Node& node : nodes) {
     state_at(start, next + n, node.reach, x);
     part_.gradient(x, slope);
     for (int i = 0; i < layout_.stages; ++i) {
@@ -226,11 +275,20 @@ void StagedPhysics::find_terms() {
   has_terms_ = std::ranges::any_of(terms, [](double own) { return own != 0.0; });
 }
 
-/// Of the gradients that its quadrature takes.
+/// Of the gradients that its quadrature takes, or of as many like that at x.
 void StagedPhysics::add_gradient_terms(const double* start, const double* next, const double* /*g*/,
                                        double* terms) const {
   if (!has_terms_) return;
   const int n = layout_.n;
+  if (terms_are_of_start_) {
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = size_weight_[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) {
+        terms[(i + 1) * n + k] += weight * start_terms_[static_cast<std::size_t>(k)];
+      }
+    }
+    return;
+  }
   detail::Workspace scratch(static_cast<std::size_t>(3 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
@@ -284,6 +342,8 @@ void StagedPhysics::discrete_gradient_jacobian(
   detail::Workspace x(static_cast<std::size_t>(n));
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  terms_are_of_start_ = false;
+  has_hessian_terms_ = true;
   of_delta_.setZero();
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
@@ -321,6 +381,8 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
   of_delta.setZero();
   of_start.setZero();
   std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  terms_are_of_start_ = false;
+  has_hessian_terms_ = true;
   for (const Node& node : nodes_) {
     state_at(state, state + n, node.reach, x.data());
     stage_hessian_.clear();
@@ -346,6 +408,16 @@ void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
 /// x stands in every X(τ), in x and again in what is added to it.
 void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   const int n = layout_.n;
+  if (terms_are_of_start_) {
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = 2.0 * size_weight_[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) {
+        size[(i + 1) * n + k] += weight * start_size_[static_cast<std::size_t>(k)];
+      }
+    }
+    return;
+  }
+  if (!has_hessian_terms_) return;
   for (int r = 0; r < layout_.states(); ++r) {
     double sum = 0.0;
     for (int c = 0; c < n; ++c) {
@@ -355,8 +427,80 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   }
 }
 
+/// Stages of which some states alone are damped have no common Ã.
+const StageStart* StagedPhysics::start(const double* x) const {
+  if (stages_.is_damped() && stages_.conserved != 0) return nullptr;
+  const auto n = static_cast<std::size_t>(layout_.n);
+  if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
+  terms_are_of_start_ = start_is_finite_;
+  return start_is_finite_ ? &start_ : nullptr;
+}
+
+void StagedPhysics::find_start(const double* x) const {
+  const Eigen::Index n = layout_.n;
+  start_x_.clear();  // as long as a callback may throw
+  stage_hessian_.clear();
+  hessian_at(x, stage_hessian_);
+  start_.hessian.setZero(n, n);
+  start_.turning.setZero(n, n);
+  for (const auto& entry : stage_hessian_) {
+    start_.hessian(entry.row(), entry.col()) += entry.value();
+  }
+  std::fill(start_size_.begin(), start_size_.end(), 0.0);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      start_size_[static_cast<std::size_t>(i)] += std::abs(start_.hessian(i, j) * x[j]);
+    }
+  }
+  if (!part_.constant_structure()) find_turning(x);
+  if (has_terms_) {
+    detail::Workspace slope(static_cast<std::size_t>(n));
+    part_.gradient(x, slope.data());
+    std::fill(start_terms_.begin(), start_terms_.end(), 0.0);
+    part_.add_gradient_terms(x, x, slope.data(), start_terms_.data());
+  }
+  start_is_finite_ = start_.hessian.allFinite() && start_.turning.allFinite();
+  start_x_.assign(x, x + n);
+}
+
+/// By differences in one direction: simplified steps need no more.
+void StagedPhysics::find_turning(const double* x) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
+  double* const moved = scratch.data();
+  double* const slope = moved + n;
+  double* const rate = slope + n;
+  const auto take = [&](double sign, double* out) {
+    for (const auto& [M, gain] :
+         {std::pair(&stage_structure_.J, sign), std::pair(&stage_structure_.R, -sign)}) {
+      for (int j = 0; j < n; ++j) {
+        for (SparseMatrix::InnerIterator it(*M, j); it; ++it)
+          out[it.row()] += gain * it.value() * slope[j];
+      }
+    }
+  };
+  part_.gradient(x, slope);
+  std::fill(rate, rate + n, 0.0);
+  part_.structure_at(x, stage_structure_);
+  take(1.0, rate);
+  std::copy(x, x + n, moved);
+  for (int k = 0; k < n; ++k) {
+    if (!part_.structure_depends_on(k)) continue;
+    const double reach = difference_step(own_typical_[static_cast<std::size_t>(k)], x[k]);
+    moved[k] = x[k] + reach;
+    part_.structure_at(moved, stage_structure_);
+    moved[k] = x[k];
+    double* const column = start_.turning.col(k).data();
+    std::copy(rate, rate + n, column);
+    take(-1.0, column);
+    for (int i = 0; i < n; ++i) column[i] /= -reach;
+  }
+}
+
 void StagedPhysics::forget_terms() const {
-  std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  terms_are_of_start_ = false;
+  if (has_hessian_terms_) std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  has_hessian_terms_ = false;
 }
 
 double StagedPhysics::of_energy(const double* start, const double* g) const {
@@ -377,9 +521,12 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   double* const x = scratch.data();
   double* const delta = x + n;
   for (int i = 0; i < layout_.states(); ++i) delta[i] = 2.0 * mid[n + i];
+  const bool all_alike = is_start(delta);
   for (int i = 0; i < layout_.stages; ++i) {
-    state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
-    part_.structure_at(x, stage_structure_);
+    if (i == 0 || !all_alike) {
+      state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
+      part_.structure_at(x, stage_structure_);
+    }
     put_stage(i, out);
   }
 }

@@ -42,6 +42,12 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void add_gradient_terms(const double* start, const double* next, const double* g,
                           double* terms) const override;
   void add_to_gradient(const double* start, double* size) const override;
+  const Eigen::MatrixXd& coupling() const override { return coupling_; }
+  bool has_coarse_gradient() const override { return !coarse_nodes_.empty(); }
+  void coarse_gradient(const double* start, const double* next, double* g) const override {
+    add_gradients(coarse_nodes_, start, next, g);
+  }
+  const StageStart* start(const double* x) const override;
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
@@ -78,7 +84,14 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
 
   void state_at(const double* x, const double* delta, const std::vector<double>& reach,
                 double* out) const;
+  std::vector<double> reach_to(double tau) const;
+  std::vector<Node> nodes_of(int points) const;
+  void add_gradients(const std::vector<Node>& nodes, const double* start, const double* next,
+                     double* g) const;
   void find_terms();
+  void find_start(const double* x) const;
+  void find_turning(const double* x) const;
+  bool is_start(const double* delta) const;
   void find_places();
   void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
@@ -91,6 +104,9 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
+  std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
+  std::vector<double> root_weight_;  ///< √bᵢ
+  Eigen::MatrixXd coupling_;
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
   std::vector<Places> places_;   ///< by stage
   bool has_terms_ = false;       ///< of gradients
@@ -102,6 +118,15 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
+  std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
+  // At the start x that was asked for last.
+  mutable StageStart start_;
+  mutable std::vector<double> start_x_;      // empty: none
+  mutable std::vector<double> start_size_;   // |∇²H||x|
+  mutable std::vector<double> start_terms_;  // of ∇H, beside its own; only if it has some
+  mutable bool start_is_finite_ = false;
+  mutable bool terms_are_of_start_ = false;  // and not in hessian_terms_
+  mutable bool has_hessian_terms_ = false;   // hessian_terms_ are not all 0
 };
 
 }  // namespace portwave

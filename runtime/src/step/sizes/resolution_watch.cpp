@@ -23,6 +23,8 @@ constexpr double kOwnJump = 0.08, kOwnAlternation = 0.05, kLeastOwn = 1e-10;
 /// What damped steps may take of all energy that was stored or moved; and what they may take beside what
 /// resistances take, if it is more than little of that energy: oscillations die too soon by as much.
 constexpr double kDamped = 0.05, kDampedBeside = 0.1, kDampedLittle = 0.02;
+/// Share of the stored energy below which motion is what rounding makes of rest.
+constexpr double kRest = 1e-22;
 /// Share of the energy of the largest waves below which a port is not examined.
 constexpr double kLeastAtPort = 1e-12;
 /// How fast consecutive alternations may fade or grow.
@@ -286,6 +288,7 @@ void ResolutionWatch::consider_states(Resolution& out) const {
       if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
       const double energy_J = estimate_.energy_of_motion(part.part, i, own.largest);
       if (!(energy_J > kLeastOwn * estimate_.island_J(part.part))) continue;
+      if (!(energy_J > kRest * largest_J_)) continue;
       out = {};
       out.kind = alternates ? Resolution::Kind::alternates : Resolution::Kind::jumps;
       out.share = share;
@@ -390,6 +393,7 @@ void ResolutionWatch::note_port(const Sequence& own, double largest, int port, b
     of_all = std::max({of_all, other.largest_effort, other.largest_flow});
   }
   if (!(largest * largest > kLeastAtPort * of_all * of_all)) return;
+  if (!(largest * largest > kRest * largest_J_)) return;
   const double share = 0.25 * std::abs(own.change) / largest;
   if (share > port_.share) port_ = {share, last_seen_, port, of_flow};
 }
@@ -402,6 +406,7 @@ Resolution ResolutionWatch::value() const {
       const double scale_J = estimate_.scale_J(static_cast<int>(i));
       const Finding& own = all[i];
       if (own.part < 0 || !(own.energy_J > limit * limit * scale_J)) continue;
+      if (!(own.energy_J > kRest * largest_J_)) continue;
       const double share = std::sqrt(own.energy_J / scale_J);
       if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
       out = {};

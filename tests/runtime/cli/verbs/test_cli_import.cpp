@@ -128,6 +128,25 @@ TEST_F(CliImport, TellsEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST_F(CliImport, SaysOfAnEmptyFileThatItIsOne) {
+  EXPECT_TRUE(contains(import("").err, "is empty: URDF has an element <robot>, MJCF one <mujoco>"));
+  EXPECT_TRUE(contains(import(" \n").err, "is empty"));
+}
+
+TEST_F(CliImport, RefusesLimitsBelowZero) {
+  const auto robot = [](const std::string& limit) {
+    return "<robot name=\"r\"><link name=\"a\"/><link name=\"b\"><inertial><mass value=\"1\"/>"
+           "<inertia ixx=\"1\" iyy=\"1\" izz=\"1\"/></inertial></link>\n"
+           "<joint name=\"j\" type=\"revolute\"><parent link=\"a\"/><child link=\"b\"/>\n<limit " +
+           limit + "/></joint></robot>";
+  };
+  EXPECT_TRUE(contains(import(robot("effort=\"-1\" velocity=\"2\"")).err,
+                       "line 3, <limit>: effort must be >= 0, got -1"));
+  EXPECT_TRUE(contains(import(robot("effort=\"1\" velocity=\"-2\"")).err,
+                       "line 3, <limit>: velocity must be >= 0, got -2"));
+  EXPECT_EQ(import(robot("effort=\"0\" velocity=\"0\"")).exit_code, 0);
+}
+
 TEST_F(CliImport, WantsOneTree) {
   const auto error = [this](const std::string& urdf) { return import(urdf).err; };
   const std::string unknown = error(changed("<child link=\"hand\"/>", "<child link=\"hend\"/>"));

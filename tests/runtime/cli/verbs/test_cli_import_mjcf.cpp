@@ -166,6 +166,38 @@ TEST_F(CliImportMjcf, RefusesWhatWouldMoveOtherwise) {
   EXPECT_TRUE(contains(import("<mujoco/>").err, "has no <body> in its <worldbody>"));
 }
 
+/// Nothing would come through a gear of 0, and gains below 0 push away.
+TEST_F(CliImportMjcf, RefusesActuatorsThatCannotBe) {
+  const auto robot = [](const std::string& actuator) {
+    return "<mujoco><worldbody><body><joint name=\"j\"/><geom size=\"1\"/></body></worldbody>\n"
+           "<actuator>" +
+           actuator + "</actuator></mujoco>";
+  };
+  const auto error = [&](const std::string& actuator) { return import(robot(actuator)).err; };
+  EXPECT_TRUE(contains(error("<motor name=\"m\" joint=\"j\" gear=\"0\"/>"),
+                       "line 2, <motor> \"m\": gear must not begin with 0"));
+  EXPECT_TRUE(contains(error("<position name=\"p\" joint=\"j\" kp=\"-3\"/>"),
+                       "line 2, <position> \"p\": kp must be >= 0, got -3"));
+  EXPECT_TRUE(contains(error("<velocity name=\"v\" joint=\"j\" kv=\"-1\"/>"),
+                       "line 2, <velocity> \"v\": kv must be >= 0, got -1"));
+  for (const char* const sound :
+       {"<motor joint=\"j\" gear=\"-2\"/>", "<position joint=\"j\" kp=\"0\"/>"})
+    EXPECT_EQ(import(robot(sound)).exit_code, 0) << sound;
+}
+
+/// Upright at rest, with a servo at the cart: rounding alone moves it, and that is no motion to be resolved.
+TEST_F(CliImportMjcf, RestCountsAsResolved) {
+  const std::string at_rest = R"(<mujoco><compiler angle="radian"/><worldbody>
+    <body name="cart"><joint name="s" type="slide" axis="1 0 0"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="0.1 0.1 0.1"/>
+      <body name="pole"><joint name="h" axis="0 1 0"/>
+        <inertial pos="0 0 0.5" mass="0.3" diaginertia="0.01 0.01 0.01"/></body>
+    </body></worldbody>
+    <actuator><position joint="s" kp="20" kv="5"/></actuator></mujoco>)";
+  run(at_rest, {"--step", "0.01"});
+  run(at_rest, {"--motors"});
+}
+
 /// A position servo is a spring towards its target, and of a velocity one a damper is left.
 TEST_F(CliImportMjcf, ServosActAtTheirJoints) {
   const std::string model = R"(<mujoco model="servo"><option gravity="0 0 0"/>
