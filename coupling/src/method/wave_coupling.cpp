@@ -164,7 +164,11 @@ std::span<const OptionInfo> wave_options() {
       OptionInfo{.key = "integrator",
                  .value = option_choice<&WaveCoupling::integrator>(kStageKindNames),
                  .summary = "stages that keep energy, or that let stiff motion die",
-                 .note = ". auto: the latter for parts whose decay the step is far from resolving"},
+                 .note = ". auto: the latter for parts whose decay the step is far from resolving, "
+                         "in islands of "
+                         "ideal switches, and for what stores beside diodes, dry friction and "
+                         "switches: with one "
+                         "stage in steps in which these change over"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&WaveCoupling::tolerance>(),
                  .range = NumberRange::non_negative(),
