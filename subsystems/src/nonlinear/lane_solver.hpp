@@ -53,10 +53,10 @@ class LaneSolver {
   const Eigen::VectorXd& increment() const { return dx_; }
 
   /// b = S(a) to round-off. Several stages first try simplified Newton steps with the derivative at x, whose
-  /// factors are kept as long as x is. Where these do not contract, and for one stage: damped Newton from Δx = 0, where the first step solves the step
-  /// linearised at x; where that fails, from where the part would go if it were left alone, and if
-  /// there is one unknown, a bracket is halved. Every solve
-  /// starts from scratch, so that it is a pure function of (x, ū, a).
+  /// factors are kept as long as x is. Where these do not contract, and for one stage: damped Newton from
+  /// Δx = 0, where the first step solves the step linearised at x; where that fails, from where the part
+  /// would go if it were left alone, and if there is one unknown, a bracket is halved. Every solve depends
+  /// on (x, ū, a) alone.
   StepFault solve(const double* a, double* b);
   /// After a `solve` that did not converge: max |F_i| beside the terms of F_i where it was given up.
   double residual() const;

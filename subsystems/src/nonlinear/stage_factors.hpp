@@ -32,8 +32,9 @@ class SmallLu {
 };
 
 /// The parts of ∂F/∂δ of s stages at their common start, δᵢ = √bᵢ h ẋᵢ:
-///   ∂F/∂δ = 1 − h Ã ⊗ E + h B N (V K)(Ã ⊗ 1),   E = (J − R)K + D,
-/// with K = ∇²H, D the derivative of (J − R)z by x at z = ∇H(x), and the ports of each stage closed by u = −Nᵢ Vᵀ z.
+///   ∂F/∂δ = 1 − h Ã ⊗ E + h B N (VᵀK)(Ã ⊗ 1),   E = (J − R)K + D,
+/// with K = ∇²H, D the derivative of (J − R)z by x at z = ∇H(x), B = G − P and V = G + P of the ports, and the
+/// ports of stage i closed by u = −Nᵢ Vᵀz.
 struct StageDerivative {
   Eigen::MatrixXd E;        ///< n×n
   Eigen::MatrixXd in;       ///< n×p: B = G − P of a stage
