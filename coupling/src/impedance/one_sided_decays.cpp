@@ -242,7 +242,7 @@ bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& numbe
   auto w = balance_row(junction.dirac.F, junction.dirac.E);
   const bool adds_admittances = w.has_value();
   if (!w) w = balance_row(junction.dirac.E, junction.dirac.F);
-  constexpr std::size_t kMostPorts = 32;
+  constexpr std::size_t kMostPorts = 16;
   if (!w && junction.waves.size() > kMostPorts) return false;
   Joint joint;
   if (!w) {

@@ -28,7 +28,7 @@ ChangeOver::Looked::Looked(OneSidedDecays own) : decays(std::move(own)) {
 
 ChangeOver::ChangeOver(const StagedRun& run, double step_s)
     : looked_(run.one_sided_decays(step_s)), substeps_(run.decays_of_substeps(step_s)) {
-  substep_largest_.resize(substeps_.decays.storages().size(), 0.0);
+  substeps_seen_.resize(substeps_.decays.storages().size());
   const auto takes_substeps = [&](int part) { return run.given().parts()[at(part)].substeps > 1; };
   for (const OneSidedDecays::Storage& own : substeps_.decays.storages()) {
     const std::vector<int>& set = substeps_.decays.sets()[at(own.set)];
@@ -96,27 +96,46 @@ void ChangeOver::look(const Attempt& step) {
   }
 }
 
-/// A part with substeps sees the mean of what is beside it, and swings about that. Nothing damps it, so it is told.
+/// A part with substeps sees the mean of what is beside it, and swings about that. Nothing damps it, so it is told: a
+/// change in a stiff step that the next one does not go on with.
 void ChangeOver::look_at_substeps(const Attempt& step) {
-  constexpr double kThrown = 0.08;
-  if (substep_largest_.empty()) return;
+  if (substeps_seen_.empty()) return;
   find(step, substeps_);
   const std::span<const OneSidedDecays::Storage> storages = substeps_.decays.storages();
   for (std::size_t i = 0; i < storages.size(); ++i) {
+    if (has_substeps_[i] == 0) continue;
     const double before = output(step.waves, storages[i], step.record);
     const double after = output(step.waves, storages[i], step.next);
-    double& largest = substep_largest_[i];
-    largest = std::max({largest, std::abs(before), std::abs(after)});
-    if (has_substeps_[i] == 0 || !(substeps_.h_lambda[i] > resolved_decay(1))) continue;
-    const double share = std::abs(after - before) / largest;
-    if (!(share > std::max(kThrown, thrown_.share))) continue;
-    thrown_ = {};
-    thrown_.kind = Resolution::Kind::jumps;
-    thrown_.share = share;
-    thrown_.h_lambda = substeps_.h_lambda[i];
-    thrown_.step = looked_steps_;
-    thrown_.part = storages[i].part;
+    SubstepsSeen& own = substeps_seen_[i];
+    own.largest = std::max({own.largest, std::abs(before), std::abs(after)});
+    const double change = after - before;
+    const double apart = std::abs(change - own.change);
+    if (apart > kAlike * std::max(std::abs(change), std::abs(own.change)) &&
+        std::abs(own.change) > own.thrown) {
+      own.thrown = std::abs(own.change);
+      own.h_lambda = own.stiff;
+      own.step = looked_steps_ - 1;
+    }
+    const double h_lambda = substeps_.h_lambda[i];
+    own.stiff = h_lambda > resolved_decay(1) ? h_lambda : 0.0;
+    own.change = own.stiff > 0.0 ? change : 0.0;
   }
+}
+
+Resolution ChangeOver::thrown() const {
+  constexpr double kThrown = 0.08;
+  Resolution out;
+  for (std::size_t i = 0; i < substeps_seen_.size(); ++i) {
+    const SubstepsSeen& own = substeps_seen_[i];
+    const double share = own.thrown > 0.0 ? own.thrown / own.largest : 0.0;
+    if (!(share > std::max(kThrown, out.share))) continue;
+    out.kind = Resolution::Kind::jumps;
+    out.share = share;
+    out.h_lambda = own.h_lambda;
+    out.step = own.step;
+    out.part = substeps_.decays.storages()[i].part;
+  }
+  return out;
 }
 
 /// Of a storage that was stiff in the step before, too.
@@ -186,6 +205,7 @@ void ChangeOver::note(int part, bool damped) {
 
 void ChangeOver::forget() {
   for (Seen& own : seen_) own = {0.0, 0.0, own.largest, false};
+  for (SubstepsSeen& own : substeps_seen_) own.change = own.stiff = 0.0;
 }
 
 void ChangeOver::component_changed(int part) {
@@ -221,14 +241,13 @@ ChangeOver::Kept ChangeOver::kept() const {
   }
   out.steps = steps_;
   out.looked_steps = looked_steps_;
-  out.substep_largest = substep_largest_;
-  out.thrown = thrown_;
+  out.substeps = substeps_seen_;
   return out;
 }
 
 bool ChangeOver::fits(const Kept& other) const {
   return other.states.size() == parts_.size() && other.changes.size() == seen_.size() &&
-         other.substep_largest.size() == substep_largest_.size();
+         other.substeps.size() == substeps_seen_.size();
 }
 
 void ChangeOver::take(const Kept& other) {
@@ -243,8 +262,7 @@ void ChangeOver::take(const Kept& other) {
   }
   steps_ = other.steps;
   looked_steps_ = other.looked_steps;
-  substep_largest_ = other.substep_largest;
-  thrown_ = other.thrown;
+  substeps_seen_ = other.substeps;
 }
 
 void ChangeOver::Kept::archive(StateArchive& archive) {
@@ -253,8 +271,8 @@ void ChangeOver::Kept::archive(StateArchive& archive) {
   archive.vector(bends);
   archive.vector(largest);
   archive.vector(was_stiff);
-  archive.values(steps, looked_steps, thrown);
-  archive.vector(substep_largest);
+  archive.values(steps, looked_steps);
+  archive.vector(substeps);
   const auto is_state = [](char own) { return own >= kNever && own <= kDamped; };
   archive.expect(std::ranges::all_of(states, is_state) && largest.size() == changes.size() &&
                      bends.size() == changes.size() && was_stiff.size() == changes.size(),
@@ -262,7 +280,11 @@ void ChangeOver::Kept::archive(StateArchive& archive) {
   archive.expect_finite(changes, "a change of an output");
   archive.expect_finite(bends, "a change of a change of an output");
   archive.expect_finite(largest, "a largest output");
-  archive.expect_finite(substep_largest, "a largest output");
+  for (const SubstepsSeen& own : substeps) {
+    const double numbers[] = {own.largest, own.change, own.stiff, own.thrown, own.h_lambda};
+    archive.expect_finite(numbers, "what is known of substeps");
+    archive.expect_counts({own.step + 1}, "a step that was thrown across");
+  }
   archive.expect_counts({steps, looked_steps}, "the number of damped steps");
 }
 

@@ -41,7 +41,7 @@ class ChangeOver {
   std::span<const int> to_damp(const Attempt& step);
   /// What a step of a part with substeps, which meet the mean of what is beside them and cannot be damped, was thrown
   /// across; `resolved`: nothing.
-  const Resolution& thrown() const { return thrown_; }
+  Resolution thrown() const;
   /// It was committed: the parts that are damped, and need not be in the next one.
   std::span<const int> to_leave(const Attempt& step);
   /// Something is to be damped: whether it is the first time. Then the batches of all `parts` are to be made for it.
@@ -57,14 +57,22 @@ class ChangeOver {
 
   /// "\"d\" and 3 others damped in 12 of 1000 steps, while one-sided parts beside them changed over"; empty if none was.
   std::string text(const System& system, std::int64_t steps) const;
+  /// What is known of a storage that takes substeps.
+  struct SubstepsSeen {
+    double largest = 0.0;   // magnitude of its output
+    double change = 0.0;    // of it in the last step, if that was stiff
+    double stiff = 0.0;     // hλ then; 0: it was not
+    double thrown = 0.0;    // the largest change that the step after it did not go on with
+    double h_lambda = 0.0;  // in that step
+    std::int64_t step = -1;
+  };
   /// All that later steps depend on.
   struct Kept {
     std::vector<char> states;                     // of `parts`: 0 never damped, 1 was, 2 is
     std::vector<double> changes, bends, largest;  // by storage
     std::vector<char> was_stiff;
     std::int64_t steps = 0, looked_steps = 0;
-    std::vector<double> substep_largest;
-    Resolution thrown;
+    std::vector<SubstepsSeen> substeps;
     void archive(StateArchive& archive);
   };
   Kept kept() const;
@@ -98,16 +106,15 @@ class ChangeOver {
                 const double* record);
 
   Looked looked_;
-  Looked substeps_;                      // of storages that take substeps
-  std::vector<char> has_substeps_;       // by storage of these: some part that it is tied to
-  std::vector<double> substep_largest_;  // likewise: magnitude of its output
-  Resolution thrown_;
-  std::vector<Seen> seen_;      // by storage
-  std::vector<double> change_;  // likewise
-  std::vector<double> x_;       // scratch
-  std::vector<State> states_;   // by part
-  std::vector<char> needs_;     // by part, scratch
-  std::vector<int> parts_;      // of all sets, in order
+  Looked substeps_;                          // of storages that take substeps
+  std::vector<char> has_substeps_;           // by storage of these: some part that it is tied to
+  std::vector<SubstepsSeen> substeps_seen_;  // likewise
+  std::vector<Seen> seen_;                   // by storage
+  std::vector<double> change_;               // likewise
+  std::vector<double> x_;                    // scratch
+  std::vector<State> states_;                // by part
+  std::vector<char> needs_;                  // by part, scratch
+  std::vector<int> parts_;                   // of all sets, in order
   std::vector<int> found_;
   bool is_engaged_ = false;
   int damped_parts_ = 0;

@@ -48,8 +48,8 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   const bool is_open = options.method.kind() == WaveUpdate::automatic &&
                        options.method.waves().integrator == StageKind::automatic;
   const auto is_nonlinear = [](const Part& part) { return !part.component->capabilities().linear; };
-  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 && is_open && !options.sizes &&
-                   !options.time.active() &&
+  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 && choice_.switched < 0 && is_open &&
+                   !options.sizes && !options.time.active() &&
                    (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
@@ -88,7 +88,8 @@ void StagedRun::find_change_over() {
     return;
   }
   const OneSidedDecays decays = one_sided_decays(options_.step_s);
-  may_change_over_ = !decays.empty() || !decays_of_substeps(options_.step_s).empty();
+  may_throw_substeps_ = !decays_of_substeps(options_.step_s).empty();
+  may_change_over_ = !decays.empty();
   if (!may_change_over_) return;
   std::vector<int> parts;
   for (const std::vector<int>& set : decays.sets()) {

@@ -34,6 +34,8 @@ class StagedRun {
 
   /// Whether some storages may have damped steps among others (ChangeOver), and whether a part may.
   bool may_change_over() const { return may_change_over_; }
+  /// Whether a part with substeps may be thrown across a one-sided part.
+  bool may_throw_substeps() const { return may_throw_substeps_; }
   /// Whether steps may be taken in pieces where one-sided parts change over: several damped stages overshoot then.
   bool may_overshoot() const { return may_overshoot_; }
   bool may_damp(int part) const;
@@ -81,7 +83,7 @@ class StagedRun {
   std::vector<int> live_;  // LiveSystem::number_of_port; empty: all as given
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
   std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
-  bool may_change_over_ = false, may_overshoot_ = false;
+  bool may_change_over_ = false, may_throw_substeps_ = false, may_overshoot_ = false;
   std::vector<char> may_change_;  // by part: it may be damped in single steps; empty: none may
   std::map<const Component*, std::shared_ptr<const Component>> apart_;
   std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped

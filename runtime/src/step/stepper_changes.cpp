@@ -268,7 +268,8 @@ void Stepper::drive_parameters() {
       signals_->graph().parameter_actuators();
   const auto count = static_cast<int>(driven.size());
   const int stages = engine_->waves() != nullptr ? engine_->waves()->stages() : 0;
-  bool binds = false, has_changed = false;
+  bool has_changed = false;
+  bool binds = start_check_ != nullptr && start_check_->are_joints_new();  // by the program
   for (int i = signals_->next_change(0); i < count; i = signals_->next_change(i + 1)) {
     const SignalGraph::ParameterActuator& own = driven[at(i)];
     const std::shared_ptr<const Component> present = system().parts()[at(own.part)].component;
@@ -291,6 +292,11 @@ void Stepper::drive_parameters() {
     if (!kept.empty()) {
       const Subsystem& physics = *next.port_hamiltonian();
       engine_->put_state(own.part, kept, physics.storage(kept.data()) - physics.storage(x.data()));
+      if (start_check_ != nullptr && start_check_->constraints().ties(own.part)) {
+        start_check_->joints_have_changed(fmt::format(
+            "{} of {} has changed", own.parameter, in_quotes(system().parts()[at(own.part)].name)));
+        binds = true;
+      }
     }
     signals_->note_in_force(i);
   }

@@ -51,7 +51,15 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
-  if (pieces_ && in_pieces_.left_at < 0) return step_in_pieces(step_s);
+  if (pieces_ && in_pieces_.left_at < 0) {
+    if (step_s == options_.step_s) return step_in_pieces(step_s);
+    pieces_->restart();  // it has not seen this step
+  }
+  return step_as_a_whole(step_s);
+}
+
+StepReport WaveEngine::step_as_a_whole(double step_s) {
+  has_pieces_ = false;
   Moments moments;
   if (scheduler_) {
     moments.start = await_turn(step_s);
@@ -75,60 +83,6 @@ StepReport WaveEngine::step_by(double step_s) {
 
   if (is_timed()) note_times(report, moments);
   return report;
-}
-
-/// A step of several stages beside one-sided parts: damped ones overshoot where such a part changes over within them
-/// (method.md, section 15), and then the step is taken again in pieces. Where no piece is short enough that stays as it
-/// is, and later steps are taken as wholes.
-StepReport WaveEngine::step_in_pieces(double step_s) {
-  const double start_s = step_.clock().time_s();
-  whole_.emplace();
-  whole_->step_s = step_s;
-  whole_->end_s = start_s + step_s;
-  whole_->time_s = start_s;
-  pieces_->begin_step();
-  StepReport report;
-  try {
-    do report = pieces_->step(whole_->end_s);
-    while (whole_->time_s < whole_->end_s);
-  } catch (...) {
-    const bool has_gone_on = whole_->pieces > 0;
-    whole_.reset();
-    if (has_gone_on) {  // back to before the first piece
-      StateArchive reader = StateArchive::reader(before_pieces_);
-      archive(reader);
-      step_.stale() = true;
-    }
-    throw;
-  }
-  if (pieces_->is_in_pieces()) {
-    ++in_pieces_.steps;
-    in_pieces_.pieces += whole_->pieces;
-  }
-  whole_.reset();
-  if (pieces_->left_error() > 0.0) {
-    in_pieces_.left_at = step_.clock().steps() - 1;
-    in_pieces_.left_part = pieces_->estimate().worst_part();
-    in_pieces_.left_error = pieces_->left_error() * AdaptiveSteps::kSmooth;
-    use(step_s);
-    if (watch_) watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
-  }
-  return report;
-}
-
-/// A step of a part with substeps that was thrown across a one-sided part, or one of which some pieces had errors that
-/// no shorter ones made smaller.
-Resolution WaveEngine::of_changes() const {
-  Resolution out = watch_->value();
-  if (change_over_ && change_over_->thrown().kind != Resolution::Kind::resolved) {
-    return change_over_->thrown();
-  }
-  if (in_pieces_.left_at < 0) return out;
-  out.kind = Resolution::Kind::jumps;
-  out.share = in_pieces_.left_error;
-  out.step = in_pieces_.left_at;
-  out.part = in_pieces_.left_part;
-  return out;
 }
 
 StepReport WaveEngine::step_towards(double limit_s) {
@@ -250,59 +204,6 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
   }
   if (whole_) join_pieces(report);
   count_iterations(report);
-}
-
-/// A piece of the step under way, but for the last: accounts close, the time of the run does not go on.
-void WaveEngine::commit_piece(StepReport& report, double end_s) {
-  if (whole_->pieces == 0) {
-    before_pieces_.clear();
-    StateArchive writer = StateArchive::writer(before_pieces_);
-    archive(writer);
-    writer.finish();
-  }
-  report.step_s = waves_.step_s();
-  if (step_.keeps_ledger()) report.energy = step_.close();
-  step_.accept(waves_.step_s());
-  states_.forget();
-  if (step_.keeps_ledger()) {
-    if (options_.certify == Certify::full) {
-      certificate_->examine(step_.next().record.data(), step_.clock().steps(), step_.outcomes(),
-                            report.energy, step_.is_accelerated() || step_.is_any_engaged());
-    }
-    certificate_->take(step_.ledger());
-  }
-  join_pieces(report);
-  whole_->report = report;
-  whole_->time_s = end_s;
-}
-
-/// Into `report`, of a piece that was committed, what those before it have reported.
-void WaveEngine::join_pieces(StepReport& report) {
-  if (whole_->pieces++ == 0) return;
-  const StepReport& before = whole_->report;
-  report.iterations += before.iterations;
-  report.residual = std::max(report.residual, before.residual);
-  report.gap_J = std::max(report.gap_J, before.gap_J);
-  if (!before.converged) report.reason = before.reason;
-  report.converged = report.converged && before.converged;
-  report.rejected_trials += before.rejected_trials;
-  report.linearisations += before.linearisations;
-  report.rescues += before.rescues;
-  report.rejected_steps += before.rejected_steps;
-  report.error = std::max(report.error, before.error);
-  StepLedger& now = report.energy;
-  const StepLedger& then = before.energy;
-  now.changed_J += then.changed_J;
-  now.supplied_J += then.supplied_J;
-  now.dissipated_J += then.dissipated_J;
-  now.numerical_dissipation_J += then.numerical_dissipation_J;
-  now.mismatch_J += then.mismatch_J;
-  now.max_passivity_residual_J =
-      std::max(now.max_passivity_residual_J, then.max_passivity_residual_J);
-  now.alpha = std::min(now.alpha, then.alpha);
-  now.withheld_J += then.withheld_J;
-  now.tolerated_J += then.tolerated_J;
-  now.impact_J += then.impact_J;
 }
 
 /// Records the effort of the inner iteration, for the accounts of the run and for later choices.

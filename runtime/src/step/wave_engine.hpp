@@ -31,7 +31,7 @@ namespace portwave {
 /// The engine of wave coupling: a MacroStep, and around it the choice of the method, steps that choose their
 /// size, deadlines, the certificate, the check of resolution, and other ranks.
 ///
-/// wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps;
+/// wave_engine_pieces.cpp takes steps in pieces; wave_engine_setup.cpp builds the engine; wave_engine_access.cpp reads and changes it between steps;
 /// wave_engine_archive.cpp keeps and restores it.
 class WaveEngine final : public StepEngine,
                          public WaveView,
@@ -151,7 +151,11 @@ class WaveEngine final : public StepEngine,
   };
 
   // The step (wave_engine.cpp).
+  StepReport step_as_a_whole(double step_s);
   StepReport step_in_pieces(double step_s);
+  void leave_pieces(double error);
+  void add_piece();
+  EffortFlow mean_at(int scalar_port) const;
   void commit_piece(StepReport& report, double end_s);
   void join_pieces(StepReport& report);
   bool has_stepped() const { return step_.clock().steps() > 0 || (whole_ && whole_->pieces > 0); }
@@ -275,6 +279,10 @@ class WaveEngine final : public StepEngine,
     StepReport report;    // of these
   };
   std::optional<Whole> whole_;
+  // Of the last step, if it was taken in pieces: energies by part, and means by scalar port.
+  bool has_pieces_ = false;
+  std::vector<PartEnergies> part_energies_;
+  std::vector<EffortFlow> port_means_;
   std::vector<std::byte>
       before_pieces_;  // the archive of the engine before the first piece of a step
   struct {

@@ -59,6 +59,11 @@ EffortFlow WaveEngine::effort_flow(int scalar_port) {
   expect_own(part_of_port(scalar_port));
   if (step_.clock().steps() == 0) return start_ports_.of(scalar_port, *this);
   together().fetch();
+  if (has_pieces_) return port_means_[at(scalar_port)];
+  return mean_at(scalar_port);
+}
+
+EffortFlow WaveEngine::mean_at(int scalar_port) const {
   if (run_.stages() == 1) return at_stage(scalar_port, 0);
   EffortFlow mean{0.0, 0.0};
   for (int i = 0; i < run_.stages(); ++i) {
@@ -117,6 +122,7 @@ PartEnergies WaveEngine::energies_of(int part) const {
   expect_number("part", part, system().parts().size());
   expect_own(part);
   together().fetch_energies();
+  if (has_pieces_) return part_energies_[at(part)];
   return step_.ledger().part_energies(part);
 }
 
@@ -247,7 +253,6 @@ void WaveEngine::component_changed(int part, double more_J) {
     change_over_->note(part, false);
     change_over_->component_changed(part);
   }
-  if (pieces_) pieces_->restart();
   levels_.leave_others_after_change(step_.clock().steps());
   impedances_changed();
   if (is_in_place) {
@@ -265,7 +270,11 @@ void WaveEngine::component_changed(int part, double more_J) {
 void WaveEngine::put_state(int part, std::span<const double> state, double more_J) {
   const PartSlot& slot = waves_.slot(part);
   const BatchSlot& batch = waves_.batch(slot.batch);
-  batch.batch->set_state(slot.lane, state.data(), step_.now().record.data() + batch.record);
+  double* const record = step_.now().record.data() + batch.record;
+  batch.batch->set_state(slot.lane, state.data(), record);
+  if (const auto* const idle = dynamic_cast<const IdleOutputs*>(batch.batch)) {
+    idle->forget_step(slot.lane, record);
+  }
   step_.ledger().revalue(part, more_J);
   step_.stale() = true;
   states_.forget();

@@ -74,7 +74,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }
-  if (run_.may_change_over() && together().has_whole()) change_over_.emplace(run_, options_.step_s);
+  const bool looks_at_substeps = run_.may_throw_substeps() && together().is_alone();
+  if ((run_.may_change_over() || looks_at_substeps) && together().has_whole())
+    change_over_.emplace(run_, options_.step_s);
   if (run_.may_overshoot() && together().is_alone()) {
     pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system, damped(run_.rule()),
                     AdaptiveSteps::for_pieces(options_.step_s), options_.step_s, record(),

@@ -55,6 +55,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
     : of_(of),
       trials_(trials),
       names_of_(waves.system()),
+      largest_s_(largest_s),
       smallest_s_(sizes.smallest_s),
       share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
@@ -203,6 +204,9 @@ bool AdaptiveSteps::is_coupled(const StepReport& report) const {
 /// Whether an attempt must be taken back. If its coupling has not converged its error says little; once
 /// shorter steps have not helped, it is accepted.
 bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, double& error) {
+  // With few iterations to spend no step is coupled, and pieces would not be either.
+  constexpr int kMany = 100;
+  if (of_ == Of::step && !is_coupled(report) && report.iterations < kMany) return false;
   if (is_coupled(report)) {
     for_coupling_ = 0;
     if (error <= 1.0) return false;
@@ -255,8 +259,9 @@ void AdaptiveSteps::find_first_step(double limit_s) {
   for (;;) {
     // A step that is to be taken as a whole is compared as one: halves are taken for their comparison only.
     const bool is_whole = of_ == Of::step && !is_in_pieces();
-    const double whole_s =
-        std::min(control_.ladder_step_s(), (limit_s - start_s) / (is_whole ? 1.0 : kOfFirst));
+    const double whole_s = is_whole
+                               ? control_.ladder_step_s()
+                               : std::min(control_.ladder_step_s(), (limit_s - start_s) / kOfFirst);
     if (hides_pulse(kOfFirst * whole_s)) {
       reject_size({whole_s, whole_s == control_.ladder_step_s(), false}, kByOneRung);
       continue;

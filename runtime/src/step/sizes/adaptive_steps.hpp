@@ -71,8 +71,12 @@ class AdaptiveSteps {
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
 
-  /// Of pieces: a step begins. It is taken as a whole if its error is below kRough.
-  void begin_step() { tolerance_ = kRough; }
+  /// Of pieces: a step of the largest size begins. It is taken as a whole if its error is below kRough.
+  void begin_step() {
+    tolerance_ = kRough;
+    left_error_ = 0.0;
+    control_.resume(largest_s_);
+  }
   /// Likewise: the present step is taken in pieces.
   bool is_in_pieces() const { return of_ == Of::step && tolerance_ < kRough; }
   /// Likewise: the largest error of a piece that no shorter one made smaller, relative to that allowed; 0: none.
@@ -124,6 +128,7 @@ class AdaptiveSteps {
   Of of_;
   StepTrials& trials_;
   const System& names_of_;
+  double largest_s_;
   double smallest_s_;
   double share_;      // of the tolerance, for one step
   double tolerance_;  // of one step

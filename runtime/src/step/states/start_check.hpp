@@ -55,9 +55,11 @@ class StartCheck {
   void part_has_changed(int part) { is_due_ = is_due_ || constraints_.ties(part); }
   /// A part was exchanged that has other equations at its joints; `why`: "part "g" has changed".
   void joints_have_changed(std::string why) {
-    are_joints_new_ = true;
+    are_joints_new_ = are_set_ =
+        true;  // the states are those of the run, also before its first step
     changed_ = std::move(why);
   }
+  bool are_joints_new() const { return are_joints_new_; }
   /// States that they do not fit are left to the steps.
   void joints_may_move_on() { are_joints_new_ = false; }
   /// Called when all states were set from outside.
