@@ -103,13 +103,23 @@ TEST(StepsInPieces, ACapacitorOnADiodeIsRightFromItsFirstStepOn) {
     for (const double step_s : {1e-4, 1e-3}) {
       const Scenario own = discharge(step_s, stages);
       Stepper stepper(own.system, own.options);
-      double least = 5.0, left_open_J = 0.0;
+      double least = 5.0, left_open_J = 0.0, before_V = 5.0;
       for (const auto& at : golden) {
         while (stepper.time_s() < at.time_s - 0.5 * step_s) {
           const StepReport report = stepper.step();
           EXPECT_EQ(report.step_s, step_s);
           EXPECT_EQ(stepper.time_s(), static_cast<double>(stepper.step_index()) * step_s);
           left_open_J = std::max(left_open_J, std::abs(open_J(report.energy)));
+          // Energies of parts and the mean current are those of the whole step.
+          double changed_J = 0.0;
+          for (int part = 0; part < 3; ++part) {
+            changed_J += stepper.waves()->energies_of(part).changed_J;
+          }
+          EXPECT_NEAR(changed_J, report.energy.changed_J, 1e-18);
+          const double voltage = stepper.state("c")[0];
+          EXPECT_NEAR(std::abs(step_s * stepper.flow(0)),
+                      1e-5 * std::abs(voltage - before_V), 1e-13);
+          before_V = voltage;
           least = std::min(least, stepper.state("c")[0]);
         }
         EXPECT_NEAR(stepper.state("c")[0], at.voltage_V, 3e-5) << stages << ", " << step_s;
