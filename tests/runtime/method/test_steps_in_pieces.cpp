@@ -117,8 +117,8 @@ TEST(StepsInPieces, ACapacitorOnADiodeIsRightFromItsFirstStepOn) {
           }
           EXPECT_NEAR(changed_J, report.energy.changed_J, 1e-18);
           const double voltage = stepper.state("c")[0];
-          EXPECT_NEAR(std::abs(step_s * stepper.flow(0)),
-                      1e-5 * std::abs(voltage - before_V), 1e-13);
+          EXPECT_NEAR(std::abs(step_s * stepper.flow(0)), 1e-5 * std::abs(voltage - before_V),
+                      1e-13);
           before_V = voltage;
           least = std::min(least, stepper.state("c")[0]);
         }

@@ -123,6 +123,44 @@ TEST(DrivenStates, ARatioThatMovesSmoothlyIsFollowed) {
   EXPECT_GT(impulses, 100);
 }
 
+// The impulse of the start and that of a ratio that has changed in the same instant: the second finds what the first left.
+TEST(DrivenStates, AStartAtOddsIsInTheAccountOnce) {
+  for (const int stages : {1, 2}) {
+    const Scenario own = gear("2 + 0.5*sin(2*t)", 20, -20, 0.01, stages);
+    Stepper stepper(own.system, own.options);
+    stepper.step(50);
+    const double momentum = 0.1 * stepper.state("e")[1], load = 1.5 * stepper.state("l")[1];
+    const EnergyTotals e = stepper.energy();
+    EXPECT_NEAR(e.final_J, 0.5 * (momentum * momentum / 0.1 + load * load / 1.5), 1e-9 * e.max_J)
+        << stages;
+    EXPECT_NEAR(e.initial_J, 0.5 * (0.1 * 400 + 1.5 * 400), 1e-9);
+    EXPECT_NEAR(e.final_J - e.initial_J - e.supplied_J + e.impact_J, 0.0, 1e-9 * e.max_J) << stages;
+  }
+}
+
+// Two masses on one rigid joint, one of which changes: together they keep their momentum.
+TEST(DrivenStates, OfPartsThatAreTiedKeepTheirMomentumTogether) {
+  for (const int stages : {1, 2, 3}) {
+    for (const double step_s : {0.01, 0.005}) {
+      const Scenario own = scenario(
+          R"({"name": "a", "type": "mass", "parameters": {"mass_kg": 2}, "initial_state": {"velocity": 1},
+        "inputs": {"mass_kg": "2 + 1.5*sin(4*t)"
+    }
+  },
+      {"name": "b", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}})",
+          R"({"kind": "common_flow", "ports": ["a.port", "b.port"]})", step_s, stages);
+  Stepper stepper(own.system, own.options);
+  while (stepper.time_s() < 2.0) {
+    stepper.step();
+    const double mass = 3.0 + 1.5 * std::sin(4.0 * (stepper.time_s() - 0.5 * step_s));
+    EXPECT_NEAR(stepper.state("a")[1], 3.0 / mass, 1e-6) << stages;
+    EXPECT_NEAR(stepper.state("b")[1], 3.0 / mass, 1e-6) << stages;
+  }
+  EXPECT_TRUE(summarize("test", own.options, stepper, 1.0).is_all_well()) << stages;
+}
+}
+}
+
 /// A driven part whose ports lead nowhere beside an island that solves its interface equation.
 TEST(DrivenStates, OfPartsInNoJointAreStepped) {
   for (const int stages : {1, 2}) {

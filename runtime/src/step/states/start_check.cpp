@@ -363,7 +363,9 @@ void StartCheck::refresh() {
 
 void StartCheck::look_at_change(double least_J) {
   const StateInstant here = now(engine_.clock().time_s());
-  for (const StateConstraints::Odds& odds : constraints_.odds(here, tolerated_share())) {
+  // Chosen steps do not end where a joint is off by more than rounding: its rates alternate, however short they are.
+  const double share = least_J == 0.0 && options_.sizes ? kOddsAtStart : tolerated_share();
+  for (const StateConstraints::Odds& odds : constraints_.odds(here, share)) {
     if (odds.is_consistent && least_J > 0.0 && std::abs(odds.impulse_J) <= least_J) continue;
     treat(odds, here, {changed_, changed_ + ", and ", engine_.clock().time_s()});
   }
