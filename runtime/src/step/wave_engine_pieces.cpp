@@ -45,7 +45,9 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
 /// The error of the last step is told, as an amplitude, and steps are whole from now on.
 void WaveEngine::leave_pieces(double error) {
   in_pieces_.left_at = std::max<std::int64_t>(step_.clock().steps() - 1, 0);
-  in_pieces_.left_part = pieces_->estimate().worst_part();
+  const int worst = pieces_->estimate().worst_part();
+  const IntegratorChoice& choice = run_.integrators();
+  in_pieces_.left_part = worst >= 0 ? worst : std::max({choice.beside, choice.fastest, 0});
   in_pieces_.left_error = error;
   if (watch_) watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
 }

@@ -43,20 +43,15 @@ Scenario discharge(double step_s, int stages, const std::string& integrator = "a
 Scenario breaker(double step_s, int stages, const std::string& off_S) {
   return scenario(
       fmt::format(
-          R"({{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 0.00379, "resistance_ohm": 0.0103}},
+          R"json({{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 0.00379, "resistance_ohm": 0.0103}},
        "initial_state": {{"current": 0.118}}}},
       {{"name": "s", "type": "electrical_switch", "parameters": {{"on_S": 16.8, "off_S": {}}},
-       "inputs": {{"speed": "if(abs(t-0.003)<0.001,500,0)-if(abs(t-0.008)<0.001,500,0)"
-}
-}
-, "initial_state" : {
-  { "travel" : 0 }
-}
-}
-},
-      {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}}, "inputs": {{"effort": 3.03}}}})",
+       "inputs": {{"speed": "if(abs(t-0.003)<0.001,500,0)-if(abs(t-0.008)<0.001,500,0)"}},
+       "initial_state": {{"travel": 0}}}},
+      {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}}, "inputs": {{"effort": 3.03}}}})json",
           off_S),
-      R"({"kind": "common_flow", "ports": ["v.port", "s.terminals", "l.terminals"]})", step_s, stages);
+      R"({"kind": "common_flow", "ports": ["v.port", "s.terminals", "l.terminals"]})", step_s,
+      stages);
 }
 
 /// 2 kg at 3 m/s that 40 N of dry friction stop after 0.15 s.
@@ -159,7 +154,9 @@ TEST(StepsInPieces, ASwitchThatIsOpenAtTheStartClosesAndOpens) {
         const double t = stepper.time_s(), current = stepper.state("l")[0];
         if (std::abs(t - 4e-3) < 1e-6) at_4ms = current;
         if (std::abs(t - 6e-3) < 1e-6) at_6ms = current;
-        if (t > 9.3e-3) EXPECT_LT(std::abs(current), 1e-6) << stages << ", " << off_S << ", " << t;
+        if (t > 9.3e-3) {
+          EXPECT_LT(std::abs(current), 1e-6) << stages << ", " << off_S << ", " << t;
+        }
       }
       const double resistance = 0.0103 + 1.0 / 16.8, rest = -3.03 / resistance;
       const double expected = rest + (at_4ms - rest) * std::exp(-2e-3 * resistance / 0.00379);
@@ -238,29 +235,24 @@ TEST(StepsInPieces, ReplicasAreSteppedAsTheyWouldBeAlone) {
 
 /// The discharge with a current that has no value from 0.35 ms on.
 TEST(StepsInPieces, WhatFailsWithinPiecesLeavesTheStepBefore) {
-  Scenario own = parse_scenario(R"({"name": "pieces", "time": {"step_s": 1e-4, "steps": 100},
+  Scenario own = parse_scenario(R"json({"name": "pieces", "time": {"step_s": 1e-4, "steps": 100},
     "subsystems": [
       {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5}, "initial_state": {"voltage": -1}},
       {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9, "emission_coefficient": 1.8}},
       {"name": "i", "type": "flow_source", "parameters": {"domain": "electrical"},
-       "inputs": {"flow": "if(t < 0.00031, 0, if(t < 0.00035, -10, sqrt(0.00035 - t)))"
-}
-}],
+       "inputs": {"flow": "if(t < 0.00031, 0, if(t < 0.00035, -10, sqrt(0.00035 - t)))"}}],
     "couplings": [{"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "i.port"]}],
-    "method": {
-  "kind" : "auto", "stages" : 2
-}
-})",
+    "method": {"kind": "auto", "stages": 2}})json",
                                 "pieces.json", ".");
-Stepper stepper(own.system, own.options);
-stepper.step(3);
-const auto before = states_of(stepper);
-EXPECT_THROW(stepper.step(), StepError);
-EXPECT_EQ(stepper.step_index(), 3);
-EXPECT_EQ(stepper.time_s(), 3 * 1e-4);
-EXPECT_EQ(states_of(stepper), before);
-EXPECT_THROW(stepper.step(), StepError);  // again, from the same state
-EXPECT_EQ(states_of(stepper), before);
+  Stepper stepper(own.system, own.options);
+  stepper.step(3);
+  const auto before = states_of(stepper);
+  EXPECT_THROW(stepper.step(), StepError);
+  EXPECT_EQ(stepper.step_index(), 3);
+  EXPECT_EQ(stepper.time_s(), 3 * 1e-4);
+  EXPECT_EQ(states_of(stepper), before);
+  EXPECT_THROW(stepper.step(), StepError);  // again, from the same state
+  EXPECT_EQ(states_of(stepper), before);
 }
 
 }  // namespace

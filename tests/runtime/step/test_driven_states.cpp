@@ -47,26 +47,24 @@ TEST(DrivenStates, KeepWhatTheyStore) {
       // Ports that take a flow are held, those that take an effort are free: nothing acts on the part.
       const std::string end = row.type == "spring" || row.type == "capacitor" ? "fixed" : "free";
       const Scenario own = scenario(
-          fmt::format(R"({{"name": "x", "type": "{}", "parameters": {{{}}}, "initial_state": {{{}}},
-            "inputs": {{"{}": "if(t < 0.05, {}, {})"
+          fmt::format(
+              R"json({{"name": "x", "type": "{}", "parameters": {{{}}}, "initial_state": {{{}}},
+            "inputs": {{"{}": "if(t < 0.05, {}, {})"}}}})json",
+              row.type, row.parameters, row.start, row.parameter, row.first, row.last),
+          fmt::format(R"({{"kind": "{}", "ports": ["x.{}"]}})", end, row.port) + others, 0.01,
+          stages);
+      Stepper stepper(own.system, own.options);
+      stepper.step(20);
+      const std::size_t place = row.type == "mass" || row.type == "inertia" ? 1 : 0;
+      const double expected = row.is_kept ? row.state * row.first / row.last : row.state;
+      EXPECT_NEAR(stepper.state("x")[place], expected, 1e-12 * std::abs(expected)) << row.type;
+      // What that stores more is supplied, to round-off.
+      const EnergyTotals e = stepper.energy();
+      const double last_J = 0.5 * row.last * expected * expected;
+      EXPECT_NEAR(e.final_J, last_J, 1e-12 * last_J) << row.type;
+      EXPECT_NEAR(e.supplied_J, e.final_J - e.initial_J, 1e-12 * e.max_J) << row.type;
     }
   }
-}
-})",
-                      row.type, row.parameters, row.start, row.parameter, row.first, row.last),
-          fmt::format(R"({{"kind": "{}", "ports": ["x.{}"]}})", end, row.port) + others, 0.01, stages);
-Stepper stepper(own.system, own.options);
-stepper.step(20);
-const std::size_t place = row.type == "mass" || row.type == "inertia" ? 1 : 0;
-const double expected = row.is_kept ? row.state * row.first / row.last : row.state;
-EXPECT_NEAR(stepper.state("x")[place], expected, 1e-12 * std::abs(expected)) << row.type;
-// What that stores more is supplied, to round-off.
-const EnergyTotals e = stepper.energy();
-const double last_J = 0.5 * row.last * expected * expected;
-EXPECT_NEAR(e.final_J, last_J, 1e-12 * last_J) << row.type;
-EXPECT_NEAR(e.supplied_J, e.final_J - e.initial_J, 1e-12 * e.max_J) << row.type;
-}
-}
 }
 
 /// Two inertias on a gear whose ratio follows `ratio`: engine 0.1 kg m2, load 1.5.
@@ -143,44 +141,41 @@ TEST(DrivenStates, OfPartsThatAreTiedKeepTheirMomentumTogether) {
   for (const int stages : {1, 2, 3}) {
     for (const double step_s : {0.01, 0.005}) {
       const Scenario own = scenario(
-          R"({"name": "a", "type": "mass", "parameters": {"mass_kg": 2}, "initial_state": {"velocity": 1},
-        "inputs": {"mass_kg": "2 + 1.5*sin(4*t)"
-    }
-  },
-      {"name": "b", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}})",
+          R"json({"name": "a", "type": "mass", "parameters": {"mass_kg": 2}, "initial_state": {"velocity": 1},
+        "inputs": {"mass_kg": "2 + 1.5*sin(4*t)"}},
+      {"name": "b", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}})json",
           R"({"kind": "common_flow", "ports": ["a.port", "b.port"]})", step_s, stages);
-  Stepper stepper(own.system, own.options);
-  while (stepper.time_s() < 2.0) {
-    stepper.step();
-    const double mass = 3.0 + 1.5 * std::sin(4.0 * (stepper.time_s() - 0.5 * step_s));
-    EXPECT_NEAR(stepper.state("a")[1], 3.0 / mass, 1e-6) << stages;
-    EXPECT_NEAR(stepper.state("b")[1], 3.0 / mass, 1e-6) << stages;
+      Stepper stepper(own.system, own.options);
+      while (stepper.time_s() < 2.0) {
+        stepper.step();
+        const double mass = 3.0 + 1.5 * std::sin(4.0 * (stepper.time_s() - 0.5 * step_s));
+        EXPECT_NEAR(stepper.state("a")[1], 3.0 / mass, 1e-6) << stages;
+        EXPECT_NEAR(stepper.state("b")[1], 3.0 / mass, 1e-6) << stages;
+      }
+      EXPECT_TRUE(summarize("test", own.options, stepper, 1.0).is_all_well()) << stages;
+    }
   }
-  EXPECT_TRUE(summarize("test", own.options, stepper, 1.0).is_all_well()) << stages;
-}
-}
 }
 
 /// A driven part whose ports lead nowhere beside an island that solves its interface equation.
 TEST(DrivenStates, OfPartsInNoJointAreStepped) {
   for (const int stages : {1, 2}) {
     const Scenario own = scenario(
-        R"({"name": "c", "type": "mass", "parameters": {"mass_kg": 5}, "initial_state": {"velocity": 1}},
+        R"json({"name": "c", "type": "mass", "parameters": {"mass_kg": 5}, "initial_state": {"velocity": 1}},
       {"name": "b", "type": "mass", "parameters": {"mass_kg": 1}},
       {"name": "f", "type": "coulomb_damper", "parameters": {"friction_N": 3, "creep_speed_m_per_s": 1e-5}},
       {"name": "m", "type": "mass", "parameters": {"mass_kg": 2, "damping_Ns_per_m": 1}, "initial_state": {"velocity": 4},
-       "inputs": {"damping_Ns_per_m": "1 + 0.5*sin(t)"
-  }
-})",
+       "inputs": {"damping_Ns_per_m": "1 + 0.5*sin(t)"}})json",
         R"({"kind": "common_effort", "ports": ["c.port", "b.port", "f.end"]},
       {"kind": "free", "ports": ["m.port"]})",
         0.01, stages);
-Stepper stepper(own.system, own.options);
-stepper.step(200);
-// 2 v' = -(1 + sin(t)/2) v
-EXPECT_NEAR(stepper.state("m")[1], 4.0 * std::exp(-0.5 * (2.0 + 0.5 * (1.0 - std::cos(2.0)))), 1e-4)
-    << stages;
-}
+    Stepper stepper(own.system, own.options);
+    stepper.step(200);
+    // 2 v' = -(1 + sin(t)/2) v
+    EXPECT_NEAR(stepper.state("m")[1], 4.0 * std::exp(-0.5 * (2.0 + 0.5 * (1.0 - std::cos(2.0)))),
+                1e-4)
+        << stages;
+  }
 }
 
 /// The largest alternation of a state: of the second difference of its rows, beside its largest value.
@@ -208,60 +203,58 @@ double alternation(const Scenario& own, std::int64_t steps, const std::string& p
 TEST(ChangeOverBehindJoints, ASpringBehindASliderStopsAtItsFriction) {
   const auto slider = [](const std::string& integrator) {
     Scenario own = scenario(
-        R"({"name": "m", "type": "mass", "parameters": {"mass_kg": 10, "damping_Ns_per_m": 5, "ports": 2},
+        R"json({"name": "m", "type": "mass", "parameters": {"mass_kg": 10, "damping_Ns_per_m": 5, "ports": 2},
         "inputs": {"force": "50*sin(2*pi*0.7*t)"}},
       {"name": "k", "type": "spring", "parameters": {"stiffness_N_per_m": 400}},
       {"name": "s", "type": "spring", "parameters": {"stiffness_N_per_m": 3000}},
-      {"name": "f", "type": "coulomb_damper", "parameters": {"friction_N": 5, "creep_speed_m_per_s": 1e-4}})",
+      {"name": "f", "type": "coulomb_damper", "parameters": {"friction_N": 5, "creep_speed_m_per_s": 1e-4}})json",
         R"({"kind": "connection", "ports": ["m.port_2", "k.right"]}, {"kind": "fixed", "ports": ["k.left"]},
       {"kind": "connection", "ports": ["m.port_1", "s.right"]},
       {"kind": "common_flow", "ports": ["s.left", "f.end"]})",
         0.005);
-if (integrator == "gauss") own.options.method.waves().integrator = StageKind::gauss;
-return own;
-}
-;
-RunSummary summary;
-EXPECT_LT(alternation(slider("auto"), 600, "s", 0, summary), 0.01);
-EXPECT_TRUE(summary.is_all_well());
-EXPECT_NE(summary.integrator.find("\"s\""), std::string::npos) << summary.integrator;
-EXPECT_GT(alternation(slider("gauss"), 600, "s", 0, summary), 0.01);  // control
-EXPECT_FALSE(summary.is_all_well());
+    if (integrator == "gauss") own.options.method.waves().integrator = StageKind::gauss;
+    return own;
+  };
+  RunSummary summary;
+  EXPECT_LT(alternation(slider("auto"), 600, "s", 0, summary), 0.01);
+  EXPECT_TRUE(summary.is_all_well());
+  EXPECT_NE(summary.integrator.find("\"s\""), std::string::npos) << summary.integrator;
+  EXPECT_GT(alternation(slider("gauss"), 600, "s", 0, summary), 0.01);  // control
+  EXPECT_FALSE(summary.is_all_well());
 }
 
 // Four diodes between a coil and a capacitor: the coil sees two of them in series, through one junction of seven ports.
 TEST(ChangeOverBehindJoints, ACoilIsSeenThroughABridgeOfDiodes) {
   const auto bridge = [](const std::string& integrator) {
-  std::string parts =
-      R"({"name": "s", "type": "effort_source", "parameters": {"domain": "electrical"},
+    std::string parts =
+        R"json({"name": "s", "type": "effort_source", "parameters": {"domain": "electrical"},
         "inputs": {"effort": "17*sin(2*pi*50*t)"}},
-      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 0.001, "resistance_ohm": 0.5}},)";
+      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 0.001, "resistance_ohm": 0.5}},)json";
     for (int i = 1; i <= 4; ++i) {
-  parts += fmt::format(
-      R"({{"name": "d{}", "type": "diode", "parameters": {{"saturation_current_A": 1e-9, "emission_coefficient": 1.5}}}},)",
-      i);
-}
-parts +=
-    R"({"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 0.0022, "leakage_S": 0.05}})";
-Scenario own = scenario(
-    parts,
-    R"({"kind": "kernel", "ports": ["s.port", "l.terminals", "d1.terminals", "d2.terminals", "d3.terminals", "d4.terminals",
+      parts += fmt::format(
+          R"({{"name": "d{}", "type": "diode", "parameters": {{"saturation_current_A": 1e-9, "emission_coefficient": 1.5}}}},)",
+          i);
+    }
+    parts +=
+        R"({"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 0.0022, "leakage_S": 0.05}})";
+    Scenario own = scenario(
+        parts,
+        R"({"kind": "kernel", "ports": ["s.port", "l.terminals", "d1.terminals", "d2.terminals", "d3.terminals", "d4.terminals",
         "c.terminals"],
       "E": [[1,-1,-1,1,0,0,0],[0,0,1,0,1,0,1],[0,0,0,1,0,1,1],[0,0,0,0,0,0,0],[0,0,0,0,0,0,0],[0,0,0,0,0,0,0],
         [0,0,0,0,0,0,0]],
       "F": [[0,0,0,0,0,0,0],[0,0,0,0,0,0,0],[0,0,0,0,0,0,0],[1,1,0,0,0,0,0],[0,1,-1,0,1,0,0],[0,0,1,1,0,0,-1],
         [0,0,0,0,1,1,-1]]})",
-    1e-4);
-if (integrator == "gauss") own.options.method.waves().integrator = StageKind::gauss;
-Stepper stepper(own.system, own.options);
-stepper.step(600);
-return summarize("test", own.options, stepper, 1.0);
-}
-;
-const RunSummary own = bridge("auto");
-EXPECT_TRUE(own.is_all_well());
-EXPECT_NE(own.integrator.find("\"l\""), std::string::npos) << own.integrator;
-EXPECT_FALSE(bridge("gauss").is_all_well());  // control: efforts alternate
+        1e-4);
+    if (integrator == "gauss") own.options.method.waves().integrator = StageKind::gauss;
+    Stepper stepper(own.system, own.options);
+    stepper.step(600);
+    return summarize("test", own.options, stepper, 1.0);
+  };
+  const RunSummary own = bridge("auto");
+  EXPECT_TRUE(own.is_all_well());
+  EXPECT_NE(own.integrator.find("\"l\""), std::string::npos) << own.integrator;
+  EXPECT_FALSE(bridge("gauss").is_all_well());  // control: efforts alternate
 }
 
 // A capacitor with substeps meets the mean voltage of a diode, and is thrown across it.
@@ -294,33 +287,29 @@ TEST(ChangeOverBehindJoints, SubstepsThatAreThrownAcrossAreTold) {
 
 // A mass under a force that changes its sign: between the ends of its first steps it moves on parabolas.
 TEST(RowsWithinSteps, FollowParabolasAfterARestart) {
-  const Scenario own = parse_scenario(R"({"name": "rows", "time": {"step": {"kind": "adaptive", "tolerance": 1e-4}, "end_s": 4},
+  const Scenario own = parse_scenario(
+      R"json({"name": "rows", "time": {"step": {"kind": "adaptive", "tolerance": 1e-4}, "end_s": 4},
     "subsystems": [{"name": "m", "type": "mass", "parameters": {"mass_kg": 2}, "initial_state": {"velocity": -0.5},
-      "inputs": {"force": "if(mod(t, 1) < 0.5, 4, -4)"
-}
-}],
-    "couplings": [{"kind": "free", "ports": ["m.port"]}], "method": {
-  "kind" : "auto", "stages" : 1
-}
-})",
-                                      "rows.json", ".");
-Stepper stepper(own.system, own.options);
-double largest = 0.0, longest_s = 0.0;
-std::vector<double> x(2);
-while (stepper.time_s() < 4.0) {
-  const double before_s = stepper.time_s();
-  stepper.step_towards(4.0);
-  longest_s = std::max(longest_s, stepper.time_s() - before_s);
-  for (const double share : {0.25, 0.5, 0.75}) {
-    const double t = before_s + share * (stepper.time_s() - before_s);
-    stepper.state_at(0, t, x);
-    const double k = std::floor(t), s = t - k;
-    const double way = s < 0.5 ? s * s : 0.25 + (s - 0.5) - (s - 0.5) * (s - 0.5);
-    largest = std::max(largest, std::abs(x[0] - (way + 0.5 * k - 0.5 * t)));
+      "inputs": {"force": "if(mod(t, 1) < 0.5, 4, -4)"}}],
+    "couplings": [{"kind": "free", "ports": ["m.port"]}], "method": {"kind": "auto", "stages": 1}})json",
+      "rows.json", ".");
+  Stepper stepper(own.system, own.options);
+  double largest = 0.0, longest_s = 0.0;
+  std::vector<double> x(2);
+  while (stepper.time_s() < 4.0) {
+    const double before_s = stepper.time_s();
+    stepper.step_towards(4.0);
+    longest_s = std::max(longest_s, stepper.time_s() - before_s);
+    for (const double share : {0.25, 0.5, 0.75}) {
+      const double t = before_s + share * (stepper.time_s() - before_s);
+      stepper.state_at(0, t, x);
+      const double k = std::floor(t), s = t - k;
+      const double way = s < 0.5 ? s * s : 0.25 + (s - 0.5) - (s - 0.5) * (s - 0.5);
+      largest = std::max(largest, std::abs(x[0] - (way + 0.5 * k - 0.5 * t)));
+    }
   }
-}
-EXPECT_LT(largest, 1e-12);
-EXPECT_GT(longest_s, 0.05);  // a chord of such a step is off by 6e-4 m
+  EXPECT_LT(largest, 1e-12);
+  EXPECT_GT(longest_s, 0.05);  // a chord of such a step is off by 6e-4 m
 }
 
 }  // namespace

@@ -82,9 +82,9 @@ StepReport AdaptiveSteps::step(double limit_s) {
       changes_ ? changes_->next(start_s, 2.0 * control_.ladder_step_s()) : kInfinite;
   double end_s = std::min(limit_s, kink_s);
   if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
-  if (!has_first_step_) find_first_step(end_s);
   StepReport report;
   for (int rejected = 0;; ++rejected) {
+    if (!has_first_step_) find_first_step(end_s);
     const StepControl::Next next = control_.next(start_s, end_s);
     report.rejected_steps = rejected;
     if (hides_pulse(next.step_s)) {
@@ -225,7 +225,11 @@ bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, doubl
 
 void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
   ++statistics_.rejected;
+  const bool is_first = of_ == Of::step && !is_in_pieces();
   reject_size(next, error);
+  // What is thrown in a short step after long ones hardly shows in rates of all of them: it is compared with halves.
+  constexpr double kSudden = 8.0;
+  if (of_ == Of::step && (is_first || !(error <= kSudden))) restart();
 }
 
 /// A step that is not taken as a whole is taken in pieces.
