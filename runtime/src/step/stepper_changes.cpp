@@ -74,22 +74,41 @@ bool have_other_feedthrough(const Component& a, const Component& b) {
 /// the states x. Empty where that is x: elongations are such themselves, and do not depend on a stiffness.
 std::vector<double> states_that_keep_momenta(const Component& present, const Component& next,
                                              std::span<const double> x) {
-  constexpr double kRounding = 1e-12;
+  constexpr double kRounding = 1e-10;
   const auto* const before = dynamic_cast<const LinearPortHamiltonian*>(present.port_hamiltonian());
   const auto* const after = dynamic_cast<const LinearPortHamiltonian*>(next.port_hamiltonian());
   if (before == nullptr || after == nullptr || before->linear_form().E != nullptr) return {};
-  // States that ports move by G and Q x = z alone have G in proportion to 1/Q: a velocity, beside a momentum.
+  // In momenta z, with x = Tz, J = T J₀ Tᵀ and G = T G₀. Where T⁺ = D T the ratios of entries tell D: of rows of ports
+  // D, of couplings DᵢDⱼ.
   const SparseMatrix &G = before->structure().G, &H = after->structure().G;
-  if (G.nonZeros() != H.nonZeros()) return {};
-  std::vector<double> ratio(x.size(), 1.0);
+  const SparseMatrix &J = before->structure().J, &K = after->structure().J;
+  if (G.nonZeros() != H.nonZeros() || J.nonZeros() != K.nonZeros()) return {};
+  std::vector<double> ratio(x.size(), 0.0);  // 0: not known
   for (Eigen::Index j = 0; j < G.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(G, j); it; ++it) {
       if (it.value() != 0.0)
         ratio[static_cast<std::size_t>(it.row())] = H.coeff(it.row(), j) / it.value();
     }
   }
-  if (std::ranges::all_of(ratio, [](double own) { return own == 1.0; })) return {};
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (Eigen::Index j = 0; j < J.outerSize(); ++j) {
+      const double known = ratio[static_cast<std::size_t>(j)];
+      if (known == 0.0) continue;
+      for (SparseMatrix::InnerIterator it(J, j); it; ++it) {
+        double& own = ratio[static_cast<std::size_t>(it.row())];
+        if (own != 0.0 || it.value() == 0.0) continue;
+        own = K.coeff(it.row(), j) / (it.value() * known);
+        goes_on = own != 0.0 || goes_on;
+      }
+    }
+  }
+  std::ranges::replace(ratio, 0.0, 1.0);
+  const auto is_same = [](double own) { return std::abs(own - 1.0) <= kRounding; };
+  if (std::ranges::all_of(ratio, is_same)) return {};
+  // A state that is no momentum, but has another ratio, is left to itself.
   for (Eigen::Index j = 0; j < before->Q().outerSize(); ++j) {
+    if (is_same(ratio[static_cast<std::size_t>(j)])) continue;
     for (SparseMatrix::InnerIterator it(before->Q(), j); it; ++it) {
       const double kept = after->Q().coeff(it.row(), j) * ratio[static_cast<std::size_t>(j)];
       if (!(std::abs(kept - it.value()) <= kRounding * std::abs(it.value()))) return {};
@@ -288,7 +307,9 @@ void Stepper::drive_parameters() {
     }
     const std::span<const double> x = state(own.part);
     const Component& next = *system().parts()[at(own.part)].component;
-    const std::vector<double> kept = states_that_keep_momenta(*present, next, x);
+    std::vector<double> kept = states_that_keep_momenta(*present, next, x);
+    // States at the start belong to the value that is in force then, unless that goes on from the parameter.
+    if (step_index() == 0 && !std::ranges::equal(kept, x, is_little)) kept.clear();
     if (!kept.empty()) {
       const Subsystem& physics = *next.port_hamiltonian();
       engine_->put_state(own.part, kept, physics.storage(kept.data()) - physics.storage(x.data()));

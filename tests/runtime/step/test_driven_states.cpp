@@ -68,13 +68,14 @@ TEST(DrivenStates, KeepWhatTheyStore) {
 }
 
 /// Two inertias on a gear whose ratio follows `ratio`: engine 0.1 kg m2, load 1.5.
-Scenario gear(const std::string& ratio, double engine, double load, double step_s, int stages) {
+Scenario gear(double first, const std::string& ratio, double engine, double load, double step_s,
+              int stages) {
   return scenario(
       fmt::format(
           R"({{"name": "e", "type": "inertia", "parameters": {{"inertia_kgm2": 0.1}}, "initial_state": {{"speed": {}}}}},
-      {{"name": "g", "type": "gear", "parameters": {{"ratio": 3}}, "inputs": {{"ratio": "{}"}}}},
+      {{"name": "g", "type": "gear", "parameters": {{"ratio": {}}}, "inputs": {{"ratio": "{}"}}}},
       {{"name": "l", "type": "inertia", "parameters": {{"inertia_kgm2": 1.5}}, "initial_state": {{"speed": {}}}}})",
-          engine, ratio, load),
+          engine, first, ratio, load),
       R"({"kind": "connection", "ports": ["e.shaft", "g.input"]},
       {"kind": "common_flow", "ports": ["g.output", "l.shaft"]})",
       step_s, stages);
@@ -83,7 +84,7 @@ Scenario gear(const std::string& ratio, double engine, double load, double step_
 // The impulse of the new ratio: 0.1 (e - 30) = -p, 1.5 (l - 10) = 2 p, e = 2 l.
 TEST(DrivenStates, ARatioThatJumpsLetsAnImpulseAct) {
   for (const int stages : {1, 2, 3}) {
-    const Scenario own = gear("if(t < 0.1, 3, 2)", 30, 10, 0.01, stages);
+    const Scenario own = gear(3, "if(t < 0.1, 3, 2)", 30, 10, 0.01, stages);
     Stepper stepper(own.system, own.options);
     stepper.step(20);
     EXPECT_NEAR(stepper.state("l")[1], 21.0 / 1.9, 1e-9) << stages;
@@ -98,7 +99,7 @@ TEST(DrivenStates, ARatioThatJumpsLetsAnImpulseAct) {
 // (J + n² j) l' + n n' j l = 0: l √(J + n² j) stays.
 TEST(DrivenStates, ARatioThatMovesSmoothlyIsFollowed) {
   const auto error = [](double step_s, int stages, std::int64_t& impulses) {
-    const Scenario own = gear("2 + sin(t)", 20, 10, step_s, stages);
+    const Scenario own = gear(2, "2 + sin(t)", 20, 10, step_s, stages);
     Stepper stepper(own.system, own.options);
     double largest = 0.0;
     while (stepper.time_s() < 3.0 - 0.5 * step_s) {
@@ -124,7 +125,7 @@ TEST(DrivenStates, ARatioThatMovesSmoothlyIsFollowed) {
 // The impulse of the start and that of a ratio that has changed in the same instant: the second finds what the first left.
 TEST(DrivenStates, AStartAtOddsIsInTheAccountOnce) {
   for (const int stages : {1, 2}) {
-    const Scenario own = gear("2 + 0.5*sin(2*t)", 20, -20, 0.01, stages);
+    const Scenario own = gear(2, "2 + 0.5*sin(2*t)", 20, -20, 0.01, stages);
     Stepper stepper(own.system, own.options);
     stepper.step(50);
     const double momentum = 0.1 * stepper.state("e")[1], load = 1.5 * stepper.state("l")[1];

@@ -64,8 +64,8 @@ System capacitor_on_source(double volt) {
 /// What the account of a run leaves open, relative to the energies in it.
 double open_share(const Stepper& stepper) {
   const EnergyTotals e = stepper.energy();
-  const double open =
-      e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J + e.impact_J;
+  const double open = e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J +
+                      e.impact_J + e.numerical_dissipation_J;
   return std::abs(open) / (std::abs(e.initial_J) + e.max_J + std::abs(e.supplied_J));
 }
 
@@ -294,7 +294,9 @@ TEST(Impulses, ASwitchThatOpensTakesTheCurrent) {
   EXPECT_EQ(stepper.impulses().first[0].cause, "a part has changed");
   EXPECT_NEAR(stepper.state("l")[0], 0.0, 1e-12);
   const EnergyTotals e = stepper.energy();
-  EXPECT_NEAR(e.impact_J + e.dissipated_J, 0.5, 1e-9);
+  // Some is taken by the damped step in which the switch resists more than the step resolves.
+  EXPECT_NEAR(e.impact_J + e.dissipated_J + e.numerical_dissipation_J, 0.5, 1e-9);
+  EXPECT_LT(e.numerical_dissipation_J, 1e-3);
   EXPECT_GT(e.impact_J, 0.48);
   EXPECT_LE(open_share(stepper), 1e-14);
 }

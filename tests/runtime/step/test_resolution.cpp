@@ -120,7 +120,10 @@ TEST(Resolution, TellsASingleBounce) {
 TEST(Resolution, TellsThatDampedStagesOvershoot) {
   for (const std::string integrator : {"damped", "auto"}) {
     for (const int stages : {2, 3}) {
-      EXPECT_EQ(run(on_a_diode(stages, integrator), 100).summary.unresolved_part, "c") << stages;
+      // By default such a step is taken in pieces.
+      const Outcome own = run(on_a_diode(stages, integrator), 100);
+      EXPECT_EQ(own.summary.is_all_well(), integrator == "auto") << stages;
+      EXPECT_EQ(own.summary.unresolved_part, integrator == "auto" ? "" : "c") << stages;
     }
     const Outcome one = run(on_a_diode(1, integrator), 100);
     EXPECT_EQ(one.resolution.kind, Resolution::Kind::resolved);

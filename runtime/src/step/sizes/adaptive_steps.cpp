@@ -64,7 +64,9 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                StepErrorEstimate::power(rule)),
       estimate_(waves, rule, record,
                 of == Of::run ? StepErrorEstimate::OtherParts::none
-                              : StepErrorEstimate::OtherParts::left_out),
+                              : StepErrorEstimate::OtherParts::left_out,
+                of == Of::run ? StepErrorEstimate::IdealParts::without_errors
+                              : StepErrorEstimate::IdealParts::judged),
       crossings_(waves, estimate_, watches,
                  sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
                                                : StepSizes::kEventShare * largest_s,

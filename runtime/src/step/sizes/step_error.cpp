@@ -82,7 +82,7 @@ constexpr double kPerState = 32.0 * kEpsilon;
 }  // namespace
 
 StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule,
-                                     const double* record, OtherParts others)
+                                     const double* record, OtherParts others, IdealParts ideal)
     : waves_(waves), stages_(rule), is_first_order_(rule.count == 1 && rule.is_damped()) {
   const int stages = rule.count;
   constexpr std::size_t kLine = kAlignment / sizeof(double);
@@ -122,7 +122,8 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const Stag
     if (part.component->capabilities().linear) continue;
     // What an ideal switch or diode ties or frees jumps in its rates: no polynomial, and no error.
     const Subsystem* const physics = part.port_hamiltonian();
-    if (physics != nullptr && physics->has_vertical_laws()) continue;
+    const bool is_ideal = physics != nullptr && physics->has_vertical_laws();
+    if (is_ideal && ideal == IdealParts::without_errors) continue;
     is_nonlinear_[at(waves.system().island_of_part(i))] = 1;
   }
   kinds_.resize(kinds.size());

@@ -55,11 +55,14 @@ class StepErrorEstimate {
   /// The treatment of parts whose batches have another number of stages, or take substeps: there are none, or
   /// they are not judged.
   enum class OtherParts { none, left_out };
+  /// Whether steps of parts that ideal diodes bind or free have errors: their rates jump then, like those of others.
+  enum class IdealParts { without_errors, judged };
 
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
   /// `rule`: of the parts of its system; damped if any of them is.
   StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule, const double* record,
-                    OtherParts others = OtherParts::none);
+                    OtherParts others = OtherParts::none,
+                    IdealParts ideal = IdealParts::without_errors);
 
   /// The power of the step size in the estimate.
   static int power(const StageRule& rule) {

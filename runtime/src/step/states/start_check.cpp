@@ -364,7 +364,10 @@ void StartCheck::refresh() {
 void StartCheck::look_at_change(double least_J) {
   const StateInstant here = now(engine_.clock().time_s());
   // Chosen steps do not end where a joint is off by more than rounding: its rates alternate, however short they are.
-  const double share = least_J == 0.0 && options_.sizes ? kOddsAtStart : tolerated_share();
+  // And steps of one size carry what is left on.
+  constexpr double kLeftByJoints = 1e-14;
+  const double tolerated = tolerated_share();
+  const double share = least_J == 0.0 && tolerated <= kLeftByConverged ? kLeftByJoints : tolerated;
   for (const StateConstraints::Odds& odds : constraints_.odds(here, share)) {
     if (odds.is_consistent && least_J > 0.0 && std::abs(odds.impulse_J) <= least_J) continue;
     treat(odds, here, {changed_, changed_ + ", and ", engine_.clock().time_s()});
