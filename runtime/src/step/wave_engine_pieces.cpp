@@ -1,6 +1,7 @@
 // Steps of one size that are taken in pieces (docs/decisions/0115-steps-in-pieces.md).
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 
 #include "portwave/subsystems/base/index.hpp"
@@ -46,6 +47,13 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
 void WaveEngine::leave_pieces(double error) {
   in_pieces_.left_at = std::max<std::int64_t>(step_.clock().steps() - 1, 0);
   const int worst = pieces_->estimate().worst_part();
+  // Next to nothing moves, such as the current through a diode that blocks from the start.
+  constexpr double kWorthMentioning = 1e-10;
+  const EnergyTotals energy = step_.ledger().totals();
+  const double moved_J = std::abs(energy.supplied_J) + energy.dissipated_J;
+  if (worst >= 0 && pieces_->estimate().island_J(worst) <= kWorthMentioning * moved_J) {
+    return pieces_->restart();
+  }
   const IntegratorChoice& choice = run_.integrators();
   in_pieces_.left_part = worst >= 0 ? worst : std::max({choice.beside, choice.fastest, 0});
   in_pieces_.left_error = error;

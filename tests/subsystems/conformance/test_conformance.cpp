@@ -555,54 +555,5 @@ TEST(ConformanceControl, AFailedSolveIsNoPass) {
   EXPECT_NE(report.detail.find("not_converged"), std::string::npos) << report.detail;
 }
 
-/// Its structure has half as much friction as the steps of its batch.
-class SlipperyInItsEquations final : public Subsystem {
- public:
-  explicit SlipperyInItsEquations(std::shared_ptr<const Component> honest)
-      : Subsystem(honest->signature()),
-        honest_(std::move(honest)),
-        own_(*honest_->port_hamiltonian()) {}
-  double storage(const double* x) const override { return own_.storage(x); }
-  void gradient(const double* x, double* g) const override { own_.gradient(x, g); }
-  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
-    own_.discrete_gradient(x, x_next, g);
-  }
-  void discrete_gradient_jacobian(const double* x, const double* x_next,
-                                  std::vector<Eigen::Triplet<double>>& j) const override {
-    own_.discrete_gradient_jacobian(x, x_next, j);
-  }
-  std::vector<double> default_state() const override { return own_.default_state(); }
-  std::vector<double> typical_state() const override { return own_.typical_state(); }
-  bool constant_structure() const override { return false; }
-  const Structure& structure() const override { return own_.structure(); }
-  void structure_over(const double* x, const double* dx, double step_s,
-                      Structure& out) const override {
-    own_.structure_over(x, dx, step_s, out);
-    out.S *= 0.5;
-  }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const>) const override {
-    const Component* const honest[] = {honest_.get()};
-    return honest_->make_batch(honest);
-  }
-
- private:
-  std::shared_ptr<const Component> honest_;
-  const Subsystem& own_;
-};
-
-/// Newton's method does not find the steps of friction that creeps far slower than the part is driven.
-TEST(ConformanceControl, FrictionOfOtherEquationsIsCaughtWithoutNewton) {
-  const std::shared_ptr<const Component> sticky =
-      make_part("ground_contact", {{"force_N", 20.0},
-                                   {"compression_m", 0.5},
-                                   {"damping_s_per_m", 0.1},
-                                   {"friction", 0.6},
-                                   {"creep_speed_m_per_s", 1e-3}});
-  const Subsystem& honest = *sticky->port_hamiltonian();
-  const LawReport good = check_batch_equals_newton(honest, moderate());
-  EXPECT_TRUE(good.holds) << good.detail;
-  EXPECT_FALSE(check_batch_equals_newton(SlipperyInItsEquations(sticky), moderate()).holds);
-}
-
 }  // namespace
 }  // namespace portwave::test_conformance
