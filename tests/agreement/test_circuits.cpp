@@ -147,7 +147,8 @@ std::vector<double> of_doubler(const Stepper& stepper) {
 
 TEST(NgspiceAgreement, VoltageDoublerWithTwoDiodesAndACoil) {
   EXPECT_LE(worst_difference(kDoubler, steps_of("5e-6", "2"), kDoublerRows, of_doubler), 1e-7);
-  EXPECT_LE(worst_difference(kDoubler, steps_of("5e-6", "1"), kDoublerRows, of_doubler), 1e-5);
+  // The coil is damped in steps in which a diode opens or closes.
+  EXPECT_LE(worst_difference(kDoubler, steps_of("5e-6", "1"), kDoublerRows, of_doubler), 1e-4);
 }
 
 }  // namespace

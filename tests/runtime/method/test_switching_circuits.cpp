@@ -70,9 +70,9 @@ Outcome run(double step_s) {
   out.not_converged = stepper.iterations().not_converged;
   out.end_V = stepper.state("c")[0];
   const EnergyTotals e = stepper.energy();
-  out.open_share =
-      std::abs(e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J) /
-      (e.max_J + std::abs(e.supplied_J));
+  out.open_share = std::abs(e.final_J - e.initial_J - e.supplied_J + e.dissipated_J + e.mismatch_J +
+                            e.numerical_dissipation_J) /
+                   (e.max_J + std::abs(e.supplied_J));
   return out;
 }
 

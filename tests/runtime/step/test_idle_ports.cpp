@@ -135,7 +135,7 @@ std::vector<Place> places() {
 }
 
 void expect_near(double own, double other, double scale, const std::string& what) {
-  EXPECT_NEAR(own, other, 1e-9 * (scale + std::abs(other))) << what;
+  EXPECT_NEAR(own, other, 3e-9 * (scale + std::abs(other))) << what;
 }
 
 class IdlePorts : public ::testing::TestWithParam<Place> {};
