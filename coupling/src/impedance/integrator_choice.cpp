@@ -324,7 +324,11 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
               [&](int other) {
                 return asked(other) == StageKind::automatic && can_be_damped(other);
               },
-              [&](int other) { return !exchanged.empty() && exchanged[at(other)] != 0; });
+              // One that stores itself, as a spring with a damper, is judged as it is at the start.
+              [&](int other) {
+                return !exchanged.empty() && exchanged[at(other)] != 0 &&
+                       system.parts()[at(other)].component->signature().state_size() == 0;
+              });
         }
       }
       const int switched = switching[at(system.island_of_part(i))];

@@ -84,8 +84,6 @@ TEST_P(DrivenParameters, AreThoseThatAProgramSetsBeforeEveryStep) {
   GetParam().change(plain.options);
   Stepper own(driven.system, driven.options);
   Stepper set(std::move(plain.system), plain.options);
-  // With several stages what stores beside a driven resistance is damped, with an error of a higher order.
-  const double near = driven.options.method.waves().stages > 1 ? 1e-5 : 1e-9;
   for (int n = 0; n < 300; ++n) {
     set_parameter(set, plain, "spring.stiffness_N_per_m", stiffness_at(own.time_s() + 0.005));
     const double speed = set.state("body")[1];
@@ -94,7 +92,7 @@ TEST_P(DrivenParameters, AreThoseThatAProgramSetsBeforeEveryStep) {
     set.step();
     ASSERT_EQ(states_of(own).size(), states_of(set).size());
     for (std::size_t i = 0; i < states_of(own).size(); ++i) {
-      ASSERT_NEAR(states_of(own)[i], states_of(set)[i], near * (1.0 + std::abs(states_of(set)[i])))
+      ASSERT_NEAR(states_of(own)[i], states_of(set)[i], 1e-9 * (1.0 + std::abs(states_of(set)[i])))
           << n << " " << i;
     }
   }
