@@ -228,7 +228,9 @@ int run() {
   for (bool is_first = true; !host.has_ended(); is_first = false) {
     while (!channel.request.wait(seen, Doorbell::Clock::now() + std::chrono::hours(1))) {
     }
-    seen = channel.request.rung();
+    // The engine rings once for a request: any other count was written by the FMU. A second answer could make up for
+    // what it wrote over the first.
+    if (channel.request.rung() != ++seen) return 6;
     if (!is_first) host.answer_request();
     if (host.has_ended()) std::fflush(stdout);
     channel.answer.ring();

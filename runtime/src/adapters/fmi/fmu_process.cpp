@@ -265,11 +265,16 @@ HostProcess::End HostProcess::call(std::size_t calls, double time_limit_s) {
     if (channel_->answer.wait(seen, std::min(until, Clock::now() + kLookEvery))) {
       return channel_->answer.rung() == seen + 1 ? End::answered : End::broken;
     }
-    if (has_ended() && channel_->answer.rung() == seen) return End::ended;
+    if (has_ended() && channel_->answer.rung() == seen)
+      return is_whole() ? End::ended : End::broken;
     const bool is_in_the_same = channel_->since_ns.load() == since_ns;
-    if (Clock::now() >= until && (is_in_the_same || until == last)) return End::timed_out;
+    if (Clock::now() >= until && (is_in_the_same || until == last)) {
+      return is_whole() ? End::timed_out : End::broken;
+    }
   }
 }
+
+bool HostProcess::is_whole() const { return channel_->magic == Channel::kMagic; }
 
 bool HostProcess::has_ended() {
   if (process_ < 0) return true;

@@ -60,6 +60,7 @@ class HostProcess {
   void start(const std::filesystem::path& program);
   void expect_this_version(const std::filesystem::path& program);
   bool has_ended();
+  bool is_whole() const;  ///< whether the beginning of the channel is what was written there
   void close_all();
 
   Channel* channel_ = nullptr;
