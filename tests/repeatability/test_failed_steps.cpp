@@ -325,6 +325,7 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
   options.method.waves().acceleration = 3;
   options.method.waves().guard = false;
   options.certify = Certify::none;
+  options.method.waves().integrator = StageKind::gauss;  // all replicas side by side
   Ensemble ensemble(kReplicas, system_of, options);
   ASSERT_TRUE(ensemble.in_lanes()) << ensemble.execution();
   constexpr int kTrials = 40;

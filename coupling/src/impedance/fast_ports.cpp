@@ -55,18 +55,23 @@ FastPart fast_part(const Subsystem& part, const double* x) {
 void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double omega,
                   std::span<std::complex<double>> work, std::span<double> lambda) {
   using Complex = std::complex<double>;
-  // Immittances that add up, of all ports, times w²; sources are next to nothing, and lossless.
+  // Immittances that add up, of all ports, times w². Sources are next to nothing, or to infinite, and lossless: beside
+  // what adds up, for impedances and admittances differ by any unit.
   std::ranges::fill(lambda, 0.0);
   double scale = 0.0;
   for (std::size_t k = 0; k < terms.size(); ++k) {
     work[k] = Complex(terms[k].direct, -terms[k].storage / omega);
+    if (work[k] == 0.0) continue;
+    if (terms[k].is_admittance != adds_admittances) work[k] = 1.0 / work[k];
     if (std::abs(work[k]) > 0.0) scale = std::max(scale, std::abs(work[k]));
   }
   if (scale == 0.0) return;
   Complex sum = 0.0;
   for (std::size_t k = 0; k < terms.size(); ++k) {
-    if (work[k] == 0.0) work[k] = Complex(0.0, -1e-15 * scale);
-    if (terms[k].is_admittance != adds_admittances) work[k] = 1.0 / work[k];
+    if (work[k] == 0.0) {
+      const bool adds_nothing = terms[k].is_admittance == adds_admittances;
+      work[k] = Complex(0.0, adds_nothing ? -1e-15 * scale : 1e15 * scale);
+    }
     work[k] *= terms[k].weight_squared;
     sum += work[k];
   }
@@ -87,32 +92,90 @@ void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double
   }
 }
 
+namespace {
+
+/// The median impedance of ports: in units of its root, efforts and flows are of like size.
+double usual_impedance(std::span<const FastTerm> terms, double omega) {
+  std::vector<double> logs;
+  for (const FastTerm& own : terms) {
+    const double log = std::log(std::hypot(own.direct, own.storage / omega));
+    if (std::isfinite(log)) logs.push_back(own.is_admittance ? -log : log);
+  }
+  if (logs.empty()) return 1.0;
+  const auto middle = logs.begin() + std::ssize(logs) / 2;
+  std::ranges::nth_element(logs, middle);
+  return std::exp(*middle);
+}
+
+}  // namespace
+
+std::vector<double> closed_resistances(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
+                                       const Eigen::MatrixXd& F, double omega) {
+  using Complex = std::complex<double>;
+  const auto n = static_cast<int>(terms.size());
+  std::vector<double> out(terms.size(), 0.0);
+  if (E.rows() != n) return out;
+  const double Z = usual_impedance(terms, omega), root = std::sqrt(Z);
+  const auto unit_of = [&](const FastTerm& own) { return own.is_admittance ? Z : 1.0 / Z; };
+  const auto storage_of = [&](const FastTerm& own) {
+    return Complex(0.0, -own.storage / omega) * unit_of(own);
+  };
+  // One unknown for each port, whose effort and flow are in the ratio of its immittance, in units of √Z and 1/√Z: its
+  // input is `in` times that.
+  const auto column_of = [&](int j, Complex w, Complex& in) -> Eigen::VectorXcd {
+    const double size = std::abs(w);
+    in = size > 1.0 ? 1.0 / w : Complex(1.0);
+    const Complex output = size > 1.0 ? Complex(1.0) : w;
+    const bool is_admittance = terms[at(j)].is_admittance;
+    return E.col(j) * (root * (is_admittance ? in : output)) +
+           F.col(j) * ((is_admittance ? output : in) / root);
+  };
+  // An output of 1 beside that of the port.
+  const auto given_at = [&](int j) -> Eigen::VectorXcd {
+    return terms[at(j)].is_admittance ? Eigen::VectorXcd(F.col(j) * Complex(-1.0 / root))
+                                      : Eigen::VectorXcd(E.col(j) * Complex(-root));
+  };
+  Eigen::MatrixXcd M(n, n), given(n, n);
+  std::vector<Complex> in(terms.size());
+  for (int j = 0; j < n; ++j) {
+    // Sources are next to nothing, and lossless.
+    constexpr double kSource = 1e-15;
+    Complex w = terms[at(j)].direct * unit_of(terms[at(j)]) + storage_of(terms[at(j)]);
+    if (w == 0.0) w = Complex(0.0, -kSource);
+    M.col(j) = column_of(j, w, in[at(j)]);
+    given.col(j) = given_at(j);
+  }
+  Eigen::VectorXd scale = M.cwiseAbs().rowwise().maxCoeff();
+  for (double& value : scale) value = value > 0.0 ? 1.0 / value : 1.0;
+  M = scale.asDiagonal() * M;
+  given = scale.asDiagonal() * given;
+  const Eigen::MatrixXcd solution = M.partialPivLu().solve(given);
+  for (int k = 0; k < n; ++k) {
+    // What the output meets, the storage of the port itself included; and without it.
+    Complex met = -in[at(k)] * solution(k, k);
+    const Complex left = 1.0 - storage_of(terms[at(k)]) * met;
+    constexpr double kCancels = 1e-3;
+    if (std::abs(left) > kCancels) {
+      met /= left;
+    } else {
+      Eigen::MatrixXcd apart = M;
+      Complex own;
+      apart.col(k) =
+          scale.asDiagonal() * column_of(k, terms[at(k)].direct * unit_of(terms[at(k)]), own);
+      met = -own * apart.partialPivLu().solve(given.col(k))[k];
+    }
+    const double resistance = met.real() * unit_of(terms[at(k)]);
+    if (std::isfinite(resistance)) out[at(k)] = resistance;
+  }
+  return out;
+}
+
 void junction_decays(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
                      const Eigen::MatrixXd& F, double omega, std::span<double> lambda) {
-  using Complex = std::complex<double>;
   std::ranges::fill(lambda, 0.0);
-  const auto n = static_cast<Eigen::Index>(terms.size());
-  for (Eigen::Index k = 0; k < n; ++k) {
-    const FastTerm& own = terms[static_cast<std::size_t>(k)];
-    if (!(own.storage > 0.0)) continue;
-    // One unknown for each other port, whose effort and flow are in the ratio of its immittance; e and f of this one.
-    Eigen::MatrixXcd M(E.rows(), n + 1);
-    for (Eigen::Index j = 0; j < n; ++j) {
-      const FastTerm& other = terms[static_cast<std::size_t>(j)];
-      const Complex w(other.direct, -other.storage / omega);
-      const double size = std::abs(w);
-      const Complex in = size > 1.0 ? 1.0 / w : Complex(1.0), out = size > 1.0 ? Complex(1.0) : w;
-      const Complex e = other.is_admittance ? in : out, f = other.is_admittance ? out : in;
-      M.col(j) = j == k ? E.col(j).cast<Complex>() : Eigen::VectorXcd(E.col(j) * e + F.col(j) * f);
-    }
-    M.col(n) = F.col(k).cast<Complex>();
-    const Eigen::FullPivLU<Eigen::MatrixXcd> lu(M);
-    if (lu.dimensionOfKernel() != 1) continue;
-    const Eigen::MatrixXcd solution = lu.kernel();
-    const Complex e = solution(k, 0), f = solution(n, 0);
-    const Complex seen = own.is_admittance ? -e / f : -f / e;
-    const double rate = own.storage * (seen / (1.0 + own.direct * seen)).real();
-    if (std::isfinite(rate)) lambda[static_cast<std::size_t>(k)] = rate;
+  const std::vector<double> closed = closed_resistances(terms, E, F, omega);
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (terms[k].storage > 0.0) lambda[k] = std::max(0.0, terms[k].storage * closed[k]);
   }
 }
 

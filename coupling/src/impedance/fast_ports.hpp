@@ -41,8 +41,14 @@ void joint_decays(std::span<const FastTerm> terms, bool adds_admittances, double
                   std::span<std::complex<double>> work, std::span<double> lambda);
 
 /// The same of any junction, E e + F f = 0, such as that of a bridge of diodes.
-/// Cost     for each port that stores, an elimination in n by n + 1 numbers. Allocates.
+/// Cost     a factorisation and as many solves as there are ports: up to kMostJunctionPorts. Allocates.
 void junction_decays(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
                      const Eigen::MatrixXd& F, double omega, std::span<double> lambda);
+inline constexpr std::size_t kMostJunctionPorts = 200;
+
+/// By port of such a junction: Re(−u/y) that its output meets, what its own part resists included, and what that stores
+/// left out: a resistance beside an output that is a flow.
+std::vector<double> closed_resistances(std::span<const FastTerm> terms, const Eigen::MatrixXd& E,
+                                       const Eigen::MatrixXd& F, double omega);
 
 }  // namespace portwave

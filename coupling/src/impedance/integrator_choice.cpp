@@ -9,6 +9,9 @@
 #include <functional>
 #include <unordered_map>
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <Eigen/SVD>
 #include <fmt/format.h>
 
 #include "impedance/fast_ports.hpp"
@@ -24,6 +27,52 @@
 
 namespace portwave {
 namespace {
+
+/// The fastest decay of a descriptor part without inputs [1/s]: of Eẋ = (J − R)Qx, or with many states the largest
+/// ratio of diagonal entries; 0 for other parts.
+double descriptor_rate(const Subsystem& part) {
+  const LinearForm form = part.linear_form();
+  if (form.E == nullptr || form.Q == nullptr) return 0.0;
+  constexpr Eigen::Index kMostDense = 100;
+  const SparseMatrix A = (part.structure().J - part.structure().R) * *form.Q;
+  double out = 0.0;
+  if (A.rows() > kMostDense) {
+    for (Eigen::Index i = 0; i < A.rows(); ++i) {
+      const double inertia = form.E->coeff(i, i);
+      if (inertia > 0.0) out = std::max(out, -A.coeff(i, i) / inertia);
+    }
+    return out;
+  }
+  // Rows and columns of E of size 1, so that small storages count as others do; then what E leaves out is eliminated.
+  Eigen::MatrixXd dense(A), E(*form.E);
+  for (Eigen::Index i = 0; i < E.rows(); ++i) {
+    const double size = E.row(i).cwiseAbs().maxCoeff();
+    const double scale = size > 0.0 ? size : dense.row(i).cwiseAbs().maxCoeff();
+    if (!(scale > 0.0)) continue;
+    E.row(i) /= scale;
+    dense.row(i) /= scale;
+  }
+  for (Eigen::Index j = 0; j < E.cols(); ++j) {
+    const double size = E.col(j).cwiseAbs().maxCoeff();
+    if (!(size > 0.0)) continue;
+    E.col(j) /= size;
+    dense.col(j) /= size;
+  }
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(E, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const Eigen::Index r = svd.rank(), others = E.rows() - r;
+  if (r == 0) return 0.0;
+  const Eigen::MatrixXd moved = svd.matrixU().transpose() * dense * svd.matrixV();
+  Eigen::MatrixXd rates = moved.topLeftCorner(r, r);
+  if (others > 0) {
+    rates -= moved.topRightCorner(r, others) * moved.bottomRightCorner(others, others)
+                                                   .completeOrthogonalDecomposition()
+                                                   .solve(moved.bottomLeftCorner(others, r));
+  }
+  rates = svd.singularValues().head(r).cwiseInverse().asDiagonal() * rates;
+  if (!rates.allFinite()) return 0.0;
+  const Eigen::VectorXcd lambda = rates.eigenvalues();
+  return std::max(0.0, -lambda.real().minCoeff());
+}
 
 class DecaySearch {
  public:
@@ -42,7 +91,7 @@ class DecaySearch {
       } catch (const std::exception&) {  // a callback outside its domain
         continue;
       }
-      const double own = h_ * parts_[i].rate;
+      const double own = h_ * std::max(parts_[i].rate, descriptor_rate(*physics));
       if (std::isfinite(own)) decays_[i].h_lambda = std::max(0.0, own);
     }
     for (const Junction& junction : system.junctions()) look(junction);
@@ -87,7 +136,7 @@ class DecaySearch {
       w = balance_row(junction.dirac.E, junction.dirac.F);
       adds_admittances = false;
     }
-    if (!w || junction.waves.size() < 2) return;
+    if (junction.waves.size() < 2 || (!w && junction.waves.size() > kMostJunctionPorts)) return;
     double around = 0.0, usual = 0.0;
     for (const int port : junction.waves) {
       around += fast(port).output;
@@ -96,14 +145,18 @@ class DecaySearch {
     std::vector<FastTerm> terms;
     for (std::size_t k = 0; k < junction.waves.size(); ++k) {
       const int port = junction.waves[k];
-      const double weight = (*w)[static_cast<Eigen::Index>(k)];
+      const double weight = w ? (*w)[static_cast<Eigen::Index>(k)] : 1.0;
       terms.push_back({direct(port, around, usual), fast(port).storage, weight * weight,
                        causality(port) == Causality::effort_in});
     }
     std::vector<std::complex<double>> work(terms.size());
     std::vector<double> rates(terms.size());
     for (const double beyond : {10.0, 1e3, 1e6}) {
-      joint_decays(terms, adds_admittances, beyond / h_, work, rates);
+      if (w) {
+        joint_decays(terms, adds_admittances, beyond / h_, work, rates);
+      } else {
+        junction_decays(terms, junction.dirac.E, junction.dirac.F, beyond / h_, rates);
+      }
       for (std::size_t k = 0; k < terms.size(); ++k) {
         const int port = junction.waves[k];
         PartDecay& decay = decays_[at(system_.scalar_ports()[at(port)].part)];
@@ -190,8 +243,10 @@ std::vector<char> islands_that_may_oscillate(const System& system) {
     const Component& component = *system.parts()[at(i)].component;
     const std::size_t island = at(system.island_of_part(i));
     const Subsystem* const physics = component.port_hamiltonian();
-    if (physics == nullptr || physics->linear_form().E != nullptr ||
-        !physics->constant_structure()) {
+    const auto swings_by_itself = [&] {
+      return physics->linear_form().E != nullptr && has_entries(physics->structure().J);
+    };
+    if (physics == nullptr || !physics->constant_structure() || swings_by_itself()) {
       const bool is_storage = physics == nullptr || component.signature().state_size() > 0;
       if (is_storage) may[island] = 1;
       if (physics == nullptr || is_storage) continue;
@@ -280,7 +335,7 @@ BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
     for (const int part : set) out.parts[at(part)] = 1;
   }
   for (const OneSidedDecays::Storage& own : decays.storages()) {
-    for (const auto& [state, entry] : own.output) {
+    for (const int state : own.shown) {
       if (state < kMostMasked) out.shown[at(own.part)] |= std::uint64_t{1} << state;
     }
   }

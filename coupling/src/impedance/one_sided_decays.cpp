@@ -9,9 +9,11 @@
 #include <ranges>
 
 #include "impedance/fast_ports.hpp"
+#include "impedance/response_tools.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 #include "system/balance_row.hpp"
 
 namespace portwave {
@@ -20,6 +22,8 @@ namespace {
 /// Motion this much faster than a step is what a decay is judged for.
 constexpr double kBeyond = 1e3;
 constexpr double kMost = 1e100, kLeast = 1e-100;
+/// The stiffness of nonlinear storages is looked at where a decay is within this of the limit with that of the start.
+constexpr double kMargin = 1e3;
 
 /// A resistance, or a little less: those that differ by a tenth or less are mostly the same.
 double rounded(double resistance) {
@@ -89,11 +93,16 @@ int port_of_physics(const Component& component, int scalar_port) {
   return physics == nullptr ? scalar_port : scalar_port % physics->signature().wave_size();
 }
 
-const LinearPortHamiltonian* dense_storage(const Part& part) {
-  const auto* const linear =
-      dynamic_cast<const LinearPortHamiltonian*>(part.component->port_hamiltonian());
-  if (linear == nullptr || linear->uses_sparse_step_maps()) return nullptr;
-  return linear->signature().states.empty() ? nullptr : linear;
+/// Null: it does not store, or takes no damped steps one by one.
+const Subsystem* storage_of(const Part& part) {
+  const Subsystem* const physics = part.component->port_hamiltonian();
+  if (physics == nullptr || physics->signature().states.empty()) return nullptr;
+  if (const auto* const linear = dynamic_cast<const LinearPortHamiltonian*>(physics)) {
+    return linear->uses_sparse_step_maps() ? nullptr : linear;
+  }
+  const bool may_store = physics->linear_form().E == nullptr && physics->constant_structure() &&
+                         !physics->has_port_laws() && can_damp_single_states(*part.component);
+  return may_store ? physics : nullptr;
 }
 
 }  // namespace
@@ -105,7 +114,7 @@ class OneSidedDecays::Ties {
       : system_(system), may_take_(may_take) {}
 
   bool may_take(int part) const {
-    return dense_storage(system_.parts()[at(part)]) != nullptr && may_take_(part);
+    return storage_of(system_.parts()[at(part)]) != nullptr && may_take_(part);
   }
   /// The parts that are tied to one of `parts`, and these; empty where some of them may not be taken.
   std::vector<int> with(std::span<const int> parts) {
@@ -185,10 +194,12 @@ struct OneSidedDecays::Joint {
   bool adds_admittances;
   Eigen::MatrixXd E, F;  // of a junction that does not add up immittances; else empty
   std::vector<Port> ports;
-  std::vector<FastTerm> terms;  // by port, without what changes
-  std::vector<double> judged;   // by port: of the resistances, when `rates` was found
-  std::vector<double> rates;    // by port, 1/s
-  std::vector<FastTerm> now;    // scratch
+  std::vector<FastTerm> terms;    // by port, without what changes
+  std::vector<double> judged;     // by port: of the resistances, when `rates` was found
+  std::vector<double> rates;      // by port, 1/s
+  bool has_nonlinear = false;     // storages
+  std::vector<double> at_states;  // by port, 1/s: with what stores as the states are; scratch
+  std::vector<FastTerm> now;      // scratch
   std::vector<std::complex<double>> work;
 };
 
@@ -198,7 +209,7 @@ OneSidedDecays::OneSidedDecays(OneSidedDecays&&) noexcept = default;
 OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit,
                                const std::function<bool(int part)>& may_take,
                                const std::function<bool(int part)>& is_exchanged)
-    : system_(system), h_(step_s), scratch_(std::make_unique<Structure>()) {
+    : system_(system), h_(step_s), limit_(limit), scratch_(std::make_unique<Structure>()) {
   std::vector<int> number(system.scalar_ports().size(), -1);  // of a resistance
   for (int i = 0; i < std::ssize(system.parts()); ++i) {
     const Component& component = *system.parts()[at(i)].component;
@@ -222,7 +233,7 @@ OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit
   std::vector<double> direct(resistances_.size(), 0.0);
   for (const Junction& junction : system.junctions()) {
     const auto known = static_cast<std::ptrdiff_t>(storages_.size());
-    if (!add(junction, number, ties) || may_be_fast(joints_.back(), limit, direct)) continue;
+    if (!add(junction, number, ties) || may_be_fast(joints_.back(), direct)) continue;
     storages_.erase(storages_.begin() + known, storages_.end());
     sets_.pop_back();
     joints_.pop_back();
@@ -242,7 +253,7 @@ bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& numbe
   auto w = balance_row(junction.dirac.F, junction.dirac.E);
   const bool adds_admittances = w.has_value();
   if (!w) w = balance_row(junction.dirac.E, junction.dirac.F);
-  constexpr std::size_t kMostPorts = 16;
+  constexpr std::size_t kMostPorts = 64;
   if (!w && junction.waves.size() > kMostPorts) return false;
   Joint joint;
   if (!w) {
@@ -269,6 +280,7 @@ bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& numbe
   }
   if (parts.empty()) return false;
   joint.rates.resize(joint.ports.size());
+  joint.at_states.resize(joint.ports.size());
   joint.work.resize(joint.ports.size());
   take_physics(joint);
   const auto stores_apart = [&](std::size_t k) {
@@ -308,17 +320,38 @@ void OneSidedDecays::take_physics(Joint& joint) {
     const Structure& s = physics->structure();
     const Eigen::SparseVector<double> column = Eigen::SparseVector<double>(s.G.col(port.own)) +
                                                Eigen::SparseVector<double>(s.P.col(port.own));
-    const Eigen::SparseVector<double> c = dense_storage(part)->Q() * column;
-    auto& output = storages_[at(port.storage)].output;
-    output.clear();
-    for (Eigen::SparseVector<double>::InnerIterator it(c); it; ++it) {
-      output.emplace_back(static_cast<int>(it.index()), it.value());
+    Storage& storage = storages_[at(port.storage)];
+    storage.output.clear();
+    storage.shown.clear();
+    storage.is_linear = physics->is_linear();
+    joint.has_nonlinear |= !storage.is_linear;
+    const auto take = [&](const SparseMatrix& K, bool is_output) {
+      const Eigen::SparseVector<double> c = K * column;
+      for (Eigen::SparseVector<double>::InnerIterator it(c); it; ++it) {
+        const auto state = static_cast<int>(it.index());
+        if (is_output) storage.output.emplace_back(state, it.value());
+        if (std::ranges::find(storage.shown, state) == storage.shown.end()) {
+          storage.shown.push_back(state);
+        }
+      }
+    };
+    if (const auto* const linear = dynamic_cast<const LinearPortHamiltonian*>(physics)) {
+      take(linear->Q(), true);
+      continue;
+    }
+    for (Eigen::SparseVector<double>::InnerIterator it(column); it; ++it) {
+      storage.output.emplace_back(static_cast<int>(it.index()), it.value());
+    }
+    try {
+      take(hessian_at(*physics, part.initial_state.data()), false);
+      take(hessian_at(*physics, physics->typical_state().data()), false);
+    } catch (const std::exception&) {  // a callback outside its domain
     }
   }
 }
 
-/// Whether some decay exceeds `limit` at resistances that the parts may have.
-bool OneSidedDecays::may_be_fast(Joint& joint, double limit, std::vector<double>& direct) {
+/// Whether some decay exceeds the limit at resistances that the parts may have.
+bool OneSidedDecays::may_be_fast(Joint& joint, std::vector<double>& direct) {
   std::vector<double> most(joint.ports.size(), 0.0);
   constexpr int kDecades = 15;
   constexpr double kLarge = 1e12;
@@ -339,7 +372,10 @@ bool OneSidedDecays::may_be_fast(Joint& joint, double limit, std::vector<double>
     joint.judged.clear();
     judge(joint, direct);
     for (std::size_t j = 0; j < joint.ports.size(); ++j) {
-      if (joint.ports[j].storage >= 0 && h_ * joint.rates[j] > limit) return true;
+      const int storage = joint.ports[j].storage;
+      if (storage < 0) continue;
+      const double margin = storages_[at(storage)].is_linear ? 1.0 : kMargin;
+      if (h_ * joint.rates[j] > limit_ / margin) return true;
     }
   }
   return false;
@@ -365,11 +401,48 @@ void OneSidedDecays::judge(Joint& joint, std::span<const double> direct) {
     // A law without a slope, as that of friction that slides, gives way to what stores, and at once.
     if (joint.ports[k].resistance >= 0) own = std::max(own, kLeast);
   }
+  find_rates(joint, joint.work, joint.rates);
+}
+
+void OneSidedDecays::find_rates(const Joint& joint, std::vector<std::complex<double>>& work,
+                                std::span<double> rates) const {
   if (joint.E.size() > 0) {
-    junction_decays(joint.now, joint.E, joint.F, kBeyond / h_, joint.rates);
+    junction_decays(joint.now, joint.E, joint.F, kBeyond / h_, rates);
   } else {
-    joint_decays(joint.now, joint.adds_admittances, kBeyond / h_, joint.work, joint.rates);
+    joint_decays(joint.now, joint.adds_admittances, kBeyond / h_, work, rates);
   }
+}
+
+/// Finds `at_states` of a joint that was judged; false where no decay is near the limit.
+bool OneSidedDecays::look_at_states(Joint& joint, const StateOf& state) {
+  const double near = limit_ / (kMargin * h_);
+  if (std::ranges::none_of(joint.rates, [&](double rate) { return rate > near; })) return false;
+  for (std::size_t k = 0; k < joint.ports.size(); ++k) {
+    const Joint::Port& port = joint.ports[k];
+    if (port.storage < 0 || storages_[at(port.storage)].is_linear) continue;
+    const Subsystem& physics = *system_.parts()[at(port.part)].port_hamiltonian();
+    try {
+      joint.now[k].storage = fast_part(physics, state(port.part)).ports[at(port.own)].storage;
+    } catch (const std::exception&) {  // a callback outside its domain: what the start shows stays
+      joint.now[k].storage = joint.terms[k].storage;
+    }
+  }
+  find_rates(joint, joint.work, joint.at_states);
+  return true;
+}
+
+double OneSidedDecays::output(std::size_t storage, const double* state) {
+  const Storage& own = storages_[storage];
+  double sum = 0.0;
+  if (own.is_linear) {
+    for (const auto& [i, c] : own.output) sum += c * state[i];
+    return sum;
+  }
+  const Subsystem& physics = *system_.parts()[at(own.part)].port_hamiltonian();
+  gradient_.resize(std::max(gradient_.size(), physics.signature().states.size()));
+  physics.gradient(state, gradient_.data());
+  for (const auto& [i, c] : own.output) sum += c * gradient_[at(i)];
+  return sum;
 }
 
 double OneSidedDecays::direct(std::size_t i, double input, const double* state) {
@@ -382,13 +455,16 @@ double OneSidedDecays::direct(std::size_t i, double input, const double* state) 
   return scratch_->S.coeff(own.own, own.own);
 }
 
-void OneSidedDecays::find(std::span<const double> direct, std::span<double> h_lambda) {
+void OneSidedDecays::find(std::span<const double> direct, std::span<double> h_lambda,
+                          const StateOf& state) {
   std::ranges::fill(h_lambda, 0.0);
   for (Joint& joint : joints_) {
     judge(joint, direct);
+    const bool moves = joint.has_nonlinear && look_at_states(joint, state);
+    const std::vector<double>& rates = moves ? joint.at_states : joint.rates;
     for (std::size_t k = 0; k < joint.ports.size(); ++k) {
       if (const int storage = joint.ports[k].storage; storage >= 0) {
-        h_lambda[at(storage)] = h_ * joint.rates[k];
+        h_lambda[at(storage)] = h_ * rates[k];
       }
     }
   }

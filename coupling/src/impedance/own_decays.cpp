@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "impedance/fast_ports.hpp"
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -40,10 +41,32 @@ double lone_resistance(const System& system, const std::vector<bool>& idle, int 
   return std::isfinite(D) ? std::max(D, 0.0) : 0.0;
 }
 
-/// By scalar port: the resistance that its output alone sees across its joint.
-std::vector<double> resistances_at_ports(const System& system, std::span<const char> exchanged) {
+/// s of fast_part, 0 where that cannot be found.
+double storage_at(const System& system, int port) {
+  const int number = system.scalar_ports()[at(port)].part;
+  const Part& part = system.parts()[at(number)];
+  const Subsystem* const physics = part.port_hamiltonian();
+  if (physics == nullptr) return 0.0;
+  try {
+    const FastPart fast = fast_part(*physics, part.initial_state.data());
+    return fast.ports[at(port - system.first_scalar_port(number))].storage;
+  } catch (const std::exception&) {  // a callback outside its domain
+    return 0.0;
+  }
+}
+
+/// By scalar port: the resistance that its output alone sees across its joint; in a junction that does not add up
+/// immittances, what it meets in motion of angular frequency 1/h, which small storages beyond it do not hinder and those
+/// of its own size do.
+std::vector<double> resistances_at_ports(const System& system, double step_s,
+                                         std::span<const char> exchanged) {
   std::vector<double> out(system.scalar_ports().size(), 0.0);
   const std::vector<bool> idle = idle_ports(system);
+  const auto resistance = [&](int port) {
+    const int part = system.scalar_ports()[at(port)].part;
+    const bool is_exchanged = !exchanged.empty() && exchanged[at(part)] != 0;
+    return is_exchanged ? 0.0 : lone_resistance(system, idle, port);
+  };
   for (const Junction& junction : system.junctions()) {
     if (junction.waves.size() < 2) continue;
     // e = w·(a number) and Σ wf = 0: admittances beside an effort; else impedances beside a flow.
@@ -53,13 +76,24 @@ std::vector<double> resistances_at_ports(const System& system, std::span<const c
       w = balance_row(junction.dirac.E, junction.dirac.F);
       shares_effort = false;
     }
-    if (!w) continue;
+    if (!w) {
+      if (junction.waves.size() > kMostJunctionPorts) continue;
+      std::vector<FastTerm> terms;
+      for (const int port : junction.waves) {
+        terms.push_back({resistance(port), storage_at(system, port), 1.0,
+                         causality_of(system, port) == Causality::effort_in});
+      }
+      const std::vector<double> closed =
+          closed_resistances(terms, junction.dirac.E, junction.dirac.F, 1.0 / step_s);
+      for (std::size_t k = 0; k < terms.size(); ++k) {
+        if (terms[k].storage > 0.0) out[at(junction.waves[k])] = std::max(0.0, closed[k]);
+      }
+      continue;
+    }
     double sum = 0.0;  // of w² times the immittances that add up
     for (std::size_t k = 0; k < junction.waves.size(); ++k) {
       const int port = junction.waves[k];
-      const int part = system.scalar_ports()[at(port)].part;
-      if (!exchanged.empty() && exchanged[at(part)] != 0) continue;
-      const double D = lone_resistance(system, idle, port);
+      const double D = resistance(port);
       if (D == 0.0) continue;
       const bool fits = shares_effort == (causality_of(system, port) == Causality::effort_in);
       const double weight = (*w)[static_cast<Eigen::Index>(k)];
@@ -170,7 +204,7 @@ OwnDecays decays_of(const Part& part, std::span<const double> at_port, double st
 
 std::vector<OwnDecays> own_decays(const System& system, double step_s, double least,
                                   std::span<const char> exchanged) {
-  const std::vector<double> at_port = resistances_at_ports(system, exchanged);
+  const std::vector<double> at_port = resistances_at_ports(system, step_s, exchanged);
   std::vector<OwnDecays> out;
   out.reserve(system.parts().size());
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {

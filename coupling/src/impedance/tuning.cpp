@@ -171,6 +171,23 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
   return -dirac.F.col(own).dot(lambda) / dirac.E.col(own).dot(lambda);
 }
 
+namespace {
+
+/// For ports without a match: 1, or what is nearest to it within a hundred times the matches of others. In small units
+/// nothing would pass a port of impedance 1.
+double usual_impedance(std::span<const double> known) {
+  constexpr double kAround = 100.0;
+  double least = std::numeric_limits<double>::infinity(), most = 0.0;
+  for (const double value : known) {
+    if (!is_impedance(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return most == 0.0 ? 1.0 : std::clamp(1.0, least / kAround, kAround * most);
+}
+
+}  // namespace
+
 PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
@@ -187,8 +204,9 @@ PortMatches::PortMatches(const PortResponses& responses)
     for (const int port : junction.waves) junction_of_[at(port)] = i;
     if (std::ranges::all_of(junction.waves, [&](int port) { return is_own(port); })) continue;
     std::vector<double> known = impedances_of(junction, values_);
+    const double usual = usual_impedance(known);
     for (double& value : known) {
-      if (!is_impedance(value)) value = 1.0;
+      if (!is_impedance(value)) value = usual;
     }
     const bool alone = std::ranges::none_of(junction.waves, [&](int port) { return is_own(port); });
     for (std::size_t j = 0; j < known.size(); ++j) {

@@ -1,6 +1,7 @@
 // portwave run, portwave validate
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -308,8 +309,11 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
 }
 
 /// What may help where a part could not be stepped; empty where steps are not what is wrong.
-std::string remedy_of(StepFault fault, const Scenario& scenario) {
+std::string remedy_of(const StepError& error, const Scenario& scenario) {
+  const StepFault fault = error.fault();
   if (fault != StepFault::not_converged && fault != StepFault::not_finite) return {};
+  const std::vector<double>& inputs = error.solve().inputs;
+  if (!std::ranges::all_of(inputs, [](double own) { return std::isfinite(own); })) return {};
   if (scenario.options.sizes) {
     return "Allow shorter steps (--set /time/step/smallest_s=0), or ask for a smaller tolerance";
   }
@@ -447,7 +451,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   } catch (const StepError& error) {
     failure = error.what();
     circumstances = error.circumstances();
-    remedy = remedy_of(error.fault(), scenario);
+    remedy = remedy_of(error, scenario);
   } catch (const std::runtime_error& error) {
     if (live.feed) live.feed->finish();
     if (!checkpoints || !begun.folder->has_checkpoint()) throw;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -51,6 +52,14 @@ std::string SignalGraph::label(int signal) const {
     return node.outputs == 1 ? node.name : fmt::format("{}[{}]", node.name, index);
   }
   return {};
+}
+
+SignalGraph SignalGraph::at_half_steps() const {
+  SignalGraph out = *this;
+  for (Node& node : out.nodes_) {
+    if (node.every > 1 && node.every <= std::numeric_limits<int>::max() / 2) node.every *= 2;
+  }
+  return out;
 }
 
 SignalGraphBuilder& SignalGraphBuilder::sensor(std::string name, Sensor sensor, int every) {

@@ -54,12 +54,10 @@ ChangeOver::ChangeOver(const StagedRun& run, double step_s)
   found_.reserve(parts_.size());
 }
 
-double ChangeOver::output(const WaveDiscretisation& waves, const OneSidedDecays::Storage& own,
-                          const double* record) {
-  waves.get_state(own.part, record, x_.data());
-  double sum = 0.0;
-  for (const auto& [state, c] : own.output) sum += c * x_[at(state)];
-  return sum;
+double ChangeOver::output(const WaveDiscretisation& waves, OneSidedDecays& decays,
+                          std::size_t storage, const double* record) {
+  waves.get_state(decays.storages()[storage].part, record, x_.data());
+  return decays.output(storage, x_.data());
 }
 
 void ChangeOver::find(const Attempt& step, Looked& own_decays) {
@@ -80,17 +78,19 @@ void ChangeOver::find(const Attempt& step, Looked& own_decays) {
     const double input = own.causality == Causality::effort_in ? values.effort : values.flow;
     own_decays.direct[i] = decays.direct(i, input, nullptr);
   }
-  decays.find(own_decays.direct, own_decays.h_lambda);
+  decays.find(own_decays.direct, own_decays.h_lambda, [&](int part) {
+    waves.get_state(part, step.next, x_.data());
+    return x_.data();
+  });
 }
 
 void ChangeOver::look(const Attempt& step) {
   if (seen_.empty()) return;
   find(step, looked_);
-  const std::span<const OneSidedDecays::Storage> storages = looked_.decays.storages();
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (!(looked_.h_lambda[i] > resolved_decay(1))) continue;
-    const double before = output(step.waves, storages[i], step.record);
-    const double after = output(step.waves, storages[i], step.next);
+    const double before = output(step.waves, looked_.decays, i, step.record);
+    const double after = output(step.waves, looked_.decays, i, step.next);
     change_[i] = after - before;
     seen_[i].largest = std::max({seen_[i].largest, std::abs(before), std::abs(after)});
   }
@@ -101,11 +101,10 @@ void ChangeOver::look(const Attempt& step) {
 void ChangeOver::look_at_substeps(const Attempt& step) {
   if (substeps_seen_.empty()) return;
   find(step, substeps_);
-  const std::span<const OneSidedDecays::Storage> storages = substeps_.decays.storages();
-  for (std::size_t i = 0; i < storages.size(); ++i) {
+  for (std::size_t i = 0; i < substeps_seen_.size(); ++i) {
     if (has_substeps_[i] == 0) continue;
-    const double before = output(step.waves, storages[i], step.record);
-    const double after = output(step.waves, storages[i], step.next);
+    const double before = output(step.waves, substeps_.decays, i, step.record);
+    const double after = output(step.waves, substeps_.decays, i, step.next);
     SubstepsSeen& own = substeps_seen_[i];
     own.largest = std::max({own.largest, std::abs(before), std::abs(after)});
     const double change = after - before;

@@ -102,7 +102,7 @@ class ChangeOver {
   void find(const Attempt& step, Looked& own);
   void look_at_substeps(const Attempt& step);
   bool is_smooth(std::size_t storage) const;
-  double output(const WaveDiscretisation& waves, const OneSidedDecays::Storage& storage,
+  double output(const WaveDiscretisation& waves, OneSidedDecays& decays, std::size_t storage,
                 const double* record);
 
   Looked looked_;

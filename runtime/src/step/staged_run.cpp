@@ -48,13 +48,7 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   const bool is_open = options.method.kind() == WaveUpdate::automatic &&
                        options.method.waves().integrator == StageKind::automatic;
   const auto is_nonlinear = [](const Part& part) { return !part.component->capabilities().linear; };
-  // Switches with an input have a rule of their own for steps in which they change over.
-  const auto is_switched = [](const Part& part) {
-    const Subsystem* const physics = part.port_hamiltonian();
-    return physics != nullptr && physics->has_vertical_laws() && !part.inputs.empty();
-  };
-  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 &&
-                   std::ranges::none_of(system.parts(), is_switched) && is_open && !options.sizes &&
+  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 && is_open && !options.sizes &&
                    !options.time.active() &&
                    (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
   if (is_as_given()) return;

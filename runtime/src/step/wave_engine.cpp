@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "step/wave_start.hpp"
 
@@ -26,6 +27,18 @@ std::string text_of_values(std::span<const double> values, auto name_and_unit) {
                         unit.empty() ? "" : " ", unit);
   }
   return values.size() > kMost ? text + ", …" : text;
+}
+
+/// The first input that is not finite, in words; empty: all are.
+std::string text_of_bad_input(const FailedSolve& solve, const Signature& signature, double time_s) {
+  for (std::size_t i = 0; i < solve.inputs.size() && !signature.inputs.empty(); ++i) {
+    if (std::isfinite(solve.inputs[i])) continue;
+    const std::string& name =
+        signature.inputs[i % signature.inputs.size()].name;  // "force@2" of a stage
+    return fmt::format("its input {} is not a finite number in the step from {:.6g} s",
+                       in_quotes(name.substr(0, name.find('@'))), time_s);
+  }
+  return {};
 }
 
 /// The place of a failed solve, in a few words.
@@ -350,11 +363,23 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
 void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   const System& system = waves_.system();
   const int part = std::max(status.part, 0);
-  StepError error(together().name_of(system, part), step_.clock().steps(), iteration,
-                  options_.method.waves().iterations, status.fault, status.detail);
   FailedSolve solve = failed_solve(status);
+  const Signature& signature = system.parts()[at(part)].component->signature();
+  std::string detail = status.detail;
+  if (status.fault == StepFault::not_finite && detail.empty()) {
+    if (solve.inputs.empty() && together().is_alone() && status.part >= 0) {
+      const PartSlot& slot = waves_.slot(part);
+      const BatchSlot& batch = waves_.batch(slot.batch);
+      const auto count = at(batch.batch->input_size());
+      const double* const own = step_.input().data() + batch.input + at(slot.lane) * count;
+      if (batch.driven) solve.inputs.assign(own, own + count);
+    }
+    detail = text_of_bad_input(solve, signature, step_.clock().time_s());
+  }
+  StepError error(together().name_of(system, part), step_.clock().steps(), iteration,
+                  options_.method.waves().iterations, status.fault, detail);
   if (together().has_whole()) {
-    std::string text = text_of_failed(solve, system.parts()[at(part)].component->signature());
+    std::string text = text_of_failed(solve, signature);
     error.with(std::move(solve), std::move(text));
   }
   throw error;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <span>
@@ -28,12 +29,8 @@ constexpr double kFinerTolerance = 0.1;
 /// Differences below this share of the values themselves are rounding, and so is motion with less than its
 /// square of all energy.
 constexpr double kRounding = 1e-9;
-/// Of fewer instants each counts.
-constexpr std::int64_t kFewInstants = 20;
 /// What is held over steps is late by half of one: half of its error shows.
 constexpr double kFarOfSamples = 0.5 * StepAgreement::kFar;
-/// Share of the instants that may differ: the samples at which inputs jump.
-constexpr double kMostExceptions = 0.01;
 
 /// What one state does in a run, and how another run differs from it.
 class StateRecord {
@@ -49,31 +46,33 @@ class StateRecord {
     double share = 0.0;
     double time_s = 0.0;
   };
-  void differs(double share, double time_s, double far) {
-    if (share > far) ++far_;
-    Difference own = {share, time_s};
-    for (Difference& larger : largest_) {
-      if (own.share > larger.share) std::swap(own, larger);
-    }
+  /// Differences at `window` instants in a row will be looked at together.
+  void expect(int window) {
+    last_.assign(static_cast<std::size_t>(window), 0.0);
+    sorted_ = last_;
   }
-  /// The largest but for the exceptions.
-  Difference lasting(std::int64_t instants, double far) const {
-    if (instants < kFewInstants) return largest_.front();
-    Difference own = largest_.back();
-    const double allowed = kMostExceptions * static_cast<double>(instants);
-    if (static_cast<double>(far_) <= allowed) own.share = std::min(own.share, far);
-    return own;
+  void differs(double share, double time_s) {
+    last_[next_] = share;
+    next_ = (next_ + 1) % last_.size();
+    if (share <= lasting_.share) return;
+    sorted_ = last_;
+    const auto half = sorted_.begin() + std::ssize(sorted_) / 2;
+    std::ranges::nth_element(sorted_, half, std::greater());
+    if (*half > lasting_.share) lasting_ = {*half, time_s};
   }
+  /// The largest that half of some window and more exceed.
+  Difference lasting() const { return lasting_; }
   /// Whether differences grow: those of the first half of the time so far are over.
-  void halve() { first_half_ = largest_.back().share; }
-  bool grows() const { return largest_.back().share > 1.5 * first_half_; }
+  void halve() { first_half_ = lasting_.share; }
+  bool grows() const { return lasting_.share > 1.5 * first_half_; }
 
  private:
   double least_ = std::numeric_limits<double>::infinity();
   double most_ = -std::numeric_limits<double>::infinity();
   double first_half_ = std::numeric_limits<double>::infinity();
-  std::int64_t far_ = 0;
-  std::array<Difference, StepAgreement::kExceptions + 1> largest_;  // the largest first
+  std::vector<double> last_, sorted_;  // of a window, in any order; scratch
+  std::size_t next_ = 0;
+  Difference lasting_;
 };
 
 std::size_t states_of(const System& system) {
@@ -97,9 +96,16 @@ const StateVariable& variable(const System& system, int part, std::size_t state)
   return signature.states[state];
 }
 
-/// By state: the range that its differences are compared with; 0 where it is rounding.
-std::vector<double> scales_of(const System& system, const std::vector<StateRecord>& records,
-                              const std::vector<char>& is_noise) {
+using Motion = StepComparison::Motion;
+
+/// The range that differences of a state are compared with.
+struct Scale {
+  double judged = 0.0;     ///< 0 where it is rounding
+  double too_small = 0.0;  ///< its own range, where that is too small to be judged by; else 0
+};
+
+std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord>& records,
+                             const std::vector<Motion>& motion) {
   using Kind = std::tuple<int, std::string, std::string>;
   std::map<Kind, double> kinds;
   const auto kind_of = [&](int part, std::size_t state) -> double& {
@@ -112,13 +118,18 @@ std::vector<double> scales_of(const System& system, const std::vector<StateRecor
     double& kind = kind_of(part, state);
     kind = std::max(kind, records[i++].range());
   });
-  std::vector<double> scales;
+  std::vector<Scale> scales;
   scales.reserve(records.size());
   for_each_state(system, [&](int part, std::size_t state) {
     const StateRecord& record = records[scales.size()];
-    double own = std::max(record.range(), StepAgreement::kLeastOfKind * kind_of(part, state));
-    if (own > 0.0) own = std::max(own, record.rounding());
-    scales.push_back(is_noise[static_cast<std::size_t>(part)] != 0 ? 0.0 : own);
+    const Motion own = motion[static_cast<std::size_t>(part)];
+    const double range = record.range(), least = StepAgreement::kLeastOfKind * kind_of(part, state);
+    Scale scale;
+    if (own == Motion::judged) scale.judged = std::max(range, least);
+    if (scale.judged > 0.0) scale.judged = std::max(scale.judged, record.rounding());
+    if (own == Motion::too_small || (own == Motion::judged && range < least))
+      scale.too_small = range;
+    scales.push_back(scale);
   });
   return scales;
 }
@@ -266,8 +277,9 @@ void StepComparison::run_again(std::int64_t steps) {
 bool has_unasked_rate(const StepperOptions& options) {
   return options.signals != nullptr && !options.sizes && options.signals_every_s == 0.0 &&
          !options.signals->actuators().empty() &&
-         std::ranges::all_of(options.signals->nodes(),
-                             [](const SignalGraph::Node& node) { return node.every == 1; });
+         std::ranges::any_of(options.signals->nodes(), [](const SignalGraph::Node& node) {
+           return node.block != nullptr && node.every == 1;
+         });
 }
 
 StepperOptions StepComparison::finer_options() const {
@@ -285,6 +297,9 @@ StepperOptions StepComparison::finer_options() const {
   if (options.signals != nullptr && options.signals_every_s == 0.0 && !has_unasked_rate(options)) {
     options.signals_every_s = options.step_s;
   }
+  if (has_unasked_rate(options)) {
+    options.signals = std::make_shared<const SignalGraph>(options.signals->at_half_steps());
+  }
   options.step_s *= 0.5;
   options.method = method_of_kind(scenario_, options.method.kind(), options.step_s);
   return options;
@@ -298,26 +313,30 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     records[i++].see(system.parts()[static_cast<std::size_t>(part)].initial_state[state]);
   });
   for (std::size_t k = 0; k < values_.size(); ++k) records[k % states_].see(values_[k]);
+  const int window = StepAgreement::window(std::ssize(times_));
+  for (StateRecord& record : records) record.expect(window);
 
   StepAgreement out;
   out.is_chosen = finer.sizes.has_value();
   out.finer = out.is_chosen ? finer.sizes->tolerance : finer.step_s;
   out.samples_faster = has_unasked_rate(options_);
   if (out.samples_faster) out.limit = kFarOfSamples;
-  std::vector<double> scales;
+  std::vector<Scale> scales;
+  std::vector<StateRecord> small = records;
   try {
     FinerRun run(scenario_, finer, states_);
     if (is_of_first_order_ || is_of_first_order(run.stepper())) {
       out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     }
-    scales = scales_of(system, records, noise_of(run.stepper()));
+    scales = scales_of(system, records, motion_of(run.stepper()));
     for (std::size_t row = 0; row < times_.size(); ++row) {
       if (finer.interrupted && finer.interrupted()) break;
       const std::span<const double> x = run.states_at(times_[row], stride_);
       const double* const own = values_.data() + row * states_;
       for (std::size_t k = 0; k < states_; ++k) {
-        if (scales[k] > 0.0)
-          records[k].differs(std::abs(x[k] - own[k]) / scales[k], times_[row], out.limit);
+        const double off = std::abs(x[k] - own[k]);
+        if (scales[k].judged > 0.0) records[k].differs(off / scales[k].judged, times_[row]);
+        if (scales[k].too_small > 0.0) small[k].differs(off / scales[k].too_small, times_[row]);
       }
       out.until_s = times_[row];
       ++out.instants;
@@ -331,39 +350,56 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
 
   i = 0;
   for_each_state(system, [&](int part, std::size_t state) {
+    const auto name = [&] {
+      return fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
+    };
+    if (const double share = small[i].lasting().share;
+        share > std::max(out.limit, out.unjudged_share)) {
+      out.unjudged_share = share;
+      out.unjudged = name();
+    }
     const StateRecord& record = records[i++];
-    const StateRecord::Difference own = record.lasting(out.instants, out.limit);
+    const StateRecord::Difference own = record.lasting();
     if (!(own.share > out.share)) return;
     out.share = own.share;
     out.time_s = own.time_s;
     out.grows = record.grows();
-    out.state = fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
+    out.state = name();
   });
   return out;
 }
 
-/// By part: whether its motion is rounding beside all energy, as of what hangs at rest.
-std::vector<char> StepComparison::noise_of(const Stepper& finer) const {
+/// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
+std::vector<StepComparison::Motion> StepComparison::motion_of(const Stepper& finer) const {
   constexpr std::size_t kRows = 64;  // looked at
   const System& system = scenario_.system;
-  std::vector<char> out(system.parts().size(), 0);
+  const auto island_of = [&](std::size_t part) {
+    return static_cast<std::size_t>(system.island_of_part(static_cast<int>(part)));
+  };
+  std::vector<Motion> out(system.parts().size(), Motion::judged);
   std::vector<double> moved_J(out.size(), 0.0), gradient;
-  double all_J = std::max(energy_J_, std::abs(finer.energy().initial_J));
+  std::vector<double> all_J(static_cast<std::size_t>(system.island_count()), 0.0);
+  // What passes through an island is known of all together.
+  if (all_J.size() == 1) all_J[0] = std::max(energy_J_, std::abs(finer.energy().initial_J));
   const std::size_t every = std::max<std::size_t>(times_.size() / kRows, 1);
   std::size_t first = 0;
   for (std::size_t part = 0; part < out.size(); ++part) {
     const std::vector<double>& start = system.parts()[part].initial_state;
     const Subsystem* const physics = system.parts()[part].port_hamiltonian();
+    double& island_J = all_J[island_of(part)];
     for (std::size_t row = 0; physics != nullptr && row < times_.size(); row += every) {
       const std::span<const double> x(values_.data() + row * states_ + first, start.size());
       moved_J[part] = std::max(moved_J[part], motion_J(*physics, start, x, gradient));
-      all_J = std::max(all_J, std::abs(physics->storage(x.data())));
+      island_J = std::max({island_J, std::abs(physics->storage(x.data())), moved_J[part]});
     }
     first += start.size();
   }
-  for (const double own_J : moved_J) all_J = std::max(all_J, own_J);
   for (std::size_t part = 0; part < out.size(); ++part) {
-    out[part] = moved_J[part] > 0.0 && moved_J[part] <= kRounding * kRounding * all_J ? 1 : 0;
+    constexpr double kOfDoubles = 1e-13;
+    const double island_J = all_J[island_of(part)];
+    if (moved_J[part] == 0.0 || moved_J[part] > kRounding * kRounding * island_J) continue;
+    const bool is_rounding = moved_J[part] <= kOfDoubles * kOfDoubles * island_J;
+    out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }
   return out;
 }

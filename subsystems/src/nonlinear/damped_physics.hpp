@@ -115,8 +115,9 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   bool is_convex_;
 };
 
-/// A batch like that of make_newton_batch for one stage that `rule` damps (DampedPhysics).
+/// A batch like that of make_newton_batch for one stage, which a rule for each part may damp (DampedPhysics).
 std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
-                                                    const StageRule& rule, NewtonOptions options);
+                                                    std::vector<StageRule> rules,
+                                                    NewtonOptions options);
 
 }  // namespace portwave

@@ -1,9 +1,11 @@
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "nonlinear/damped_physics.hpp"
@@ -30,20 +32,22 @@ struct PartSolver {
 
 class NewtonBatch final : public LanewiseBatch, public LaneExchange {
  public:
-  NewtonBatch(std::span<const Subsystem* const> parts, const StageRule& rule, NewtonOptions options)
+  /// A rule for each part.
+  NewtonBatch(std::span<const Subsystem* const> parts, std::vector<StageRule> rules,
+              NewtonOptions options)
       : LanewiseBatch(
             static_cast<int>(parts.size()), parts[0]->signature().state_size(),
             parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
             LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
         options_(options),
         parts_(parts.begin(), parts.end()),
-        rule_(rule),
+        rules_(std::move(rules)),
         solvers_(lanes(), wave_size(), [this, options](int l) {
-          return std::make_unique<PartSolver>(*parts_[at(l)], rule_, options);
+          return std::make_unique<PartSolver>(*parts_[at(l)], rules_[at(l)], options);
         }) {}
 
   NewtonOptions options() const { return options_; }
-  bool is_damped() const { return rule_.is_damped(); }
+  bool is_damped() const { return std::ranges::any_of(rules_, &StageRule::is_damped); }
 
   double scatter_cost_ns() const override {
     const double n = state_size();
@@ -56,12 +60,10 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
   }
   bool exchange(int lane, StepBatch& one, const double* impedance) override {
     auto* const other = dynamic_cast<NewtonBatch*>(&one);
-    if (other == nullptr || other->rule_.damping != rule_.damping ||
-        other->rule_.conserved != rule_.conserved) {
-      return false;
-    }
+    if (other == nullptr) return false;
     solvers_.take(lane, other->solvers_, impedance, stride());
     parts_[at(lane)] = other->parts_.front();
+    rules_[at(lane)] = other->rules_.front();
     return true;
   }
 
@@ -109,7 +111,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
 
   NewtonOptions options_;
   std::vector<const Subsystem*> parts_;
-  StageRule rule_;
+  std::vector<StageRule> rules_;  // by lane
   SolverOfEachLane<PartSolver> solvers_;
 };
 
@@ -136,13 +138,14 @@ Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {
 std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,
                                              NewtonOptions options) {
   throw_if_any(check(parts, options));
-  return std::make_unique<NewtonBatch>(parts, gauss_stages(1), options);
+  return std::make_unique<NewtonBatch>(parts, std::vector(parts.size(), gauss_stages(1)), options);
 }
 
 std::unique_ptr<StepBatch> make_damped_newton_batch(std::span<const Subsystem* const> parts,
-                                                    const StageRule& rule, NewtonOptions options) {
+                                                    std::vector<StageRule> rules,
+                                                    NewtonOptions options) {
   throw_if_any(check(parts, options));
-  return std::make_unique<NewtonBatch>(parts, rule, options);
+  return std::make_unique<NewtonBatch>(parts, std::move(rules), options);
 }
 
 std::optional<NewtonOptions> newton_options_of(const StepBatch& batch) {

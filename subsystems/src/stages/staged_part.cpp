@@ -114,7 +114,9 @@ class StagedPart final : public Component {
     const std::vector<const Subsystem*> own = port_hamiltonian_parts(parts);
     if (substeps_ > 1) return make_substepped_newton_batch(own, stages_, substeps_);
     if (stages_.count > 1) return make_staged_newton_batch(own, stages_);
-    return make_damped_newton_batch(own, stages_, newton_options_of(*own[0]));
+    std::vector<StageRule> rules;  // one batch may have parts that are damped for a step
+    for (const Component* part : parts) rules.push_back(part->stage_rule());
+    return make_damped_newton_batch(own, std::move(rules), newton_options_of(*own[0]));
   }
 
  private:

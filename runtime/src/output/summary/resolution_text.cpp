@@ -161,11 +161,18 @@ std::string agreement_text(const RunSummary& summary) {
   if (!own.failure.empty()) {
     return fmt::format("NOT KNOWN: with {} the run fails: {}", finer, printable(own.failure));
   }
-  if (own.state.empty()) return fmt::format("with {} nothing changes{}", finer, until);
+  const std::string unjudged =
+      own.unjudged.empty()
+          ? ""
+          : fmt::format(
+                "{}\"{}\" moves too little beside others to be judged: it differs by {} of "
+                "its own range",
+                kNextLine, printable(own.unjudged), of_all(own.unjudged_share));
+  if (own.state.empty()) return fmt::format("with {} nothing changes{}{}", finer, until, unjudged);
   if (!own.is_far()) {
-    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\")", finer,
+    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\"){}", finer,
                        own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
-                       printable(own.state));
+                       printable(own.state), unjudged);
   }
   // The errors of one stage go with the square of the step; those of kinks and jumps with the step.
   constexpr double kWanted = 0.02;
@@ -182,9 +189,9 @@ std::string agreement_text(const RunSummary& summary) {
       own.share > own.limit
           ? std::string()
           : fmt::format("; it grows, and may come to {} at the end", of_all(own.expected));
-  return fmt::format("POOR: with {} \"{}\" differs by {} of its range, at {:.4g} s{}{}{}{}", finer,
-                     printable(own.state), of_all(own.share), own.time_s, later, until, kNextLine,
-                     remedy);
+  return fmt::format("POOR: with {} \"{}\" differs by {} of its range, at {:.4g} s{}{}{}{}{}",
+                     finer, printable(own.state), of_all(own.share), own.time_s, later, until,
+                     kNextLine, remedy, unjudged);
 }
 
 std::string switches_text(const RunSummary& summary) {

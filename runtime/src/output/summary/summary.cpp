@@ -115,13 +115,17 @@ double moved_J(const RunSummary& summary, bool is_slice) {
 }  // namespace
 
 void RunSummary::take(std::optional<StepAgreement> compared) {
-  constexpr double kClose = 0.02;
+  constexpr double kClose = 0.02, kEqual = 0.005;
   agreement = std::move(compared);
   if (!agreement || is_resolved() || !agreement->is_whole || agreement->is_far()) return;
   const bool is_of_dampers =
       resolution->kind == Resolution::Kind::damped_away && agreement->share < kClose;
   const bool is_rest = agreement->state.empty() && resolution->input < 0;  // what moves is rounding
-  if (is_of_dampers || is_rest) resolution = Resolution{};
+  // An estimate of a step's error against a measurement. Two conserving stages leave where it is what decays far faster
+  // than either run's steps; others turn it over, which shows.
+  const bool is_less = resolution->kind == Resolution::Kind::jumps && agreement->share < kEqual &&
+                       (stages != 2 || is_unresolved_damped);
+  if (is_of_dampers || is_rest || is_less) resolution = Resolution{};
 }
 
 double RunSummary::missing_share() const {

@@ -257,6 +257,8 @@ Json agreement_json(const RunSummary& summary) {
           {"expected", own.expected > 0.0 ? number(own.expected) : Json(nullptr)},
           {"far", own.is_far()},
           {"samples_faster", own.samples_faster},
+          {"unjudged", own.unjudged.empty() ? Json(nullptr) : Json(own.unjudged)},
+          {"unjudged_share", own.unjudged.empty() ? Json(nullptr) : number(own.unjudged_share)},
           {"failure", own.failure.empty() ? Json(nullptr) : Json(own.failure)}};
 }
 

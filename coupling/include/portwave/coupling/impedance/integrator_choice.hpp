@@ -22,8 +22,8 @@ struct PartDecay {
 /// parts answering with their direct resistances and their storage at some frequencies beyond 1/h. What stores
 /// does not resist, however stiff it is, nor do sources. A resistance that weakens far from rest, as dry friction
 /// does, counts as it is there; one that grows, as a diode's conductance, as it is at the start. Exact for one
-/// storage beside one resistance, else a guess of the right size. 0 for parts without states, for descriptor
-/// parts and opaque ones, and at joints that bind efforts with flows.
+/// storage beside one resistance, else a guess of the right size. Of a descriptor part, that of Eẋ = (J − R)Qx. 0 for
+/// parts without states, for opaque ones, and at joints of many ports that do not add up immittances.
 /// `exchanged`: by part, whether its resistances do not count, as they are others from time to time; empty: all count.
 /// Cost     per part, one Hessian and its products with the columns of the ports.
 std::vector<PartDecay> fastest_decays(const System& system, double step_s,

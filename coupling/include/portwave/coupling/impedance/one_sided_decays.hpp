@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,12 +18,13 @@ namespace PORTWAVE_EXPORT portwave {
 /// The decays of storages that share a joint with a resistance that changes: dry friction, diodes, valves,
 /// switches, and resistors whose parameter is driven. Each may be far faster than a step at one moment, and nothing at the next.
 ///
-/// A storage is a linear part with dense step maps. Its decay is that of fastest_decays, with what the
-/// resistances are at given inputs. Joints whose decays stay below `limit` at every resistance that their
-/// parts can have are left out, so that systems in which every decay is resolved have none; and so are joints where a
-/// part that may not be taken stores, or is tied to one that does.
+/// A storage is a part with a constant structure that takes damped stages, and without factors of sparse step maps. Its
+/// decay is that of fastest_decays, with what the resistances are at given inputs and ∇²H is at a given state. Joints
+/// whose decays stay below `limit` at every resistance that their parts can have are left out, so that systems in which
+/// every decay is resolved have none; and so are joints where a part that may not be taken stores, or is tied to one
+/// that does.
 /// Cost     at construction a few µs per joint; later that of the laws, and of joints whose resistances have
-///          changed by a tenth.
+///          changed by a tenth; of nonlinear storages ∇²H where their decay may be fast.
 class OneSidedDecays {
  public:
   /// `may_take`: whether a part counts as a storage; `is_exchanged`: whether it has other parameters from time to time.
@@ -35,8 +37,10 @@ class OneSidedDecays {
   struct Storage {
     int part;
     int set;  ///< of `sets`
-    /// Of its output at the port of the joint, y = Σ cᵢxᵢ: (state i, cᵢ).
+    bool is_linear = true;
+    /// Of its output at the port of the joint, y = Σ cᵢxᵢ, or Σ cᵢ∂H/∂xᵢ if it is nonlinear: (i, cᵢ).
     std::vector<std::pair<int, double>> output = {};
+    std::vector<int> shown = {};  ///< states that the output depends on
   };
   std::span<const Storage> storages() const { return storages_; }
   /// Parts whose ends of steps must agree: those that store at one joint, and all that rigid joints tie to these.
@@ -59,8 +63,11 @@ class OneSidedDecays {
   /// The resistance or conductance number `i`, by its port's causality. `input`: of its port; `state`: of its part. The
   /// one that does not count may be anything.
   double direct(std::size_t i, double input, const double* state);
-  /// hλ by storage, for one value of `direct` by resistance.
-  void find(std::span<const double> direct, std::span<double> h_lambda);
+  /// The output of a storage at a state.
+  double output(std::size_t storage, const double* state);
+  using StateOf = std::function<const double*(int part)>;
+  /// hλ by storage, for one value of `direct` by resistance. `state`: of nonlinear storages.
+  void find(std::span<const double> direct, std::span<double> h_lambda, const StateOf& state);
 
   /// Steps have another size from now on.
   void set_step(double step_s);
@@ -74,16 +81,21 @@ class OneSidedDecays {
   bool add(const Junction& junction, const std::vector<int>& number, Ties& ties);
   void take_physics(Joint& joint);
   void judge(Joint& joint, std::span<const double> direct);
-  bool may_be_fast(Joint& joint, double limit, std::vector<double>& direct);
+  void find_rates(const Joint& joint, std::vector<std::complex<double>>& work,
+                  std::span<double> rates) const;
+  bool may_be_fast(Joint& joint, std::vector<double>& direct);
+  bool look_at_states(Joint& joint, const StateOf& state);
 
   const System& system_;
   double h_;
+  double limit_;
   std::vector<Storage> storages_;
   std::vector<std::vector<int>> sets_;
   std::vector<Resistance> resistances_;
   std::vector<Joint> joints_;
   std::vector<std::pair<int, int>> joints_of_parts_;  // (part, joint), sorted
   std::unique_ptr<Structure> scratch_;
+  std::vector<double> gradient_;  // scratch
 };
 
 }  // namespace portwave

@@ -74,6 +74,8 @@ class SignalGraph {
   int find_signal(std::string_view label) const;
   /// "name" or "name[1]".
   std::string label(int signal) const;
+  /// The same for steps of half the size: what is sampled before every step still is, the rest at the times it was.
+  SignalGraph at_half_steps() const;
 
  private:
   friend class SignalGraphBuilder;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -22,18 +23,26 @@ struct StepAgreement {
   /// The state with the largest difference, "part.state"; empty where nothing moves.
   std::string state;
   /// Its largest lasting difference, relative to the range of its values, or to kLeastOfKind of the range of
-  /// any state of its unit in parts of its type in its island. Of 20 instants and more the kExceptions largest
-  /// do not count, and those beyond `limit` only where they are more than a hundredth of all.
+  /// any state of its unit in parts of its type in its island. It lasts where half of a window of instants in a row
+  /// and more differ by as much.
   double share = 0.0;
   double time_s = 0.0;  ///< of that difference
   bool grows =
       false;  ///< larger in the second half of the time compared than in the first, by half
   double expected =
       0.0;  ///< where it grows, and a beginning was compared: at the end, if it goes on like that
-  std::string failure;  ///< why the finer run ended early; empty: it did not
+  /// A state that moves too little beside others to be judged, by its energy or by the range of its kind, and differs by
+  /// more than `limit` of its own range; empty: there is none.
+  std::string unjudged;
+  double unjudged_share = 0.0;  ///< of its own range
+  std::string failure;          ///< why the finer run ended early; empty: it did not
 
-  /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step.
-  static constexpr int kExceptions = 2;
+  /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step. So do those
+  /// of a few steps in a long run, and where there are few instants each counts.
+  static constexpr int window(std::int64_t instants) {
+    constexpr std::int64_t kFew = 20, kLeast = 3, kMost = 16, kShare = 32;
+    return static_cast<int>(instants < kFew ? 1 : std::clamp(instants / kShare, kLeast, kMost));
+  }
   static constexpr double kLeastOfKind = 1e-3;
   /// The run is off by more than this: half steps see three quarters of an error of order 2, and half of one
   /// of order 1.

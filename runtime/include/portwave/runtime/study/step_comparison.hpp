@@ -18,6 +18,8 @@ class StepComparison {
   /// How much of a run is compared: its beginning, by counts, so that a comparison takes about a second at
   /// most; all of it; or nothing.
   enum class Extent { beginning, whole, none };
+  /// What a part's motion is beside all energy of its island.
+  enum class Motion : char { judged, too_small, rounding };
 
   /// Of a run of `scenario` with `options`. Both must outlive it, and stay as they are.
   StepComparison(const Scenario& scenario, const StepperOptions& options, Extent extent);
@@ -40,7 +42,7 @@ class StepComparison {
   /// The run itself, without a time budget.
   void run_again(std::int64_t steps);
   StepperOptions finer_options() const;
-  std::vector<char> noise_of(const Stepper& finer) const;
+  std::vector<Motion> motion_of(const Stepper& finer) const;
   StepAgreement compare(const StepperOptions& finer) const;
 
   const Scenario& scenario_;
