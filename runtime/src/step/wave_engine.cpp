@@ -364,9 +364,11 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   const System& system = waves_.system();
   const int part = std::max(status.part, 0);
   FailedSolve solve = failed_solve(status);
-  const Signature& signature = system.parts()[at(part)].component->signature();
   std::string detail = status.detail;
-  if (status.fault == StepFault::not_finite && detail.empty()) {
+  // In slices the part may be another one's.
+  const Signature* const signature =
+      together().has_whole() ? &system.parts()[at(part)].component->signature() : nullptr;
+  if (signature != nullptr && status.fault == StepFault::not_finite && detail.empty()) {
     if (solve.inputs.empty() && together().is_alone() && status.part >= 0) {
       const PartSlot& slot = waves_.slot(part);
       const BatchSlot& batch = waves_.batch(slot.batch);
@@ -374,12 +376,12 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
       const double* const own = step_.input().data() + batch.input + at(slot.lane) * count;
       if (batch.driven) solve.inputs.assign(own, own + count);
     }
-    detail = text_of_bad_input(solve, signature, step_.clock().time_s());
+    detail = text_of_bad_input(solve, *signature, step_.clock().time_s());
   }
   StepError error(together().name_of(system, part), step_.clock().steps(), iteration,
                   options_.method.waves().iterations, status.fault, detail);
-  if (together().has_whole()) {
-    std::string text = text_of_failed(solve, signature);
+  if (signature != nullptr) {
+    std::string text = text_of_failed(solve, *signature);
     error.with(std::move(solve), std::move(text));
   }
   throw error;
