@@ -174,7 +174,8 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
     if (scheduler_) moments.examined_s += seconds(Clock::now() - start);
   };
   if (hidden_ && together().is_first() && looks_in_time()) {
-    timed([&] { hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule()); });
+    const bool is_cut = whole_ && whole_->is_cut;
+    timed([&] { hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule(), is_cut); });
   }
   if (watched) {
     timed([&] {
@@ -424,6 +425,7 @@ StepReport WaveEngine::attempt_to_commit(double time_s) {
 
 void WaveEngine::commit(StepReport& report, double end_s) {
   if (whole_ && end_s < whole_->end_s) return commit_piece(report, end_s);
+  if (whole_) step_.clock() = whole_->clock;
   commit(report, end_s, whole_ ? whole_->step_s : waves_.step_s(), attempted_);
   if (whole_) whole_->time_s = end_s;
   if (is_timed()) note_times(report, attempted_);
