@@ -232,8 +232,9 @@ void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
   ++statistics_.rejected;
   const bool is_first = of_ == Of::step && !is_in_pieces();
   reject_size(next, error);
-  // What is thrown in a short step after long ones hardly shows in rates of all of them: it is compared with halves. These
-  // do not know what ended just before them, as a diode does that blocks before the first stage: earlier steps count, too.
+  // What is thrown in a short step after long ones hardly shows in rates of all of them: it is compared with halves.
+  // These do not know what ended just before them, as a diode does that blocks before the first stage: earlier steps
+  // count, too.
   const bool is_sudden = !(error <= kSudden);
   if (of_ == Of::step && (is_first || is_sudden)) return restart();
   if (!is_sudden) return;
