@@ -30,9 +30,13 @@ double next_jump(const Signal& f, double after_s, double until_s, double short_s
   const auto next = [&](double time_s) {
     return std::min(f.next_kink(time_s), f.next_change(time_s, until_s));
   };
+  // Beside what it is a little before and after: at a kink from 0 on all values next to it are small.
   const auto differ = [&](double a_s, double b_s, double share) {
-    const double a = f(a_s), b = f(b_s);
-    return std::abs(a - b) > share * std::max(std::abs(a), std::abs(b));
+    double size = 0.0;
+    for (const double time_s : {a_s - short_s, a_s, b_s, b_s + short_s}) {
+      size = std::max(size, std::abs(f(time_s)));
+    }
+    return std::abs(f(a_s) - f(b_s)) > share * size;
   };
   for (double time_s = next(after_s); time_s <= until_s;) {
     const double beside_s =

@@ -399,6 +399,10 @@ void WaveEngine::use(double step_s) {
   const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
   const double old_step_s = waves_.step_s();
   levels_.switch_to(step_s, waves_);
+  if (double* const column = step_.ledger().columns().numerical_dissipation_J; column != nullptr) {
+    // Batches of another size may have no damped stages, and leave it as it is.
+    std::fill_n(column, waves_.entry_count(), 0.0);
+  }
   WaveState& now = step_.now();
   if (has_stepped()) rescatter(waves_, old, old_step_s, now.a, now.b);
   if (auto& interface = step_.interface()) interface->change(old_step_s, levels_);

@@ -37,7 +37,9 @@ Scenario chopper(const std::string& resistance, const std::string& time, int sta
       "chopper.json", ".");
 }
 
-std::string steps_of(double step_s) { return fmt::format(R"("step_s": {}, "end_s": 1)", step_s); }
+std::string steps_of(double step_s) {
+  return fmt::format(R"("step_s": {}, "steps": 1000)", step_s);
+}
 
 /// The voltage by exponentials from jump to jump.
 double voltage_at(double time_s) {
@@ -68,12 +70,13 @@ std::vector<double> states_of(const Stepper& stepper) {
     out.insert(out.end(), own.begin(), own.end());
   }
   const EnergyTotals e = stepper.energy();
-  out.insert(out.end(), {e.final_J, e.supplied_J, e.dissipated_J, e.mismatch_J, e.impact_J});
+  out.insert(out.end(), {e.final_J, e.supplied_J, e.mismatch_J, e.impact_J, e.dissipated_J,
+                         e.numerical_dissipation_J});
   return out;
 }
 
 TEST(ParameterJumps, ADutyIsRightWhereverItLiesInSteps) {
-  const double tolerated_V[] = {0.0, 5e-3, 5e-5};
+  const double tolerated_V[] = {0.0, 0.03, 2e-3};
   for (const int stages : {2, 3}) {
     for (const double step_s : {0.0025, 0.004, 0.0007}) {
       const Scenario own = chopper(kSquare, steps_of(step_s), stages);
@@ -88,7 +91,9 @@ TEST(ParameterJumps, ADutyIsRightWhereverItLiesInSteps) {
           changed_J += stepper.waves()->energies_of(part).changed_J;
         }
         EXPECT_NEAR(changed_J, report.energy.changed_J, 1e-14);
-        EXPECT_NEAR(stepper.state("c")[0], voltage_at(stepper.time_s()), tolerated_V[stages - 1])
+        // Short steps are taken whole with up to 4 % of error.
+        const double most_V = step_s < 0.001 ? 0.05 : tolerated_V[stages - 1];
+        EXPECT_NEAR(stepper.state("c")[0], voltage_at(stepper.time_s()), most_V)
             << stages << ", " << step_s << ", " << stepper.time_s();
       }
       EXPECT_NE(stepper.waves()->integrator().find("cut where parameters jump"), std::string::npos);
@@ -102,6 +107,19 @@ TEST(ParameterJumps, ADutyIsRightWithOneStage) {
   Stepper stepper(own.system, own.options);
   stepper.run_until(0.2);
   EXPECT_NEAR(stepper.state("c")[0], 2.4197, 0.1);  // of first order where it decays within a step
+}
+
+// Where the voltage falls slowly steps conserve, also after others of another size in which it was damped.
+TEST(ParameterJumps, StepsThatConserveHaveNoNumericalDissipation) {
+  const Scenario own = chopper(kSquare, steps_of(0.0025), 1);
+  Stepper stepper(own.system, own.options);
+  double damped_J = 0.0;
+  for (int i = 0; i < 40; ++i) {
+    const StepReport report = stepper.step();
+    damped_J += report.energy.numerical_dissipation_J;
+    if (i % 4 == 3) EXPECT_EQ(report.energy.numerical_dissipation_J, 0.0) << i;
+  }
+  EXPECT_GT(damped_J, 0.1);
 }
 
 // Control: the same values, held as a controller holds its samples, have the duty 0.25 and 2.19 V.
@@ -195,8 +213,8 @@ TEST(ParameterJumps, ImpulsesActWhereARatioJumps) {
     impact_J += report.energy.impact_J;
     open = std::max(open, std::abs(open_J(report.energy)));
   }
-  EXPECT_NEAR(stepper.state("e")[0], 22.105, 1e-2);
-  EXPECT_NEAR(stepper.state("l")[0], 11.053, 1e-2);
+  EXPECT_NEAR(stepper.state("e")[1], 22.105, 1e-2);
+  EXPECT_NEAR(stepper.state("l")[1], 11.053, 1e-2);
   EXPECT_GT(impact_J, 1.0);
   EXPECT_LT(open, 1e-9);
 }
@@ -224,19 +242,22 @@ TEST(ParameterJumps, WhatFailsInALaterPartLeavesTheStepBefore) {
 
 TEST(ParameterJumps, SnapshotsGoOnWithTheSameBits) {
   for (const int stages : {1, 3}) {
-    const Scenario own = chopper(kSquare, steps_of(0.0025), stages);
-    Stepper whole(own.system, own.options), first(own.system, own.options);
-    for (int i = 0; i < 40; ++i) whole.step();
-    for (int i = 0; i < 18; ++i) first.step();
-    Stepper second(own.system, own.options);
-    second.restore(first.snapshot());
-    for (int i = 18; i < 40; ++i) second.step();
-    EXPECT_EQ(states_of(second), states_of(whole)) << stages;
+    for (const double step_s : {0.0025, 0.001}) {
+      const Scenario own = chopper(kSquare, steps_of(step_s), stages);
+      Stepper whole(own.system, own.options), first(own.system, own.options);
+      for (int i = 0; i < 40; ++i) whole.step();
+      for (int i = 0; i < 18; ++i) first.step();
+      Stepper second(own.system, own.options);
+      second.restore(first.snapshot());
+      for (int i = 18; i < 40; ++i) second.step();
+      EXPECT_EQ(states_of(second), states_of(whole)) << stages << ", " << step_s;
+    }
   }
 }
 
 TEST(ParameterJumps, KinksAndSmoothFunctionsCutNoSteps) {
-  for (const char* const smooth : {"1+0.5*sin(300*t)", "1+abs(sin(300*t))", "max(1,100*t)"}) {
+  for (const char* const smooth :
+       {"1+0.5*sin(300*t)", "1+abs(sin(300*t))", "max(1,100*t)", "20*max(0,sin(700*t))"}) {
     const Scenario own = chopper(
         fmt::format(R"({{"kind": "expression", "expression": "{}"}})", smooth), steps_of(0.001), 1);
     Stepper stepper(own.system, own.options);
