@@ -117,7 +117,10 @@ TEST(ParameterJumps, StepsThatConserveHaveNoNumericalDissipation) {
   for (int i = 0; i < 40; ++i) {
     const StepReport report = stepper.step();
     damped_J += report.energy.numerical_dissipation_J;
-    if (i % 4 == 3) EXPECT_EQ(report.energy.numerical_dissipation_J, 0.0) << i;
+    const bool is_slow = i % 4 == 3;  // the last quarter of a period
+    if (is_slow) {
+      EXPECT_EQ(report.energy.numerical_dissipation_J, 0.0) << i;
+    }
   }
   EXPECT_GT(damped_J, 0.1);
 }
