@@ -372,6 +372,8 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         decays = fastest_decays(system, step_s, exchanged);
         own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages),
                          exchanged);
+      }
+      if (oscillates.empty()) {
         oscillates = islands_that_may_oscillate(system);
         if (method.stages > 1) {
           beside = beside_one_sided(
@@ -387,13 +389,14 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         }
       }
       const int switched = switching[at(system.island_of_part(i))];
-      const bool swings = !is_adaptive && oscillates[at(system.island_of_part(i))] != 0;
+      const bool swings = oscillates[at(system.island_of_part(i))] != 0;
       // Of what swings, the states alone that the one-sided part binds.
+      const bool is_driven_there = is_adaptive && is_driven[at(i)] != 0;
       const bool is_beside =
-          !beside.parts.empty() && beside.parts[at(i)] != 0 &&
+          !is_driven_there && !beside.parts.empty() && beside.parts[at(i)] != 0 &&
           (!swings || beside.shown[at(i)] == 0 || can_damp_single_states(*part.component));
       const bool needs_it = switched >= 0 || is_beside ? true
-                            : is_adaptive              ? is_driven[at(i)] != 0
+                            : is_adaptive              ? is_driven_there
                             : swings                   ? own[at(i)].state >= 0
                                      : decays[at(i)].h_lambda > resolved_decay(method.stages);
       if (!needs_it) continue;

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "signals/table_span.hpp"
 
 namespace portwave {
 
@@ -18,6 +20,36 @@ namespace {
 
 /// Rounded down, also below 0.
 std::int64_t quotient(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+/// The first time in (after_s, until_s] at which a table or an expression jumps, or changes by a twentieth in less than
+/// `short_s`. Infinite if there is none.
+double next_jump(const Signal& f, double after_s, double until_s, double short_s) {
+  constexpr double kJump = 1e-6, kSteep = 0.05;
+  const auto next = [&](double time_s) {
+    return std::min(f.next_kink(time_s), f.next_change(time_s, until_s));
+  };
+  // Beside what it is a little before and after: at a kink from 0 on all values next to it are small.
+  const auto differ = [&](double a_s, double b_s, double share) {
+    double size = 0.0;
+    for (const double time_s : {a_s - short_s, a_s, b_s, b_s + short_s}) {
+      size = std::max(size, std::abs(f(time_s)));
+    }
+    return std::abs(f(a_s) - f(b_s)) > share * size;
+  };
+  for (double time_s = next(after_s); time_s <= until_s;) {
+    const double beside_s =
+        16.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(time_s), short_s);
+    if (differ(time_s - beside_s, time_s + beside_s, kJump)) return time_s;
+    const double other_s = next(time_s);
+    if (other_s - time_s < short_s && differ(time_s, other_s, kSteep)) {
+      return std::midpoint(time_s, other_s);
+    }
+    time_s = other_s;
+  }
+  return kNone;
+}
 
 }  // namespace
 
@@ -35,7 +67,46 @@ SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, st
   next_values_ = values_;
   next_states_ = states_;
   gathered_.resize(most);
-  in_force_.assign(graph_->parameter_actuators().size(), std::numeric_limits<double>::infinity());
+  in_force_.assign(graph_->parameter_actuators().size(), kNone);
+  for (const SignalGraph::ParameterActuator& own : graph_->parameter_actuators()) {
+    const Signal* const function = held_function(*graph_, own);
+    if (function == nullptr) continue;
+    const bool has_knots = function->table_span().has_value();
+    if (has_knots || (function->expression() != nullptr && function->can_change_over())) {
+      jumping_.push_back({function, own.signal, -kNone, kNone});
+    }
+  }
+}
+
+std::vector<double> SignalRun::parameter_jumps(double begin_s, double end_s, std::size_t most) {
+  constexpr double kSame = 1e-7, kShort = 1.0 / 64.0, kAhead = 64.0;  // of the time
+  const double whole_s = end_s - begin_s, same_s = kSame * whole_s, short_s = kShort * whole_s;
+  std::vector<double> out;
+  for (Jumping& own : jumping_) {
+    if (own.calm_from_s <= begin_s && end_s <= own.calm_until_s) continue;
+    const double ahead_s = begin_s + kAhead * whole_s;
+    double time_s = next_jump(*own.function, begin_s + same_s, ahead_s, short_s);
+    own.calm_from_s = begin_s;
+    own.calm_until_s = std::min(time_s, ahead_s) - same_s;
+    while (time_s < end_s - same_s) {
+      if (out.size() == most) return {};
+      out.push_back(time_s);
+      // What is as steep as a jump lies on both sides of its middle.
+      time_s = next_jump(*own.function, time_s + same_s, end_s, short_s);
+    }
+  }
+  std::ranges::sort(out);
+  const auto repeated = std::ranges::unique(
+      out, [same_s](double before, double after) { return after - before <= same_s; });
+  out.erase(repeated.begin(), repeated.end());
+  return out;
+}
+
+void SignalRun::hold_between(double begin_s, double end_s) {
+  for (const Jumping& own : jumping_) {
+    values_[at(own.signal)] =
+        own.function->at_sample(std::midpoint(begin_s, end_s), end_s - begin_s);
+  }
 }
 
 SampleFault SignalRun::sample(std::int64_t step, double time_s) {

@@ -54,10 +54,24 @@ class SignalRun {
   void note_in_force(int parameter) {
     in_force_[static_cast<std::size_t>(parameter)] = wanted(parameter);
   }
+  /// Whether parameters follow functions of time (held_function) that may jump.
+  bool has_jumping_parameters() const { return !jumping_.empty(); }
+  /// The times in (begin_s, end_s) at which they jump, in order; no more than `most`, else none, and the value halfway
+  /// holds. A piece of less than 1/64 of that time, such as the edge of a table, counts as a jump.
+  std::vector<double> parameter_jumps(double begin_s, double end_s, std::size_t most);
+  /// From now on these parameters have the values halfway between two times, instead of those of the sample.
+  void hold_between(double begin_s, double end_s);
   std::size_t bytes() const;
   void archive(StateArchive& archive);
 
  private:
+  /// A function of time that a parameter follows, and that may jump.
+  struct Jumping {
+    const Signal* function;
+    int signal;
+    double calm_until_s;  ///< it is known not to jump before
+    double calm_from_s;   ///< from here on
+  };
   bool is_due(const SignalGraph::Node& node, std::int64_t step) const {
     return step == 0 || multiple(step) % node.every == 0;
   }
@@ -72,6 +86,7 @@ class SignalRun {
   std::vector<double> values_, next_values_;
   std::vector<double> states_, next_states_;
   std::vector<double> gathered_;  // inputs of one block
+  std::vector<Jumping> jumping_;
   std::vector<double> in_force_;  // of parameters that follow signals; infinite: as the part began
 };
 

@@ -224,7 +224,8 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
   const bool has_parameters = std::ranges::any_of(looked_.decays.resistances(),
                                                   [](const auto& own) { return own.is_exchanged; });
-  return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names, steps_, steps,
+  return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names,
+                     std::min(steps_, steps), steps,
                      has_parameters ? "parameters or one-sided parts" : "one-sided parts",
                      has_parameters ? "" : " over");
 }

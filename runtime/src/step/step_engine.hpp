@@ -41,6 +41,20 @@ class StepEngine {
   virtual StepReport step_by(double step_s) = 0;
   /// One macro-step that stops at `limit_s` at the latest if steps choose their size, as in Stepper.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step_by(step_s_); }
+  /// A macro-step that is cut where parameters jump.
+  struct Cuts {
+    std::span<const double> times_s;  ///< within the step, in order
+    /// Called before each part but the first, with its begin and end. What it throws ends the step.
+    std::function<void(double begin_s, double end_s)> before;
+    /// Called where the step has failed after its first part, so that the components of parts are those of its start.
+    std::function<void()> undo;
+  };
+  virtual bool can_cut_steps() const { return false; }
+  /// As step_by, in parts from cut to cut: rows, signals, events and counts know the whole step alone.
+  /// Precondition: `can_cut_steps`.
+  virtual StepReport step_with_cuts(double step_s, [[maybe_unused]] const Cuts& cuts) {
+    return step_by(step_s);
+  }
   /// Functions that a follower calls (RankedStepper::follow): after every committed step, and for every
   /// message of rank 0.
   struct Hooks {

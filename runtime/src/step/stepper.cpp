@@ -198,31 +198,6 @@ StepReport Stepper::step_to(double limit_s) {
   return report;
 }
 
-/// A step that signals, events, observers or a check of the start take part in.
-StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
-  engine_->enter();
-  const double start_s = time_s();
-  if (signals_ != nullptr) {
-    sample_signals();
-    drive_parameters();
-    if (options_.sizes) limit_s = std::min(limit_s, next_sample_s());
-  }
-  if (start_check_ != nullptr) {
-    const double most_s = std::min(options_.step_s, limit_s - start_s);
-    limit_s = std::min(limit_s, start_check_->before_step(most_s));
-  }
-  StepReport report = engine_->step_towards(limit_s);
-  if (start_check_ != nullptr) start_check_->after_step(report);
-  if (signals_ != nullptr) sample_if_possible();
-  if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
-  look(report);
-  if (!observers_.empty()) {
-    acting.be(Activity::Kind::told);
-    tell(report);
-  }
-  return report;
-}
-
 StepReport Stepper::step_by(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
     throw std::invalid_argument(

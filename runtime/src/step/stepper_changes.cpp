@@ -309,7 +309,8 @@ void Stepper::drive_parameters() {
     const Component& next = *system().parts()[at(own.part)].component;
     std::vector<double> kept = states_that_keep_momenta(*present, next, x);
     // States at the start belong to the value that is in force then, unless that goes on from the parameter.
-    if (step_index() == 0 && !std::ranges::equal(kept, x, is_little)) kept.clear();
+    const bool is_start = step_index() == 0 && time_s() == options_.start_s;
+    if (is_start && !std::ranges::equal(kept, x, is_little)) kept.clear();
     if (!kept.empty()) {
       const Subsystem& physics = *next.port_hamiltonian();
       engine_->put_state(own.part, kept, physics.storage(kept.data()) - physics.storage(x.data()));

@@ -222,8 +222,9 @@ void check_signals(const StepperOptions& options, Issues& issues) {
     issues.push_back(
         {"/signals/every_s",
          "steps that choose their size need the time between samples [s] of what signals "
-         "drive, inputs and parameters: finite and "
-         "> 0"});
+         "drive, inputs and parameters: finite and > 0. Also of parameters that follow functions of "
+         "time, which have the value halfway between two samples (jumps end steps): "
+         "\"signals\": {\"every_s\": 0.001}, for example, or steps of one size"});
   }
   const double steps = every_s / options.step_s;
   const bool is_whole = steps > 0.5 && std::abs(steps - std::round(steps)) < 1e-6 * steps;

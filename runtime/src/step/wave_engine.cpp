@@ -187,7 +187,8 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
     if (scheduler_) moments.examined_s += seconds(Clock::now() - start);
   };
   if (hidden_ && together().is_first() && looks_in_time()) {
-    timed([&] { hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule()); });
+    const bool is_cut = whole_ && whole_->is_cut;
+    timed([&] { hidden_->search(clock.steps(), clock.time_s(), step_s, run_.rule(), is_cut); });
   }
   if (watched) {
     timed([&] {
@@ -425,6 +426,10 @@ void WaveEngine::use(double step_s) {
   const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
   const double old_step_s = waves_.step_s();
   levels_.switch_to(step_s, waves_);
+  if (double* const column = step_.ledger().columns().numerical_dissipation_J; column != nullptr) {
+    // Batches of another size may have no damped stages, and leave it as it is.
+    std::fill_n(column, waves_.entry_count(), 0.0);
+  }
   WaveState& now = step_.now();
   if (has_stepped()) rescatter(waves_, old, old_step_s, now.a, now.b);
   if (auto& interface = step_.interface()) interface->change(old_step_s, levels_);
@@ -451,6 +456,7 @@ StepReport WaveEngine::attempt_to_commit(double time_s) {
 
 void WaveEngine::commit(StepReport& report, double end_s) {
   if (whole_ && end_s < whole_->end_s) return commit_piece(report, end_s);
+  if (whole_) step_.clock() = whole_->clock;
   commit(report, end_s, whole_ ? whole_->step_s : waves_.step_s(), attempted_);
   if (whole_) whole_->time_s = end_s;
   if (is_timed()) note_times(report, attempted_);

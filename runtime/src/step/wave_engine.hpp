@@ -46,6 +46,10 @@ class WaveEngine final : public StepEngine,
 
   StepReport step_by(double step_s) override;
   StepReport step_towards(double limit_s) override;
+  bool can_cut_steps() const override {
+    return !sizes_ && !scheduler_ && together().is_alone() && together().has_whole();
+  }
+  StepReport step_with_cuts(double step_s, const Cuts& cuts) override;
   void enter() override;
   double time_left_s() const override;
   void extend(StepReport& report) override;
@@ -153,6 +157,10 @@ class WaveEngine final : public StepEngine,
   // The step (wave_engine.cpp).
   StepReport step_as_a_whole(double step_s);
   StepReport step_in_pieces(double step_s);
+  void begin_whole(double step_s);
+  void end_whole();
+  void go_back_to_begin();
+  StepReport step_part(double end_s);
   void leave_pieces(double error);
   void add_piece();
   EffortFlow mean_at(int scalar_port) const;
@@ -276,7 +284,10 @@ class WaveEngine final : public StepEngine,
     double step_s = 0.0, end_s = 0.0;
     double time_s = 0.0;  // that its pieces have led to
     int pieces = 0;       // committed
-    StepReport report;    // of these
+    bool is_cut = false;  // where parameters jump
+    double left_error = 0.0;
+    StepClock clock;    // at its begin
+    StepReport report;  // of the pieces
   };
   std::optional<Whole> whole_;
   // Of the last step, if it was taken in pieces: energies by part, and means by scalar port.
@@ -291,6 +302,7 @@ class WaveEngine final : public StepEngine,
     int left_part = -1;
     double left_error = 0.0;
   } in_pieces_;
+  std::int64_t cut_steps_ = 0;             // taken in parts, from jump to jump of parameters
   std::optional<LawEnds> law_ends_;        // then, without damped stages
   std::optional<ResolutionWatch> watch_;   // not with slices
   std::optional<HiddenInputs> hidden_;     // likewise

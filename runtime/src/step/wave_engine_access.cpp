@@ -349,6 +349,10 @@ std::string WaveEngine::integrator() const {
     text += fmt::format("; {} of {} steps, in which one-sided parts changed over, in {} pieces",
                         in_pieces_.steps, step_.clock().steps(), in_pieces_.pieces);
   }
+  if (cut_steps_ > 0) {
+    text += fmt::format("{}{} of {} steps cut where parameters jump", text.empty() ? "" : "; ",
+                        cut_steps_, step_.clock().steps());
+  }
   if (!change_over_) return text;
   const std::string changes = change_over_->text(system(), step_.clock().steps());
   return text.empty() || changes.empty() ? text + changes : text + "; " + changes;
@@ -479,8 +483,7 @@ void WaveEngine::scatter_again(std::span<const double> by_port) {
     take_over_maps();
     throw;
   }
-  if (step_.clock().steps() > 0)
-    rescatter(waves_, left_, waves_.step_s(), step_.now().a, step_.now().b);
+  if (has_stepped()) rescatter(waves_, left_, waves_.step_s(), step_.now().a, step_.now().b);
   tuning_.rescattered_J += half_square(waves_, step_.now().b) - before;
   ++tuning_.changes;
   take_over_maps();

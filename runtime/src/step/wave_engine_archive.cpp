@@ -52,6 +52,8 @@ void WaveEngine::archive(StateArchive& archive) {
         in_pieces_.left_part >= -1 && in_pieces_.left_part < std::ssize(waves_.system().parts()),
         "a part whose steps no pieces resolve");
   }
+  archive.value(cut_steps_);
+  archive.expect_counts({cut_steps_}, "the number of steps that were cut");
   if (watch_) watch_->archive(archive);
   if (changes_) changes_->archive(archive);
   if (hidden_) hidden_->archive(archive);

@@ -10,36 +10,108 @@
 
 namespace portwave {
 
-/// A step of several stages beside one-sided parts: damped ones overshoot where such a part changes over within them
-/// (method.md, section 15), and then the step is taken again in pieces. Where that does not lead to its end the step is
-/// taken as it is, and so are all later ones.
-StepReport WaveEngine::step_in_pieces(double step_s) {
+void WaveEngine::begin_whole(double step_s) {
   whole_.emplace();
   whole_->step_s = step_s;
   whole_->time_s = step_.clock().time_s();
   whole_->end_s = whole_->time_s + step_s;
-  pieces_->begin_step();
+  whole_->clock = step_.clock();
+}
+
+void WaveEngine::end_whole() {
+  const int pieces = whole_->pieces;
+  const bool is_cut = whole_->is_cut;
+  const double left_error = whole_->left_error;
+  whole_.reset();
+  if (left_error > 0.0) leave_pieces(left_error * AdaptiveSteps::kSmooth);
+  if (is_cut) {
+    ++cut_steps_;
+  } else if (pieces > 1) {
+    ++in_pieces_.steps;
+    in_pieces_.pieces += pieces;
+  }
+}
+
+/// Back to before the first piece, which was committed.
+void WaveEngine::go_back_to_begin() {
+  whole_.reset();
+  StateArchive reader = StateArchive::reader(before_pieces_);
+  archive(reader);
+  step_.stale() = true;
+}
+
+/// A step of several stages beside one-sided parts: damped ones overshoot where such a part changes over within them
+/// (method.md, section 15), and then the step is taken again in pieces. Where that does not lead to its end the step is
+/// taken as it is, and so are all later ones.
+StepReport WaveEngine::step_in_pieces(double step_s) {
+  begin_whole(step_s);
   StepReport report;
   try {
-    do report = pieces_->step(whole_->end_s);
-    while (whole_->time_s < whole_->end_s);
+    report = step_part(whole_->end_s);
   } catch (const std::exception&) {
     const bool has_gone_on = whole_->pieces > 0;
-    whole_.reset();
-    if (!has_gone_on) throw;
-    // Back to before the first piece.
-    StateArchive reader = StateArchive::reader(before_pieces_);
-    archive(reader);
-    step_.stale() = true;
+    if (!has_gone_on) {
+      whole_.reset();
+      throw;
+    }
+    go_back_to_begin();
     leave_pieces(1.0);
     return step_as_a_whole(step_s);
   }
-  if (whole_->pieces > 1) {
-    ++in_pieces_.steps;
-    in_pieces_.pieces += whole_->pieces;
+  end_whole();
+  return report;
+}
+
+/// From where the whole step has come to on to `end_s`: in pieces that choose their size, if there may be such.
+StepReport WaveEngine::step_part(double end_s) {
+  StepReport report;
+  if (pieces_ && in_pieces_.left_at < 0) {
+    pieces_->begin_step(whole_->is_cut ? end_s - whole_->time_s : whole_->step_s);
+    do report = pieces_->step(end_s);
+    while (whole_->time_s < end_s);
+    whole_->left_error = std::max(whole_->left_error, pieces_->left_error());
+    return report;
   }
-  whole_.reset();
-  if (pieces_->left_error() > 0.0) leave_pieces(pieces_->left_error() * AdaptiveSteps::kSmooth);
+  use(end_s - whole_->time_s);
+  retune();
+  attempted_ = {};
+  if (is_timed()) attempted_.start = Clock::now();
+  step_.freeze(whole_->time_s);
+  iterate(attempted_);
+  const int repeated = change_over_ ? damp_what_changes_over(attempted_) : 0;
+  guard_step(attempted_);
+  report = step_.report();
+  report.rejected_steps = repeated;
+  commit(report, end_s);
+  if (change_over_) leave_what_has_settled();
+  return report;
+}
+
+StepReport WaveEngine::step_with_cuts(double step_s, const Cuts& cuts) {
+  begin_whole(step_s);
+  whole_->is_cut = true;
+  StepReport report;
+  try {
+    for (std::size_t i = 0; i <= cuts.times_s.size(); ++i) {
+      const double end_s = i < cuts.times_s.size() ? cuts.times_s[i] : whole_->end_s;
+      if (i > 0) {
+        step_.clock() = whole_->clock.within(whole_->time_s);
+        cuts.before(whole_->time_s, end_s);
+      }
+      if (pieces_) pieces_->restart();
+      report = step_part(end_s);
+    }
+  } catch (const std::exception&) {
+    step_.clock() = whole_->clock;
+    if (whole_->pieces > 0) {
+      cuts.undo();
+      go_back_to_begin();
+    }
+    whole_.reset();
+    throw;
+  }
+  end_whole();
+  if (pieces_) pieces_->restart();
   return report;
 }
 
@@ -78,7 +150,7 @@ Resolution WaveEngine::of_changes() const {
 /// A piece of the step under way, but for the last: accounts close, the time of the run does not go on.
 void WaveEngine::commit_piece(StepReport& report, double end_s) {
   constexpr int kMostPieces = 5000;
-  if (whole_->pieces == kMostPieces) {
+  if (whole_->pieces >= kMostPieces) {
     throw StepError({}, step_.clock().steps(), 0, StepError::kNoIterations,
                     StepFault::too_inaccurate, "it takes too many pieces");
   }

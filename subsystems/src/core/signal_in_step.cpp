@@ -5,6 +5,7 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/signal_values.hpp"
 #include "portwave/subsystems/core/signal.hpp"
@@ -45,8 +46,9 @@ double projected(const Input& input, std::span<const double> cuts, double begin_
   return value;
 }
 
-/// Knots or change-overs within a step that are taken one by one. Where there are more an input is sampled.
-constexpr std::size_t kMostCuts = 64;
+/// Knots or change-overs within a step that are taken one by one: of pulses that are that many times as fast as steps.
+/// Where there are more an input is sampled. Beyond the first number they cost an allocation.
+constexpr std::size_t kUsualCuts = 64, kMostCuts = 4096;
 
 /// lᵢ′(tau)
 double lagrange_slope(const StageRule& rule, int i, double tau) {
@@ -69,10 +71,22 @@ double lagrange_slope(const StageRule& rule, int i, double tau) {
 
 /// Knots and change-overs within a step, as shares of it; none where there are more than kMostCuts.
 struct Signal::Cuts {
-  std::array<double, kMostCuts> share;
+  std::array<double, kUsualCuts> usual;
+  std::vector<double> all;  // where there are more
   std::size_t count = 0;
 
-  std::span<const double> shares() const { return {share.data(), count}; }
+  void add(double share) {
+    if (count < usual.size()) {
+      usual[count++] = share;
+      return;
+    }
+    if (all.empty()) all.assign(usual.begin(), usual.end());
+    all.push_back(share);
+    ++count;
+  }
+  std::span<const double> shares() const {
+    return {count > usual.size() ? all.data() : usual.data(), count};
+  }
 };
 
 Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
@@ -81,7 +95,7 @@ Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
   if (const Table* const table = std::get_if<Table>(kind_.get())) {
     const auto within = signal_values::knots_within(table->knots, begin_s, end_s);
     if (within.size() > kMostCuts) return out;
-    for (const Knot& knot : within) out.share[out.count++] = (knot.time_s - begin_s) / length_s;
+    for (const Knot& knot : within) out.add((knot.time_s - begin_s) / length_s);
     return out;
   }
   const Expression* const own = std::get_if<Expression>(kind_.get());
@@ -91,7 +105,7 @@ Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
     time_s = own->first_change(time_s, end_s - margin_s);
     if (!(time_s < end_s - margin_s)) return out;
     if (out.count == kMostCuts) break;
-    out.share[out.count++] = (time_s - begin_s) / length_s;
+    out.add((time_s - begin_s) / length_s);
   }
   out.count = 0;
   return out;

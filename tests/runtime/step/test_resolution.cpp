@@ -411,7 +411,8 @@ TEST(Resolution, TellsSmoothPulsesAfterShortSteps) {
   }
 }
 
-/// A parameter has the value of the middle of the step: pulses in between are told, single switches and slow change not.
+/// A parameter has the value of the middle of the step: smooth pulses in between are told, and more jumps than steps are
+/// cut at; single switches and slow change not.
 TEST(Resolution, TellsDrivenParametersThatAreTooFastForTheSteps) {
   const auto braked = [](const std::string& damping) {
     return parse_scenario(
@@ -424,12 +425,27 @@ TEST(Resolution, TellsDrivenParametersThatAreTooFastForTheSteps) {
   "couplings": [{"kind": "connection", "ports": ["d.left", "m.port"]}, {"kind": "fixed", "ports": ["d.right"]}]})json",
         "braked.json", ".");
   };
+  // Where it jumps steps are cut: 2 m/s become 2 exp(-∫d/m).
+  const struct {
+    const char* damping;
+    double decay;
+  } pulses[] = {{"if(abs(mod(t, 1) - 0.5037) < 0.0004, 5000, 0)", 2.0},
+                {"if(mod(t, 0.0025) < 0.001, 20, 0)", 4.0},
+                {"if(mod(t, 0.1) < 0.004, 100, 0)", 2.0},
+                {"if(mod(t, 0.08) < 0.004, 100, 0)", 2.52},
+                {"if(mod(t + 0.003, 0.08) < 0.003, 100, 0)", 1.86}};
+  for (const auto& own : pulses) {
+    const Scenario scenario = braked(own.damping);
+    Stepper stepper(scenario.system, scenario.options);
+    for (int n = 0; n < 500; ++n) stepper.step();
+    EXPECT_EQ(stepper.resolution()->kind, Resolution::Kind::resolved) << own.damping;
+    EXPECT_NEAR(stepper.state("m")[1], 2.0 * std::exp(-own.decay), 0.1 * std::exp(-own.decay))
+        << own.damping;
+  }
   for (const char* damping :
-       {"if(abs(mod(t, 1) - 0.5037) < 0.0004, 5000, 0)", "if(mod(t, 0.0025) < 0.001, 20, 0)",
-        "if(mod(t, 0.1) < 0.004, 100, 0)", "20*max(0, sin(2*pi*t/0.005))",
-        "if(mod(t, 0.08) < 0.004, 100, 0)", "if(mod(t + 0.003, 0.08) < 0.003, 100, 0)",
-        "10 + 10*sin(2*pi*t/0.005)^2", "5000*exp(-((t - 0.5037)/1e-4)^2)"}) {
-    const Outcome own = run(braked(damping), 500);
+       {"20*max(0, sin(2*pi*t/0.005))", "10 + 10*sin(2*pi*t/0.005)^2",
+        "5000*exp(-((t - 0.5037)/1e-4)^2)", "if(mod(t, 1.7e-5) < 4e-6, 20, 0)"}) {
+    const Outcome own = run(braked(damping), std::string(damping).starts_with("if") ? 10 : 500);
     EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << damping;
     EXPECT_EQ(own.summary.unresolved_name, "d.damping_Ns_per_m");
     EXPECT_FALSE(own.summary.is_all_well()) << damping;

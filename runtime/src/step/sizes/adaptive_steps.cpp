@@ -26,8 +26,12 @@ constexpr double kPerPeriod = 4.0;
 constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
 /// An error for which steps are made shorter by one rung.
 constexpr double kByOneRung = 1.01;
+/// An error that is a sudden one.
+constexpr double kSudden = 8.0;
 /// Limit of the size of later trial steps, relative to the first one.
 constexpr double kOfFirst = 1.5;
+/// Steps that a comparison with halves speaks for.
+constexpr int kCompared = 2;
 
 /// h₀2⁻ᵏ, the longest that follows every input with a known period.
 double longest_step(const System& given, const StepSizes& sizes, double largest_s,
@@ -114,8 +118,8 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   estimate_.archive(archive);
   crossings_.archive(archive);
   control_.archive(archive);
-  archive.values(event_s_, event_changes_, has_first_step_, first_error_, resumed_s_, for_coupling_,
-                 least_for_coupling_s_, left_error_, statistics_);
+  archive.values(event_s_, event_changes_, has_first_step_, first_error_, compared_, resumed_s_,
+                 for_coupling_, least_for_coupling_s_, left_error_, statistics_);
   if (changes_) changes_->archive(archive);
   if (pulses_) pulses_->archive(archive);
   archive.expect(!std::isnan(event_s_), "the time that a step ends at");
@@ -127,7 +131,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   archive.expect(for_coupling_ >= 0 && for_coupling_ <= kMost, "the number of steps made shorter");
   const StepSizeStatistics& s = statistics_;
   archive.expect_counts(
-      {s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
+      {compared_, s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
       "the number of steps so far");
 }
 
@@ -156,15 +160,13 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     trials_.use(next.step_s);
     report = trials_.attempt_to_commit(start_s);
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
-    // The first two steps have been compared before.
-    error = first_error_;
-    if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
-      error = *own / tolerance_;
-    }
+    const auto own = estimate_.error_of_laws(trials_.next(), trials_.incident());
+    error = own ? *own / tolerance_ : 0.0;
+    if (!own || compared_ > 0) error = std::max(error, first_error_);
     if (const LawEnds::Error behind = trials_.error_behind_stages(); behind.part >= 0) {
       const double scale_J = estimate_.scale_J(estimate_.kind_of(behind.part));
-      const double own = std::sqrt(behind.energy_J / scale_J) / tolerance_;
-      if (std::isfinite(own)) error = std::max(error, own);
+      const double late = std::sqrt(behind.energy_J / scale_J) / tolerance_;
+      if (std::isfinite(late)) error = std::max(error, late);
     }
   } catch (const StepError& failure) {
     if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
@@ -193,6 +195,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   estimate_.accept(trials_.record());
   crossings_.accept(reached_s, trials_.record());
   control_.accept(next, error);
+  compared_ = std::max(compared_ - 1, 0);
   count(report);
   return true;
 }
@@ -230,8 +233,13 @@ void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
   const bool is_first = of_ == Of::step && !is_in_pieces();
   reject_size(next, error);
   // What is thrown in a short step after long ones hardly shows in rates of all of them: it is compared with halves.
-  constexpr double kSudden = 8.0;
-  if (of_ == Of::step && (is_first || !(error <= kSudden))) restart();
+  // These do not know what ended just before them, as a diode does that blocks before the first stage: earlier steps
+  // count, too.
+  const bool is_sudden = !(error <= kSudden);
+  if (of_ == Of::step && (is_first || is_sudden)) return restart();
+  if (!is_sudden) return;
+  control_.forget();
+  has_first_step_ = false;
 }
 
 /// A step that is not taken as a whole is taken in pieces.
@@ -262,6 +270,7 @@ void AdaptiveSteps::find_first_step(double limit_s) {
     resumed_s_ = control_.ladder_step_s();
   }
   trials_.save();
+  estimate_.set_aside();
   for (;;) {
     // A step that is to be taken as a whole is compared as one: halves are taken for their comparison only.
     const bool is_whole = of_ == Of::step && !is_in_pieces();
@@ -286,10 +295,11 @@ void AdaptiveSteps::find_first_step(double limit_s) {
       if (!control_.can_shrink()) throw;
     }
     trials_.restore();
-    estimate_.forget();
+    estimate_.take_back();
     ++statistics_.comparisons;
     if (!has_to_shrink) {
       first_error_ = error;
+      compared_ = kCompared;
       has_first_step_ = true;
       control_.begin_with(is_whole ? whole_s : 0.5 * whole_s);
       return;

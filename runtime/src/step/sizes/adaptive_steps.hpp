@@ -71,11 +71,11 @@ class AdaptiveSteps {
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
 
-  /// Of pieces: a step of the largest size begins. It is taken as a whole if its error is below kRough.
-  void begin_step() {
+  /// Of pieces: a step of this size, at most the largest, begins. It is taken as a whole if its error is below kRough.
+  void begin_step(double step_s) {
     tolerance_ = kRough;
     left_error_ = 0.0;
-    control_.resume(largest_s_);
+    control_.resume(step_s);
   }
   /// Likewise: the present step is taken in pieces.
   bool is_in_pieces() const { return of_ == Of::step && tolerance_ < kRough; }
@@ -142,6 +142,7 @@ class AdaptiveSteps {
   std::optional<InputPulses> pulses_;    // likewise
   bool has_first_step_ = false;          // found, since the last kink
   double first_error_ = 0.0;             // relative to the tolerance
+  int compared_ = 0;                     // steps to come that it speaks for
   double resumed_s_ = 0.0;               // the size before a way that is shorter; 0: none
   int for_coupling_ = 0;                 // rungs gone down for it, since a step was taken
   double least_for_coupling_s_ = 0.0;    // no step is made shorter than this for it

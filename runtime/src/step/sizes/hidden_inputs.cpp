@@ -153,13 +153,14 @@ void HiddenInputs::search_jumps(const Signal& parameter, std::int64_t step, doub
   if (sums.missed_at < 0) sums.missed_at = step;
 }
 
-void HiddenInputs::search(std::int64_t step, double begin_s, double step_s,
-                          const StageRule& stages) {
+void HiddenInputs::search(std::int64_t step, double begin_s, double step_s, const StageRule& stages,
+                          bool is_cut) {
   constexpr int kSteps = 64;  // of a stretch
   constexpr double kRounding = 1e-6;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Expression* const input = inputs_[i].signal->expression();
     Sums& own = sums_[i];
+    if (is_cut && inputs_[i].is_parameter) continue;
     try {
       if (inputs_[i].is_parameter) search_jumps(*inputs_[i].signal, step, begin_s, step_s, own);
       if (input == nullptr) continue;

@@ -38,7 +38,9 @@ class HiddenInputs {
   /// The step `step`, of this length, with these stages.
   void look(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
   /// Likewise, of every step: looks for smooth pulses that the step passes over.
-  void search(std::int64_t step, double begin_s, double step_s, const StageRule& stages);
+  /// `is_cut`: the step was taken in parts, from jump to jump of parameters.
+  void search(std::int64_t step, double begin_s, double step_s, const StageRule& stages,
+              bool is_cut);
   /// The worst input; `resolved`: there is none.
   Resolution value() const;
   void archive(StateArchive& archive);

@@ -124,6 +124,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const Stag
     const Subsystem* const physics = part.port_hamiltonian();
     const bool is_ideal = physics != nullptr && physics->has_vertical_laws();
     if (is_ideal && ideal == IdealParts::without_errors) continue;
+    has_laws_ = has_laws_ || (physics != nullptr && physics->has_port_laws());
     is_nonlinear_[at(waves.system().island_of_part(i))] = 1;
   }
   kinds_.resize(kinds.size());
@@ -171,6 +172,18 @@ void StepErrorEstimate::go_on() {
   known_steps_ = std::min(known_steps_ + 1, 2);
 }
 
+void StepErrorEstimate::set_aside() {
+  aside_.known = known_steps_;
+  aside_.has_before = has_before_;
+  for (int i = 0; i < known_steps_; ++i) aside_.steps[at(i)] = steps_[at(i + 1)];
+}
+
+void StepErrorEstimate::take_back() {
+  known_steps_ = aside_.known;
+  has_before_ = aside_.has_before;
+  for (int i = 0; i < known_steps_; ++i) steps_[at(i + 1)] = aside_.steps[at(i)];
+}
+
 /// Weight in the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, of the increment of a stage
 /// of the step `back` steps ago.
 double StepErrorEstimate::weight(Window window, int back, int stage) const {
@@ -196,9 +209,17 @@ std::optional<double> StepErrorEstimate::error(const double* next, const double*
   return share(next, a, is_motion_due());
 }
 
+std::optional<double> StepErrorEstimate::error_of_laws(const double* next, const double* a) {
+  if (!has_laws_ || stages_.count == 1) return error(next, a);
+  const std::optional<double> other = error(next, a, Window::latest_but_one);
+  const std::optional<double> own = error(next, a);
+  return other && *other > *own ? other : own;
+}
+
 bool StepErrorEstimate::is_node(Window window, int back, int stage) const {
   if (is_first_order_) return window == Window::latest ? back < 2 : back > 0;
-  return window == Window::latest ? back < 2 || stage == stages_.count - 1 : back > 0 || stage == 0;
+  if (window == Window::earliest) return back > 0 || stage == 0;
+  return back < 2 || stage == (window == Window::latest ? stages_.count - 1 : 0);
 }
 
 /// The estimate, in `difference_`; false after fewer than two earlier steps.

@@ -51,7 +51,8 @@ class StepErrorEstimate {
  public:
   /// The 2s + 1 stages out of three steps (two out of two for one damped stage) for an estimate: all of the last two and one before, or all of the
   /// first two and one after. Only the second choice sees the first of all steps.
-  enum class Window { latest, earliest };
+  /// The third one has the first stage of the step before the last two instead of its last one.
+  enum class Window { latest, earliest, latest_but_one };
   /// The treatment of parts whose batches have another number of stages, or take substeps: there are none, or
   /// they are not judged.
   enum class OtherParts { none, left_out };
@@ -78,6 +79,9 @@ class StepErrorEstimate {
   /// The estimate for the step that was taken, as an amplitude: √ of the largest share of energy.
   /// Empty where fewer than two steps went before it. `a`: its incident waves.
   std::optional<double> error(const double* next, const double* a, Window window = Window::latest);
+  /// Likewise for steps that choose their size. Where a diode or dry friction changes over, the rates of a step have a
+  /// kink, for which the one divided difference may be 0 by chance: there it is the larger one of two.
+  std::optional<double> error_of_laws(const double* next, const double* a);
   /// Calls found(part, kind, energy_J) with the error of every part that has one, in the step that was
   /// taken. Nothing where fewer than two steps went before it, or a callback throws.
   template <class Found>
@@ -90,6 +94,9 @@ class StepErrorEstimate {
   void go_on();
   /// Earlier steps say nothing about the next one.
   void forget() { known_steps_ = 0; }
+  /// Sets the steps so far aside for some that are only tried, and takes them back.
+  void set_aside();
+  void take_back();
 
   /// The part with the largest share in the error that was found last; −1: none.
   int worst_part() const { return worst_part_; }
@@ -150,6 +157,12 @@ class StepErrorEstimate {
     AlignedVector increments;
     double step_s = 0.0;
   };
+  /// Steps that `set_aside` keeps.
+  struct Aside {
+    std::array<Step, 2> steps;
+    int known = 0;
+    bool has_before = false;
+  };
   /// Parts that are measured alike: those of one kind in one island.
   struct Kind {
     double scale_J = 0.0;  // largest so far
@@ -177,6 +190,7 @@ class StepErrorEstimate {
   double share(const double* next, const double* a, bool measure);
 
   const WaveDiscretisation& waves_;
+  bool has_laws_ = false;           // some part has port laws
   std::vector<char> is_nonlinear_;  // by island: some part is
   const StageRule stages_;
   const bool is_first_order_;              // one damped stage
@@ -184,8 +198,9 @@ class StepErrorEstimate {
   std::vector<std::size_t> batch_offset_;  // in a Step's increments
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_
   std::array<Step, 3> steps_;              // [0]: taken, then latest first
-  int known_steps_ = 0;                    // accepted ones of steps_
-  bool has_before_ = false;                // steps_[2] led to steps_[1]
+  Aside aside_;
+  int known_steps_ = 0;      // accepted ones of steps_
+  bool has_before_ = false;  // steps_[2] led to steps_[1]
   std::int64_t accepted_ = 0;
   int worst_part_ = -1;
   std::vector<double> initial_, difference_;

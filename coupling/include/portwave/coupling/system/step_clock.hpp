@@ -26,6 +26,14 @@ class StepClock {
     equal_steps_ = 0;
   }
 
+  /// The same clock at a time within the step that is under way.
+  StepClock within(double time_s) const {
+    StepClock out = *this;
+    out.start_s_ = time_s;
+    out.equal_steps_ = 0;
+    return out;
+  }
+
   double time_s() const { return start_s_ + static_cast<double>(equal_steps_) * step_s_; }
   std::int64_t steps() const { return steps_; }   ///< since the clock was made, of any size
   double last_step_s() const { return step_s_; }  ///< 0 before the first step
