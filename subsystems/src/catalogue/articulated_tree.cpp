@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 namespace portwave::articulated {
@@ -283,19 +284,22 @@ void Tree::gradient(const double* x, double* g) const {
   position_slopes(*this, poses, x, v, g);
 }
 
-void Tree::point_forces(const double* q, int body, const Vec3& point, double* out) const {
+void Tree::point_forces(const double* q, std::span<const Point> points, double* out) const {
+  if (points.empty()) return;
   Poses poses;
   poses.set(*this, q);
-  std::fill_n(out, 3 * velocities, 0.0);
-  Mat3 from_world = poses.turn[static_cast<std::size_t>(body)];
-  for (int i = bodies[static_cast<std::size_t>(body)].parent; i >= 0;
-       i = bodies[static_cast<std::size_t>(i)].parent) {
-    from_world = from_world.times(poses.turn[static_cast<std::size_t>(i)]);
-  }
-  for (int k = 0; k < 3; ++k) {
-    const Vec3 force = from_world * kAxes[k];
-    poses.carry(*this, body, {cross(point, force), force},
-                [to = out + k * velocities](int row, double value) { to[row] = value; });
+  std::fill_n(out, 3 * velocities * static_cast<std::ptrdiff_t>(points.size()), 0.0);
+  for (const auto& [body, point] : points) {
+    Mat3 from_world = poses.turn[static_cast<std::size_t>(body)];
+    for (int i = bodies[static_cast<std::size_t>(body)].parent; i >= 0;
+         i = bodies[static_cast<std::size_t>(i)].parent) {
+      from_world = from_world.times(poses.turn[static_cast<std::size_t>(i)]);
+    }
+    for (int k = 0; k < 3; ++k, out += velocities) {
+      const Vec3 force = from_world * kAxes[k];
+      poses.carry(*this, body, {cross(point, force), force},
+                  [out](int row, double value) { out[row] = value; });
+    }
   }
 }
 
