@@ -98,7 +98,7 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
   const double* step = steps_.data();
   for (BatchCopy& copy : copies_) {
     const BatchSlot& slot = waves_.batch(copy.batch);
-    if (accuracy == Accuracy::rough && take_slopes(copy, record + slot.record)) {
+    if (accuracy == Accuracy::rough && take_slopes(copy, record + slot.record, u)) {
       is_rough_ = true;
       evaluations_ = std::max(evaluations_, 1);
       step += copy.parts.size();
@@ -128,14 +128,15 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
 }
 
 /// What the parts of a batch tell; false where one of them does not, or what is no number.
-bool PartLinearisation::take_slopes(const BatchCopy& copy, const double* record) {
+bool PartLinearisation::take_slopes(const BatchCopy& copy, const double* record, const double* u) {
   const StepBatch& batch = *waves_.batch(copy.batch).batch;
   const auto* const slopes = dynamic_cast<const PortSlopes*>(&batch);
   if (slopes == nullptr) return false;
   const std::size_t size = at(batch.wave_size()) * at(batch.wave_size());
   return std::ranges::all_of(copy.parts, [&](const Own& own) {
     double* const D = matrices_.data() + own.matrix;
-    return slopes->port_slopes(waves_.slot(own.part).lane, record, D) &&
+    const PartSlot& part = waves_.slot(own.part);
+    return slopes->port_slopes(part.lane, record, u + part.wave, part.stride, D) &&
            std::all_of(D, D + size, [](double value) { return std::isfinite(value); });
   });
 }

@@ -58,7 +58,7 @@ class PartLinearisation {
     AlignedVector a, b[2];
   };
 
-  bool take_slopes(const BatchCopy& copy, const double* record);
+  bool take_slopes(const BatchCopy& copy, const double* record, const double* u);
   void set_steps(const double* u, const double* exchanged);
   void copy_record(BatchCopy& copy, const double* record) const;
   void scatter(BatchCopy& copy, AlignedVector& out) const;

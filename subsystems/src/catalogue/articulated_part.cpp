@@ -305,6 +305,9 @@ class TreeMechanism final : public Mechanism {
   void point_forces(const double* q, double* out) const override {
     tree_.point_forces(q, points_, out);
   }
+  void middle_point_forces(const double* /*q_middle*/, double* out) const override {
+    motion_.point_forces(points_, out);
+  }
   void start_at(const double* q) override { motion_.start_at(q); }
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
            double* momentum) override {

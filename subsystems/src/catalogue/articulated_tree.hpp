@@ -97,6 +97,8 @@ class Motion {
   void end_at(const double* q_next);
   /// ∂̄_qH, and p⁺ = M(q⁺)v⁺.
   void run(const double* v, const double* v_next, double* slope, double* momentum);
+  /// Tree::point_forces in the middle of both ends: at ½(q + q⁺).
+  void point_forces(std::span<const Point> points, double* out) const;
   /// After `run`: the derivatives of ∂̄_qH by q⁺ and v⁺, and of M(q⁺)v⁺, column by column for the positions and
   /// then the velocities: (positions + velocities) columns of `slopes` (positions) and `momenta` (velocities).
   void differentiate(const double* q_next, double* slopes, double* momenta) const;
@@ -112,6 +114,8 @@ class Motion {
     std::array<Mat3, 4> turn;
     Vec3 place_from, place_to, place_mean, axis;
     double cosine, sine;  ///< of a revolute joint at the start
+    double middle_cosine, middle_sine;
+    std::array<double, 4> middle;  ///< of a quaternion
   };
   /// Of the two velocities v and v⁺: at the parent and at the joint in the parent's axes, at the end and in
   /// the mean of both ends.

@@ -337,7 +337,7 @@ class StepSolver {
     if (layout_.point_ports > 0) {
       std::array<double, kMostPositions> middle;
       for (int k = 0; k < nq_; ++k) middle[at(k)] = 0.5 * (x[k] + q_next_[at(k)]);
-      mechanism_->point_forces(middle.data(), point_forces_.data());
+      mechanism_->middle_point_forces(middle.data(), point_forces_.data());
     }
     find_push(x, a);
     double largest = 0.0;
@@ -379,13 +379,19 @@ class StepSolver {
       }
     }
     const double* forces = point_forces_.data();
+    const double* const mean = mean_.data();
+    double *const push = push_.data(), *const terms = terms_.data();
     for (int j = 0; j < layout_.point_ports; ++j, forces += nv_) {
       const int port = layout_.first_point_port + j;
       double speed = 0.0;
-      for (int k = 0; k < nv_; ++k) speed += forces[k] * mean_[k];
+      for (int k = 0; k < nv_; ++k) speed += forces[k] * mean[k];
       const double effort = closures_[at(port)].s * a[port] + closures_[at(port)].impedance * speed;
       efforts_[at(port)] = effort;
-      for (int k = 0; k < nv_; ++k) add(k, -forces[k] * effort);
+      for (int k = 0; k < nv_; ++k) {
+        const double force = forces[k] * effort;
+        push[k] -= force;
+        terms[k] += std::abs(force);
+      }
     }
   }
 
@@ -462,7 +468,8 @@ class MechanismBatch final : public LanewiseBatch, public LaneExchange, public P
     return true;
   }
 
-  bool port_slopes(int lane, const double* record, double* matrix) const override {
+  bool port_slopes(int lane, const double* record, const double* /*a*/, int /*step*/,
+                   double* matrix) const override {
     return solvers_.with(
         lane, [&](StepSolver& own) { return own.slopes(state_of(lane, record), matrix); });
   }

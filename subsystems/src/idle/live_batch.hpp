@@ -76,9 +76,10 @@ class LiveBatch final : public StepBatch,
   bool exchange(int lane, StepBatch& one, const double* impedance) override;
 
   // As PortSlopes.
-  bool port_slopes(int lane, const double* record, double* matrix) const override {
+  bool port_slopes(int lane, const double* record, const double* a, int step,
+                   double* matrix) const override {
     const auto* const slopes = dynamic_cast<const PortSlopes*>(own_.get());
-    return slopes != nullptr && slopes->port_slopes(lane, record, matrix);
+    return slopes != nullptr && slopes->port_slopes(lane, record, a, step, matrix);
   }
 
   // As IdleOutputs.
