@@ -167,6 +167,10 @@ void ClosedPart::close_ports(const Structure& structure) {
     M_.row(i) *= port.beta;
     M_(i, i) += port.alpha;
   }
+  if (p_ == 1) {  // contacts and diodes come here in every iteration
+    input_map_(0, 0) = 1.0 / M_(0, 0);
+    return;
+  }
   M_lu_.compute(M_);
   M_lu_.solve(identity_, input_map_);
 }
