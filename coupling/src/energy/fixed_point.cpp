@@ -30,7 +30,9 @@ class IslandStep {
   /// u += (I − PD)⁻¹(exchanged − u), D at u. False when a port solve fails.
   bool take(const WaveDiscretisation& waves, const double* record, std::span<double> u,
             std::span<const double> exchanged) {
-    if (!parts_.differentiate(record, u.data(), exchanged.data())) return false;
+    if (!parts_.differentiate(record, u.data(), exchanged.data(),
+                              PartLinearisation::Accuracy::by_differences))
+      return false;
     const auto D = [&](int part) { return parts_.of(part); };
     if (!equation_.factorise(waves.interconnection(), D)) return false;
     for (std::size_t i = 0; i < ports_.size(); ++i) {

@@ -19,6 +19,11 @@ constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
+/// Updates with what parts tell of their slopes that leave more of the gap squared are followed by one with
+/// differences.
+constexpr double kTooRough = 0.1;
+/// So many updates from trials that do not stand take what parts tell.
+constexpr int kRoughlyWandered = 2;
 /// Updates from one trial to the next without a smaller gap.
 constexpr int kMostWandered = 8;
 /// What such an update must leave of the gap squared, so that going round in circles is no way.
@@ -37,6 +42,8 @@ constexpr double kReach = 1e3;
 constexpr int kMostReaches = 3;
 /// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
+
+using Accuracy = PartLinearisation::Accuracy;
 
 }  // namespace
 
@@ -116,6 +123,7 @@ struct InterfaceSolver::Island {
   InterfaceEquation equation;
   std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
+  Accuracy accuracy = Accuracy::rough;  // of the next D
   bool fits = false;
   bool is_known = false;  // the pattern of the equation, with the step maps there are
   bool ready = false;     // there are factors
@@ -288,6 +296,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
   take_base(*own, u, exchanged);
   if (effort == Effort::renew) {
     if (own->parts.is_affine()) return false;
+    own->accuracy = Accuracy::by_differences;
     renew(*own, record, u, exchanged);
     own->is_renewed = false;
     return own->ready;
@@ -307,6 +316,9 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
     const bool is_eager = own.updates == 0 && own.eager > 0;
     if (is_eager) --own.eager;
     if (is_slow) own.eager = kEagerSteps;
+    const bool is_too_rough = is_slow && own.parts.is_rough() && own.is_renewed &&
+                              !(own.square <= kTooRough * own.before);
+    own.accuracy = is_too_rough ? Accuracy::by_differences : Accuracy::rough;
     if (!own.ready || is_slow || is_eager) renew(own, record, u, exchanged);
     return propose(island, own, 1.0);
   }
@@ -319,6 +331,7 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
       const std::size_t w = at(own.offsets[i]);
       own.gap[i] = shadow_[w] - base_[w];
     }
+    own.accuracy = Accuracy::by_differences;
     renew(own, record, base_.data(), shadow_.data());
     if (own.fresh && own.wandered == 0) return propose(island, own, 1.0);
   }
@@ -342,6 +355,7 @@ bool InterfaceSolver::wander(int island, Island& own, const double* record, cons
     const std::size_t w = at(own.offsets[i]);
     own.gap[i] = exchanged[w] - u[w];
   }
+  own.accuracy = own.wandered > kRoughlyWandered ? Accuracy::by_differences : Accuracy::rough;
   renew(own, record, u, exchanged);
   const bool is_sound = std::exchange(own.fresh, false);  // of the base it is not
   if (!is_sound) return false;
@@ -389,8 +403,8 @@ void InterfaceSolver::renew(Island& own, const double* record, const double* u,
   try {
     if (!own.is_renewed) own.parts.keep();
     own.is_renewed = true;
+    const bool sound = own.parts.differentiate(record, u, exchanged, own.accuracy);
     own.evaluations += own.parts.evaluations();
-    const bool sound = own.parts.differentiate(record, u, exchanged);
     own.fresh = own.factorise(waves_) && sound;
   } catch (const std::bad_alloc&) {
     own.ready = own.fresh = false;

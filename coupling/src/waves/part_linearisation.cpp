@@ -7,6 +7,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/port_slopes.hpp"
 
 namespace portwave {
 namespace {
@@ -89,12 +90,21 @@ void PartLinearisation::set_steps(const double* u, const double* exchanged) {
 }
 
 bool PartLinearisation::differentiate(const double* record, const double* u,
-                                      const double* exchanged) {
+                                      const double* exchanged, Accuracy accuracy) {
   set_steps(u, exchanged);
   bool sound = true;
+  evaluations_ = 0;
+  is_rough_ = false;
   const double* step = steps_.data();
   for (BatchCopy& copy : copies_) {
     const BatchSlot& slot = waves_.batch(copy.batch);
+    if (accuracy == Accuracy::rough && take_slopes(copy, record + slot.record, u)) {
+      is_rough_ = true;
+      evaluations_ = std::max(evaluations_, 1);
+      step += copy.parts.size();
+      continue;
+    }
+    evaluations_ = std::max(evaluations_, 2 * slot.batch->wave_size());
     const auto size = at(slot.batch->wave_count());
     copy_record(copy, record + slot.record);
     for (AlignedVector* wave : {&copy.a, &copy.b[0], &copy.b[1]}) wave->assign(size, 0.0);
@@ -115,6 +125,20 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
     step += copy.parts.size();
   }
   return sound;
+}
+
+/// What the parts of a batch tell; false where one of them does not, or what is no number.
+bool PartLinearisation::take_slopes(const BatchCopy& copy, const double* record, const double* u) {
+  const StepBatch& batch = *waves_.batch(copy.batch).batch;
+  const auto* const slopes = dynamic_cast<const PortSlopes*>(&batch);
+  if (slopes == nullptr) return false;
+  const std::size_t size = at(batch.wave_size()) * at(batch.wave_size());
+  return std::ranges::all_of(copy.parts, [&](const Own& own) {
+    double* const D = matrices_.data() + own.matrix;
+    const PartSlot& part = waves_.slot(own.part);
+    return slopes->port_slopes(part.lane, record, u + part.wave, part.stride, D) &&
+           std::all_of(D, D + size, [](double value) { return std::isfinite(value); });
+  });
 }
 
 /// Copies the lane groups to be solved: other threads may be using the rest.

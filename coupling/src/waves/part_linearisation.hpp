@@ -11,7 +11,7 @@ namespace portwave {
 class StateArchive;
 
 /// D = S′ of some parts, part by part: exact if S is affine, otherwise by central differences
-/// with steps of 1e-6 of the part's own waves.
+/// with steps of 1e-6 of the part's own waves, or roughly as the parts themselves tell (PortSlopes).
 class PartLinearisation {
  public:
   /// `parts` in increasing order. Takes the matrices of the affine ones.
@@ -24,13 +24,18 @@ class PartLinearisation {
   void take_affine();
   /// The same for one of them alone.
   void take_affine(int part);
+  /// `rough`: as parts tell, where they do, at the cost of less than one evaluation.
+  enum class Accuracy { rough, by_differences };
   /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is
   /// frozen and stays as it is, warm starts included: solves are made in a copy. False when one of
   /// them fails; its part then keeps the D that it had (0 at first). Allocates at the first call
   /// only.
-  bool differentiate(const double* record, const double* u, const double* exchanged);
-  /// Evaluations of S of those parts by one call of `differentiate`.
-  int evaluations() const { return 2 * widest_; }
+  bool differentiate(const double* record, const double* u, const double* exchanged,
+                     Accuracy accuracy);
+  /// Of the last `differentiate`: evaluations of S of those parts, by the one that needed most.
+  int evaluations() const { return evaluations_; }
+  /// Whether the last `differentiate` took what parts tell.
+  bool is_rough() const { return is_rough_; }
   /// Saves all present D as those to which `go_back` returns.
   void keep() { kept_ = matrices_; }
   void go_back() { matrices_ = kept_; }
@@ -53,6 +58,7 @@ class PartLinearisation {
     AlignedVector a, b[2];
   };
 
+  bool take_slopes(const BatchCopy& copy, const double* record, const double* u);
   void set_steps(const double* u, const double* exchanged);
   void copy_record(BatchCopy& copy, const double* record) const;
   void scatter(BatchCopy& copy, AlignedVector& out) const;
@@ -65,6 +71,8 @@ class PartLinearisation {
   std::vector<int> nonlinear_;  // the parts in all of them, in increasing order
   std::vector<double> steps_;   // of the parts of all copies, in order
   int widest_ = 0;
+  int evaluations_ = 0;
+  bool is_rough_ = false;
   bool is_possible_ = true;
 };
 

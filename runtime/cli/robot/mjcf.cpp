@@ -283,6 +283,10 @@ class MjcfReader : MjcfAttributes {
   void take_effort(const Element& one, const char* name, double scale, RobotJoint& joint) {
     const auto range = reals(one, name, 2);
     if (!range) return;
+    if (!((*range)[0] <= (*range)[1])) {
+      fail(one, fmt::format("{} must not fall, got {}", name, in_quotes(*text(one, name))));
+      return;
+    }
     const double most = scale * std::max(std::abs((*range)[0]), std::abs((*range)[1]));
     if (most > 0.0) joint.limit.effort = std::min(most, joint.limit.effort.value_or(most));
   }

@@ -293,7 +293,7 @@ class Reader {
       }
       const Eigen::Vector3d point = row(points, i, Eigen::Vector3d::Zero());
       out_.frames.push_back(
-          {names[i], body.moving, of(Eigen::Vector3d(body.place + body.turn * point))});
+          {names[i], {body.moving, of(Eigen::Vector3d(body.place + body.turn * point))}});
     }
   }
   static std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }

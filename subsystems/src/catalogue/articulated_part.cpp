@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -116,14 +117,23 @@ void set_turn(const Tree& tree, const Body& body, const double* x, Structure& s)
 void set_frames(const Design& design, const double* x, Structure& s) {
   const Tree& tree = design.tree;
   int column = design.joint_port_size();
-  std::array<double, static_cast<std::size_t>(3) * kMostVelocities> forces;
-  for (const Frame& frame : design.frames) {
-    tree.point_forces(x, frame.body, frame.point, forces.data());
-    for (int k = 0; k < 3; ++k, ++column) {
-      for (int i = frame.body; i >= 0; i = tree.bodies[at(i)].parent) {
-        const Body& body = tree.bodies[at(i)];
-        for (int j = body.v; j < body.v + body.velocity_count(); ++j) {
-          s.G.coeffRef(tree.positions + j, column) = -forces[at(k * tree.velocities + j)];
+  // As many at once as share the places of the bodies.
+  constexpr std::size_t kTogether = 8;
+  std::array<Point, kTogether> points;
+  std::array<double, kTogether * 3 * kMostVelocities> all;
+  const std::size_t count = design.frames.size();
+  for (std::size_t first = 0; first < count; first += kTogether) {
+    const std::size_t together = std::min(kTogether, count - first);
+    for (std::size_t f = 0; f < together; ++f) points[f] = design.frames[first + f].point;
+    tree.point_forces(x, std::span(points).first(together), all.data());
+    const double* forces = all.data();
+    for (std::size_t f = 0; f < together; ++f) {
+      for (int k = 0; k < 3; ++k, ++column, forces += tree.velocities) {
+        for (int i = points[f].body; i >= 0; i = tree.bodies[at(i)].parent) {
+          const Body& body = tree.bodies[at(i)];
+          for (int j = body.v; j < body.v + body.velocity_count(); ++j) {
+            s.G.coeffRef(tree.positions + j, column) = -forces[j];
+          }
         }
       }
     }
@@ -266,8 +276,7 @@ Numbers typical_state(const Design& design) {
 /// What steps of one stage ask of a tree.
 class TreeMechanism final : public Mechanism {
  public:
-  explicit TreeMechanism(const Design& design)
-      : design_(design), tree_(design.tree), motion_(design.tree) {
+  explicit TreeMechanism(const Design& design) : tree_(design.tree), motion_(design.tree) {
     layout_.positions = tree_.positions;
     layout_.velocities = tree_.velocities;
     int port = 0;
@@ -284,6 +293,7 @@ class TreeMechanism final : public Mechanism {
     }
     layout_.first_point_port = port;
     layout_.point_ports = 3 * static_cast<int>(design.frames.size());
+    for (const Frame& frame : design.frames) points_.push_back(frame.point);
   }
 
   const Layout& layout() const override { return layout_; }
@@ -293,10 +303,10 @@ class TreeMechanism final : public Mechanism {
     return std::sqrt(tree_.gravity * weights_[at(velocity)] * M_kk);
   }
   void point_forces(const double* q, double* out) const override {
-    for (const Frame& frame : design_.frames) {
-      tree_.point_forces(q, frame.body, frame.point, out);
-      out += 3 * tree_.velocities;
-    }
+    tree_.point_forces(q, points_, out);
+  }
+  void middle_point_forces(const double* /*q_middle*/, double* out) const override {
+    motion_.point_forces(points_, out);
   }
   void start_at(const double* q) override { motion_.start_at(q); }
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
@@ -306,11 +316,11 @@ class TreeMechanism final : public Mechanism {
   }
 
  private:
-  const Design& design_;
   const Tree& tree_;
   Motion motion_;
   Layout layout_;
   Numbers weights_;  ///< by velocity
+  std::vector<Point> points_;
 };
 
 Hamiltonian hamiltonian_of(const Tree& tree) {

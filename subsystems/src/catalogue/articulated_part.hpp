@@ -13,8 +13,7 @@ namespace portwave::articulated {
 /// A point of a body that forces act on, in the body's axes.
 struct Frame {
   std::string name;
-  int body = 0;
-  Vec3 point = {0, 0, 0};
+  Point point;
 };
 
 /// A tree of bodies with its names, dampers and ports.

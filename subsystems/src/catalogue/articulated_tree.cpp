@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+
+#include "catalogue/articulated_poses.hpp"
 
 namespace portwave::articulated {
 namespace {
@@ -37,48 +40,6 @@ Vec3 place(const Body& body, const double* q) {
   if (body.kind == JointKind::prismatic) return body.place + q[0] * body.to_joint.row[2];
   return body.kind == JointKind::free ? Vec3{q[0], q[1], q[2]} : body.place;
 }
-
-/// Where the bodies of a tree are, each beside its parent.
-struct Poses {
-  std::array<Mat3, kMostBodies> turn;
-  std::array<Vec3, kMostBodies> place;
-
-  void set(const Tree& tree, const double* q) {
-    for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
-      turn[i] = pose(tree.bodies[i], q + tree.bodies[i].q);
-      place[i] = articulated::place(tree.bodies[i], q + tree.bodies[i].q);
-    }
-  }
-
-  /// put(velocity, the part of a force on a body that acts on it), for all velocities that move the body.
-  template <class Put>
-  void carry(const Tree& tree, int body, Spatial<double> force, const Put& put) const {
-    while (true) {
-      const Body& own = tree.bodies[static_cast<std::size_t>(body)];
-      const Mat3& E = turn[static_cast<std::size_t>(body)];
-      const Vec3 back = E.back(force.shift);
-      if (own.kind == JointKind::revolute) {
-        put(own.v, force.turn.z);
-      } else if (own.kind == JointKind::prismatic) {
-        put(own.v, force.shift.z);
-      } else {
-        int v = own.v;
-        if (own.kind == JointKind::free) {
-          put(v++, back.x);
-          put(v++, back.y);
-          put(v++, back.z);
-        }
-        put(v, force.turn.x);
-        put(v + 1, force.turn.y);
-        put(v + 2, force.turn.z);
-      }
-      if (own.parent < 0) return;
-      force.turn = E.back(force.turn) + cross(place[static_cast<std::size_t>(body)], back);
-      force.shift = back;
-      body = own.parent;
-    }
-  }
-};
 
 }  // namespace
 
@@ -283,20 +244,34 @@ void Tree::gradient(const double* x, double* g) const {
   position_slopes(*this, poses, x, v, g);
 }
 
-void Tree::point_forces(const double* q, int body, const Vec3& point, double* out) const {
+void Poses::set(const Tree& tree, const double* q) {
+  for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
+    turn[i] = pose(tree.bodies[i], q + tree.bodies[i].q);
+    place[i] = articulated::place(tree.bodies[i], q + tree.bodies[i].q);
+  }
+}
+
+void Poses::point_forces(const Tree& tree, std::span<const Point> points, double* out) const {
+  std::fill_n(out, 3 * tree.velocities * static_cast<std::ptrdiff_t>(points.size()), 0.0);
+  for (const auto& [body, point] : points) {
+    Mat3 from_world = turn[static_cast<std::size_t>(body)];
+    for (int i = tree.bodies[static_cast<std::size_t>(body)].parent; i >= 0;
+         i = tree.bodies[static_cast<std::size_t>(i)].parent) {
+      from_world = from_world.times(turn[static_cast<std::size_t>(i)]);
+    }
+    for (int k = 0; k < 3; ++k, out += tree.velocities) {
+      const Vec3 force = from_world * kAxes[k];
+      carry(tree, body, {cross(point, force), force},
+            [out](int row, double value) { out[row] = value; });
+    }
+  }
+}
+
+void Tree::point_forces(const double* q, std::span<const Point> points, double* out) const {
+  if (points.empty()) return;
   Poses poses;
   poses.set(*this, q);
-  std::fill_n(out, 3 * velocities, 0.0);
-  Mat3 from_world = poses.turn[static_cast<std::size_t>(body)];
-  for (int i = bodies[static_cast<std::size_t>(body)].parent; i >= 0;
-       i = bodies[static_cast<std::size_t>(i)].parent) {
-    from_world = from_world.times(poses.turn[static_cast<std::size_t>(i)]);
-  }
-  for (int k = 0; k < 3; ++k) {
-    const Vec3 force = from_world * kAxes[k];
-    poses.carry(*this, body, {cross(point, force), force},
-                [to = out + k * velocities](int row, double value) { to[row] = value; });
-  }
+  poses.point_forces(*this, points, out);
 }
 
 Mat3 rotation(const double* quaternion) {

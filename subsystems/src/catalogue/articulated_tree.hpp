@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include <Eigen/Core>
@@ -42,6 +43,12 @@ struct Body {
   int velocity_count() const;
 };
 
+/// A point of a body, in the body's axes.
+struct Point {
+  int body = 0;
+  Vec3 place = {0, 0, 0};
+};
+
 /// A tree of rigid bodies under gravity against z:
 ///   T = ½ Σ Vᵢᵀ Iᵢ Vᵢ = ½ vᵀM(q)v,  V = g Σ mᵢ zᵢ + const,  H = ½pᵀM⁻¹p + V.
 /// Bodies are in an order in which parents come first. Functions are pure and do not allocate.
@@ -62,9 +69,9 @@ struct Tree {
   /// ∇H at x = (q, p): ∂H/∂q and v = M⁻¹p, which is not a number where M is not positive definite.
   void gradient(const double* x, double* g) const;
   void mass_matrix(const double* q, MassMatrix& M) const;
-  /// What forces of 1 N in world axes at a point of a body, in the body's axes, do to the velocities:
-  /// `out` is velocities × 3, column by column. Its transpose takes velocities to that of the point.
-  void point_forces(const double* q, int body, const Vec3& point, double* out) const;
+  /// What forces of 1 N in world axes at points of bodies do to the velocities: `out` is velocities × 3 for each
+  /// point, column by column. Its transpose takes velocities to those of the points.
+  void point_forces(const double* q, std::span<const Point> points, double* out) const;
 };
 
 /// The rotation of a quaternion of any length other than 0, from the axes that it turns.
@@ -90,6 +97,8 @@ class Motion {
   void end_at(const double* q_next);
   /// ∂̄_qH, and p⁺ = M(q⁺)v⁺.
   void run(const double* v, const double* v_next, double* slope, double* momentum);
+  /// Tree::point_forces in the middle of both ends: at ½(q + q⁺).
+  void point_forces(std::span<const Point> points, double* out) const;
   /// After `run`: the derivatives of ∂̄_qH by q⁺ and v⁺, and of M(q⁺)v⁺, column by column for the positions and
   /// then the velocities: (positions + velocities) columns of `slopes` (positions) and `momenta` (velocities).
   void differentiate(const double* q_next, double* slopes, double* momenta) const;
@@ -105,6 +114,8 @@ class Motion {
     std::array<Mat3, 4> turn;
     Vec3 place_from, place_to, place_mean, axis;
     double cosine, sine;  ///< of a revolute joint at the start
+    double middle_cosine, middle_sine;
+    std::array<double, 4> middle;  ///< of a quaternion
   };
   /// Of the two velocities v and v⁺: at the parent and at the joint in the parent's axes, at the end and in
   /// the mean of both ends.

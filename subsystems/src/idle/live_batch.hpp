@@ -9,6 +9,7 @@
 
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
+#include "portwave/subsystems/core/port_slopes.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "stages/staged_physics.hpp"
@@ -24,6 +25,7 @@ namespace portwave {
 /// with several stages also √bᵢ h ẋᵢ of that step.
 class LiveBatch final : public StepBatch,
                         public LaneExchange,
+                        public PortSlopes,
                         public IdleOutputs,
                         private BoundCalls {
  public:
@@ -72,6 +74,13 @@ class LiveBatch final : public StepBatch,
 
   // As LaneExchange.
   bool exchange(int lane, StepBatch& one, const double* impedance) override;
+
+  // As PortSlopes.
+  bool port_slopes(int lane, const double* record, const double* a, int step,
+                   double* matrix) const override {
+    const auto* const slopes = dynamic_cast<const PortSlopes*>(own_.get());
+    return slopes != nullptr && slopes->port_slopes(lane, record, a, step, matrix);
+  }
 
   // As IdleOutputs.
   double idle_output(int lane, const double* record, int scalar_port, int stage,

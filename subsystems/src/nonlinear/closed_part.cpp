@@ -138,6 +138,7 @@ void ClosedPart::prepare_open(double step_s) {
 
 /// For the entries that later calls will bring.
 void ClosedPart::make_room() {
+  if (preparation_ > 1) return;
   const std::vector<double> x = part_.default_state();
   const auto size = static_cast<std::size_t>(n_);
   entries_.clear();
@@ -165,6 +166,10 @@ void ClosedPart::close_ports(const Structure& structure) {
     const PortClosure& port = closures_[static_cast<std::size_t>(i)];
     M_.row(i) *= port.beta;
     M_(i, i) += port.alpha;
+  }
+  if (p_ == 1) {  // contacts and diodes come here in every iteration
+    input_map_(0, 0) = 1.0 / M_(0, 0);
+    return;
   }
   M_lu_.compute(M_);
   M_lu_.solve(identity_, input_map_);
@@ -387,6 +392,29 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     add_structure_slopes(a, dx, jacobian);
   } else {
     add_stage_slopes(a, dx, jacobian);
+  }
+}
+
+void ClosedPart::wave_column(int port, VectorXd& out) {
+  u_.setZero();
+  u_.head(p_) = (h_ * closures_[static_cast<std::size_t>(port)].s) * input_map_.col(port);
+  out.setZero();
+  add_product<false>(structure_.G, 1.0, u_, out);
+  add_product<false>(structure_.P, -1.0, u_, out);
+}
+
+void ClosedPart::wave_response(int port, const VectorXd& gradient, double* D) {
+  y_.setZero();
+  add_transposed_product<false>(structure_.G, gradient, y_);
+  add_transposed_product<false>(structure_.P, gradient, y_);
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& own = closures_[static_cast<std::size_t>(j)];
+    rhs_[j] = (j == port ? own.s : 0.0) - own.beta * y_[j];
+  }
+  for (int i = 0; i < p_; ++i) {
+    const PortClosure& own = closures_[static_cast<std::size_t>(i)];
+    const double u = input_map_.row(i).dot(rhs_);
+    D[i * p_ + port] = own.slope * u + (i == port ? own.sign : 0.0);
   }
 }
 

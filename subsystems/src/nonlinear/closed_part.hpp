@@ -117,6 +117,10 @@ class ClosedPart {
   /// ∂F/∂Δx at Δx = 0 of the unknowns that move, but for what u has to do with structures that change. Depends on
   /// x alone. After an `evaluate` at 0.
   void start_derivative(const StageStart& start, StageDerivative& out) const;
+  /// −∂F/∂a of one scalar port, at the structure of the last `evaluate`.
+  void wave_column(int port, Eigen::VectorXd& out);
+  /// How b moves with the wave at that port, if ∇̄H moves by `gradient`: into column `port` of a row-major D.
+  void wave_response(int port, const Eigen::VectorXd& gradient, double* D);
   double step_s() const { return h_; }
   /// The frozen x.
   const Eigen::VectorXd& start() const { return x_; }

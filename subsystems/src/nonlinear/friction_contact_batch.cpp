@@ -18,6 +18,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
+#include "portwave/subsystems/core/port_slopes.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -121,7 +122,7 @@ struct ContactStep {
   double resistance = 0.0;       ///< σ
 };
 
-class FrictionContactBatch final : public LanewiseBatch, public LaneExchange {
+class FrictionContactBatch final : public LanewiseBatch, public LaneExchange, public PortSlopes {
  public:
   FrictionContactBatch(const std::vector<const FrictionContact*>& parts, const StageRule& rule)
       : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
@@ -147,6 +148,36 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange {
     return true;
   }
 
+  /// With L = ∂E/∂u and C in the axes of the contact, du = (1 + C L)⁻¹ of what u₀ moves by.
+  bool port_slopes(int l, const double* record, const double* a, int stride,
+                   double* matrix) const override {
+    const ClosedContact& own = closed_[at(l)];
+    const int p = own.ports();
+    std::array<double, 6> wave{};
+    for (int j = 0; j < p; ++j) wave[at(j)] = a[j * stride];
+    const double d = extra_of(l, record)[0];
+    ContactStep step;
+    if (!solve(own, d, wave.data(), step)) return false;
+    const Eigen::Matrix3d L = force_slopes(*own.part, d, step);
+    Eigen::Matrix3d moves = Eigen::Matrix3d::Identity();
+    for (int j = 0; j < p; ++j) {
+      const Eigen::Vector3d column = own.to_surface.col(j);
+      moves += column * (column.transpose() * L) / own.closures[at(j)].alpha;
+    }
+    const Eigen::Matrix3d forces = L * moves.inverse();
+    for (int j = 0; j < p; ++j) {
+      const PortClosure& from = own.closures[at(j)];
+      const double flow = from.s / from.alpha;
+      const Eigen::Vector3d dE = forces * (own.to_surface.col(j) * flow);
+      for (int i = 0; i < p; ++i) {
+        const PortClosure& to = own.closures[at(i)];
+        const double back = own.to_surface.col(i).dot(dE) / to.alpha;
+        matrix[i * p + j] = to.slope * ((i == j ? flow : 0.0) - back) + (i == j ? to.sign : 0.0);
+      }
+    }
+    return true;
+  }
+
  private:
   static constexpr double kSolve_ns = 400.0;
 
@@ -159,15 +190,15 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange {
   }
   StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
     ContactStep step;
-    if (!solve(l, frozen, a, step)) return StepFault::not_converged;
+    if (!solve(closed_[at(l)], frozen.extra[0], a, step)) return StepFault::not_converged;
     std::array<double, 6> f{};
     return reflect(closed_[at(l)], step, a, f, b);
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
                          StepEnergy& energy) const override {
     ContactStep step;
-    if (!solve(l, frozen, a, step)) return StepFault::not_converged;
     const ClosedContact& own = closed_[at(l)];
+    if (!solve(own, frozen.extra[0], a, step)) return StepFault::not_converged;
     std::array<double, 6> f{};
     const StepFault fault = reflect(own, step, a, f, b);
     if (fault != StepFault::none) return fault;
@@ -209,6 +240,27 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange {
     out.value = out.elastic * factor;
     out.slope = step_s_ * out.slope * factor + out.elastic * a;
     return out;
+  }
+
+  /// ∂E/∂u in the axes of the contact: E = −n N(−u_n) + N grip(|v|) v with the slip v.
+  Eigen::Matrix3d force_slopes(const FrictionContact& part, double d,
+                               const ContactStep& step) const {
+    Eigen::Matrix3d L = Eigen::Matrix3d::Zero();
+    const double N_slope = normal_force(part, d, step.approach).slope;
+    const double speed = std::hypot(step.u[0], step.u[1]);
+    const double grip = part.grip(speed), t = std::tanh(speed / part.law().creep_speed);
+    // The slope of grip over the speed.
+    const double steepness = part.law().friction * (1.0 - t * t) / part.law().creep_speed;
+    const double bend = speed > 0.0 ? (steepness - grip) / (speed * speed) : 0.0;
+    L(0, 0) = N_slope;
+    for (int i = 0; i < 2; ++i) {
+      L(1 + i, 0) = -N_slope * grip * step.u[at(i)];
+      for (int j = 0; j < 2; ++j) {
+        L(1 + i, 1 + j) =
+            step.normal * ((i == j ? grip : 0.0) + bend * step.u[at(i)] * step.u[at(j)]);
+      }
+    }
+    return L;
   }
 
   /// w + c N(w) = w₀: N does not fall and is not negative. Newton's step where it stays between what encloses the
@@ -269,15 +321,15 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange {
     (void)at_speed(speed);
   }
 
-  bool solve(int l, const Lane& frozen, const double* a, ContactStep& step) const {
-    const ClosedContact& own = closed_[at(l)];
+  /// From the height d.
+  bool solve(const ClosedContact& own, double d, const double* a, ContactStep& step) const {
     Eigen::Vector3d free = Eigen::Vector3d::Zero();
     for (int j = 0; j < own.ports(); ++j) {
       const PortClosure& port = own.closures[at(j)];
       const double f = port.s * a[j] / port.alpha;
       for (int i = 0; i < 3; ++i) free[i] += own.to_surface(i, j) * f;
     }
-    const double d = frozen.extra[0], w0 = -free[0];
+    const double w0 = -free[0];
     const std::array<double, 2> q = {free[1], free[2]};
     const auto take = [&](double w) {
       const Force N = normal_force(*own.part, d, w);

@@ -172,16 +172,38 @@ void LaneSolver::spread_noise() {
 
 /// ∇̄H at Δx from that before the step, of the unknowns that move.
 void LaneSolver::predict_gradient() {
+  predicted_ = part_.gradient();
+  add_gradient_of_step(-1.0);
+}
+
+/// To predicted_, what ∇̄H changes by the step.
+void LaneSolver::add_gradient_of_step(double sign) {
   const StageStart& start = *part_.stage_start();
   const Eigen::MatrixXd& coupling = start_factors_->coupling();
   const Eigen::Index n = still_;
-  predicted_ = part_.gradient();
   for (Eigen::Index j = 0; j < coupling.cols(); ++j) {
     moving_F_.head(n).noalias() = start.hessian.lazyProduct(step_.segment((j + 1) * n, n));
     for (Eigen::Index i = 0; i < coupling.rows(); ++i) {
-      predicted_.segment((i + 1) * n, n) -= coupling(i, j) * moving_F_.head(n);
+      predicted_.segment((i + 1) * n, n) += (sign * coupling(i, j)) * moving_F_.head(n);
     }
   }
+}
+
+bool LaneSolver::port_slopes(double* matrix) {
+  if (!start_factors_ || part_.stage_start() == nullptr) return false;
+  dx_.setZero();
+  b_now_.setZero();
+  const double size = part_.evaluate_plainly(b_now_.data(), dx_);
+  if (!std::isfinite(size) || !take_start_factors()) return false;
+  factorised_ = false;
+  for (int port = 0; port < static_cast<int>(b_now_.size()); ++port) {
+    part_.wave_column(port, F_);
+    solve_with_factors();
+    predicted_.setZero();
+    add_gradient_of_step(1.0);
+    part_.wave_response(port, predicted_, matrix);
+  }
+  return true;
 }
 
 /// The part has been evaluated at Δx = 0, unless they are at hand.

@@ -65,6 +65,8 @@ class LaneSolver {
   /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last
   /// factors, new factors where these do not contract, and `solve` where that does not help.
   StepFault inexact_scatter(const double* a, double* b, LastSolve last);
+  /// PortSlopes::port_slopes with the derivative at x of several stages; false where there is none.
+  bool port_slopes(double* matrix);
 
  private:
   bool solve_simply(const double* a);
@@ -75,6 +77,7 @@ class LaneSolver {
   }
   void start_stiffness();
   void predict_gradient();
+  void add_gradient_of_step(double sign);
   void spread_noise();
   StepFault solve_cold(const double* a);
   StepFault solve_from_free_motion(const double* a);

@@ -12,6 +12,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/lane_exchange.hpp"
+#include "portwave/subsystems/core/port_slopes.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "stages/staged_batches.hpp"
 #include "stages/staged_physics.hpp"
@@ -36,14 +37,13 @@ struct StagedSolver {
 class StagedNewtonBatch final : public LanewiseBatch,
                                 public StepRoundings,
                                 public StageMotion,
-                                public LaneExchange {
+                                public LaneExchange,
+                                public PortSlopes {
  public:
   StagedNewtonBatch(std::span<const Subsystem* const> parts, const StageRule& stages)
       : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
 
-  double scatter_cost_ns() const override {
-    return 2000.0 + 500.0 * lifted_size();
-  }
+  double scatter_cost_ns() const override { return 2000.0 + 500.0 * lifted_size(); }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
 
   const StepRoundings* roundings() const override { return this; }
@@ -68,6 +68,15 @@ class StagedNewtonBatch final : public LanewiseBatch,
       const double* const moved = extra_of(l, record) + lifted_size() + layout_.n;
       for (int i = 0; i < layout_.states(); ++i) out[i * stride() + l] = moved[i];
     }
+  }
+
+  bool port_slopes(int l, const double* record, const double* /*a*/, int /*step*/,
+                   double* matrix) const override {
+    const double* const x = state_of(l, record);
+    return solvers_.with(l, [&](StagedSolver& own) {
+      own.newton.part().freeze(extra_of(l, record), x + layout_.n);
+      return own.newton.port_slopes(matrix);
+    });
   }
 
   std::optional<double> step_rounding(int l, const double* record, const double* a,

@@ -180,8 +180,10 @@ TEST_F(CliImportMjcf, RefusesActuatorsThatCannotBe) {
                        "line 2, <position> \"p\": kp must be >= 0, got -3"));
   EXPECT_TRUE(contains(error("<velocity name=\"v\" joint=\"j\" kv=\"-1\"/>"),
                        "line 2, <velocity> \"v\": kv must be >= 0, got -1"));
+  EXPECT_TRUE(contains(error("<motor name=\"m\" joint=\"j\" forcerange=\"5 -5\"/>"),
+                       "line 2, <motor> \"m\": forcerange must not fall, got \"5 -5\""));
   for (const char* const sound :
-       {"<motor joint=\"j\" gear=\"-2\"/>", "<position joint=\"j\" kp=\"0\"/>"})
+       {"<motor joint=\"j\" gear=\"-2\" forcerange=\"-5 5\"/>", "<position joint=\"j\" kp=\"0\"/>"})
     EXPECT_EQ(import(robot(sound)).exit_code, 0) << sound;
 }
 

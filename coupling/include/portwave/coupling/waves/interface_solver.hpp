@@ -30,7 +30,7 @@ class StateArchive;
 /// both permanently and deterministically: the solver depends on the waves alone. One thread at a time may
 /// call for one island, different threads for different ones.
 /// Cost: a solve: one multiplication and addition per entry of the factors. Renewing
-/// D: 2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
+/// D: at most 2·p evaluations of nonlinear parts with at most p scalar ports, on one thread, and an LU.
 /// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate only when D is
 /// renewed or an island is engaged for the first time.
 class InterfaceSolver {
