@@ -15,8 +15,8 @@ namespace portwave {
 ///   gain = gap (1 − ρ) / c,
 /// with the gap ½|P b̂ − u|² after the last evaluation, the factor ρ by which evaluations have multiplied it of late
 /// (a running geometric mean over this step and earlier ones), and the cost c of an evaluation of the group. Before the
-/// first evaluation of a step the gap is what earlier steps had before theirs, and grows with the square of the number of
-/// steps in which the group was left out. Of equal gains the first group's counts, so that steps in simulated time
+/// first evaluation of a step the gap is what earlier steps had before theirs, and grows with the square of the number
+/// of steps in which the group was left out. Of equal gains the first group's counts, so that steps in simulated time
 /// repeat to the bit. Only for iterations that measure gaps.
 ///
 /// One thread at a time may call it, except that `note` and `leaves_to_others` may be called for different groups by
@@ -38,7 +38,8 @@ class GapShares {
   int size() const { return static_cast<int>(shares_.size()); }
   double share(int group) const { return shares_[static_cast<std::size_t>(group)]; }
 
-  /// A step begins, with all groups in the heap, in which an evaluation of the whole system takes `round_s` [s] of one thread.
+  /// A step begins, with all groups in the heap, in which an evaluation of the whole system takes `round_s` [s] of one
+  /// thread.
   void begin(double round_s);
   /// An evaluation of the group was made, and took `took_s`; 0: not measured. `gap_J`: what is left, of its
   /// islands that go on.
@@ -48,8 +49,8 @@ class GapShares {
             bool goes_on, double took_s = 0.0);
   /// No further evaluation of the group in this step.
   void leave(int group) { at(group).goes_on.store(false, std::memory_order_relaxed); }
-  /// The step is over: groups without an evaluation were left out. What the scheduler of the plan is to learn is the time of
-  /// an evaluation of the whole system: those that groups have not made count as made.
+  /// The step is over: groups without an evaluation were left out. What the scheduler of the plan is to learn is the
+  /// time of an evaluation of the whole system: those that groups have not made count as made.
   void end(const StepPlan& plan);
 
   /// Takes out the group with the largest gain, of those that go on; −1: there is none. It comes back by `put_back`.

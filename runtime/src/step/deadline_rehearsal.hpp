@@ -18,8 +18,8 @@ struct WayTrial {
   bool keeps_deadline() const { return missed <= 0.1; }
 };
 
-/// Whether `a` is clearly better than `b`: it ends in time or, if both do, errs less; if neither does, errs so much less
-/// that it is worth the length of its steps.
+/// Whether `a` is clearly better than `b`: it ends in time or, if both do, errs less; if neither does, errs so much
+/// less that it is worth the length of its steps.
 bool is_better(const WayTrial& a, const WayTrial& b);
 
 /// What serves best where a deadline, or a pace, leaves little time. Where nearly all steps converge in it, what one would

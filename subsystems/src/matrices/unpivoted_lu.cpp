@@ -89,7 +89,8 @@ SparseMatrix UnpivotedLu::matrix() const {
   return out;
 }
 
-/// A row of the factors, from those of the rows before that it has entries for. `work`: `size()` doubles of this thread.
+/// A row of the factors, from those of the rows before that it has entries for. `work`: `size()` doubles of this
+/// thread.
 bool UnpivotedLu::factorise_row(int i, double* work) {
   const int* const column = column_.data();
   double* const factor = factor_.data();

@@ -25,7 +25,8 @@ struct Decay {
   double start_J, factor;
 };
 
-/// The gap that is left by evaluations worth `rounds` of the whole system. `chosen`: where most is gained, else in turn.
+/// The gap that is left by evaluations worth `rounds` of the whole system. `chosen`: where most is gained; else in
+/// turn.
 double left_after(const std::vector<double>& shares, const std::vector<Decay>& decays,
                   double rounds, bool chosen) {
   GapShares groups(shares);
