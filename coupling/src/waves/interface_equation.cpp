@@ -149,12 +149,13 @@ void InterfaceEquation::analyse(const Interconnection& coupling, const PartMatri
 }
 
 bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMatrix& D,
-                                  const std::function<bool(int part)>& changes) {
+                                  const std::function<bool(int part)>& changes,
+                                  const ForEach& each) {
   analyse(coupling, D, changes);
-  return renew(D);
+  return renew(D, kShift, each);
 }
 
-bool InterfaceEquation::renew(const PartMatrix& D, double shift) {
+bool InterfaceEquation::renew(const PartMatrix& D, double shift, const ForEach& each) {
   const std::span<double> matrix = lu_.values();
   std::ranges::fill(matrix, 0.0);
   for (const Term& term : std::span(terms_).first(begin_[0])) {
@@ -172,7 +173,7 @@ bool InterfaceEquation::renew(const PartMatrix& D, double shift) {
     }
   }
   if (!std::ranges::all_of(matrix, [](double x) { return std::isfinite(x); })) return false;
-  is_pivoted_ = !lu_.factorise();
+  is_pivoted_ = !lu_.factorise(each);
   return !is_pivoted_ || factors_.factorise(lu_.matrix());
 }
 

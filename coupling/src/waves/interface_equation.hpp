@@ -57,10 +57,10 @@ class InterfaceEquation {
   /// Takes the pattern and factorises. `changes`: the parts whose D `renew` may change; of the others, entries
   /// that are 0 are no entries. Errors: false where a number is not finite. Allocates.
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
-                 const std::function<bool(int part)>& changes = {});
+                 const std::function<bool(int part)>& changes = {}, const ForEach& each = {});
   /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
-  /// numbers alone, not on those before. Allocates only where exchanges are needed.
-  bool renew(const PartMatrix& D, double shift = kShift);
+  /// numbers alone, not on those before, nor on `each`. Allocates only where exchanges are needed.
+  bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
   std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
   /// du from the gap P S(u) − u, both by local port. Allocates nothing. The bits do not depend on `each`.
   void solve(const double* gap, double* change, const ForEach& each = {});

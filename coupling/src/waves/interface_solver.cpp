@@ -42,6 +42,20 @@ constexpr double kReach = 1e3;
 constexpr int kMostReaches = 3;
 /// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
+/// Ports whose squares make one sum, and ports whose loop is worth several threads.
+constexpr std::size_t kBlock = 2048, kWorthSharing = 4 * kBlock;
+
+/// Σ of `square` over [first, last), as four sums that do not wait for one another.
+template <class Square>
+double sum_of(std::size_t first, std::size_t last, const Square& square) {
+  double sums[4] = {};
+  std::size_t i = first;
+  for (; i + 4 <= last; i += 4) {
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += square(i + k);
+  }
+  for (; i < last; ++i) sums[0] += square(i);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
 
 using Accuracy = PartLinearisation::Accuracy;
 
@@ -69,20 +83,22 @@ struct InterfaceSolver::Island {
     }
     gap.resize(offsets.size());
     change.resize(offsets.size());
+    sums.resize(blocks());
     fits = parts.is_possible() &&
            (condensed != nullptr ||
             equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries);
   }
 
-  bool factorise(const WaveDiscretisation& waves, double shift = InterfaceEquation::kShift) {
+  bool factorise(const WaveDiscretisation& waves, const ForEach& each,
+                 double shift = InterfaceEquation::kShift) {
     const auto D = [&](int part) { return parts.of(part); };
     if (condensed == nullptr) {
       const auto changes = [&](int part) {
         return waves.batch(waves.slot(part).batch).affine == nullptr;
       };
       const bool is_new = !std::exchange(is_known, true);
-      if (is_new) ready = equation.factorise(waves.interconnection(), D, changes);
-      if (!is_new || shift != InterfaceEquation::kShift) ready = equation.renew(D, shift);
+      if (is_new) ready = equation.factorise(waves.interconnection(), D, changes, each);
+      if (!is_new || shift != InterfaceEquation::kShift) ready = equation.renew(D, shift, each);
     } else {
       for (std::size_t port = 0; port < impedance.size(); ++port) {
         impedance[port] = waves.impedance()[at(waves.wave_of_port(static_cast<int>(port)))];
@@ -103,18 +119,41 @@ struct InterfaceSolver::Island {
     }
   }
 
+  std::size_t blocks() const { return (offsets.size() + kBlock - 1) / kBlock; }
+  /// act(first, last) for all ports, on several threads where they are many.
+  template <class Act>
+  void for_ports(const ForEach& each, const Act& act) const {
+    if (offsets.size() < kWorthSharing) return act(0, offsets.size());
+    each(static_cast<int>(blocks()), [&](int block) {
+      const std::size_t first = kBlock * static_cast<std::size_t>(block);
+      act(first, std::min(first + kBlock, offsets.size()));
+    });
+  }
+  /// Σ square_of(port), with the same bits on however many threads.
+  template <class Square>
+  double sum(const ForEach& each, const Square& square_of) const {
+    const auto of_block = [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; i += kBlock) {
+        sums[i / kBlock] = sum_of(i, std::min(i + kBlock, last), square_of);
+      }
+    };
+    for_ports(each, of_block);
+    double all = 0.0;
+    for (const double own : sums) all += own;
+    return all;
+  }
+
   /// |gap|², |change|²
   struct Squares {
     double gap = 0.0;
     double change = 0.0;
   };
-  Squares squares() const {
-    Squares out;
-    for (std::size_t i = 0; i < gap.size(); ++i) {
-      out.gap += gap[i] * gap[i];
-      out.change += change[i] * change[i];
-    }
-    return out;
+  Squares squares(const ForEach& each) const {
+    const auto of = [&](const std::vector<double>& values) {
+      const double* const v = values.data();
+      return sum(each, [v](std::size_t i) { return v[i] * v[i]; });
+    };
+    return {of(gap), of(change)};
   }
 
   std::unique_ptr<CondensedEquation> condensed;  // in place of `equation`, where it can be
@@ -124,6 +163,7 @@ struct InterfaceSolver::Island {
   std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
   Accuracy accuracy = Accuracy::rough;  // of the next D
+  mutable std::vector<double> sums;  // scratch: of blocks of ports
   bool fits = false;
   bool is_known = false;  // the pattern of the equation, with the step maps there are
   bool ready = false;     // there are factors
@@ -173,7 +213,7 @@ InterfaceSolver::Island* InterfaceSolver::prepare(int island) {
     own = std::make_unique<Island>(waves_, networks_->islands, island);
   }
   if (!own->fits) return nullptr;
-  if (!own->ready && own->parts.is_affine()) own->factorise(waves_);
+  if (!own->ready && own->parts.is_affine()) own->factorise(waves_, alone_);
   return own.get();
 }
 
@@ -188,7 +228,7 @@ void InterfaceSolver::take_over_maps() {
     Island& own = *islands_[i];
     own.ready = own.is_known = false;
     own.parts.take_affine();
-    if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_);
+    if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_, alone_);
   }
 }
 
@@ -382,14 +422,15 @@ bool InterfaceSolver::will_do(const Island& own) const {
 
 /// The next update starts from the last evaluation.
 void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
-  double size = 0.0;
-  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
-    const std::size_t w = at(own.offsets[i]);
-    base_[w] = u[w];
-    shadow_[w] = exchanged[w];
-    own.gap[i] = exchanged[w] - u[w];
-    size += exchanged[w] * exchanged[w];
-  }
+  const int* const offsets = own.offsets.data();
+  double *const base = base_.data(), *const shadow = shadow_.data(), *const gap = own.gap.data();
+  const double size = own.sum(*each_, [=](std::size_t i) {
+    const std::size_t w = at(offsets[i]);
+    base[w] = u[w];
+    shadow[w] = exchanged[w];
+    gap[i] = exchanged[w] - u[w];
+    return exchanged[w] * exchanged[w];
+  });
   own.size = size;
   if (own.first_size == 0.0) own.first_size = size;
   own.is_rounding = own.square <= kRounding * kRounding * size;
@@ -405,7 +446,7 @@ void InterfaceSolver::renew(Island& own, const double* record, const double* u,
     own.is_renewed = true;
     const bool sound = own.parts.differentiate(record, u, exchanged, own.accuracy);
     own.evaluations += own.parts.evaluations();
-    own.fresh = own.factorise(waves_) && sound;
+    own.fresh = own.factorise(waves_, *each_) && sound;
   } catch (const std::bad_alloc&) {
     own.ready = own.fresh = false;
   }
@@ -414,7 +455,7 @@ void InterfaceSolver::renew(Island& own, const double* record, const double* u,
 /// The factors of the D that was read back.
 void InterfaceSolver::catch_up(Island& own) const {
   try {
-    own.factorise(waves_);
+    own.factorise(waves_, *each_);
   } catch (const std::bad_alloc&) {
     own.ready = false;
   }
@@ -423,7 +464,7 @@ void InterfaceSolver::catch_up(Island& own) const {
 /// Whether the equation has no solution: parts with contradictory demands on one port, such as two
 /// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
 bool InterfaceSolver::contradicts(const Island& own) const {
-  const auto [gap, change] = own.squares();
+  const auto [gap, change] = own.squares(*each_);
   return change > kContradiction * kContradiction * gap;
 }
 
@@ -433,18 +474,20 @@ bool InterfaceSolver::contradicts(const Island& own) const {
 bool InterfaceSolver::is_of_use(Island& own, const double* exchanged) const {
   own.is_far_out = false;
   if (own.parts.is_affine()) return !contradicts(own);
-  double size = 0.0;
-  for (const int w : own.offsets) size += exchanged[w] * exchanged[w];
-  const auto [gap, change] = own.squares();
+  const auto [gap, change] = own.squares(*each_);
+  if (!(change > kSingular * kSingular * gap)) return true;  // so much less than of a contradiction
+  const int* const offsets = own.offsets.data();
+  const double size = own.sum(*each_, [=](std::size_t i) {
+    const double wave = exchanged[at(offsets[i])];
+    return wave * wave;
+  });
   const double far = std::max(size, gap);
-  if (!(change > kSingular * kSingular * gap && change > kFar * kFar * far)) {
-    return !contradicts(own);
-  }
+  if (!(change > kFar * kFar * far)) return !contradicts(own);
   if (own.reaches == 0 || own.most_wandered == 0) return false;
   --own.reaches;
-  if (!own.factorise(waves_, kReachShift)) return false;
+  if (!own.factorise(waves_, *each_, kReachShift)) return false;
   own.solve(*each_);
-  const double reach = std::sqrt(own.squares().change / far);
+  const double reach = std::sqrt(own.squares(*each_).change / far);
   if (!(reach > 0.0) || !std::isfinite(reach)) return false;
   for (double& value : own.change) value *= kReach / reach;
   own.is_far_out = true;
@@ -466,10 +509,15 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
     damping = 0.5;
     std::ranges::copy(own.gap, own.change.begin());
   }
-  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
-    const std::size_t w = at(own.offsets[i]);
-    u_[w] = damping == 0.0 ? base_[w] : base_[w] + damping * own.change[i];
-  }
+  const int* const offsets = own.offsets.data();
+  const double *const base = base_.data(), *const change = own.change.data();
+  double* const u = u_.data();
+  own.for_ports(*each_, [=](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t w = at(offsets[i]);
+      u[w] = damping == 0.0 ? base[w] : base[w] + damping * change[i];
+    }
+  });
   ++own.updates;
   flags.active = true;
   flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;

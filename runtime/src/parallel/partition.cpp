@@ -172,8 +172,9 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) 
       best[1] = std::min(best[1], std::chrono::duration<double, std::nano>(end - middle).count());
     }
     if (!sound) continue;
-    costs.scatter_ns[static_cast<std::size_t>(i)] = best[0] / all.last;
-    costs.advance_ns[static_cast<std::size_t>(i)] = best[1] / all.last;
+    // What the clock is too coarse for keeps what is declared.
+    if (best[0] > 0.0) costs.scatter_ns[static_cast<std::size_t>(i)] = best[0] / all.last;
+    if (best[1] > 0.0) costs.advance_ns[static_cast<std::size_t>(i)] = best[1] / all.last;
   }
   return costs;
 }

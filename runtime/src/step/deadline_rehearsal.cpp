@@ -26,8 +26,6 @@ constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 256.0;
 /// What a rehearsal may take: no other way that solves is tried after that.
 constexpr double kRehearsal_s = 0.5;
 constexpr std::size_t kMostPorts = 20'000;
-/// Differences that say nothing about the steps to come.
-constexpr double kClearly = 0.9;
 /// Time for steps that are to converge, in units of what they take, and the share of steps that must.
 constexpr double kMargin = 1.25, kNearlyAll = 0.95;
 constexpr int kFreeSteps = 3;
@@ -111,33 +109,23 @@ double distance(const System& system, const States& a, const States& b) {
   return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
 }
 
-/// What a way makes of the time.
-struct Trial {
-  /// The larger one of two halves: from the start on, and from the converged state in the middle.
-  double error = 0.0;
-  double converged = 0.0;  ///< share of the steps
-  double missed = 0.0;     ///< share of those that end late
-  bool keeps_deadline() const { return missed <= 0.1; }
-};
-
-/// Whether `a` is clearly better than `b`: it ends in time, or, if both do or do not, errs less.
-bool is_better(const Trial& a, const Trial& b) {
-  if (a.keeps_deadline() != b.keeps_deadline()) return a.keeps_deadline();
-  return a.error < kClearly * kClearly * b.error;
-}
-
 /// The steps are made in simulated time, so that nothing else that the machine does counts. Solves take what they take
 /// in the rehearsal of the engine.
-Trial trial_of(const System& system, const StepperOptions& options, const Anytime& way,
-               const Converged& converged, int steps) {
+WayTrial trial_of(const System& system, const StepperOptions& options, const Anytime& way,
+                  const Converged& converged, int steps) {
   WaveEngine engine(system, options, std::make_unique<Together>(), way);
   WorkCosts costs = engine.work_costs();
   for (const Work work : {Work::evaluation, Work::commit}) {
     cost(costs, work) = cost(converged.costs, work);
   }
   const SimulatedTime time(costs);
-  drive(engine, 0, steps);
-  Trial out{.error = distance(system, states_of(engine), converged.middle)};
+  const auto took_s = [&](int first, int count) {
+    const double before_s = time.now_s();
+    drive(engine, first, count);
+    return time.now_s() - before_s;
+  };
+  double all_s = took_s(0, steps);
+  WayTrial out{.error = distance(system, states_of(engine), converged.middle)};
   std::vector<double> middle;
   for (const std::vector<double>& own : converged.middle) {
     middle.insert(middle.end(), own.begin(), own.end());
@@ -148,10 +136,11 @@ Trial trial_of(const System& system, const StepperOptions& options, const Anytim
   engine.set_deadline(kNoDeadline_s);
   drive(engine, steps, free_steps);
   engine.set_deadline(options.time.deadline_s);
-  drive(engine, steps + free_steps, steps - free_steps);
+  all_s += took_s(steps + free_steps, steps - free_steps);
   out.error = std::max(out.error, distance(system, states_of(engine), converged.end));
   const double all = 2.0 * steps;
   out.converged = 1.0 - static_cast<double>(engine.iterations().not_converged) / all;
+  out.length = all_s / ((all - free_steps) * options.time.deadline_s);
   out.missed = static_cast<double>(engine.deadline()->misses) / all;
   return out;
 }
@@ -182,7 +171,7 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
   const double least_s =
       cost(converged.costs, Work::evaluation) + cost(converged.costs, Work::commit);
   if (least_s <= deadline_s) {  // else nothing converges
-    const Trial usual = trial_of(system, options, {}, converged, steps);
+    const WayTrial usual = trial_of(system, options, {}, converged, steps);
     if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
   }
   options.time.deadline_s = deadline_s;
@@ -191,9 +180,9 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
                              cost(converged.costs, Work::commit) <=
                          deadline_s;
   std::optional<Anytime> best;
-  Trial of_best;
+  WayTrial of_best;
   for (const Anytime& way : ways_that_count(may_solve)) {
-    const Trial trial = trial_of(system, options, way, converged, steps);
+    const WayTrial trial = trial_of(system, options, way, converged, steps);
     if (!best || is_better(trial, of_best)) {
       of_best = trial;
       best = way;
@@ -204,6 +193,16 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
 }
 
 }  // namespace
+
+bool is_better(const WayTrial& a, const WayTrial& b) {
+  constexpr double kClearly = 0.9;  // smaller differences say nothing about the steps to come
+  if (a.keeps_deadline() != b.keeps_deadline()) return a.keeps_deadline();
+  const auto worth = [](const WayTrial& trial) {
+    const double late = trial.keeps_deadline() ? 1.0 : std::max(trial.length, 1.0);
+    return trial.error * late * late;
+  };
+  return worth(a) < kClearly * kClearly * worth(b);
+}
 
 double time_of_step(const StepperOptions& options) {
   constexpr double kNone = std::numeric_limits<double>::infinity();

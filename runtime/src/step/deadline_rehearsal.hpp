@@ -8,6 +8,20 @@ namespace portwave {
 /// The time that a step has at most, by its deadline and its pace [s].
 double time_of_step(const StepperOptions& options);
 
+/// What steps that are made for a trial make of the time.
+struct WayTrial {
+  /// Squared; the larger one of two halves: from the start on, and from the converged state in the middle.
+  double error = 0.0;
+  double converged = 0.0;  ///< share of the steps
+  double missed = 0.0;     ///< share of those that end late
+  double length = 1.0;     ///< mean time of a step over the deadline
+  bool keeps_deadline() const { return missed <= 0.1; }
+};
+
+/// Whether `a` is clearly better than `b`: it ends in time or, if both do, errs less; if neither does, errs so much
+/// less that it is worth the length of its steps.
+bool is_better(const WayTrial& a, const WayTrial& b);
+
 /// What serves best where a deadline, or a pace, leaves little time. Where nearly all steps converge in it, what one would
 /// take without a deadline. Else some steps are made in each way, in that time, and compared with converged ones: from
 /// the start, and from a later state, with inputs that swing; the worse of the two errors counts. That time is simulated,

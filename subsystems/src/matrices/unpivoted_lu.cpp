@@ -72,6 +72,8 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   subtrees_ = std::move(cut.subtrees);
   first_of_block_ = std::move(cut.first_of_block);
   above_ = std::move(cut.above);
+  is_block_sound_.assign(first_of_block_.size() - 1, 0);
+  work_.assign(n * is_block_sound_.size(), 0.0);
 }
 
 SparseMatrix UnpivotedLu::matrix() const {
@@ -87,60 +89,97 @@ SparseMatrix UnpivotedLu::matrix() const {
   return out;
 }
 
-bool UnpivotedLu::factorise() {
-  const int n = size();
+/// A row of the factors, from those of the rows before that it has entries for. `work`: `size()` doubles of this
+/// thread.
+bool UnpivotedLu::factorise_row(int i, double* work) {
   const int* const column = column_.data();
-  double *const work = work_.data(), *const factor = factor_.data();
-  for (int i = 0; i < n; ++i) {
-    const int begin = begin_[at(i)], diagonal = diagonal_[at(i)], end = begin_[at(i) + 1];
-    for (int p = begin; p < end; ++p) work[column[p]] = value_[at(p)];
-    double most_lower = 0.0;
-    for (int p = begin; p < diagonal; ++p) {
-      const int k = column[p];
-      const double l = work[k] * inverse_[at(k)];
-      factor[p] = l;
-      most_lower = std::max(most_lower, std::abs(l));
-      const int last = begin_[at(k) + 1];
-      for (int q = diagonal_[at(k)] + 1; q < last; ++q) work[column[q]] -= l * factor[q];
-    }
-    const double pivot = work[i];
-    double most_upper = 0.0;
-    for (int p = diagonal + 1; p < end; ++p) {
-      factor[p] = work[column[p]];
-      most_upper = std::max(most_upper, std::abs(factor[p]));
-    }
-    factor[diagonal] = pivot;
-    inverse_[at(i)] = 1.0 / pivot;
-    const bool is_sound = most_lower <= kMostGrowth &&
-                          most_upper <= kMostGrowth * std::abs(pivot) &&
-                          std::isfinite(inverse_[at(i)]);
-    if (!is_sound) return false;
+  double* const factor = factor_.data();
+  const int begin = begin_[at(i)], diagonal = diagonal_[at(i)], end = begin_[at(i) + 1];
+  for (int p = begin; p < end; ++p) work[column[p]] = value_[at(p)];
+  double most_lower = 0.0;
+  for (int p = begin; p < diagonal; ++p) {
+    const int k = column[p];
+    const double l = work[k] * inverse_[at(k)];
+    factor[p] = l;
+    most_lower = std::max(most_lower, std::abs(l));
+    const int last = begin_[at(k) + 1];
+    for (int q = diagonal_[at(k)] + 1; q < last; ++q) work[column[q]] -= l * factor[q];
   }
-  return true;
+  const double pivot = work[i];
+  double most_upper = 0.0;
+  for (int p = diagonal + 1; p < end; ++p) {
+    factor[p] = work[column[p]];
+    most_upper = std::max(most_upper, std::abs(factor[p]));
+  }
+  factor[diagonal] = pivot;
+  inverse_[at(i)] = 1.0 / pivot;
+  return most_lower <= kMostGrowth && most_upper <= kMostGrowth * std::abs(pivot) &&
+         std::isfinite(inverse_[at(i)]);
 }
 
-inline void UnpivotedLu::forward(int row, const double* b, double* scratch) const {
-  double sum = b[row_at_[at(row)]];
-  for (int p = begin_[at(row)]; p < diagonal_[at(row)]; ++p) {
-    sum -= factor_[at(p)] * scratch[column_[at(p)]];
-  }
-  scratch[row] = sum;
+bool UnpivotedLu::factorise(const ForEach& each) {
+  const auto rows = [&](int first, int last, double* work) {
+    for (int i = first; i < last; ++i) {
+      if (!factorise_row(i, work)) return false;
+    }
+    return true;
+  };
+  if (subtrees_.empty()) return rows(0, size(), work_.data());
+  // Each portion has its own row to work on, at the same places: of the rows above all have entries.
+  const int blocks = static_cast<int>(first_of_block_.size()) - 1;
+  each(blocks, [&](int block) {
+    double* const work = work_.data() + at(block) * at(size());
+    bool is_sound = true;
+    for (int t = first_of_block_[at(block)]; t < first_of_block_[at(block) + 1]; ++t) {
+      is_sound = is_sound && rows(subtrees_[at(t)].first, subtrees_[at(t)].second, work);
+    }
+    is_block_sound_[at(block)] = is_sound ? 1 : 0;
+  });
+  if (std::ranges::find(is_block_sound_, 0) != is_block_sound_.end()) return false;
+  return std::ranges::all_of(above_, [&](int i) { return factorise_row(i, work_.data()); });
 }
 
-inline void UnpivotedLu::backward(int row, double* x, double* scratch) const {
-  double sum = scratch[row];
-  for (int p = diagonal_[at(row)] + 1; p < begin_[at(row) + 1]; ++p) {
-    sum -= factor_[at(p)] * scratch[column_[at(p)]];
+/// The substitutions, with the addresses of the arrays in registers.
+struct UnpivotedLu::Substitution {
+  Substitution(const UnpivotedLu& lu, const double* right, double* solution, double* own)
+      : begin(lu.begin_.data()),
+        diagonal(lu.diagonal_.data()),
+        column(lu.column_.data()),
+        row_at(lu.row_at_.data()),
+        factor(lu.factor_.data()),
+        inverse(lu.inverse_.data()),
+        b(right),
+        x(solution),
+        scratch(own) {}
+
+  void forward(int row) const {
+    double sum = b[row_at[row]];
+    const int last = diagonal[row];
+    for (int p = begin[row]; p < last; ++p) sum -= factor[p] * scratch[column[p]];
+    scratch[row] = sum;
   }
-  scratch[row] = sum * inverse_[at(row)];
-  x[row_at_[at(row)]] = scratch[row];
-}
+  void backward(int row) const {
+    double sum = scratch[row];
+    // Those that were found last come last, so that the others need not wait for them.
+    for (int p = begin[row + 1] - 1; p > diagonal[row]; --p) {
+      sum -= factor[p] * scratch[column[p]];
+    }
+    sum *= inverse[row];
+    scratch[row] = sum;
+    x[row_at[row]] = sum;
+  }
+
+  const int *begin, *diagonal, *column, *row_at;
+  const double *factor, *inverse, *b;
+  double *x, *scratch;
+};
 
 void UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) const {
   const int n = size();
+  const Substitution rows(*this, b, x, scratch);
   if (subtrees_.empty()) {
-    for (int i = 0; i < n; ++i) forward(i, b, scratch);
-    for (int i = n - 1; i >= 0; --i) backward(i, x, scratch);
+    for (int i = 0; i < n; ++i) rows.forward(i);
+    for (int i = n - 1; i >= 0; --i) rows.backward(i);
     return;
   }
   const int blocks = static_cast<int>(first_of_block_.size()) - 1;
@@ -152,12 +191,12 @@ void UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEa
     });
   };
   for_blocks([&](int first, int last) {
-    for (int i = first; i < last; ++i) forward(i, b, scratch);
+    for (int i = first; i < last; ++i) rows.forward(i);
   });
-  for (const int i : above_) forward(i, b, scratch);
-  for (auto i = above_.rbegin(); i != above_.rend(); ++i) backward(*i, x, scratch);
+  for (const int i : above_) rows.forward(i);
+  for (auto i = above_.rbegin(); i != above_.rend(); ++i) rows.backward(*i);
   for_blocks([&](int first, int last) {
-    for (int i = last - 1; i >= first; --i) backward(i, x, scratch);
+    for (int i = last - 1; i >= first; --i) rows.backward(i);
   });
 }
 
@@ -165,7 +204,7 @@ std::size_t UnpivotedLu::bytes() const {
   return (begin_.capacity() + diagonal_.capacity() + column_.capacity() + order_.capacity() +
           row_at_.capacity() + first_of_block_.capacity() + above_.capacity()) *
              sizeof(int) +
-         subtrees_.capacity() * sizeof(Place) +
+         subtrees_.capacity() * sizeof(Place) + is_block_sound_.capacity() +
          (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity()) *
              sizeof(double);
 }

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "parallel/clock.hpp"
 #include "parallel/executors/async_schedule.hpp"
 #include "parallel/executors/solo_step.hpp"
+#include "parallel/gap_shares.hpp"
 #include "parallel/step_trace.hpp"
 #include "parallel/threads/shared_loop.hpp"
 #include "parallel/threads/worker_team.hpp"
@@ -31,12 +33,16 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
         graph_(waves, partition),
         first_of_island_group_(static_cast<std::size_t>(waves.island_group_count()), nullptr),
         schedule_(graph_.size(), tasks_of_groups()),
+        shares_(shares_of_groups(partition, waves.island_group_count()), threads,
+                tasks_of_groups()),
         loop_(threads),
         worker_states_(static_cast<std::size_t>(threads)),
         team_(threads, *this, arena) {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
-      solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
+      solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_,
+                                                                shares_.share(task.island_group()))
+                                   : nullptr);
     }
     for (int w = 0; w < threads; ++w) {
       WorkerState& worker = worker_states_[static_cast<std::size_t>(w)];
@@ -67,7 +73,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     work_until(limit);
     StepResult result;
     take_failure(graph_, result);
-    result.out_of_time = schedule_.out_of_time();
+    result.out_of_time = schedule_.out_of_time() || has_left_.load(std::memory_order_relaxed);
+    if (shares_time_) shares_.end(plan);
     if (plan.timed) result.inner_end = inner_end();
     return result;
   }
@@ -80,8 +87,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   Task& task(int index) { return graph_.task(index); }
 
   int allowed(int done, int budget) {
-    return plan_.deadline->horizon(done, std::min(budget, plan_.until_clock(done)),
-                                   Clock::now());
+    const int next = shares_time_ ? done + 1 : plan_.until_clock(done);
+    return plan_.deadline->horizon(done, std::min(budget, next), Clock::now());
   }
 
   void iterate(Task& task, std::int64_t k, std::uint64_t number) {
@@ -98,7 +105,14 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   bool judge(Task& task, std::int64_t k) {
     const IslandIteration island(task, 0);
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island.island())];
-    return island.judge(arrays_, plan_.rule, static_cast<int>(k + 1), arrays_.a, outcome);
+    Clock::spend(portwave::Work::evaluation, shares_.share(task.island_group()));
+    const bool stops =
+        island.judge(arrays_, plan_.rule, static_cast<int>(k + 1), arrays_.a, outcome);
+    if (shares_time_) {
+      shares_.note(task.island_group(), task.islands(), outcomes_, !stops);
+      note_evaluation();
+    }
+    return stops || leaves_time_to_others(task);
   }
 
   void commit(Task& task, std::int64_t k, std::uint64_t number) {
@@ -123,12 +137,14 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     }
     SoloStep& step = *solo_[static_cast<std::size_t>(index)];
     if (to >= 0) {
-      const bool open = step.iterate(arrays_, plan_.rule, to, outcomes_);
+      const bool open = shares_time_ ? step.iterate(arrays_, plan_, to, outcomes_, shares_)
+                                     : step.iterate(arrays_, plan_.rule, to, outcomes_);
       if (task.outcome.failed_at >= 0) {
         note_outcome(task);
         return false;
       }
-      if (open && plan_.deadline != nullptr) return true;
+      if (shares_time_) note_evaluation();
+      if (open && plan_.deadline != nullptr && !leaves_time_to_others(task)) return true;
     }
     note_inner_end();
     if (schedule_.is_void(Schedule::kNever)) return false;
@@ -208,12 +224,25 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     return tasks;
   }
 
+  /// Whether the island group, which could go on, stops since others make more of the time.
+  bool leaves_time_to_others(const Task& task) {
+    if (!shares_time_) return false;
+    const double left_s = plan_.deadline->left_s(Clock::now()) - plan_.deadline->commit_s();
+    if (!shares_.leaves_to_others(task.island_group(), left_s)) return false;
+    shares_.leave(task.island_group());
+    has_left_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+
   /// Nobody is inside a task: everything that is not atomic may be written.
   void prepare(const StepArrays& s, const StepPlan& plan, std::span<IslandOutcome> outcomes) {
     arrays_ = s;
     plan_ = plan;
     outcomes_ = outcomes;
     inner_end_ns_.store(0, std::memory_order_relaxed);
+    has_left_.store(false, std::memory_order_relaxed);
+    shares_time_ = shares_.is_for(plan) && shares_.size() <= GapShares::kMostCompared;
+    if (shares_time_) shares_.begin(threads_ * plan.deadline->iteration_s());
     for (int i = 0; i < graph_.size(); ++i) {
       graph_.task(i).outcome = {};
       if (solo_[static_cast<std::size_t>(i)] == nullptr || !plan.recommit.empty()) continue;
@@ -295,6 +324,14 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     std::int64_t none = 0;
     inner_end_ns_.compare_exchange_strong(none, now, std::memory_order_relaxed);
   }
+  /// Where island groups stop one by one the inner iteration ends with the last evaluation.
+  void note_evaluation() {
+    const std::int64_t now = Clock::now().time_since_epoch().count();
+    std::int64_t seen = inner_end_ns_.load(std::memory_order_relaxed);
+    while (seen < now &&
+           !inner_end_ns_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
+    }
+  }
   DeadlineScheduler::Time inner_end() const {
     return DeadlineScheduler::Time(
         DeadlineScheduler::Clock::duration(inner_end_ns_.load(std::memory_order_relaxed)));
@@ -311,6 +348,9 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   StepPlan plan_;
   std::span<IslandOutcome> outcomes_;
   Schedule schedule_;
+  GapShares shares_;          // of island groups
+  bool shares_time_ = false;  // in this step
+  std::atomic<bool> has_left_{false};
   SharedLoop loop_;
   TeamForEach each_{*this};
   std::vector<WorkerState> worker_states_;

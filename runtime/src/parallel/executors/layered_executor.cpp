@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "parallel/clock.hpp"
+
 namespace portwave {
 
 namespace {
@@ -13,6 +15,14 @@ std::vector<int> all_tasks_of(const Partition& partition) {
   std::vector<int> all(partition.tasks.size());
   std::iota(all.begin(), all.end(), 0);
   return all;
+}
+
+std::vector<int> tasks_of_groups(const Partition& partition, int groups) {
+  std::vector<int> tasks(static_cast<std::size_t>(groups), 0);
+  for (const Partition::Task& task : partition.tasks) {
+    ++tasks[static_cast<std::size_t>(task.island_group)];
+  }
+  return tasks;
 }
 
 }  // namespace
@@ -27,6 +37,8 @@ LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partitio
       graph_(waves, partition),
       own_(std::move(own)),
       stopped_(static_cast<std::size_t>(waves.island_group_count()), 0),
+      shares_(shares_of_groups(partition, waves.island_group_count()), threads,
+              tasks_of_groups(partition, waves.island_group_count())),
       first_of_island_group_(stopped_.size(), -1) {
   for (int i = graph_.size() - 1; i >= 0; --i) {
     first_of_island_group_[static_cast<std::size_t>(graph_.task(i).island_group())] = i;
@@ -35,7 +47,8 @@ LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partitio
   for (const int i : own_) {
     Task& task = graph_.task(i);
     if (!task.alone()) continue;
-    solo_[static_cast<std::size_t>(i)] = std::make_unique<SoloStep>(task, waves, exchanged_);
+    solo_[static_cast<std::size_t>(i)] =
+        std::make_unique<SoloStep>(task, waves, exchanged_, shares_.share(task.island_group()));
   }
 }
 
@@ -69,6 +82,10 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
     if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin();
   }
   const IterationRule& rule = plan.rule;
+  // Processes would have to agree on what each of them measures.
+  shares_time_ = shares_.is_for(plan) && shares_.size() <= GapShares::kMostCompared &&
+                 static_cast<int>(own_.size()) == graph_.size();
+  if (shares_time_) shares_.begin(threads_ * plan.deadline->iteration_s());
   int done = 0;
   if (plan.deadline == nullptr && !rule.checked() && run_fixed(rule.budget)) {
     done = rule.budget;
@@ -77,8 +94,7 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
     bool is_ahead = false;  // iteration `done` is made already
     while (done < rule.budget) {
       if (done == horizon) {
-        horizon =
-            plan.deadline->horizon(done, plan.until_clock(done), Clock::now());
+        horizon = plan.deadline->horizon(done, plan.until_clock(done), Clock::now());
         if (horizon == done) {
           result.out_of_time = true;
           break;
@@ -95,6 +111,7 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
       const bool is_done = judge(done);
       if (is_ahead) drop_failures(done);
       if (is_done) break;
+      if (shares_time_ && leave_time_to_others()) result.out_of_time = true;
     }
   }
   take_failure(graph_, result);
@@ -102,6 +119,7 @@ StepResult LayeredExecutor::do_execute(const StepArrays& arrays, const StepPlan&
   if (result.failed_at < 0) for_tasks([&](int i) { commit(i, done); });
   take_failure(graph_, result);
   complete(result);
+  if (shares_time_) shares_.end(plan);
   base_ += static_cast<std::uint64_t>(rule.budget) + 2;
   return result;
 }
@@ -110,7 +128,10 @@ void LayeredExecutor::iterate(int index, int k) {
   if (k > failed_at_.load(std::memory_order_relaxed)) return;  // nobody will use it
   Task& task = graph_.task(index);
   if (auto& solo = solo_[static_cast<std::size_t>(index)]) {
-    if (!solo->iterate(arrays_, plan_.rule, k + 1, outcomes_) && task.outcome.failed_at >= 0) {
+    if (stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
+    const bool goes_on = shares_time_ ? solo->iterate(arrays_, plan_, k + 1, outcomes_, shares_)
+                                      : solo->iterate(arrays_, plan_.rule, k + 1, outcomes_);
+    if (!goes_on && task.outcome.failed_at >= 0) {
       note_failure(task.outcome.failed_at);
     }
     return;
@@ -179,12 +200,27 @@ bool LayeredExecutor::judge(int done) {
     }
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
     outcome.iterations = done;
+    Clock::spend(Work::evaluation, shares_.share(static_cast<int>(island_group)));
     const bool stops =
         rule.checked() && IslandIteration(task, 0).judge(arrays_, rule, done, arrays_.a, outcome);
+    if (shares_time_) shares_.note(task.island_group(), task.islands(), outcomes_, !stops);
     stopped_[island_group] = stops ? 1 : 0;
     open = open || !stops;
   }
   return !open;
+}
+
+/// Stops island groups whose time others use better. Returns whether there are such.
+bool LayeredExecutor::leave_time_to_others() {
+  const double left_s = plan_.deadline->left_s(Clock::now()) - plan_.deadline->commit_s();
+  bool is_any = false;
+  for (int group = 0; group < shares_.size(); ++group) {
+    if (!shares_.goes_on(group) || !shares_.leaves_to_others(group, left_s)) continue;
+    shares_.leave(group);
+    stopped_[static_cast<std::size_t>(group)] = 1;
+    is_any = true;
+  }
+  return is_any;
 }
 
 /// Iteration k was made before it was known which islands stop: for those it has not happened. Their â, of

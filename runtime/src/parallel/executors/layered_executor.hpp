@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel/executors/solo_step.hpp"
+#include "parallel/gap_shares.hpp"
 
 namespace portwave {
 
@@ -70,6 +71,7 @@ class LayeredExecutor : public Executor {
   void take_fault(Task& task, int k, PhaseStatus&& failure);
   void check(int index, int k);
   bool judge(int k);
+  bool leave_time_to_others();
   void drop_failures(int k);
   void commit(int index, int iterations);
 
@@ -79,7 +81,10 @@ class LayeredExecutor : public Executor {
   AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
   std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed
-  std::vector<char> stopped_;      // by island group, of cut island groups
+  std::vector<char>
+      stopped_;       // by island group: those that are cut, and those that leave time to others
+  GapShares shares_;  // of island groups
+  bool shares_time_ = false;  // in this step
   std::vector<int> first_of_island_group_;
   StepArrays arrays_;
   StepPlan plan_;

@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "parallel/clock.hpp"
 #include "parallel/executors/solo_step.hpp"
+#include "parallel/gap_shares.hpp"
 #include "parallel/step_trace.hpp"
 
 namespace portwave {
@@ -14,9 +18,9 @@ template <class Follow>
 class SerialExecutor final : public Executor {
  public:
   SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups, Follow follow)
-      : graph_(waves, island_groups), follow_(follow) {
+      : graph_(waves, island_groups), shares_(shares_of_tasks(island_groups)), follow_(follow) {
     for (int i = 0; i < graph_.size(); ++i) {
-      steps_.emplace_back(graph_.task(i), waves, exchanged_, 1.0 / graph_.size());
+      steps_.emplace_back(graph_.task(i), waves, exchanged_, shares_.share(i));
     }
     is_one_task_ = graph_.size() == 1 && !is_followed();
   }
@@ -37,8 +41,8 @@ class SerialExecutor final : public Executor {
     if (!plan.recommit.empty()) {
       std::size_t i = 0;
       for_steps(ProfileEvent::Kind::commit, [&](SoloStep& /*step*/) {
-        graph_.task(static_cast<int>(i++)).recommit(s, plan.recommit);
-        Clock::spend(Work::commit, 1.0 / static_cast<double>(graph_.size()));
+        graph_.task(static_cast<int>(i)).recommit(s, plan.recommit);
+        Clock::spend(Work::commit, shares_.share(static_cast<int>(i++)));
       });
       take_failure(graph_, result);
       return result;
@@ -47,6 +51,8 @@ class SerialExecutor final : public Executor {
     if (plan.deadline == nullptr) {
       for_steps(ProfileEvent::Kind::iterate,
                 [&](SoloStep& step) { step.iterate(s, plan.rule, plan.rule.budget, outcomes); });
+    } else if (shares_.is_for(plan)) {
+      iterate_where_most_is_gained(s, plan, outcomes, result);
     } else {
       iterate_until_deadline(s, plan, outcomes, result);
     }
@@ -72,17 +78,20 @@ class SerialExecutor final : public Executor {
   }
   template <class Act>
   void for_steps(ProfileEvent::Kind kind, Act act) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      follow(static_cast<int>(i), kind, [&] { act(steps_[i]); });
+    }
+  }
+  template <class Act>
+  void follow(int i, ProfileEvent::Kind kind, Act act) {
     if constexpr (is_followed()) {
       if (follow_.is_on()) {
-        for (std::size_t i = 0; i < steps_.size(); ++i) {
-          const std::int64_t begin_ns = StepTrace::now_ns();
-          act(steps_[i]);
-          follow_.trace->note(0, -1 - static_cast<int>(i), kind, begin_ns);
-        }
-        return;
+        const std::int64_t begin_ns = StepTrace::now_ns();
+        act();
+        return follow_.trace->note(0, -1 - i, kind, begin_ns);
       }
     }
-    for (SoloStep& step : steps_) act(step);
+    act();
   }
   bool has_failed() const {
     for (int i = 0; i < graph_.size(); ++i) {
@@ -108,9 +117,69 @@ class SerialExecutor final : public Executor {
     }
   }
 
+  /// Evaluations of one island group after the other. A first one of all comes first where it fits: without one
+  /// nothing is known of a group in this step.
+  void iterate_where_most_is_gained(const StepArrays& s, const StepPlan& plan,
+                                    std::span<IslandOutcome> outcomes, StepResult& result) {
+    // Evaluations that are shorter than reading the clock is worth are timed together.
+    constexpr double kUnread_s = 2e-6;
+    const DeadlineScheduler& deadline = *plan.deadline;
+    shares_.begin(deadline.iteration_s());
+    int most = 0;  // evaluations of a group
+    Clock::time_point read = Clock::now();
+    double unread_s = 0.0;
+    const auto now = [&] {
+      return read +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(unread_s));
+    };
+    const auto evaluate = [&](int i) {
+      bool open = false;
+      const int next = shares_.evaluations(i) + 1;
+      SoloStep& step = steps_[static_cast<std::size_t>(i)];
+      follow(i, ProfileEvent::Kind::iterate,
+             [&] { open = step.iterate(s, plan.rule, next, outcomes); });
+      most = std::max(most, next);
+      const bool is_first = unread_s == 0.0;
+      double took_s = 0.0;
+      unread_s += shares_.cost_s(i);
+      if (unread_s >= kUnread_s) {
+        const Clock::time_point end = Clock::now();
+        if (is_first) took_s = seconds(end - read);
+        read = end;
+        unread_s = 0.0;
+      }
+      shares_.note(i, graph_.task(i).islands(), outcomes, open, took_s);
+    };
+    const bool has_budget = plan.rule.budget > 0;
+    if (has_budget && deadline.horizon(0, 1, read) > 0) {
+      for (int i = 0; i < graph_.size(); ++i) evaluate(i);
+      shares_.sort();
+    }
+    while (has_budget && !has_failed()) {
+      const int next = shares_.take_best();
+      if (next < 0) break;
+      const bool is_any_in_time = most > 0 && deadline.horizon(most, most + 1, now()) > most;
+      if (!is_any_in_time && !deadline.fits(now(), shares_.cost_s(next) + deadline.commit_s())) {
+        continue;  // nor will it later
+      }
+      evaluate(next);
+      if (shares_.goes_on(next)) shares_.put_back(next);
+    }
+    for (int i = 0; i < graph_.size(); ++i) {
+      result.out_of_time = result.out_of_time || shares_.goes_on(i);
+    }
+    shares_.end(plan);
+  }
+  static GapShares shares_of_tasks(const Partition& island_groups) {
+    std::vector<double> costs;
+    for (const Partition::Task& task : island_groups.tasks) costs.push_back(task.cost_ns);
+    return GapShares(shares_of(std::move(costs)));
+  }
+
   TaskGraph graph_;
   AlignedVector exchanged_;  // of SoloStep
   std::vector<SoloStep> steps_;
+  GapShares shares_;  // of the tasks, which are the island groups
   bool is_one_task_ = false;
   [[no_unique_address]] Follow follow_;
 };

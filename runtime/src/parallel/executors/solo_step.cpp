@@ -103,6 +103,24 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
   return open_ > 0 && done_ < rule.budget;
 }
 
+bool SoloStep::iterate(const StepArrays& s, const StepPlan& plan, int limit,
+                       std::span<IslandOutcome> outcomes, GapShares& shares) {
+  const int group = task_.island_group();
+  bool goes_on = true;
+  const auto iterate_to = [&](int next) {
+    const int before = done_;
+    goes_on = iterate(s, plan.rule, next, outcomes);
+    if (done_ > before) shares.note(group, task_.islands(), outcomes, goes_on);
+  };
+  iterate_to(limit);
+  const DeadlineScheduler& deadline = *plan.deadline;
+  while (goes_on && shares.gains_most(group) &&
+         deadline.fits(Clock::now(), shares.cost_s(group) + deadline.commit_s())) {
+    iterate_to(done_ + 1);
+  }
+  return goes_on;
+}
+
 void SoloStep::commit(const StepArrays& s, const IterationRule& rule) {
   if (task_.outcome.failed_at >= 0) return;
   if (!has_shadow_) choose_shadow(task_, s, rule, done_, 0);

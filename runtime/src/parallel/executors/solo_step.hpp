@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "parallel/executors/executor.hpp"
+#include "parallel/gap_shares.hpp"
 
 namespace portwave {
 
@@ -22,6 +23,10 @@ class SoloStep {
   /// every island has stopped, or one has failed.
   bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
                std::span<IslandOutcome> outcomes);
+  /// The same and, for island groups that share time under a deadline, further iterations while this one gains more
+  /// than any other.
+  bool iterate(const StepArrays& s, const StepPlan& plan, int limit,
+               std::span<IslandOutcome> outcomes, GapShares& shares);
   void commit(const StepArrays& s, const IterationRule& rule);
 
  private:

@@ -39,14 +39,14 @@ class UnpivotedLu {
   SparseMatrix matrix() const;
 
   /// Allocates nothing. False: a pivot is too small beside its row or column, or a number is not finite; the
-  /// factors are then of no use.
-  bool factorise();
+  /// factors are then of no use. Large ones by `each`, to the same bits.
+  bool factorise(const ForEach& each = {});
   /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits.
   void solve(const double* b, double* x, double* scratch, const ForEach& each = {}) const;
 
  private:
-  void forward(int row, const double* b, double* scratch) const;
-  void backward(int row, double* x, double* scratch) const;
+  struct Substitution;
+  bool factorise_row(int row, double* work);
 
   // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
   std::vector<int> begin_, diagonal_, column_;
@@ -58,7 +58,8 @@ class UnpivotedLu {
   std::vector<Place> subtrees_;
   std::vector<int>
       first_of_block_;  ///< subtrees, dealt out in portions of about the same work; then their number
-  std::vector<int> above_;  ///< rows, increasing
+  std::vector<int> above_;            ///< rows, increasing
+  std::vector<char> is_block_sound_;  ///< while the portions are factorised, by several threads
 };
 
 }  // namespace portwave
