@@ -104,7 +104,7 @@ class Signal {
   };
   /// The input as a step sees it at one of its stages: u there. For a table with knots within the step, or an
   /// expression that changes over there, it is p(tau), p being the polynomial through as many stages that is
-  /// nearest to u in the mean, so that the mean over the step is right wherever these lie. With more than 64
+  /// nearest to u in the mean, so that the mean over the step is right wherever these lie. With more than 4096
   /// of them within a step it is u after all. With `moved`, u is the sum of both.
   ///
   /// An end of a step is the time just before what jumps there: that belongs to the step which begins there.
