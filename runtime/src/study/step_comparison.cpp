@@ -273,13 +273,20 @@ void StepComparison::run_again(std::int64_t steps) {
   }
 }
 
-/// Whether controllers are sampled before every step only because nobody said how often.
-bool has_unasked_rate(const StepperOptions& options) {
-  return options.signals != nullptr && !options.sizes && options.signals_every_s == 0.0 &&
-         !options.signals->actuators().empty() &&
-         std::ranges::any_of(options.signals->nodes(), [](const SignalGraph::Node& node) {
-           return node.block != nullptr && node.every == 1;
-         });
+/// Whether something is sampled before every step only because nobody said how often: controllers, or also functions
+/// of time that parameters follow.
+bool has_unasked_rate(const StepperOptions& options, bool of_functions = false) {
+  if (options.signals == nullptr || options.sizes || options.signals_every_s != 0.0) return false;
+  const SignalGraph& graph = *options.signals;
+  const auto is_function = [&](const SignalGraph::Node& node) {
+    const auto drives = [&](const auto& own) { return own.signal == node.first_output; };
+    return node.inputs.empty() && std::ranges::any_of(graph.parameter_actuators(), drives);
+  };
+  const auto is_unasked = [&](const SignalGraph::Node& node) {
+    if (node.block == nullptr || node.every != 1) return false;
+    return is_function(node) ? of_functions : !graph.actuators().empty();
+  };
+  return std::ranges::any_of(graph.nodes(), is_unasked);
 }
 
 StepperOptions StepComparison::finer_options() const {
@@ -294,10 +301,11 @@ StepperOptions StepComparison::finer_options() const {
     options.sizes->tolerance *= kFinerTolerance;
     return options;
   }
-  if (options.signals != nullptr && options.signals_every_s == 0.0 && !has_unasked_rate(options)) {
+  if (options.signals != nullptr && options.signals_every_s == 0.0 &&
+      !has_unasked_rate(options, true)) {
     options.signals_every_s = options.step_s;
   }
-  if (has_unasked_rate(options)) {
+  if (has_unasked_rate(options, true)) {
     options.signals = std::make_shared<const SignalGraph>(options.signals->at_half_steps());
   }
   options.step_s *= 0.5;

@@ -125,6 +125,20 @@ TEST(ParameterJumps, StepsThatConserveHaveNoNumericalDissipation) {
   EXPECT_GT(damped_J, 0.1);
 }
 
+// A controller that is sampled every 20 steps leaves functions of time alone.
+TEST(ParameterJumps, FunctionsOfTimeHoldForAStepAtAnyRateOfControllers) {
+  const Scenario own = chopper(kSquare, steps_of(2.5e-3), 2);
+  const Scenario beside = chopper(
+      kSquare, steps_of(2.5e-3), 2,
+      R"j(, "signals": {"every": 20, "blocks": [{"name": "log", "kind": "gain", "signal": "c.voltage", "factor": 1}]})j");
+  Stepper stepper(own.system, own.options), other(beside.system, beside.options);
+  for (int n = 0; n < 100; ++n) {
+    stepper.step();
+    other.step();
+    EXPECT_EQ(states_of(stepper), states_of(other)) << n;
+  }
+}
+
 // Control: the same values, held as a controller holds its samples, have the duty 0.25 and 2.19 V.
 TEST(ParameterJumps, SamplesOfAControllerHaveAnotherDuty) {
   const Scenario own = chopper(R"({"kind": "signal", "signal": "s"})", steps_of(0.0025), 2,

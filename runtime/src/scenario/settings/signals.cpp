@@ -83,7 +83,8 @@ class SignalReader {
     std::string signal;
     if (own.source) {
       signal = fmt::format("parameter/{}", actuator_of_parameters_.size());
-      builder_.block(signal, block::held_source(*own.source), {}, every_);
+      // A function of time needs no sample of anything: it holds for a step, at whatever rate controllers work.
+      builder_.block(signal, block::held_source(*own.source), {}, 1);
       places_.push_back({own.where, {}});
     } else {
       signal = labelled(own.signal, own.where);

@@ -406,8 +406,18 @@ void AdaptiveSteps::expect_progress(double start_s, double end_s) {
   constexpr std::int64_t kMostAtOnce = 20'000;
   standing_ = end_s > start_s ? 0 : standing_ + 1;
   if (standing_ <= kMostAtOnce) return;
-  fail(fmt::format("{} steps of {:.3g} s and the like did not get beyond {:.17g} s", standing_,
-                   statistics_.last_s, end_s));
+  constexpr double kLate_s = 1e6;  // such as seconds since 1970
+  const double spacing_s =
+      std::nextafter(std::abs(end_s), std::numeric_limits<double>::infinity()) - std::abs(end_s);
+  const std::string late =
+      std::abs(end_s) < kLate_s
+          ? ""
+          : fmt::format(
+                ". Numbers as large as these times are {:.2g} s apart: let the run start at "
+                "0 (/time/start_s), and add the rest to what it writes",
+                spacing_s);
+  fail(fmt::format("{} steps of {:.3g} s and the like did not get beyond {:.17g} s{}", standing_,
+                   statistics_.last_s, end_s, late));
 }
 
 }  // namespace portwave
