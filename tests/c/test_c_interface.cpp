@@ -129,7 +129,10 @@ TEST_F(Servo, SaysOfWhichPartAStepFailedAndFromWhere) {
   ASSERT_EQ(portwave_failed_state(first, 2), 2U);
   EXPECT_NEAR(first[0], 0.5, 0.01);
   EXPECT_TRUE(std::isnan(portwave_failed_residual()));
-  EXPECT_EQ(portwave_failed_inputs(nullptr, 0), 0U);
+  ASSERT_EQ(portwave_failed_inputs(first, 2), 1U);
+  EXPECT_TRUE(std::isinf(first[0]));
+  EXPECT_NE(error().find("its input \"force\" is not a finite number"), std::string::npos)
+      << error();
   EXPECT_EQ(portwave_failed_waves(nullptr, 0), 0U);
   portwave_free(far);
 }

@@ -79,6 +79,7 @@ StepperOptions converged(const Sample& sample, WaveUpdate kind) {
     options.method.waves().tolerance = 1e-14;
   }
   options.method.waves().iterations = 300;
+  options.method.waves().integrator = StageKind::gauss;  // as the reference
   return options;
 }
 

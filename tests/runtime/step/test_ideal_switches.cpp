@@ -322,7 +322,8 @@ TEST(IdealSwitches, ABuckConverterAtAnyStepSize) {
     EXPECT_NEAR(voltage(stepper), own.end_V, own.tolerance * own.end_V) << where;
     EXPECT_EQ(stepper.iterations().not_converged, 0) << where;
     EXPECT_EQ(stepper.waves()->guard()->missed_steps, 0) << where;
-    EXPECT_LE(evaluations, 300 * 4) << where;
+    // Of several stages some steps are attempted again, in pieces.
+    EXPECT_LE(evaluations, 300 * (own.stages > 1 ? 6 : 4)) << where;
     EXPECT_LE(open_share(stepper), 1e-12) << where;
   }
 }

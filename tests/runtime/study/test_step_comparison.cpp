@@ -295,7 +295,7 @@ TEST(StepComparison, FunctionsThatParametersFollowAreSeenMoreOften) {
       "couplings": [{"kind": "free", "ports": ["m.coupling"]}],
       "method": {"kind": "auto", "stages": 2}})");
   };
-  const StepAgreement coarse = agreement(swing("0.3"));
+  const StepAgreement coarse = agreement(swing("0.25"));
   EXPECT_FALSE(coarse.samples_faster);
   EXPECT_GT(coarse.share, 0.05);
   EXPECT_LT(agreement(swing("0.01")).share, 1e-3);  // control
