@@ -370,8 +370,10 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
       if (!is_adaptive && decays.empty()) {
         decays = fastest_decays(system, step_s, exchanged);
+        // With one stage nodes of circuits are left to swing, which is told: a damped one would take the inputs of all
+        // to the ends of steps. With two stages they would stand still, unseen.
         own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages),
-                         exchanged);
+                         exchanged, method.stages > 1);
       }
       if (oscillates.empty()) {
         oscillates = islands_that_may_oscillate(system);

@@ -13,6 +13,7 @@
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "system/balance_row.hpp"
 
@@ -93,7 +94,7 @@ int port_of_physics(const Component& component, int scalar_port) {
   return physics == nullptr ? scalar_port : scalar_port % physics->signature().wave_size();
 }
 
-/// Null: it does not store, or takes no damped steps one by one.
+/// Null: it does not store, or takes no damped steps one by one at little cost.
 const Subsystem* storage_of(const Part& part) {
   const Subsystem* const physics = part.component->port_hamiltonian();
   if (physics == nullptr || physics->signature().states.empty()) return nullptr;
@@ -102,7 +103,10 @@ const Subsystem* storage_of(const Part& part) {
   }
   const bool may_store = physics->linear_form().E == nullptr && physics->constant_structure() &&
                          !physics->has_port_laws() && can_damp_single_states(*part.component);
-  return may_store ? physics : nullptr;
+  if (!may_store) return nullptr;
+  // What is solved in lanes of its own, as Duffing oscillators are, would lose them for a single step.
+  const Component* const own = physics;
+  return newton_options_of(*own->make_batch(std::span(&own, 1))) ? physics : nullptr;
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ double storage_at(const System& system, int port) {
 /// immittances, what it meets in motion of angular frequency 1/h, which small storages beyond it do not hinder and those
 /// of its own size do.
 std::vector<double> resistances_at_ports(const System& system, double step_s,
-                                         std::span<const char> exchanged) {
+                                         std::span<const char> exchanged, bool of_junctions) {
   std::vector<double> out(system.scalar_ports().size(), 0.0);
   const std::vector<bool> idle = idle_ports(system);
   const auto resistance = [&](int port) {
@@ -77,7 +77,7 @@ std::vector<double> resistances_at_ports(const System& system, double step_s,
       shares_effort = false;
     }
     if (!w) {
-      if (junction.waves.size() > kMostJunctionPorts) continue;
+      if (!of_junctions || junction.waves.size() > kMostJunctionPorts) continue;
       std::vector<FastTerm> terms;
       for (const int port : junction.waves) {
         terms.push_back({resistance(port), storage_at(system, port), 1.0,
@@ -203,8 +203,8 @@ OwnDecays decays_of(const Part& part, std::span<const double> at_port, double st
 }  // namespace
 
 std::vector<OwnDecays> own_decays(const System& system, double step_s, double least,
-                                  std::span<const char> exchanged) {
-  const std::vector<double> at_port = resistances_at_ports(system, step_s, exchanged);
+                                  std::span<const char> exchanged, bool of_junctions) {
+  const std::vector<double> at_port = resistances_at_ports(system, step_s, exchanged, of_junctions);
   std::vector<OwnDecays> out;
   out.reserve(system.parts().size());
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {

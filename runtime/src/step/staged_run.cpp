@@ -98,6 +98,12 @@ void StagedRun::find_change_over() {
   if (is_as_given()) stepped_ = std::make_unique<System>(staged_system(*given_, choice_.plan));
   // In batches of their own: the bits of others must not depend on what shares a batch with them.
   may_change_.assign(given_->parts().size(), 0);
+  shown_.assign(given_->parts().size(), 0);
+  for (const OneSidedDecays::Storage& own : decays.storages()) {
+    for (const int state : own.shown) {
+      if (!own.is_linear) shown_[at(own.part)] |= std::uint64_t{1} << state;  // kMostMasked at most
+    }
+  }
   for (const int part : parts) {
     may_change_[at(part)] = 1;
     exchange_component(*stepped_, part, apart(stepped_->parts()[at(part)].component));
@@ -136,7 +142,15 @@ void StagedRun::set_damped(int part, bool damped) {
   }
   const std::shared_ptr<const Component> own = stepped_->parts()[at(part)].component;
   Twins& twins = damped_[own.get()];
-  if (twins.damped == nullptr) twins = {own, staged_live_part(own, portwave::damped(rule()))};
+  if (twins.damped == nullptr) {
+    StageRule damping = portwave::damped(rule());
+    // A pendulum whose bearing sticks for a moment keeps its height.
+    if (shown_[at(part)] != 0) {
+      const int states = own->signature().state_size();
+      damping.conserved = (~std::uint64_t{0} >> (kMostMasked - states)) & ~shown_[at(part)];
+    }
+    twins = {own, staged_live_part(own, damping)};
+  }
   exchange_component(*stepped_, part, twins.damped);
   undamped_.emplace(part, own);
 }

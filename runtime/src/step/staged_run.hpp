@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -84,7 +85,8 @@ class StagedRun {
   std::shared_ptr<const Component> left_;  // of stepped_, before the last exchange: to go back to
   std::shared_ptr<const Component> left_undamped_;  // likewise, if that one was damped
   bool may_change_over_ = false, may_throw_substeps_ = false, may_overshoot_ = false;
-  std::vector<char> may_change_;  // by part: it may be damped in single steps; empty: none may
+  std::vector<char> may_change_;      // by part: it may be damped in single steps; empty: none may
+  std::vector<std::uint64_t> shown_;  // by part, nonlinear: the states that are damped then; 0: all
   std::map<const Component*, std::shared_ptr<const Component>> apart_;
   std::map<int, std::shared_ptr<const Component>> undamped_;  // of parts that set_damped has damped
   /// A component and the damped one that takes its place.

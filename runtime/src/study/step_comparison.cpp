@@ -51,7 +51,12 @@ class StateRecord {
     last_.assign(static_cast<std::size_t>(window), 0.0);
     sorted_ = last_;
   }
-  void differs(double share, double time_s) {
+  void differs(double share, double time_s, double limit) {
+    if (share > limit) ++far_;
+    Difference own = {share, time_s};
+    for (Difference& larger : largest_) {
+      if (own.share > larger.share) std::swap(own, larger);
+    }
     last_[next_] = share;
     next_ = (next_ + 1) % last_.size();
     if (share <= lasting_.share) return;
@@ -60,8 +65,17 @@ class StateRecord {
     std::ranges::nth_element(sorted_, half, std::greater());
     if (*half > lasting_.share) lasting_ = {*half, time_s};
   }
-  /// The largest that half of some window and more exceed.
-  Difference lasting() const { return lasting_; }
+  /// The largest that half of some window and more exceed; or the third largest of all, unless it is beyond the limit
+  /// as rarely as samples at which something jumps.
+  Difference lasting(std::int64_t instants, double limit) const {
+    constexpr double kMostExceptions = 0.01;
+    if (instants < StepAgreement::kFew) return lasting_;
+    const Difference third = largest_.back();
+    const bool is_rare =
+        static_cast<double>(far_) <= kMostExceptions * static_cast<double>(instants);
+    if (third.share > limit && is_rare) return lasting_;
+    return third.share > lasting_.share ? third : lasting_;
+  }
   /// Whether differences grow: those of the first half of the time so far are over.
   void halve() { first_half_ = lasting_.share; }
   bool grows() const { return lasting_.share > 1.5 * first_half_; }
@@ -73,6 +87,8 @@ class StateRecord {
   std::vector<double> last_, sorted_;  // of a window, in any order; scratch
   std::size_t next_ = 0;
   Difference lasting_;
+  std::array<Difference, 3> largest_;  // of all, the largest first
+  std::int64_t far_ = 0;               // instants beyond the limit
 };
 
 std::size_t states_of(const System& system) {
@@ -343,8 +359,10 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
       const double* const own = values_.data() + row * states_;
       for (std::size_t k = 0; k < states_; ++k) {
         const double off = std::abs(x[k] - own[k]);
-        if (scales[k].judged > 0.0) records[k].differs(off / scales[k].judged, times_[row]);
-        if (scales[k].too_small > 0.0) small[k].differs(off / scales[k].too_small, times_[row]);
+        if (scales[k].judged > 0.0)
+          records[k].differs(off / scales[k].judged, times_[row], out.limit);
+        if (scales[k].too_small > 0.0)
+          small[k].differs(off / scales[k].too_small, times_[row], out.limit);
       }
       out.until_s = times_[row];
       ++out.instants;
@@ -361,13 +379,13 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     const auto name = [&] {
       return fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
     };
-    if (const double share = small[i].lasting().share;
+    if (const double share = small[i].lasting(out.instants, out.limit).share;
         share > std::max(out.limit, out.unjudged_share)) {
       out.unjudged_share = share;
       out.unjudged = name();
     }
     const StateRecord& record = records[i++];
-    const StateRecord::Difference own = record.lasting();
+    const StateRecord::Difference own = record.lasting(out.instants, out.limit);
     if (!(own.share > out.share)) return;
     out.share = own.share;
     out.time_s = own.time_s;

@@ -18,8 +18,8 @@ namespace PORTWAVE_EXPORT portwave {
 /// The decays of storages that share a joint with a resistance that changes: dry friction, diodes, valves,
 /// switches, and resistors whose parameter is driven. Each may be far faster than a step at one moment, and nothing at the next.
 ///
-/// A storage is a part with a constant structure that takes damped stages, and without factors of sparse step maps. Its
-/// decay is that of fastest_decays, with what the resistances are at given inputs and ∇²H is at a given state. Joints
+/// A storage is a part with a constant structure that takes damped stages, without factors of sparse step maps, and
+/// without a solver of its own if it is nonlinear. Its decay is that of fastest_decays, with what the resistances are at given inputs and ∇²H is at a given state. Joints
 /// whose decays stay below `limit` at every resistance that their parts can have are left out, so that systems in which
 /// every decay is resolved have none; and so are joints where a part that may not be taken stores, or is tied to one
 /// that does.

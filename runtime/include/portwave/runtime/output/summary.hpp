@@ -73,7 +73,7 @@ struct RunSummary {
   std::optional<Resolution> resolution;  ///< as Stepper::resolution
   std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
   std::string unresolved_name;  ///< the same, with its state or input if it is one: "motor.current"
-  bool is_unresolved_damped = false;  ///< damped stages, several, of that whole part
+  bool is_unresolved_damped = false;     ///< damped stages, several, of that whole part
   bool has_unresolved_substeps = false;  ///< that part takes substeps
   bool is_unresolved_contact =
       false;  ///< in its island something springs back: damped steps would stop it
@@ -113,7 +113,11 @@ struct RunSummary {
   static constexpr double kPoorMismatch = 0.05;
   /// Of the time between two changes of a switch: farther than this its changes are not those asked for.
   static constexpr double kFarMoved = 0.05;
-  bool is_switch_moved() const { return moved_switch.share > kFarMoved; }
+  /// Where most are where they should be, in pieces of steps of several stages.
+  static constexpr double kFarMovedOfStages = 0.02;
+  bool is_switch_moved() const {
+    return moved_switch.share > (stages > 1 ? kFarMovedOfStages : kFarMoved);
+  }
   /// Share of the steps that a time budget left without an evaluation: parts then have the waves of the step
   /// before, and what they disagree about is not known.
   double blind_share() const;

@@ -24,7 +24,8 @@ struct StepAgreement {
   std::string state;
   /// Its largest lasting difference, relative to the range of its values, or to kLeastOfKind of the range of
   /// any state of its unit in parts of its type in its island. It lasts where half of a window of instants in a row
-  /// and more differ by as much.
+  /// and more differ by as much, or three instants anywhere, unless these are a hundredth of all at most and beyond
+  /// `limit`.
   double share = 0.0;
   double time_s = 0.0;  ///< of that difference
   bool grows =
@@ -39,8 +40,9 @@ struct StepAgreement {
 
   /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step. So do those
   /// of a few steps in a long run, and where there are few instants each counts.
+  static constexpr std::int64_t kFew = 20;
   static constexpr int window(std::int64_t instants) {
-    constexpr std::int64_t kFew = 20, kLeast = 3, kMost = 16, kShare = 32;
+    constexpr std::int64_t kLeast = 3, kMost = 16, kShare = 32;
     return static_cast<int>(instants < kFew ? 1 : std::clamp(instants / kShare, kLeast, kMost));
   }
   static constexpr double kLeastOfKind = 1e-3;
