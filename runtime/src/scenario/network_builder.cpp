@@ -12,8 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/system/cut.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/reader/limits.hpp"
 #include "scenario/settings/names.hpp"
 
 namespace portwave {
@@ -181,6 +183,23 @@ NetworkBuilder& NetworkBuilder::set_input(PartHandle part, std::string input, Si
   return *this;
 }
 
+NetworkBuilder& NetworkBuilder::cut(PartHandle part, int pieces) {
+  PendingPart* const own = find(part, "cut");
+  if (own == nullptr) return *this;
+  const std::string where = fmt::format("/subsystems/{}/cut", part.index());
+  if (pieces < 1 || pieces > scenario_limits::kCutParts) {
+    add_issue(where,
+              fmt::format("must be 1 to {} pieces, got {}", scenario_limits::kCutParts, pieces));
+  } else if (own->options.substeps != 1 || own->options.damping.conserved != 0) {
+    add_issue(where,
+              "a part that is cut takes the steps of the system, and names no states that damping "
+              "leaves alone: leave out its substeps and these");
+  } else {
+    own->pieces = pieces;
+  }
+  return *this;
+}
+
 NetworkBuilder& NetworkBuilder::join(Joint joint, std::vector<PortHandle> ports) {
   joints_.push_back({std::move(joint), std::move(ports)});
   return *this;
@@ -278,6 +297,66 @@ void NetworkBuilder::name_parts(Issues& issues) const {
   });
 }
 
+bool NetworkBuilder::is_any_cut() const {
+  return std::ranges::any_of(parts_, [](const PendingPart& part) { return part.pieces > 0; });
+}
+
+// Parts that are cut are added as their pieces, which take over the ports of the joints. The whole network has no
+// defects. Errors: ConfigError, in terms of the whole network.
+System NetworkBuilder::build_cut(const std::vector<std::vector<std::string>>& ports) {
+  SystemBuilder builder;
+  std::vector<int> part_of;  // by part of the system
+  std::unordered_map<std::string, std::string> moved;
+  std::vector<std::pair<int, Cut>> cuts;
+  Issues found;
+  for (int i = 0; i < part_count(); ++i) {
+    const PendingPart& part = parts_[at(i)];
+    if (part.pieces == 0) {
+      part_of.push_back(i);
+      builder.add(part.name, part.component, part.options);
+      continue;
+    }
+    try {
+      Cut cut = cut_part(*part.component, part.pieces);
+      part_of.insert(part_of.end(), cut.pieces.size(), i);
+      add_pieces(builder, part.name, *part.component, cut, part.options);
+      const std::vector<Port>& own = part.component->signature().ports;
+      for (std::size_t k = 0; k < own.size(); ++k) {
+        moved.emplace(part.name + "." + own[k].name,
+                      portwave::path_of(part.name, cut, cut.ports[k]));
+      }
+      cuts.emplace_back(i, std::move(cut));
+    } catch (const ConfigError& error) {
+      append(found, fmt::format("/subsystems/{}/cut", i), error.issues());
+    } catch (const std::bad_alloc&) {
+      found.push_back({fmt::format("/subsystems/{}/cut", i), "not enough memory to cut this part"});
+    }
+  }
+  if (!found.empty()) throw ConfigError(std::move(found));
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    std::vector<std::string> own = ports[j];
+    for (std::string& port : own) {
+      if (const auto piece = moved.find(port); piece != moved.end()) port = piece->second;
+    }
+    builder.join(joints_[j].joint, std::move(own));
+  }
+  for (const auto& [i, cut] : cuts) join_pieces(builder, parts_[at(i)].name, cut);
+  try {
+    return builder.build();
+  } catch (const ConfigError& error) {
+    for (Issue issue : error.issues()) {
+      const Place place = place_of(issue.where);
+      if (place.is_coupling && place.number >= static_cast<int>(joints_.size())) {
+        issue.where.clear();
+      } else if (!place.is_coupling && place.number >= 0) {
+        issue.where = fmt::format("/subsystems/{}", part_of[at(place.number)]);
+      }
+      found.push_back(std::move(issue));
+    }
+    throw ConfigError(std::move(found));
+  }
+}
+
 Scenario NetworkBuilder::build(const StepperOptions& options) {
   const Issues added = issues_;  // those of another build are found again
   SystemBuilder builder;
@@ -287,7 +366,9 @@ Scenario NetworkBuilder::build(const StepperOptions& options) {
     const PendingPart& part = parts_[at(i)];
     builder.add(part.name, part.component, part.options);
   }
+  const bool is_cut = is_any_cut();
   std::vector<bool> is_sound_joint(joints_.size());
+  std::vector<std::vector<std::string>> paths;  // by joint
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     std::vector<std::string> ports;
     bool is_sound = true;
@@ -298,6 +379,7 @@ Scenario NetworkBuilder::build(const StepperOptions& options) {
     // A joint with unknown ports keeps its number, and its other ports count as joined.
     if (!is_sound) std::erase(ports, std::string());
     is_sound_joint[j] = is_sound;
+    if (is_cut) paths.push_back(ports);
     builder.join(is_sound ? joints_[j].joint : Joint(joint::CommonEffort{}), std::move(ports));
   }
   const auto fail = [&](Issues more) {
@@ -311,9 +393,12 @@ Scenario NetworkBuilder::build(const StepperOptions& options) {
     throw ConfigError(std::move(all));
   };
   if (!issues_.empty()) fail(builder.check());
+  if (is_cut) {
+    if (Issues more = builder.check(); !more.empty()) fail(std::move(more));
+  }
   std::optional<System> system;
   try {
-    system = builder.build();
+    system = is_cut ? build_cut(paths) : builder.build();
   } catch (const ConfigError& error) {
     fail(error.issues());
   }

@@ -26,7 +26,7 @@ struct PortHandle {
   std::variant<int, std::string> port = 0;
 };
 
-/// A part in a NetworkBuilder. `index()` is its number in the system that is built.
+/// A part in a NetworkBuilder. `index()` is its number in the system that is built, where no part before it is cut.
 class PartHandle {
  public:
   PartHandle() = default;
@@ -81,6 +81,10 @@ class NetworkBuilder {
   /// An external input by its name; 0 unless given.
   NetworkBuilder& set_input(PartHandle part, std::string input, Signal signal);
 
+  /// Cuts a linear part into `pieces`, 1 to 10 000, that are stepped in parallel (cut_part). It keeps its names:
+  /// "plate.q1", "plate.tip.flow". It takes the steps of the system, so that `substeps` and `damping.conserved` are errors.
+  NetworkBuilder& cut(PartHandle part, int pieces);
+
   /// Joins ports by any joint.
   NetworkBuilder& join(Joint joint, std::vector<PortHandle> ports);
   /// Two ports: equal efforts, opposite flows.
@@ -110,6 +114,7 @@ class NetworkBuilder {
     std::shared_ptr<const Component> component;  ///< null: could not be built
     PartOptions options;
     std::map<std::string, double> states;
+    int pieces = 0;  ///< 0: whole
   };
   struct PendingJoint {
     Joint joint;
@@ -122,6 +127,8 @@ class NetworkBuilder {
   PendingPart* find(PartHandle part, std::string_view to_do);
   std::string path_of(const PortHandle& port, std::size_t joint, std::size_t place);
   void settle_states(int part);
+  bool is_any_cut() const;
+  System build_cut(const std::vector<std::vector<std::string>>& ports);
   void add_issue(std::string where, std::string what);
   std::string parts_in_words(const Issue& issue) const;
   void name_parts(Issues& issues) const;
