@@ -44,6 +44,8 @@ def test_the_page_of_the_package_shows_what_it_says():
     for block in blocks("docs/reference/python.md"):
         exec(block, names)
     assert names["x"].shape[:2] == (3, 100)
+    assert names["samples"].shape[:2] == (3, 40)
+    assert names["u"].max() > names["u"].min()
     assert names["table"]["rms"][-1] < names["table"]["rms"][0]
     assert names["result"].to_dataframe().index[-1] == pytest.approx(10.0)
 
