@@ -24,6 +24,7 @@ A program can own the loop:
 from . import catalogue
 from .catalogue import *
 from .catalogue_part import CataloguePart
+from .derivatives import Gradient, RolloutDerivatives
 from .ensemble import Ensemble
 from .errors import ConfigError, ScenarioWarning, StepError, UnknownName
 from ._portwave import Arena, Snapshot, __version__
@@ -40,8 +41,10 @@ __all__ = [
     "CataloguePart",
     "ConfigError",
     "Ensemble",
+    "Gradient",
     "Linearisation",
     "Result",
+    "RolloutDerivatives",
     "ScenarioWarning",
     "Snapshot",
     "StepError",

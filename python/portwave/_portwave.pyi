@@ -43,6 +43,22 @@ class Arena:
     def threads(self) -> int:
         """Number of threads."""
 
+class StepDerivatives:
+    """The derivatives of one step."""
+
+    def by_state(self) -> NDArray[numpy.float64]: ...
+    def by_input(self) -> NDArray[numpy.float64]: ...
+    def by_parameter(self) -> NDArray[numpy.float64]: ...
+    def tangent(
+        self,
+        x: NDArray[numpy.float64],
+        u: NDArray[numpy.float64],
+        parameters: NDArray[numpy.float64],
+    ) -> NDArray[numpy.float64]: ...
+    def adjoint(
+        self, next: NDArray[numpy.float64]
+    ) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+
 class Stepper:
     def __init__(
         self,
@@ -68,6 +84,9 @@ class Stepper:
         every: int,
         progress: Callable[[float], None] | None,
     ) -> NDArray[numpy.float64]: ...
+    def differentiate(
+        self, u: NDArray[numpy.float64] | None, steps: int, parameters: Sequence[str]
+    ) -> tuple[list[StepDerivatives], NDArray[numpy.float64]]: ...
     def drive(
         self,
         u: NDArray[numpy.float64],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -228,6 +228,79 @@ class Ensemble:
         self._core.states(out)
         return out if self._kept is None else out[:, self._kept]
 
+    def control(
+        self,
+        law: Callable[[float, Floats], Any],
+        steps: int,
+        *,
+        every: int = 1,
+        x0: Optional[Any] = None,
+    ) -> Tuple[Floats, Floats]:
+        """Advance under a law that is called once per sample for all replicas.
+
+        Parameters
+        ----------
+        law : callable
+            ``u = law(t, x)``: t is the time since the start of the run [s]; x (N, n) is a copy of the
+            states in the order of `state_names`, NaN for replicas that have failed; u (N, m), or (m,)
+            for all, holds the inputs in the order of `input_names`. All in their units.
+        steps : int
+            Number T of macro-steps.
+        every : int, optional
+            Macro-steps between two samples, over which inputs are held; a divisor of T. Default: 1.
+        x0 : (N, n) or (n,) array_like, optional
+            States from which a new run begins. Default: the present run goes on.
+
+        Returns
+        -------
+        x : (N, T // every, n) ndarray
+            The states that the law was given, sample by sample.
+        u : (N, T // every, m) ndarray
+            The inputs that it set; NaN for replicas that had failed.
+
+        Raises
+        ------
+        ValueError
+            An argument or what the law returns has another shape, or an input of a replica that has not
+            failed is not finite, which the message names. Steps before that sample stand.
+
+        Notes
+        -----
+        An exception of the law is passed on; steps before that sample stand. The states at the end are
+        those of `states`.
+
+        Examples
+        --------
+        >>> drives = pw.Ensemble("examples/embedding/servo.json", 3)
+        >>> speed = drives.state_names.index("motor.speed")
+        >>> x, u = drives.control(lambda t, x: 0.1 * (100.0 - x[:, [speed]]), 50, every=5)
+        >>> u.shape
+        (3, 10, 1)
+        """
+        steps, every = whole(steps, "`steps`"), whole(every, "`every`")
+        if steps < 0:
+            raise ValueError(f"`steps` must be at least 0, got {steps}")
+        if every < 1 or steps % every != 0:
+            raise ValueError(f"`every` must divide the {steps} steps, got {every}")
+        if x0 is not None:
+            self.start_from(x0)
+        names = self.input_names
+        samples = steps // every
+        states = np.empty((self.replicas, samples, len(self.state_names)))
+        inputs = np.empty((self.replicas, samples, len(names)))
+        for k in range(samples):
+            states[:, k] = self.states()
+            given = law(self.step_index * self.step_s, states[:, k].copy())
+            u = self._spread(given, 2, "the law's u", (len(names),)).copy()
+            failed = self.statuses()["failed"] if self.failures else np.zeros(len(self), bool)
+            # Nobody reads the inputs of these.
+            u[failed] = 0.0
+            self.set_inputs(u)
+            u[failed] = np.nan
+            inputs[:, k] = u
+            self.step(every)
+        return states, inputs
+
     def start_from(self, x0: Any) -> None:
         """Begin a new run at the start time from given states.
 
@@ -429,6 +502,43 @@ class Ensemble:
             There is no such replica.
         """
         return self._core.certificate(whole(replica, "`replica`"))
+
+    def statuses(self) -> Dict[str, Any]:
+        """Return the status of all replicas.
+
+        Returns
+        -------
+        dict of str to (N,) ndarray
+            As `status`: ``"failed"`` of bool; ``"steps"``, ``"iterations"``, ``"not_converged"`` and
+            ``"guard_uses"`` of int; ``"error"`` and ``"part"`` of str objects.
+        """
+        each = [self._core.status(i) for i in range(self.replicas)]
+        kinds = {"failed": bool, "error": object, "part": object}
+        return {
+            key: np.array([own[key] for own in each], dtype=kinds.get(key, np.int64))
+            for key in each[0]
+        }
+
+    def energies(self) -> Dict[str, Floats]:
+        """Return the energy ledgers of all replicas.
+
+        Returns
+        -------
+        dict of str to (N,) ndarray
+            The ledgers [J], with the keys of `energy`.
+        """
+        each = [self._core.energy(i) for i in range(self.replicas)]
+        return {key: np.array([own[key] for own in each]) for key in each[0]}
+
+    def certificates(self) -> List[str]:
+        """Return the verdicts of the energy ledgers of all replicas.
+
+        Returns
+        -------
+        list of str
+            N times ``"holds"``, ``"conditional"`` or ``"violated"``.
+        """
+        return [self._core.certificate(i) for i in range(self.replicas)]
 
     def __repr__(self) -> str:
         return f"<portwave.Ensemble of {self.replicas} replicas: {self.execution}>"

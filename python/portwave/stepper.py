@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from . import _portwave
 from ._portwave import Arena, Snapshot
 from .arrays import Floats, as_floats, dimensions, flag, number, refuse_text, whole
+from .derivatives import RolloutDerivatives
 from .errors import UnknownName, errors_that_name, issue_warnings
 from .linear import Linearisation
 from .progress import progress_bar
@@ -254,6 +255,63 @@ class Stepper(Readings):
         shape = (None,) if m == 1 and dimensions(inputs) == 1 else (None, m)
         u = as_floats(inputs, shape, "Tm", "inputs").reshape(-1, m)
         return self._core.drive(u, self._indices(observe))
+
+    def differentiate(
+        self,
+        inputs: Optional[Any] = None,
+        *,
+        steps: Optional[int] = None,
+        parameters: Sequence[str] = (),
+    ) -> RolloutDerivatives:
+        """Advance and differentiate each step.
+
+        Each step is differentiated by the implicit function theorem, as the step that it is: no step size goes to
+        zero.
+
+        Parameters
+        ----------
+        inputs : (T, m) array_like, optional
+            Values of the m settable inputs in the order of `input_names`, one row per step, each held over its
+            step. Shape (T,) will do where m is 1. Default: the inputs stay as they are.
+        steps : int, optional
+            Number T of macro-steps; where `inputs` is not given. Default: 1.
+        parameters : sequence of str, optional
+            Names of parameters by which to differentiate, as of `set_parameter`. Default: none.
+
+        Returns
+        -------
+        RolloutDerivatives
+            The states, and the derivatives of all of them by those at the start, inputs and parameters.
+
+        Raises
+        ------
+        UnknownName
+            There is no such parameter.
+        ValueError
+            The system has no such derivatives: a method without waves, steps that choose their size, blocks of a
+            controller, cut parts, foreign programs, or a parameter that is 0. No step was made.
+        RuntimeError
+            A step has none, the message says why: its iteration did not converge, the guard acted, states jumped,
+            or a part, which is named, changed over. It was made.
+        StepError
+            A step failed.
+        """
+        m = len(self._inputs)
+        refuse_text(parameters)
+        u = None
+        if inputs is not None:
+            if steps is not None:
+                raise ValueError("give `inputs` or `steps`, not both")
+            shape = (None,) if m == 1 and dimensions(inputs) == 1 else (None, m)
+            u = as_floats(inputs, shape, "Tm", "inputs").reshape(-1, m)
+        count = len(u) if u is not None else 1 if steps is None else whole(steps, "`steps`")
+        try:
+            made, states = self._core.differentiate(u, count, list(parameters))
+        except IndexError as error:
+            raise UnknownName(str(error)) from None
+        return RolloutDerivatives(
+            made, states, self.state_names, list(self._inputs), list(parameters)
+        )
 
     def __setitem__(self, name: str, value: float) -> None:
         """Set a settable input for the following steps, in its unit."""

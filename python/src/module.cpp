@@ -4,6 +4,7 @@
 
 #include "callbacks.hpp"
 #include "catalogue.hpp"
+#include "derivatives.hpp"
 #include "ensemble.hpp"
 #include "errors.hpp"
 #include "fmu.hpp"
@@ -21,6 +22,7 @@ NB_MODULE(_portwave, m) {
   bind_errors();
   bind_snapshot(m);
   bind_catalogue(m);
+  bind_derivatives(m);
   bind_stepper(m);
   bind_ensemble(m);
   bind_callbacks(m);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "derivatives.hpp"
 #include "matrices.hpp"
 #include "names.hpp"
 #include "portwave/runtime/output/linearise.hpp"
@@ -206,6 +207,41 @@ class PyStepper {
       interrupts.check();
     }
     return out;
+  }
+
+  /// Makes a step for each row of u (T, m), held over it, or T without. Returns their derivatives and all states.
+  nb::tuple differentiate(const std::optional<Matrix>& u, std::int64_t steps,
+                          const std::vector<std::string>& parameters) {
+    const Stepping stepping(user_);
+    expect_steps(steps);
+    const std::size_t inputs = stepper_->system().settable_inputs().size();
+    if (u && (u->shape(1) != inputs || static_cast<std::int64_t>(u->shape(0)) != steps)) {
+      throw std::invalid_argument("u must be [steps, " + std::to_string(inputs) + "]");
+    }
+    std::vector<portwave::StepDerivatives> made;
+    std::vector<double> rows;
+    const auto add_row = [&] {
+      for (int part = 0; part < static_cast<int>(stepper_->system().parts().size()); ++part) {
+        const auto own = stepper_->state(part);
+        rows.insert(rows.end(), own.begin(), own.end());
+      }
+    };
+    {
+      const nb::gil_scoped_release unlocked;
+      portwave::StepDifferentiator differentiator(*stepper_, *scenario_, options_.step_s,
+                                                  parameters);
+      Interrupts interrupts;
+      add_row();
+      for (std::int64_t i = 0; i < steps; ++i) {
+        if (u) stepper_->set_inputs({u->data() + static_cast<std::size_t>(i) * inputs, inputs});
+        made.push_back(differentiator.step(&report_));
+        add_row();
+        interrupts.check();
+      }
+    }
+    nb::list derivatives;
+    for (portwave::StepDerivatives& own : made) derivatives.append(std::move(own));
+    return nb::make_tuple(derivatives, array_of(rows));
   }
 
   void set_parameter(const std::string& path, double value) {
@@ -487,6 +523,7 @@ void bind_stepper(nb::module_& m) {
       .def("record", &PyStepper::record, "steps"_a.none(), "end_s"_a, "quantities"_a, "every"_a,
            "progress"_a.none())
       .def("drive", &PyStepper::drive, "u"_a, "quantities"_a)
+      .def("differentiate", &PyStepper::differentiate, "u"_a.none(), "steps"_a, "parameters"_a)
       .def_prop_ro("time_s", &PyStepper::time_s)
       .def_prop_ro("step_index", &PyStepper::step_index)
       .def_prop_ro("step_s", &PyStepper::step_s)

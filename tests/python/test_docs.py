@@ -44,6 +44,12 @@ def test_the_page_of_the_package_shows_what_it_says():
     for block in blocks("docs/reference/python.md"):
         exec(block, names)
     assert names["x"].shape[:2] == (3, 100)
+    assert names["samples"].shape[:2] == (3, 40)
+    assert names["u"].max() > names["u"].min()
+    true = pw.Stepper("examples/embedding/servo.json")
+    true.set_parameter("load.inertia_kgm2", 0.17)
+    data = true.differentiate([[24.0]] * 100).states
+    assert names["fit"](0.2, [[24.0]] * 100, data) == pytest.approx(0.17, rel=1e-8)
     assert names["table"]["rms"][-1] < names["table"]["rms"][0]
     assert names["result"].to_dataframe().index[-1] == pytest.approx(10.0)
 

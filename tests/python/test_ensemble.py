@@ -161,3 +161,93 @@ def test_a_linearisation_is_what_small_changes_do():
     assert np.allclose(stepper.states(), own.recover @ expected, rtol=2e-3, atol=1e-4)
     with pytest.raises(KeyError):
         stepper.linearise(["load.sped"])
+
+
+def test_a_law_is_called_once_per_sample_for_all_replicas():
+    parameters = {"load.inertia_kgm2": [0.1, 0.2, 0.4]}
+    ensemble = pw.Ensemble(SERVO, parameters=parameters, threads=2)
+    angle = ensemble.state_names.index("load.angle")
+    speed = ensemble.state_names.index("motor.speed")
+    target = np.array([0.5, 1.0, 2.0])
+    calls = []
+
+    def law(t, x):
+        calls.append(t)
+        out = 30.0 * (target - x[:, angle]) - 0.15 * x[:, speed]
+        x[:] = math.nan  # a copy
+        return out[:, np.newaxis]
+
+    n = len(ensemble.state_names)
+    x, u = ensemble.control(law, 60, every=4)
+    assert x.shape == (3, 15, n)
+    assert u.shape == (3, 15, 1)
+    assert calls == [4 * k * ensemble.step_s for k in range(15)]
+    end = ensemble.states()
+
+    for i, inertia in enumerate(parameters["load.inertia_kgm2"]):
+        alone = pw.Stepper(SERVO)
+        alone.set_parameter("load.inertia_kgm2", inertia)
+        places = [alone.state_names.index(name) for name in ensemble.state_names]
+        for k in range(15):
+            own = alone.states()[places]
+            assert own == pytest.approx(x[i, k], rel=1e-10, abs=1e-12)
+            volts = 30.0 * (target[i] - own[angle]) - 0.15 * own[speed]
+            assert volts == pytest.approx(u[i, k, 0], rel=1e-10)
+            alone.set_inputs([volts])
+            alone.step(4)
+        assert alone.states()[places] == pytest.approx(end[i], rel=1e-10, abs=1e-12)
+    # The replicas differ, so that a law whose rows were mixed up would be noticed.
+    assert np.ptp(end[:, angle]) > 1e-3
+
+    # The run goes on, or begins anew.
+    again, _ = ensemble.control(law, 4, every=4)
+    assert np.array_equal(again[:, 0], end)
+    anew, _ = ensemble.control(law, 60, every=4, x0=np.zeros(n))
+    assert np.array_equal(anew, x)
+
+
+def test_a_law_for_all_replicas_equals_a_rollout():
+    ensemble = pw.Ensemble(SERVO, parameters={"load.inertia_kgm2": [0.1, 0.4]})
+    n = len(ensemble.state_names)
+    by_rollout = ensemble.rollout(np.zeros(n), [[5.0]] * 20)
+    x, u = ensemble.control(lambda t, x: [5.0], 20, x0=np.zeros(n))
+    assert np.array_equal(x[:, 1:], by_rollout[:, :-1])
+    assert np.array_equal(ensemble.states(), by_rollout[:, -1])
+    assert np.all(u == 5.0)
+
+
+def test_a_law_need_not_know_of_replicas_that_failed():
+    ensemble = pw.Ensemble(SERVO, 3)
+    n = len(ensemble.state_names)
+    x0 = np.zeros((3, n))
+    x0[1, 0] = math.nan
+    ensemble.rollout(x0, steps=1)
+    assert ensemble.failures == 1
+    x, u = ensemble.control(lambda t, x: 1.0 - x[:, :1], 8)
+    assert np.isnan(x[1]).all() and np.isnan(u[1]).all()
+    assert np.isfinite(x[[0, 2]]).all() and np.isfinite(u[[0, 2]]).all()
+    statuses = ensemble.statuses()
+    assert statuses["failed"].tolist() == [False, True, False]
+    assert statuses["steps"].tolist() == [ensemble.status(i)["steps"] for i in range(3)]
+    assert statuses["error"][1] == ensemble.status(1)["error"] != ""
+    energies = ensemble.energies()
+    assert set(energies) == set(ensemble.energy(0))
+    assert energies["supplied_J"][2] == ensemble.energy(2)["supplied_J"] != 0.0
+    assert ensemble.certificates() == [ensemble.certificate(i) for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("law", "steps", "every", "words"),
+    [
+        (lambda t, x: [[1.0, 2.0]] * 3, 4, 1, "u"),
+        (lambda t, x: np.ones((2, 1)), 4, 1, "u"),
+        (lambda t, x: [[1.0], [math.nan], [1.0]], 4, 1, "replica 1, 'supply.effort'"),
+        (lambda t, x: [1.0], 5, 2, "must divide"),
+        (lambda t, x: [1.0], -1, 1, "at least 0"),
+    ],
+)
+def test_what_a_law_must_not_return(law, steps, every, words):
+    ensemble = pw.Ensemble(SERVO, 3)
+    with pytest.raises(ValueError, match=words):
+        ensemble.control(law, steps, every=every)
+    assert ensemble.step_index == 0

@@ -29,6 +29,8 @@ constexpr double kFinerTolerance = 0.1;
 /// Differences below this share of the values themselves are rounding, and so is motion with less than its
 /// square of all energy.
 constexpr double kRounding = 1e-9;
+/// Steps with fewer evaluations than that often end by the first one, with the waves of the step before.
+constexpr double kFewEvaluations = 1.5;
 /// What is held over steps is late by half of one: half of its error shows.
 constexpr double kFarOfSamples = 0.5 * StepAgreement::kFar;
 
@@ -177,16 +179,21 @@ class FinerRun {
   FinerRun(const Scenario& scenario, const StepperOptions& options, std::size_t states)
       : scenario_(scenario),
         is_chosen_(options.sizes.has_value()),
+        step_s_(options.step_s),
         stepper_(scenario.system, options),
         states_(states) {}
 
   const Stepper& stepper() const { return stepper_; }
-  /// Of all parts, where the other run has gone `steps` steps farther.
+  /// Its steps to where another run has gone `steps` of its own.
+  std::int64_t steps_between(std::int64_t steps, double step_s) const {
+    return is_chosen_ ? steps : steps * std::llround(step_s / step_s_);
+  }
+  /// Of all parts, `steps` steps farther.
   std::span<const double> states_at(double time_s, std::int64_t steps) {
     if (is_chosen_) {
       while (stepper_.time_s() < time_s) stepper_.step_towards(scenario_.end_s);
     } else {
-      stepper_.step(2 * steps);
+      stepper_.step(steps);
     }
     const bool is_within = is_chosen_ && stepper_.time_s() > time_s;
     std::size_t first = 0;
@@ -206,6 +213,7 @@ class FinerRun {
  private:
   const Scenario& scenario_;
   bool is_chosen_;
+  double step_s_;
   Stepper stepper_;
   std::vector<double> states_;
 };
@@ -243,6 +251,7 @@ void StepComparison::keep(const Stepper& stepper) {
   if (values_.size() >= kMostKept && times_.size() > 2 * kLeastSteps) thin_out();
   if (last_step_ % stride_ != 0) return;
   if (times_.empty()) is_of_first_order_ = is_of_first_order(stepper);
+  evaluations_ = stepper.iterations().per_step();
   times_.push_back(stepper.time_s());
   for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
     const std::span<const double> x = stepper.state(part);
@@ -305,6 +314,12 @@ bool has_unasked_rate(const StepperOptions& options, bool of_functions = false) 
   return std::ranges::any_of(graph.nodes(), is_unasked);
 }
 
+/// The same with half of the steps, or a tenth of the tolerance.
+void refine(StepperOptions& options) {
+  options.step_s *= 0.5;
+  if (options.sizes) options.sizes->tolerance *= kFinerTolerance;
+}
+
 StepperOptions StepComparison::finer_options() const {
   StepperOptions options = options_;
   options.time = {};
@@ -312,9 +327,7 @@ StepperOptions StepComparison::finer_options() const {
   options.timed = false;
   if (options.certify == Certify::full) options.certify = Certify::energy;
   if (options.sizes) {
-    // The largest step may be what bounds them.
-    options.step_s *= 0.5;
-    options.sizes->tolerance *= kFinerTolerance;
+    refine(options);  // the largest step, too, which may be what bounds them
     return options;
   }
   if (options.signals != nullptr && options.signals_every_s == 0.0 &&
@@ -324,7 +337,7 @@ StepperOptions StepComparison::finer_options() const {
   if (has_unasked_rate(options, true)) {
     options.signals = std::make_shared<const SignalGraph>(options.signals->at_half_steps());
   }
-  options.step_s *= 0.5;
+  refine(options);
   options.method = method_of_kind(scenario_, options.method.kind(), options.step_s);
   return options;
 }
@@ -347,15 +360,19 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   if (out.samples_faster) out.limit = kFarOfSamples;
   std::vector<Scale> scales;
   std::vector<StateRecord> small = records;
+  std::vector<double> finer_values;
+  finer_values.reserve(values_.size());
   try {
     FinerRun run(scenario_, finer, states_);
     if (is_of_first_order_ || is_of_first_order(run.stepper())) {
       out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     }
-    scales = scales_of(system, records, motion_of(run.stepper()));
+    scales = scales_of(system, records, motion_of(run.stepper(), values_));
     for (std::size_t row = 0; row < times_.size(); ++row) {
       if (finer.interrupted && finer.interrupted()) break;
-      const std::span<const double> x = run.states_at(times_[row], stride_);
+      const std::span<const double> x =
+          run.states_at(times_[row], run.steps_between(stride_, options_.step_s));
+      finer_values.insert(finer_values.end(), x.begin(), x.end());
       const double* const own = values_.data() + row * states_;
       for (std::size_t k = 0; k < states_; ++k) {
         const double off = std::abs(x[k] - own[k]);
@@ -392,11 +409,108 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     out.grows = record.grows();
     out.state = name();
   });
+  std::vector<bool> is_too_small;
+  for (const Scale& scale : scales) is_too_small.push_back(scale.too_small > 0.0);
+  if (finer_values.size() == values_.size()) look_beneath(out, finer, finer_values, is_too_small);
   return out;
 }
 
+void StepComparison::look_beneath(StepAgreement& out, const StepperOptions& finer,
+                                  const std::vector<double>& finer_values,
+                                  const std::vector<bool>& is_too_small) const {
+  // Of its range: two runs that differ by more do not know how it moves.
+  constexpr double kKnown = 0.3;
+  constexpr int kMostBeneath = 8;  // evaluations, and four times as many as the run took
+  StepperOptions options = finer;
+  auto* const waves = options.method.as<WaveCoupling>();
+  if (waves == nullptr || waves->tolerance <= 0.0 || out.is_far()) return;
+  if (out.unjudged.empty() && evaluations_ >= kFewEvaluations) return;
+  const bool is_asked = waves->tolerance_per_part;
+  waves->tolerance_per_part = true;
+  // Parts whose waves are rounding never meet it.
+  waves->iterations =
+      std::min(waves->iterations, kMostBeneath + static_cast<int>(4.0 * evaluations_));
+  const int window = StepAgreement::window(std::ssize(times_));
+  std::vector<Motion> motion;
+  const auto rows_of = [&](const StepperOptions& of) {
+    std::vector<double> rows;
+    rows.reserve(values_.size());
+    FinerRun run(scenario_, of, states_);
+    for (const double time_s : times_) {
+      if (of.interrupted && of.interrupted()) break;
+      const std::span<const double> x =
+          run.states_at(time_s, run.steps_between(stride_, options_.step_s));
+      rows.insert(rows.end(), x.begin(), x.end());
+    }
+    if (rows.size() == values_.size() && motion.empty()) motion = motion_of(run.stepper(), rows);
+    return rows;
+  };
+  const auto ranges_of = [&](const std::vector<double>& rows) {
+    std::vector<StateRecord> records(states_);
+    for (std::size_t k = 0; k < rows.size(); ++k) records[k % states_].see(rows[k]);
+    return records;
+  };
+  const auto differences = [&](const std::vector<double>& a, const std::vector<double>& b,
+                               const std::vector<double>& scale) {
+    std::vector<StateRecord> records(states_);
+    for (StateRecord& record : records) record.expect(window);
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const std::size_t state = k % states_;
+      if (!(scale[state] > 0.0)) continue;
+      records[state].differs(std::abs(a[k] - b[k]) / scale[state], times_[k / states_], out.limit);
+    }
+    return records;
+  };
+  const auto lasting = [&](const StateRecord& record) {
+    return record.lasting(out.instants, out.limit);
+  };
+  try {
+    const std::vector<double> second = rows_of(options);
+    if (second.size() != values_.size()) return;
+    const std::vector<StateRecord> own = ranges_of(values_), other = ranges_of(second);
+    std::vector<double> larger(states_), known(states_);
+    std::size_t i = 0;
+    for_each_state(scenario_.system, [&](int part, std::size_t) {
+      known[i] =
+          motion[static_cast<std::size_t>(part)] == Motion::rounding ? 0.0 : other[i].range();
+      const bool is_small = own[i].range() == 0.0 || is_too_small[i];
+      if (is_small && known[i] > StepAgreement::kLeastOfKind * own[i].range())
+        larger[i] = std::max(own[i].range(), known[i]);
+      ++i;
+    });
+    const std::vector<StateRecord> off = differences(values_, second, larger);
+    const auto is_off = [&](const StateRecord& record) {
+      return lasting(record).share > out.limit;
+    };
+    if (std::ranges::none_of(off, is_off)) return;
+    refine(options);
+    const std::vector<double> third = rows_of(options);
+    if (third.size() != values_.size()) return;
+    const std::vector<StateRecord> unknown = differences(second, third, known);
+    const std::vector<StateRecord> by_steps = differences(finer_values, second, larger);
+    i = 0;
+    for_each_state(scenario_.system, [&](int part, std::size_t state) {
+      const std::size_t k = i++;
+      const StateRecord::Difference most = lasting(off[k]);
+      if (!(most.share > std::max(out.limit, out.share)) || lasting(unknown[k]).share > kKnown)
+        return;
+      out.share = most.share;
+      out.time_s = most.time_s;
+      out.grows = false;
+      out.state = fmt::format("{}.{}", scenario_.system.name_of_part(part),
+                              variable(scenario_.system, part, state).name);
+      out.is_beneath_waves = !is_asked && is_off(by_steps[k]);
+      if (out.unjudged == out.state) out.unjudged.clear();
+    });
+  } catch (const StepError&) {
+    // What two finer runs cannot say stays as the first has left it.
+  } catch (const ConfigError&) {
+  }
+}
+
 /// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
-std::vector<StepComparison::Motion> StepComparison::motion_of(const Stepper& finer) const {
+std::vector<StepComparison::Motion> StepComparison::motion_of(
+    const Stepper& finer, const std::vector<double>& values) const {
   constexpr std::size_t kRows = 64;  // looked at
   const System& system = scenario_.system;
   const auto island_of = [&](std::size_t part) {
@@ -414,7 +528,7 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(const Stepper& fin
     const Subsystem* const physics = system.parts()[part].port_hamiltonian();
     double& island_J = all_J[island_of(part)];
     for (std::size_t row = 0; physics != nullptr && row < times_.size(); row += every) {
-      const std::span<const double> x(values_.data() + row * states_ + first, start.size());
+      const std::span<const double> x(values.data() + row * states_ + first, start.size());
       moved_J[part] = std::max(moved_J[part], motion_J(*physics, start, x, gradient));
       island_J = std::max({island_J, std::abs(physics->storage(x.data())), moved_J[part]});
     }

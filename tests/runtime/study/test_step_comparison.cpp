@@ -338,6 +338,54 @@ TEST(StepComparison, SmallIslandsBesideLargeOnesAreNoRounding) {
   }
 }
 
+// A circuit of 100 pF at a battery of 400 V. Its waves are 1e-10 of those of the battery, so that steps end by the
+// first evaluation and nothing moves, with steps of any size.
+TEST(StepComparison, WhatMovesBeneathTheWavesOfOthersIsSeen) {
+  const auto circuit = [](const std::string& battery_F, const std::string& method) {
+    return scenario_of(
+        R"json({"name": "ev", "time": {"step_s": 1e-7, "end_s": 5e-4}, "subsystems": [
+      {"name": "b", "type": "capacitor", "parameters": {"capacitance_F": )json" +
+        battery_F + R"json(}, "initial_state": {"voltage": 400}},
+      {"name": "load", "type": "resistor", "parameters": {"resistance_ohm": 10}},
+      {"name": "g", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": {"kind": "expression", "expression": "if(t<1e-4,0,1)"}}},
+      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 0.01, "resistance_ohm": 1000}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-10}},
+      {"name": "leak", "type": "resistor", "parameters": {"resistance_ohm": 1e9}}],
+    "couplings": [{"kind": "kernel", "ports": ["b.terminals", "load.terminals", "g.port", "l.terminals",
+        "c.terminals", "leak.terminals"],
+      "E": [[0,0,0,0,0,0], [0,0,0,0,0,0], [0,0,0,0,0,0], [-1,1,0,0,0,0], [0,0,-1,1,1,0], [1,0,-1,1,0,1]],
+      "F": [[1,1,0,0,0,-1], [0,0,1,1,0,0], [0,0,0,-1,1,1], [0,0,0,0,0,0], [0,0,0,0,0,0], [0,0,0,0,0,0]]}],
+    "method": {"kind": "auto")json" +
+        method + "}}");
+  };
+  const StepAgreement own = agreement(circuit("2700", ""));
+  EXPECT_TRUE(own.is_far());
+  EXPECT_TRUE(own.is_beneath_waves);
+  EXPECT_EQ(own.state, "c.voltage");
+  EXPECT_GT(own.share, 0.5);
+  EXPECT_TRUE(own.unjudged.empty()) << own.unjudged;
+  // Controls: what the remedy asks for, and a battery of which the circuit is no small part.
+  const StepAgreement by_part = agreement(circuit("2700", R"(, "tolerance_per_part": true)"));
+  EXPECT_FALSE(by_part.is_far()) << by_part.state << ' ' << by_part.share;
+  const StepAgreement small = agreement(circuit("1e-6", ""));
+  EXPECT_FALSE(small.is_far()) << small.state << ' ' << small.share;
+  EXPECT_FALSE(small.is_beneath_waves);
+}
+
+// A mass at rest in a train that coasts: what it moves by is rounding, on which no two runs agree.
+TEST(StepComparison, NoiseBeneathTheWavesOfOthersIsNoMotion) {
+  const Scenario train =
+      scenario_of(R"({"name": "train", "time": {"step_s": 1e-4, "end_s": 0.2}, "subsystems": [
+      {"name": "t", "type": "mass", "parameters": {"mass_kg": 4e5}, "initial_state": {"velocity": 30}},
+      {"name": "s", "type": "spring", "parameters": {"stiffness_N_per_m": 1}},
+      {"name": "p", "type": "mass", "parameters": {"mass_kg": 1e-5}, "initial_state": {"velocity": 30}}],
+    "couplings": [{"kind": "connection", "ports": ["s.left", "t.port"]},
+                  {"kind": "connection", "ports": ["s.right", "p.port"]}]})");
+  const StepAgreement own = agreement(train);
+  EXPECT_FALSE(own.is_far()) << own.state << ' ' << own.share;
+}
+
 TEST(StepComparison, FinerStepsThatFailAreToldAsFar) {
   StepAgreement own;
   EXPECT_FALSE(own.is_far());

@@ -174,6 +174,15 @@ std::string agreement_text(const RunSummary& summary) {
                        own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
                        printable(own.state), unjudged);
   }
+  if (own.is_beneath_waves) {
+    return fmt::format(
+        "POOR: \"{}\" differs by {} of its range from a run whose parts meet the tolerance each, "
+        "at {:.4g} s{}{}"
+        "The waves of other parts are far larger than its own. Ask for a tolerance of every part, "
+        "and look here "
+        "again:{}--set /method/tolerance_per_part=true{}",
+        printable(own.state), of_all(own.share), own.time_s, until, kNextLine, kNextLine, unjudged);
+  }
   // The errors of one stage go with the square of the step; those of kinks and jumps with the step.
   constexpr double kWanted = 0.02;
   const double share = std::max(own.share, own.expected);

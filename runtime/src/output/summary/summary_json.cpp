@@ -257,6 +257,7 @@ Json agreement_json(const RunSummary& summary) {
           {"expected", own.expected > 0.0 ? number(own.expected) : Json(nullptr)},
           {"far", own.is_far()},
           {"samples_faster", own.samples_faster},
+          {"beneath_waves", own.is_beneath_waves},
           {"unjudged", own.unjudged.empty() ? Json(nullptr) : Json(own.unjudged)},
           {"unjudged_share", own.unjudged.empty() ? Json(nullptr) : number(own.unjudged_share)},
           {"failure", own.failure.empty() ? Json(nullptr) : Json(own.failure)}};

@@ -36,7 +36,10 @@ struct StepAgreement {
   /// more than `limit` of its own range; empty: there is none.
   std::string unjudged;
   double unjudged_share = 0.0;  ///< of its own range
-  std::string failure;          ///< why the finer run ended early; empty: it did not
+  /// `state` moves too little for a tolerance that is relative to the waves of all parts together: with one that every
+  /// part meets by itself it moves otherwise. `share` is then relative to its own range.
+  bool is_beneath_waves = false;
+  std::string failure;  ///< why the finer run ended early; empty: it did not
 
   /// Differences at single instants say little: a jump comes a step earlier, a stiff decay takes one step. So do those
   /// of a few steps in a long run, and where there are few instants each counts.

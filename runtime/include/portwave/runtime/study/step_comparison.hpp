@@ -42,8 +42,13 @@ class StepComparison {
   /// The run itself, without a time budget.
   void run_again(std::int64_t steps);
   StepperOptions finer_options() const;
-  std::vector<Motion> motion_of(const Stepper& finer) const;
+  std::vector<Motion> motion_of(const Stepper& finer, const std::vector<double>& values) const;
   StepAgreement compare(const StepperOptions& finer) const;
+  /// Of states that are too small to be judged by themselves, or that rest: whether finer runs whose parts meet the
+  /// tolerance each agree on how they move, and this run does not. `finer_values`: rows of the run with `finer`.
+  void look_beneath(StepAgreement& out, const StepperOptions& finer,
+                    const std::vector<double>& finer_values,
+                    const std::vector<bool>& is_too_small) const;
 
   const Scenario& scenario_;
   const StepperOptions& options_;
@@ -53,6 +58,7 @@ class StepComparison {
   bool is_told_whole_ = true;
   bool is_of_first_order_ = false;
   double energy_J_ = 0.0;
+  double evaluations_ = 0.0;    // per step
   std::int64_t last_step_ = 0;  // told
   std::int64_t stride_ = 1;     // steps between rows that are kept
   std::vector<double> times_;   // of these rows

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "portwave/runtime/output/step_derivatives.hpp"
+
+namespace nb = nanobind;
+
+void bind_derivatives(nb::module_& m);
