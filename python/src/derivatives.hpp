@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "portwave/runtime/output/step_derivatives.hpp"
+#include "portwave/runtime/study/step_derivatives.hpp"
 
 namespace nb = nanobind;
 

@@ -1,4 +1,4 @@
-#include "portwave/runtime/output/step_derivatives.hpp"
+#include "portwave/runtime/study/step_derivatives.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,13 +11,13 @@
 #include <Eigen/SparseLU>
 #include <fmt/format.h>
 
-#include "output/recording/part_step.hpp"
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
+#include "study/part_step.hpp"
 
 namespace portwave {
 
