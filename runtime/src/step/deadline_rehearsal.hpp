@@ -13,8 +13,9 @@ struct WayTrial {
   /// Squared; the larger one of two halves: from the start on, and from the converged state in the middle.
   double error = 0.0;
   double converged = 0.0;  ///< share of the steps
-  double missed = 0.0;     ///< share of those that end late: of all, or of the second half if that is less
-  double length = 1.0;     ///< mean time of a step over the deadline
+  double missed =
+      0.0;  ///< share of those that end late: of all, or of the second half if that is less
+  double length = 1.0;  ///< mean time of a step over the deadline
   bool keeps_deadline() const { return missed <= 0.1; }
 };
 
