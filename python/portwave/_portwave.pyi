@@ -56,7 +56,7 @@ class StepDerivatives:
         parameters: NDArray[numpy.float64],
     ) -> NDArray[numpy.float64]: ...
     def adjoint(
-        self, next: NDArray[numpy.float64]
+        self, ahead: NDArray[numpy.float64]
     ) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
 class Stepper:

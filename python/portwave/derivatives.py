@@ -11,7 +11,17 @@ from .arrays import Floats, as_floats
 
 
 class Gradient(NamedTuple):
-    """The gradient of a scalar: `x0` (n,), `inputs` (T, m) and `parameters` (k,)."""
+    """The gradient of a scalar.
+
+    Attributes
+    ----------
+    x0 : numpy.ndarray, (n,)
+        By the states at the start.
+    inputs : numpy.ndarray, (T, m)
+        By the inputs of each step.
+    parameters : numpy.ndarray, (k,)
+        By the parameters.
+    """
 
     x0: Floats
     inputs: Floats

@@ -60,5 +60,5 @@ void bind_derivatives(nb::module_& m) {
             const auto out = self.adjoint(vector_of(next, self.states()));
             return nb::make_tuple(array(out.state), array(out.input), array(out.parameter));
           },
-          "next"_a);
+          "ahead"_a);
 }
