@@ -81,4 +81,48 @@ double StepErrorEstimate::polynomial(const Step& step, int part, int state, doub
   return x;
 }
 
+/// ∫ of the polynomial through 2s nodes that is 1 at one of them, by s points of Gauss.
+double StepErrorEstimate::integral_of_lagrange(const std::array<double, 2 * kMostStages>& nodes,
+                                               int node, double from, double to) const {
+  const StageRule& gauss = gauss_stages(stages_.count);
+  double sum = 0.0;
+  for (int k = 0; k < stages_.count; ++k) {
+    const double tau = from + (to - from) * gauss.c[at(k)];
+    double product = gauss.b[at(k)] * (to - from);
+    for (int j = 0; j < 2 * stages_.count; ++j) {
+      if (j != node) product *= (tau - nodes[at(j)]) / (nodes[at(node)] - nodes[at(j)]);
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+/// x(1) − x(θ) as a sum over the increments of the last step and the one before. With D the polynomial
+/// through all of their rates, ∫_θ^1 D is the first guess; what ∫_0^1 D has too much beside the sum
+/// that led to x(1) is taken back along 3θ² − 2θ³, which leaves the slopes at both ends.
+void StepErrorEstimate::form_dense_weights(double theta) const {
+  const double h = steps_[1].step_s, before = steps_[2].step_s;
+  if (dense_.theta == theta && dense_.last_s == h && dense_.before_s == before) return;
+  dense_.theta = theta, dense_.last_s = h, dense_.before_s = before;
+  const int s = stages_.count;
+  std::array<double, 2 * kMostStages> nodes = {};
+  for (int j = 0; j < s; ++j) {
+    nodes[at(j)] = stages_.c[at(j)];
+    nodes[at(s + j)] = (stages_.c[at(j)] - 1.0) * before / h;
+  }
+  const double share =
+      1.0 - theta * theta * (3.0 - 2.0 * theta);  // of the end that is still to come
+  for (int j = 0; j < 2 * s; ++j) {
+    const double own = j < s ? stages_.b[at(j)] : 0.0;
+    const double excess = integral_of_lagrange(nodes, j, 0.0, 1.0) - own;
+    const double weight = integral_of_lagrange(nodes, j, theta, 1.0) - excess * share;
+    const double per_rate = j < s ? 1.0 : h / before;  // increments are √b h ẋ of their own step
+    dense_.weights[at(j)] = weight * per_rate / std::sqrt(stages_.b[at(j < s ? j : j - s)]);
+  }
+}
+
+double StepErrorEstimate::taken_at(int part, int state, double x, double theta) const {
+  return polynomial(steps_[0], part, state, x, theta);
+}
+
 }  // namespace portwave

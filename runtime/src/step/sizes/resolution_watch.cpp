@@ -222,9 +222,7 @@ void ResolutionWatch::follow(std::int64_t step, const double* record, const doub
   is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
 }
 
-bool ResolutionWatch::dies(int part, int state) const {
-  return dies_alone(waves_.system().parts()[at(part)].component->stage_rule(), state);
-}
+bool ResolutionWatch::dies(int part, int state) const { return estimate_.dying(part)[state] != 0; }
 
 /// The first of three steps has most of all motion in it, and the others have almost no such rates: its
 /// motion ended within it. With several stages its parts may cancel in an estimate.
@@ -256,10 +254,11 @@ void ResolutionWatch::note_states(std::int64_t step, const double* next, bool is
   note_largest(next);
   for (const Rates& part : rates_) {
     // Where a part changes over, its storages are damped in single steps.
-    const bool is_judged = estimate_.is_judged(part.part);
+    if (!estimate_.is_judged(part.part)) continue;
+    const char* const dies = estimate_.dying(part.part);
     for (int i = 0; i < part.states; ++i) {
       OwnMotion& own = own_[part.first_state + at(i)];
-      if (!is_judged || dies(part.part, i)) continue;
+      if (dies[i] != 0) continue;
       const double error = has_estimate ? std::abs(estimate_.estimate_of(part.part, i)) : 0.0;
       if (error > kOwnJump * own.largest && error > own.error) {
         own.error = error;
@@ -307,11 +306,12 @@ void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
   const double scale = 1.0 / std::sqrt(stages_.b[at(count - 1)]);
   for (const Rates& own : rates_) {
     bool alternates = false;
+    const char* const dies = estimate_.dying(own.part);
     const double* rate = increments.data() + own.offset;
     const std::size_t before = at(own.states * own.stride);  // of the stage before
     Sequence* state = states_.data() + own.first_state;
     for (int i = 0; i < own.states; ++i, ++state, rate += own.stride) {
-      if (dies(own.part, i)) continue;
+      if (dies[i] != 0) continue;
       if (count == 2 && state->take(scale * *(rate - before))) alternates = true;
       if (state->take(scale * *rate)) alternates = true;
     }

@@ -127,6 +127,10 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, const Stag
     has_laws_ = has_laws_ || (physics != nullptr && physics->has_port_laws());
     is_nonlinear_[at(waves.system().island_of_part(i))] = 1;
   }
+  told_.resize(waves.slots().size());
+  diagonal_.resize(states);
+  dies_.resize(states);
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) ask(i);
   kinds_.resize(kinds.size());
   for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
   for (std::vector<double>* energies :
@@ -255,12 +259,28 @@ std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) con
   return {offset(part, stage * batch.state_size()), batch.stride()};
 }
 
-bool StepErrorEstimate::is_judged(int part) const {
+void StepErrorEstimate::ask(int part) const {
   const Part& own = waves_.system().parts()[at(part)];
   const StageRule& rule = own.component->stage_rule();
+  Told& out = told_[at(part)];
+  out.component = own.component;
+  out.physics = own.port_hamiltonian();
+  out.form = out.physics != nullptr ? out.physics->linear_form() : LinearForm();
+  out.states = waves_.batch(waves_.slot(part).batch).batch->state_size();
   const bool is_nonlinear = is_nonlinear_[at(waves_.system().island_of_part(part))] != 0;
-  return batch_tells_[at(waves_.slot(part).batch)] != 0 && own.port_hamiltonian() != nullptr &&
-         (!lets_die(rule) || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
+  out.is_judged = batch_tells_[at(waves_.slot(part).batch)] != 0 && out.physics != nullptr &&
+                  (!lets_die(rule) || rule.conserved != 0 || (rule.count > 1 && is_nonlinear));
+  const std::size_t first = first_state_[at(part)];
+  for (int i = 0; i < out.states; ++i) dies_[first + at(i)] = dies_alone(rule, i) ? 1 : 0;
+  const SparseMatrix* const Q = out.form.E == nullptr ? out.form.Q : nullptr;
+  out.is_diagonal = Q != nullptr;
+  for (int j = 0; out.is_diagonal && j < Q->outerSize(); ++j) {
+    diagonal_[first + at(j)] = 0.0;
+    for (SparseMatrix::InnerIterator it(*Q, j); it; ++it) {
+      out.is_diagonal = out.is_diagonal && it.row() == j;
+      diagonal_[first + at(j)] = it.value();
+    }
+  }
 }
 
 double StepErrorEstimate::energy_of(int part, const double* next, const double* e) {
@@ -282,9 +302,9 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   if (!is_judged(part)) return 0.0;
   const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
   const double* const own = difference_.data() + offset(part, 0);
-  const StageRule& rule = waves_.system().parts()[at(part)].component->stage_rule();
+  const char* const dies = dies_.data() + first_state_[at(part)];
   for (int i = 0; i < batch.state_size(); ++i)
-    other_[at(i)] = dies_alone(rule, i) ? 0.0 : own[i * batch.stride()];
+    other_[at(i)] = dies[i] != 0 ? 0.0 : own[i * batch.stride()];
   const double energy = energy_of_error(part, next, other_.data());
   return std::isfinite(energy) ? energy : 0.0;
 }
@@ -375,12 +395,19 @@ double StepErrorEstimate::share(const double* next, const double* a, bool measur
 
 /// ½ eᵀ∇²H e around x, or ½|eᵀ(∇H(x) − ∇H(x − e))|.
 double StepErrorEstimate::energy_between(int part, const double* x, const double* e) {
-  const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
-  if (physics == nullptr) return 0.0;
-  if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
-    return std::abs(quadratic_energy(form, e, gradient_.data()));
+  const Told& own = told(part);
+  if (own.physics == nullptr || own.states == 0) return 0.0;
+  if (own.is_diagonal) {
+    const double* const Q = diagonal_.data() + first_state_[at(part)];
+    double sum = 0.0;
+    for (int i = 0; i < own.states; ++i) {
+      if (Q[i] != 0.0) sum += e[i] * Q[i] * e[i];
+    }
+    return std::abs(0.5 * sum);
   }
-  const int n = physics->signature().state_size();
+  if (own.form.Q != nullptr) return std::abs(quadratic_energy(own.form, e, gradient_.data()));
+  const Subsystem* const physics = own.physics;
+  const int n = own.states;
   physics->gradient(x, gradient_.data());
   for (int i = 0; i < n; ++i) moved_[at(i)] = x[i] - e[i];
   physics->gradient(moved_.data(), gradient_other_.data());
@@ -423,21 +450,28 @@ double StepErrorEstimate::wave_energy(int part, const double* a) const {
 /// The energy of differences that cannot be told from an error: some ε in each state, and the remainder of
 /// the inner iteration.
 double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
-  const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
-  if (physics == nullptr) return 0.0;
+  const Told& own = told(part);
+  if (own.physics == nullptr) return 0.0;
   const double of_waves =
       kOfCoupling * kOfCoupling * wave_J_[at(waves_.system().island_of_part(part))];
   double sum = 0.0;
-  if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
-    for (int j = 0; j < form.Q->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+  if (own.is_diagonal) {
+    const double* const Q = diagonal_.data() + first_state_[at(part)];
+    for (int i = 0; i < own.states; ++i) {
+      if (Q[i] != 0.0) sum += std::abs(x[i] * Q[i] * x[i]);
+    }
+    return 0.5 * kPerState * kPerState * sum + of_waves;
+  }
+  if (const SparseMatrix* const Q = own.form.Q; Q != nullptr) {
+    for (int j = 0; j < Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*Q, j); it; ++it) {
         sum += std::abs(x[it.row()] * it.value() * x[j]);
       }
     }
     return 0.5 * kPerState * kPerState * sum + of_waves;
   }
   // gradient_ is that of x: energy_between came before.
-  for (int i = 0; i < physics->signature().state_size(); ++i) {
+  for (int i = 0; i < own.states; ++i) {
     sum += std::abs(gradient_[at(i)] * x[i]) * kPerState * kPerState +
            std::abs(gradient_[at(i)] * e[i]) * kEpsilon;
   }
@@ -514,50 +548,6 @@ double StepErrorEstimate::error_between(const double* next, const double* a) {
   return share(next, a, /*measure=*/false);
 }
 
-/// ∫ of the polynomial through 2s nodes that is 1 at one of them, by s points of Gauss.
-double StepErrorEstimate::integral_of_lagrange(const std::array<double, 2 * kMostStages>& nodes,
-                                               int node, double from, double to) const {
-  const StageRule& gauss = gauss_stages(stages_.count);
-  double sum = 0.0;
-  for (int k = 0; k < stages_.count; ++k) {
-    const double tau = from + (to - from) * gauss.c[at(k)];
-    double product = gauss.b[at(k)] * (to - from);
-    for (int j = 0; j < 2 * stages_.count; ++j) {
-      if (j != node) product *= (tau - nodes[at(j)]) / (nodes[at(node)] - nodes[at(j)]);
-    }
-    sum += product;
-  }
-  return sum;
-}
-
-/// x(1) − x(θ) as a sum over the increments of the last step and the one before. With D the polynomial
-/// through all of their rates, ∫_θ^1 D is the first guess; what ∫_0^1 D has too much beside the sum
-/// that led to x(1) is taken back along 3θ² − 2θ³, which leaves the slopes at both ends.
-void StepErrorEstimate::form_dense_weights(double theta) const {
-  const double h = steps_[1].step_s, before = steps_[2].step_s;
-  if (dense_.theta == theta && dense_.last_s == h && dense_.before_s == before) return;
-  dense_.theta = theta, dense_.last_s = h, dense_.before_s = before;
-  const int s = stages_.count;
-  std::array<double, 2 * kMostStages> nodes = {};
-  for (int j = 0; j < s; ++j) {
-    nodes[at(j)] = stages_.c[at(j)];
-    nodes[at(s + j)] = (stages_.c[at(j)] - 1.0) * before / h;
-  }
-  const double share =
-      1.0 - theta * theta * (3.0 - 2.0 * theta);  // of the end that is still to come
-  for (int j = 0; j < 2 * s; ++j) {
-    const double own = j < s ? stages_.b[at(j)] : 0.0;
-    const double excess = integral_of_lagrange(nodes, j, 0.0, 1.0) - own;
-    const double weight = integral_of_lagrange(nodes, j, theta, 1.0) - excess * share;
-    const double per_rate = j < s ? 1.0 : h / before;  // increments are √b h ẋ of their own step
-    dense_.weights[at(j)] = weight * per_rate / std::sqrt(stages_.b[at(j < s ? j : j - s)]);
-  }
-}
-
-double StepErrorEstimate::taken_at(int part, int state, double x, double theta) const {
-  return polynomial(steps_[0], part, state, x, theta);
-}
-
 /// `x`: at the end of the step.
 void StepErrorEstimate::archive(StateArchive& archive) {
   for (Step& step : steps_) {
@@ -589,7 +579,8 @@ void StepErrorEstimate::archive_scales(StateArchive& archive) {
 std::size_t StepErrorEstimate::bytes() const {
   std::size_t doubles = difference_.capacity() + initial_.capacity();
   for (const Step& step : steps_) doubles += step.increments.capacity();
-  return doubles * sizeof(double);
+  return (doubles + diagonal_.capacity()) * sizeof(double) + dies_.capacity() +
+         told_.capacity() * sizeof(Told);
 }
 
 }  // namespace portwave

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 
@@ -115,7 +117,12 @@ class StepErrorEstimate {
   /// The largest energy of motion, so far, that parts of this kind are compared with [J].
   double scale_J(int kind) const { return kinds_[static_cast<std::size_t>(kind)].scale_J; }
   /// Damped parts are left out, unless they have several stages beside nonlinear parts: these may overshoot.
-  bool is_judged(int part) const;
+  bool is_judged(int part) const { return told(part).is_judged; }
+  /// By state of a part: not 0 where it is damped for itself (dies_alone).
+  const char* dying(int part) const {
+    told(part);
+    return dies_.data() + first_state_[static_cast<std::size_t>(part)];
+  }
   /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
   double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
   /// Increments of the step this many steps before it, up to 2.
@@ -164,12 +171,28 @@ class StepErrorEstimate {
     bool has_before = false;
   };
   /// Parts that are measured alike: those of one kind in one island.
+  /// What is asked of a part in every step, kept with the component that told it: a part may be given another.
+  struct Told {
+    std::shared_ptr<const Component> component;
+    const Subsystem* physics = nullptr;
+    LinearForm form;
+    int states = 0;
+    bool is_diagonal = false;  // the part is linear with such a Q, in diagonal_, and no E
+    bool is_judged = false;
+  };
   struct Kind {
     double scale_J = 0.0;  // largest so far
     double next_J = 0.0;   // with the step that was taken
     int island = 0;
   };
 
+  const Told& told(int part) const {
+    const std::shared_ptr<const Component>& now =
+        waves_.system().parts()[static_cast<std::size_t>(part)].component;
+    if (now != told_[static_cast<std::size_t>(part)].component) ask(part);
+    return told_[static_cast<std::size_t>(part)];
+  }
+  void ask(int part) const;
   std::size_t offset(int part, int row) const;
   bool form_difference(Window window);
   bool is_node(Window window, int back, int stage) const;
@@ -203,6 +226,9 @@ class StepErrorEstimate {
   bool has_before_ = false;  // steps_[2] led to steps_[1]
   std::int64_t accepted_ = 0;
   int worst_part_ = -1;
+  mutable std::vector<Told> told_;        // by part
+  mutable std::vector<double> diagonal_;  // of the Q of parts, like initial_
+  mutable std::vector<char> dies_;        // whether a state is damped for itself, like initial_
   std::vector<double> initial_, difference_;
   std::vector<int> kind_of_part_;
   std::vector<Kind> kinds_;
