@@ -199,6 +199,8 @@ class Ensemble:
 
 def part_types() -> str: ...
 
+def load_plugin(path: str) -> tuple[str, list[str]]: ...
+
 def add_part_type(
     name: str,
     summary: str,
