@@ -38,8 +38,9 @@ void show_portwave_to_plugins() {
   const std::string shown = library_of(::dlsym(RTLD_DEFAULT, "_ZN8portwave9catalogueEv"));
   if (shown != module) {
     throw portwave::ConfigError(
-        "", "this process has another portwave, which a plugin would use in place of this module: " +
-                (shown.empty() ? "none is shown" : shown));
+        "",
+        "this process has another portwave, which a plugin would use in place of this module: " +
+            (shown.empty() ? "none is shown" : shown));
   }
 }
 
