@@ -23,7 +23,9 @@ def _refused(what: str, told: str, arguments: int, is_number: bool) -> TypeError
 
 def _of_ctypes(function: Any, keeper: Any, what: str, arguments: int, is_number: bool) -> Compiled:
     if function._flags_ & _CALLS_PYTHON:
-        raise TypeError(f"{what}: a function of ctypes.PyDLL or PYFUNCTYPE needs the interpreter's lock, which steps do not hold")
+        raise TypeError(
+            f"{what}: a function of ctypes.PyDLL or PYFUNCTYPE needs the interpreter's lock, which steps do not hold"
+        )
     if any(type(own).__name__ == "CThunkObject" for own in (function._objects or {}).values()):
         raise TypeError(f"{what}: this ctypes function calls Python; give the Python function itself")
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -38,7 +40,8 @@ def _of_ctypes(function: Any, keeper: Any, what: str, arguments: int, is_number:
 
     takes_data = len(given) == arguments + 1 and given[-1] is ctypes.c_void_p
     result = ctypes.c_double if is_number else None
-    if (len(given) != arguments and not takes_data) or not all(map(is_pointer, given)) or function.restype is not result:
+    fits = len(given) == arguments or takes_data
+    if not fits or not all(map(is_pointer, given)) or function.restype is not result:
         names = ", ".join(own.__name__ for own in given)
         told = f"{getattr(function.restype, '__name__', function.restype)} ({names})"
         raise _refused(what, told, arguments, is_number)

@@ -148,7 +148,8 @@ def add_part_type(
 
 def _sized_port(part_type: str, port: Sequence[Any]) -> Tuple[str, str, str, int]:
     if isinstance(port, str) or len(port) not in (3, 4):
-        raise ValueError(f"{part_type!r}: a port is (name, domain, causality) or (name, domain, causality, size), got {port!r}")
+        forms = "(name, domain, causality) or (name, domain, causality, size)"
+        raise ValueError(f"{part_type!r}: a port is {forms}, got {port!r}")
     size = whole(port[3], f"the size of port {port[0]!r}") if len(port) == 4 else 1
     if size < 1:
         raise ValueError(f"{part_type!r}: the size of port {port[0]!r} must be > 0, got {size}")

@@ -173,10 +173,11 @@ def test_a_function_that_has_no_answer_ends_the_step(library):
 
 
 def test_defects_of_compiled_functions_are_found(library):
+    given = (number(library.energy), array(library.gradient))
     with pytest.raises(pw.ConfigError, match="does not match finite differences"):
-        add("c_wrong", number(library.energy), python_gradient, default_state=[0.5, 0.0], hessian=array(library.dissipation))
+        add("c_wrong", *given, default_state=[0.5, 0.0], hessian=array(library.dissipation))
     with pytest.raises(pw.ConfigError, match="J is not skew"):
-        add("c_wrong", number(library.energy), array(library.gradient), default_state=[0.5, 0.0], J=array(library.hessian))
+        add("c_wrong", *given, default_state=[0.5, 0.0], J=array(library.hessian))
 
 
 def test_other_signatures_are_refused(library):

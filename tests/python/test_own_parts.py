@@ -1,4 +1,4 @@
-"""Parts from Python whose matrices depend on the state, with ports of several entries and discrete gradients of one's own."""
+"""Parts from Python: matrices that depend on the state, ports of several entries, discrete gradients of one's own."""
 
 import math
 
@@ -259,26 +259,29 @@ def test_an_exception_of_a_function_ends_the_step_and_is_its_cause(change):
     assert list(stepper.state("body")) == caught.value.state
 
 
-def test_an_exception_on_a_worker_is_the_cause_too():
+def test_an_exception_is_the_cause_however_many_threads_step():
     pw.add_part_type(
         "py_worker",
         states=[("x", "m"), ("p", "kg m/s")],
         ports=[("port", "translation", "effort_in")],
-        energy=lambda z: 0.5 * z[1] ** 2,
-        gradient=raises_beyond(2.0, lambda z: [0.0, z[1]]),
+        energy=lambda z: 0.5 * (z[0] ** 2 + z[1] ** 2),
+        gradient=raises_beyond(2.0, lambda z: [z[0], z[1]]),
         J=J0,
         G=G0,
     )
-    for last in (0, 3, 7):
+    for last in (0, 30, 63):  # enough parts for several threads
         system = pw.System(step_s=0.01)
-        for i in range(8):
-            system.add(f"b{i}", "py_worker", initial_state={"p": 10.0 if i == last else -10.0})
-            system.join("free", f"b{i}.port")
+        for i in range(64):
+            system.add(f"b{i}", "py_worker", initial_state={"p": 10.0 if i == last else 1.0})
+            system.add(f"s{i}", pw.spring(stiffness_N_per_m=2.0))
+            system.add(f"w{i}", pw.flow_source(domain="translation"))
+            system.connect(f"b{i}.port", f"s{i}.left").connect(f"s{i}.right", f"w{i}.port")
         stepper = pw.Stepper(system, threads=3)
         with pytest.raises(pw.StepError) as caught:
             stepper.step(100)
         assert isinstance(caught.value.__cause__, Beyond)
         assert caught.value.part == f"b{last}"
+        assert list(stepper.state(f"b{last}")) == caught.value.state
 
 
 def test_ctrl_c_in_a_function_is_raised_itself():
