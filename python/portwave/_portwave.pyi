@@ -218,6 +218,7 @@ def add_part_type(
     R: NDArray[numpy.float64] | GivenFunction,
     G: NDArray[numpy.float64] | GivenFunction,
     default_state: Sequence[float],
+    typical_state: Sequence[float],
     discrete_gradient: str | GivenFunction,
 ) -> None: ...
 

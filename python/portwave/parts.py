@@ -28,6 +28,7 @@ def add_part_type(
     inputs: Sequence[Tuple[str, str]] = (),
     hessian: Any = None,
     default_state: Sequence[float] = (),
+    typical_state: Sequence[float] = (),
     discrete_gradient: Any = "gonzalez",
     summary: str = "A part from Python.",
 ) -> None:
@@ -64,6 +65,9 @@ def add_part_type(
         ``hessian(x)`` is the Hessian of H, (n, n). Default: differences of the gradient.
     default_state : sequence of float, optional
         The n initial states of parts that do not state theirs. Default: zeros.
+    typical_state : sequence of float, optional
+        A usual size > 0 of each of the n states. The functions are checked at states within half of it
+        from the default one. Default: found from H.
     discrete_gradient : {"gonzalez", "mean_value", "itoh_abe"} or callable, optional
         How a step of one stage takes the gradient so that the energy law holds exactly:
         ``"gonzalez"`` from a few values; ``"mean_value"`` by 8 gradients along the step, exact where
@@ -142,6 +146,7 @@ def add_part_type(
         matrix("R", R, n),
         matrix("G", G, m),
         as_floats(list(default_state), (None,), "n", "default_state").tolist(),
+        as_floats(list(typical_state), (None,), "n", "typical_state").tolist(),
         discrete_gradient if isinstance(discrete_gradient, str) else handed(discrete_gradient, "discrete_gradient", 3),
     )
 

@@ -104,7 +104,8 @@ void add_part_type(const std::string& name, const std::string& summary,
                    const std::vector<NameAndUnit>& inputs, const nb::object& energy,
                    const nb::object& gradient, const nb::object& hessian, const nb::object& J,
                    const nb::object& R, const nb::object& G,
-                   const std::vector<double>& default_state, const nb::object& discrete_gradient) {
+                   const std::vector<double>& default_state,
+                   const std::vector<double>& typical_state, const nb::object& discrete_gradient) {
   const portwave::Signature signature = signature_of(name, states, ports, inputs);
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
@@ -119,6 +120,7 @@ void add_part_type(const std::string& name, const std::string& summary,
   }
   portwave::NonlinearPortHamiltonian::Options options;
   options.default_state = default_state;
+  options.typical_state = typical_state;
   StepGradient own_gradient;
   if (std::string kind; nb::try_cast(discrete_gradient, kind)) {
     options.discrete_gradient = discrete_gradient_of(kind);
@@ -160,5 +162,5 @@ void add_part_type(const std::string& name, const std::string& summary,
 void bind_part_types(nb::module_& m) {
   m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
         "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a,
-        "discrete_gradient"_a);
+        "typical_state"_a, "discrete_gradient"_a);
 }

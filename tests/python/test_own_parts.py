@@ -151,6 +151,24 @@ def test_what_is_no_structure_and_no_discrete_gradient_is_refused(change, told):
     assert '"py_wrong"' in str(caught.value)
 
 
+def test_functions_are_checked_within_half_of_a_usual_state():
+    """A dissipation that is one only where x < 0.3."""
+
+    def R(z):
+        return [[0, 0], [0, 0.3 - z[0]]]
+
+    with pytest.raises(pw.ConfigError, match="at x = 0.5, p = 0: R is not positive semidefinite"):
+        slide("py_near", R=R)
+    stepper = slide("py_near", R=R, typical_state=[0.5, 1.0])
+    stepper.step(2)  # 10 m/s and 0.01 s
+    with pytest.raises(pw.StepError, match=": R is not positive semidefinite"):
+        stepper.step(3)
+    with pytest.raises(pw.ConfigError, match="typical size of x must be > 0"):
+        slide("py_near", R=R, typical_state=[0.0, 1.0])
+    with pytest.raises(pw.ConfigError, match="must have 2 entries, got 1"):
+        slide("py_near", R=R, typical_state=[1.0])
+
+
 @pytest.mark.parametrize(
     "port, told",
     [

@@ -397,6 +397,7 @@ System mass_on_a_lever(double limit, int& beyond) {
     g[1] = x[1];
   };
   NonlinearPortHamiltonian::Options options;
+  options.typical_state = {1.0, 1.0};
   options.structure_at = [limit, &beyond](const double* x, Structure& out) {
     if (std::abs(x[0]) > limit) {
       ++beyond;
