@@ -2,7 +2,7 @@
 # example of a plugin, with the installed program, and with programs that load it; then a consumer in C. At
 # last it configures, as far as that goes without compiling all again, projects that build portwave along.
 # Needs BUILD_DIR CONSUMER_DIR PLUGIN_DIR SCRATCH_DIR CONFIG GENERATOR C_COMPILER CXX_COMPILER CXX_FLAGS
-# VERSION SOURCE_DIR SCENARIO.
+# VERSION SOURCE_DIR SCENARIO, and for the Python package PYTHON PYTHON_DIR.
 cmake_minimum_required(VERSION 3.25)
 
 set(prefix "${SCRATCH_DIR}/prefix")
@@ -44,6 +44,11 @@ execute_process(COMMAND "${build}/bin/poor_plugin_host" "${plugin}" "${scenario}
   RESULT_VARIABLE result OUTPUT_VARIABLE said)
 if(result EQUAL 0 OR NOT said MATCHES "portwave_enable_plugins")
   message(FATAL_ERROR "installed_package: it should have said what it lacks (${result}): ${said}")
+endif()
+
+if(PYTHON)
+  step("load it from Python" "${CMAKE_COMMAND}" -E env "PYTHONPATH=${prefix}/${PYTHON_DIR}" "${PYTHON}"
+    "${CONSUMER_DIR}/plugin_host.py" "${prefix}" "${plugin}" "${scenario}")
 endif()
 
 file(GLOB_RECURSE c_package "${prefix}/portwave_cConfig.cmake")

@@ -30,6 +30,7 @@ from .errors import ConfigError, ScenarioWarning, StepError, UnknownName
 from ._portwave import Arena, Snapshot, __version__
 from .linear import Linearisation
 from .parts import add_block_kind, add_part_type, sweep
+from .plugins import Plugin, load_plugin
 from .result import Result
 from . import study
 from .stepper import Stepper
@@ -43,6 +44,7 @@ __all__ = [
     "Ensemble",
     "Gradient",
     "Linearisation",
+    "Plugin",
     "Result",
     "RolloutDerivatives",
     "ScenarioWarning",
@@ -54,6 +56,7 @@ __all__ = [
     "UnknownName",
     "add_block_kind",
     "add_part_type",
+    "load_plugin",
     "maximum",
     "minimum",
     "select",

@@ -199,20 +199,27 @@ class Ensemble:
 
 def part_types() -> str: ...
 
+def load_plugin(path: str) -> tuple[str, list[str]]: ...
+
+# A compiled function: its address, whether it takes user data last, these data, and what keeps it alive.
+CompiledFunction = tuple[int, bool, int, Any]
+GivenFunction = Callable[..., Any] | CompiledFunction
+
 def add_part_type(
     name: str,
     summary: str,
     states: Sequence[tuple[str, str]],
-    ports: Sequence[tuple[str, str, str]],
+    ports: Sequence[tuple[str, str, str, int]],
     inputs: Sequence[tuple[str, str]],
-    energy: Callable[..., Any],
-    gradient: Callable[..., Any],
-    hessian: Callable[..., Any] | None,
-    J: NDArray[numpy.float64],
-    R: NDArray[numpy.float64],
-    G: NDArray[numpy.float64],
+    energy: GivenFunction,
+    gradient: GivenFunction,
+    hessian: GivenFunction | None,
+    J: NDArray[numpy.float64] | GivenFunction,
+    R: NDArray[numpy.float64] | GivenFunction,
+    G: NDArray[numpy.float64] | GivenFunction,
     default_state: Sequence[float],
-    discrete_gradient: str,
+    typical_state: Sequence[float],
+    discrete_gradient: str | GivenFunction,
 ) -> None: ...
 
 def add_block_kind(

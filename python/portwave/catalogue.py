@@ -91,7 +91,8 @@ def _docstring(own: Dict[str, Any], parameters: List[Dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
+def type_function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
+    """Return the function that makes parts of a type, from its description in `part_types`."""
     active = {"name": "allow_active", "kind": "boolean", "unit": "", "required": False, "default": False}
     active.update({"summary": "whether the part may create energy", "minimum": None, "maximum": None})
     active["passive_only"] = False
@@ -123,7 +124,7 @@ def _function(own: Dict[str, Any]) -> Callable[..., CataloguePart]:
     return make
 
 
-_functions = {name: _function(own) for name, own in part_types().items()}
+_functions = {name: type_function(own) for name, own in part_types().items()}
 globals().update(_functions)
 
 __all__ = ["part_types", *_functions]

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _portwave
 from .arrays import Floats, as_floats, number, plain, whole
+from .compiled import compiled, handed
 from .result import Result
 from .stepper import Stepper
 from .system import System, scenario_of
@@ -18,19 +19,20 @@ def add_part_type(
     name: str,
     *,
     states: Sequence[Tuple[str, str]],
-    energy: Callable[[Floats], float],
-    gradient: Callable[[Floats], Any],
+    energy: Any,
+    gradient: Any,
     J: Any,
     G: Any,
     R: Any = None,
-    ports: Sequence[Tuple[str, str, str]] = (),
+    ports: Sequence[Union[Tuple[str, str, str], Tuple[str, str, str, int]]] = (),
     inputs: Sequence[Tuple[str, str]] = (),
-    hessian: Optional[Callable[[Floats], Any]] = None,
+    hessian: Any = None,
     default_state: Sequence[float] = (),
-    discrete_gradient: str = "gonzalez",
+    typical_state: Sequence[float] = (),
+    discrete_gradient: Any = "gonzalez",
     summary: str = "A part from Python.",
 ) -> None:
-    """Add a type of part that is defined by its energy in Python.
+    """Add a type of part that is defined by its energy, as functions of Python or compiled ones.
 
     The part obeys ``dx/dt = (J - R) grad H(x) + G u`` and ``y = G^T grad H(x)`` with n states x and
     m inputs u: those of its ports, then external ones.
@@ -46,43 +48,66 @@ def add_part_type(
         ``energy(x)`` is the stored energy H [J] at the states x (n,).
     gradient : callable
         ``gradient(x)`` is the gradient of H, n numbers.
-    J : (n, n) array_like
-        Skew-symmetric interconnection matrix.
-    G : (n, m) array_like
-        Input matrix, with the columns of the ports before those of `inputs`.
-    R : (n, n) array_like, optional
-        Symmetric, positive semidefinite dissipation matrix. Default: zeros.
-    ports : sequence of (str, str, str), optional
-        Name, domain and causality of each port. Domains are ``"translation"``, ``"rotation"``,
+    J : (n, n) array_like or callable
+        Skew-symmetric interconnection matrix, or ``J(x)`` that returns it.
+    G : (n, m) array_like or callable
+        Input matrix, with the columns of the ports before those of `inputs`, or ``G(x)``.
+    R : (n, n) array_like or callable, optional
+        Symmetric, positive semidefinite dissipation matrix, or ``R(x)``. Default: zeros.
+    ports : sequence of (str, str, str) or (str, str, str, int), optional
+        Name, domain, causality and size of each port. Domains are ``"translation"``, ``"rotation"``,
         ``"electrical"``, ``"magnetic"``, ``"hydraulic"``, ``"thermal"`` and ``"generic"``. The
-        causality says what u is: ``"effort_in"`` or ``"flow_in"``.
+        causality says what u is: ``"effort_in"`` or ``"flow_in"``. A port of size k has k columns
+        of G. Default size: 1.
     inputs : sequence of (str, str), optional
         Name and unit of each external input.
     hessian : callable, optional
         ``hessian(x)`` is the Hessian of H, (n, n). Default: differences of the gradient.
     default_state : sequence of float, optional
         The n initial states of parts that do not state theirs. Default: zeros.
-    discrete_gradient : {"gonzalez", "mean_value", "itoh_abe"}, optional
+    typical_state : sequence of float, optional
+        A usual size > 0 of each of the n states. The functions are checked at states within half of it
+        from the default one. Default: found from H.
+    discrete_gradient : {"gonzalez", "mean_value", "itoh_abe"} or callable, optional
         How a step of one stage takes the gradient so that the energy law holds exactly:
         ``"gonzalez"`` from a few values; ``"mean_value"`` by 8 gradients along the step, exact where
         H is a polynomial of degree 16 or less; ``"itoh_abe"`` by increments of H, of first order
-        unless H is a sum of functions of one state each. Default: ``"gonzalez"``.
+        unless H is a sum of functions of one state each; or a function ``g(x, x_next)`` of n numbers
+        with ``g @ (x_next - x) == H(x_next) - H(x)`` and ``g(x, x)`` the gradient, in a form in which
+        nothing cancels where x_next is near x. Default: ``"gonzalez"``.
     summary : str, optional
         One sentence about the type.
 
     Raises
     ------
     ConfigError
-        The gradient does not fit H, J is not skew-symmetric, R is not positive semidefinite, or the
-        name is that of a type that portwave has.
+        The gradient does not fit H, J is not skew-symmetric, R is not positive semidefinite, a discrete
+        gradient of one's own is none, or the name is that of a type that portwave has.
     ValueError
         A matrix has another shape, or a domain, causality or discrete gradient is unknown.
+    TypeError
+        A compiled function has another signature.
 
     Notes
     -----
     x and u are in the units of states, ports and inputs; time is in seconds. The functions must be
-    pure: a step calls them many times, from any thread, at a few microseconds each. Such a part is
-    about a hundred times slower than one in C++; it serves for trying things out.
+    pure: a step calls them many times, from any thread. Matrices that are functions are checked
+    wherever they are evaluated: a step ends (`StepError`) where J is not skew-symmetric or R not
+    positive semidefinite. So it does where a function raises, with the exception as its ``__cause__``,
+    and leaves the state before it.
+
+    A call of a Python function takes a few microseconds, under the interpreter's lock. Each function may
+    be compiled instead: a ``numba.cfunc``, a ``scipy.LowLevelCallable`` or a function of ctypes. It is
+    called without that lock, so that parts step in parallel, and about as fast as C++. Its signature is::
+
+        double energy(const double *x);
+        void gradient(const double *x, double *g);
+        void hessian(const double *x, double *h);                     (n, n)
+        void J(const double *x, double *out);                         (n, n); likewise R, and G (n, m)
+        void discrete_gradient(const double *x, const double *x_next, double *g);
+
+    with matrices row by row, and ``void *user_data`` as a last argument where a LowLevelCallable has
+    some. A function that cannot answer writes NaN, which ends the step.
 
     Examples
     --------
@@ -97,29 +122,43 @@ def add_part_type(
     ...     G=[[0], [1]],
     ... )
     """
+    sized = [_sized_port(name, port) for port in ports]
     n = len(states)
-    m = len(ports) + len(inputs)
+    m = sum(port[3] for port in sized) + len(inputs)
 
-    def matrix(name: str, value: Any, rows: int, columns: int) -> Floats:
+    def matrix(key: str, value: Any, columns: int) -> Any:
         if value is None:
-            return np.zeros((rows, columns))
-        return as_floats(value, (rows, columns), "nm", name)
+            return np.zeros((n, columns))
+        if callable(value) or compiled(value, key, 2) is not None:
+            return handed(value, key, 2)
+        return as_floats(value, (n, columns), "nm", key)
 
     _portwave.add_part_type(
         name,
         summary,
         list(states),
-        list(ports),
+        sized,
         list(inputs),
-        energy,
-        gradient,
-        hessian,
-        matrix("J", J, n, n),
-        matrix("R", R, n, n),
-        matrix("G", G, n, m),
+        handed(energy, "energy", 1, is_number=True),
+        handed(gradient, "gradient", 2),
+        None if hessian is None else handed(hessian, "hessian", 2),
+        matrix("J", J, n),
+        matrix("R", R, n),
+        matrix("G", G, m),
         as_floats(list(default_state), (None,), "n", "default_state").tolist(),
-        discrete_gradient,
+        as_floats(list(typical_state), (None,), "n", "typical_state").tolist(),
+        discrete_gradient if isinstance(discrete_gradient, str) else handed(discrete_gradient, "discrete_gradient", 3),
     )
+
+
+def _sized_port(part_type: str, port: Sequence[Any]) -> Tuple[str, str, str, int]:
+    if isinstance(port, str) or len(port) not in (3, 4):
+        forms = "(name, domain, causality) or (name, domain, causality, size)"
+        raise ValueError(f"{part_type!r}: a port is {forms}, got {port!r}")
+    size = whole(port[3], f"the size of port {port[0]!r}") if len(port) == 4 else 1
+    if size < 1:
+        raise ValueError(f"{part_type!r}: the size of port {port[0]!r} must be > 0, got {size}")
+    return port[0], port[1], port[2], size
 
 
 def add_block_kind(

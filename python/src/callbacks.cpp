@@ -1,215 +1,26 @@
-// Python functions that steps call: energies of parts, and blocks of signal graphs.
+// Blocks of signal graphs from Python functions, and the exceptions of functions that steps call.
 
 #include "callbacks.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <functional>
-#include <map>
-#include <memory>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "arrays.hpp"
 #include "portwave/runtime/scenario/block_kinds.hpp"
-#include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+#include "shared_callable.hpp"
 
 using namespace nb::literals;
 
 namespace {
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 thread_local PyObject* raised = nullptr;     // an exception; it leaks where its thread ends first
 thread_local bool raised_interrupt = false;  // the exception is not an `Exception`
-
-void keep_raised(const nb::python_error& error) {
-  forget_raised();
-  nb::object value = nb::borrow(error.value());
-  if (error.traceback().is_valid()) {
-    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
-  }
-  raised_interrupt = PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0;
-  raised = value.release().ptr();
-}
-
-/// A new array, which the called function may keep.
-nb::object copied(const double* x, std::size_t n) {
-  double* data = nullptr;
-  auto out = new_array({n}, &data);
-  std::copy_n(x, n, data);
-  return nb::cast(std::move(out));
-}
-
-/// A Python function that threads may call and release without the interpreter's lock.
-class SharedCallable {
- public:
-  explicit SharedCallable(nb::callable function)
-      : function_(new nb::callable(std::move(function)), [](nb::callable* own) {
-          // The catalogue outlives the interpreter; by then the memory is gone.
-          if (Py_IsInitialized() == 0) return;
-          const nb::gil_scoped_acquire lock;
-          delete own;
-        }) {}
-
-  /// Returns use(function), with the interpreter's lock. An exception of Python is kept for this
-  /// thread, and its text is thrown.
-  template <class Use>
-  auto operator()(const Use& use) const {
-    const nb::gil_scoped_acquire lock;
-    try {
-      return use(*function_);
-    } catch (const nb::python_error& error) {
-      keep_raised(error);
-      throw std::runtime_error(error.what());  // copies the text while the lock is held
-    }
-  }
-  template <class Use>
-  auto operator()(const double* x, std::size_t n, const Use& use) const {
-    return (*this)([&](const nb::callable& function) { return use(function(copied(x, n))); });
-  }
-
- private:
-  std::shared_ptr<nb::callable> function_;
-};
-
-void copy_result(const nb::object& from, std::size_t size, double* to, const char* what) {
-  const auto values = nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(
-      nb::module_::import_("numpy").attr("ascontiguousarray")(from, "dtype"_a = "float64"));
-  if (values.size() != size) {
-    throw std::runtime_error(std::string(what) + " must have " + std::to_string(size) +
-                             " entries, got " + std::to_string(values.size()));
-  }
-  std::copy_n(values.data(), size, to);
-}
-
-portwave::SparseMatrix sparse(const Matrix& matrix, int rows, int columns, const char* name) {
-  if (static_cast<int>(matrix.shape(0)) != rows || static_cast<int>(matrix.shape(1)) != columns) {
-    throw std::invalid_argument(
-        std::string(name) + " must be " + std::to_string(rows) + " x " + std::to_string(columns) +
-        ", got " + std::to_string(matrix.shape(0)) + " x " + std::to_string(matrix.shape(1)));
-  }
-  portwave::SparseMatrix out(rows, columns);
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      const double value = matrix(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
-      if (value != 0.0) out.insert(i, j) = value;
-    }
-  }
-  return out;
-}
-
-using NameAndUnit = std::pair<std::string, std::string>;
-using PortOf = std::tuple<std::string, std::string, std::string>;  // name, domain, causality
-
-portwave::Domain domain_of(const std::string& name) {
-  using enum portwave::Domain;
-  for (const portwave::Domain domain :
-       {generic, translation, rotation, electrical, magnetic, hydraulic, thermal}) {
-    if (name == to_string(domain)) return domain;
-  }
-  throw std::invalid_argument("no domain is named \"" + name + "\"");
-}
-
-using Build = std::function<std::unique_ptr<portwave::Component>()>;
-
-/// The builders of types from Python. The catalogue keeps a type for good; a notebook cell that runs
-/// again replaces its builder.
-std::map<std::string, std::shared_ptr<Build>>& part_types() {
-  static std::map<std::string, std::shared_ptr<Build>> all;
-  return all;
-}
-
-portwave::DiscreteGradient discrete_gradient_of(const std::string& name) {
-  using portwave::DiscreteGradient;
-  for (const auto kind :
-       {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
-    if (name == portwave::to_string(kind)) return kind;
-  }
-  throw std::invalid_argument(
-      "a discrete gradient is \"gonzalez\", \"mean_value\" or \"itoh_abe\", got \"" + name + "\"");
-}
-
-/// Adds a type without parameters to the catalogue; all parts of the type share the functions.
-void add_part_type(const std::string& name, const std::string& summary,
-                   const std::vector<NameAndUnit>& states, const std::vector<PortOf>& ports,
-                   const std::vector<NameAndUnit>& inputs, nb::callable energy,
-                   nb::callable gradient, std::optional<nb::callable> hessian, const Matrix& J,
-                   const Matrix& R, const Matrix& G, const std::vector<double>& default_state,
-                   const std::string& discrete_gradient) {
-  portwave::Signature signature;
-  signature.type = name;
-  for (const auto& [state, unit] : states) signature.states.push_back({state, unit});
-  for (const auto& [port, domain, causality] : ports) {
-    if (causality != "effort_in" && causality != "flow_in") {
-      throw std::invalid_argument("a port is \"effort_in\" or \"flow_in\", got \"" + causality +
-                                  "\"");
-    }
-    signature.ports.push_back(
-        {port,
-         causality == "effort_in" ? portwave::Causality::effort_in : portwave::Causality::flow_in,
-         domain_of(domain), 1});
-  }
-  for (const auto& [input, unit] : inputs) signature.inputs.push_back({input, unit});
-  const int n = static_cast<int>(states.size());
-  const int m = static_cast<int>(ports.size() + inputs.size());
-  portwave::Structure structure = portwave::Structure::zero(n, m);
-  structure.J = sparse(J, n, n, "J");
-  structure.R = sparse(R, n, n, "R");
-  structure.G = sparse(G, n, m, "G");
-
-  const auto size = static_cast<std::size_t>(n);
-  portwave::Hamiltonian hamiltonian;
-  hamiltonian.value = [size, call = SharedCallable(std::move(energy))](const double* x) {
-    return call(x, size,
-                [](const nb::object& value) { return nb::cast<double>(nb::float_(value)); });
-  };
-  hamiltonian.gradient = [size, call = SharedCallable(std::move(gradient))](const double* x,
-                                                                            double* g) {
-    call(x, size, [&](const nb::object& value) { copy_result(value, size, g, "the gradient"); });
-  };
-  if (hessian) {  // symmetric: the order of rows and columns does not matter
-    hamiltonian.hessian = [size, call = SharedCallable(std::move(*hessian))](const double* x,
-                                                                             double* h) {
-      call(x, size,
-           [&](const nb::object& value) { copy_result(value, size * size, h, "the Hessian"); });
-    };
-  }
-  portwave::NonlinearPortHamiltonian::Options options;
-  options.default_state = default_state;
-  options.discrete_gradient = discrete_gradient_of(discrete_gradient);
-
-  const Build build = [=] {
-    return std::make_unique<portwave::NonlinearPortHamiltonian>(signature, structure, hamiltonian,
-                                                                options);
-  };
-  (void)build();  // reports defects here
-  if (const auto known = part_types().find(name); known != part_types().end()) {
-    *known->second = build;
-    return;
-  }
-  portwave::PartType type;
-  type.name = name;
-  type.group = "python";
-  type.summary = summary;
-  type.equations = "H(x), its gradient and structure matrices from Python";
-  const auto own = std::make_shared<Build>(build);
-  type.build = [own](const portwave::Parameters&) { return (*own)(); };
-  portwave::Catalogue::add(std::move(type));
-  part_types().emplace(name, own);
-}
 
 /// Copies the numbers that a block's function returned; a single number counts as an array of one.
 void copy_numbers(const nb::object& from, std::span<double> to, const char* what,
@@ -238,7 +49,7 @@ class PythonLaw {
 
   void operator()(const portwave::SampleTime& when, std::span<const double> u, std::span<double> y,
                   std::span<double> x) const {
-    function_([&](const nb::callable& function) {
+    function_([&](const nb::object& function) {
       nb::object given;
       const nb::object inputs = copied(u.data(), u.size());
       if (numbers_.empty()) {
@@ -310,6 +121,16 @@ void add_block_kind(const std::string& name, const std::string& summary, nb::cal
 
 }  // namespace
 
+void keep_raised(const nb::python_error& error) {
+  forget_raised();
+  nb::object value = nb::borrow(error.value());
+  if (error.traceback().is_valid()) {
+    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
+  }
+  raised_interrupt = PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0;
+  raised = value.release().ptr();
+}
+
 void forget_raised() {
   if (raised == nullptr) return;
   raised_interrupt = false;
@@ -330,9 +151,6 @@ void raise_interrupt() {
 }
 
 void bind_callbacks(nb::module_& m) {
-  m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
-        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a,
-        "discrete_gradient"_a);
   m.def("add_block_kind", &add_block_kind, "name"_a, "summary"_a, "function"_a, "inputs"_a,
         "outputs"_a, "state"_a, "numbers"_a);
 }

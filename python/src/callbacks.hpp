@@ -5,6 +5,8 @@
 /// A Python function that a step calls may raise an exception. C++ carries its text alone; the
 /// exception itself is kept per thread for the code that ends the step.
 
+/// Keeps an exception for this thread. Called with the interpreter's lock.
+void keep_raised(const nanobind::python_error& error);
 /// Forgets the kept exception. Called with the interpreter's lock.
 void forget_raised();
 /// Hands over the kept exception; an invalid object where there is none. Called with the
@@ -14,5 +16,5 @@ nanobind::object take_raised();
 /// which no step may suppress. Called without the interpreter's lock.
 void raise_interrupt();
 
-/// Adds add_part_type and add_block_kind.
+/// Adds add_block_kind.
 void bind_callbacks(nanobind::module_& m);

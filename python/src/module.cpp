@@ -8,6 +8,8 @@
 #include "ensemble.hpp"
 #include "errors.hpp"
 #include "fmu.hpp"
+#include "part_types.hpp"
+#include "plugins.hpp"
 #include "snapshot.hpp"
 #include "stepper.hpp"
 #include "study.hpp"
@@ -26,6 +28,8 @@ NB_MODULE(_portwave, m) {
   bind_stepper(m);
   bind_ensemble(m);
   bind_callbacks(m);
+  bind_part_types(m);
+  bind_plugins(m);
   bind_studies(m);
   bind_fmu(m);
 }

@@ -48,7 +48,7 @@ from pathlib import Path
 
 FENCE = re.compile(r"(?P<marks>(?:^ *<!--.*?-->\n+)*)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<text>.*?)^ *```$", re.S | re.M)
 MARK = re.compile(r"<!-- *(not run|run by|exits|first|needs|with|installed|file|part of|printed|generated)\b:? ?(.*?) *-->", re.S)
-COMPILED = [("examples", ("cpp", "hpp", "c", "py", "txt")), ("tests/install", ("cpp", "c", "txt")), ("tests/pages", ("cpp",))]
+COMPILED = [("examples", ("cpp", "hpp", "c", "py", "txt")), ("tests/install", ("cpp", "c", "py", "txt")), ("tests/pages", ("cpp",))]
 PROGRAMS = ("portwave", "rank_study")
 KINDS = ("sh", "json", "python", "cpp", "c", "cmake", "text", "math")
 TIME_S = 240  # of a page, on a busy machine

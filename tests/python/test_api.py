@@ -16,7 +16,7 @@ import portwave as pw
 
 BUILTINS = {name for name in dir(builtins) if not name.startswith("_")}
 # Portwave alone makes instances of these, so their constructors are not described.
-MADE_BY_PORTWAVE = {"Result", "Linearisation", "Gradient", "RolloutDerivatives"}
+MADE_BY_PORTWAVE = {"Result", "Linearisation", "Gradient", "Plugin", "RolloutDerivatives"}
 
 
 def section(text, title):

@@ -1,9 +1,11 @@
 """What the pages show in Python runs, block after block."""
 
+import importlib.util
 import pathlib
 import re
 import warnings
 
+import numpy as np
 import pytest
 
 import portwave as pw
@@ -13,7 +15,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 
 
 def blocks(page):
-    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    """The blocks of a page that can run here: without Numba, those without it."""
+    own = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [block for block in own if importlib.util.find_spec("numba") or "from numba import" not in block]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/python.md", "docs/concepts/ensembles.md"])
@@ -52,6 +56,27 @@ def test_the_page_of_the_package_shows_what_it_says():
     assert names["fit"](0.2, [[24.0]] * 100, data) == pytest.approx(0.17, rel=1e-8)
     assert names["table"]["rms"][-1] < names["table"]["rms"][0]
     assert names["result"].to_dataframe().index[-1] == pytest.approx(10.0)
+
+
+def test_the_top_of_the_page_spins_and_compiled_and_plain_pendulum_are_the_same():
+    names = {}
+    for block in blocks("docs/reference/python.md"):
+        exec(block, names)
+    types = pw.part_types()
+    top = pw.System(step_s=0.01).add("top", "my_top", initial_state={"L1": 1.0, "L2": 0.1, "L3": 2.0})
+    spinning = pw.Stepper(top.join("free", "top.torque"))
+    spinning.step(200)
+    assert np.linalg.norm(spinning.state("top")) == pytest.approx(np.sqrt(5.01), rel=1e-13)
+    assert abs(spinning["top.L1"] - 1.0) > 0.1
+    if "my_compiled_pendulum" not in types:
+        pytest.skip("Numba is not installed: its block was left out")
+    ends = []
+    for name in ("my_pendulum", "my_compiled_pendulum"):
+        system = pw.System(step_s=0.01).add("p", name, initial_state={"angle": 1.0})
+        stepper = pw.Stepper(system.join("free", "p.pivot"))
+        stepper.step(100)
+        ends.append(stepper["p.angle"])
+    assert ends[0] == pytest.approx(ends[1], rel=1e-11)
 
 
 def test_every_example_that_is_linked_is_there():

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -384,6 +385,50 @@ TEST(Across, IsTheMatchWhereTwoNonlinearPartsMeet) {
   const PortResponses responses(grid, 0.01);
   EXPECT_EQ(tune_impedance(responses, ImpedanceKind::across).by_port,
             tune_impedance(responses, ImpedanceKind::matched).by_port);
+}
+
+/// A mass whose lever arm grows with its place, and which has no answer beyond `limit`; each such question
+/// is counted.
+System mass_on_a_lever(double limit, int& beyond) {
+  Hamiltonian H;
+  H.value = [](const double* x) { return 0.5 * (x[0] * x[0] + x[1] * x[1]); };
+  H.gradient = [](const double* x, double* g) {
+    g[0] = x[0];
+    g[1] = x[1];
+  };
+  NonlinearPortHamiltonian::Options options;
+  options.typical_state = {1.0, 1.0};
+  options.structure_at = [limit, &beyond](const double* x, Structure& out) {
+    if (std::abs(x[0]) > limit) {
+      ++beyond;
+      throw std::runtime_error("the lever ends here");
+    }
+    out.G.coeffRef(1, 0) = 1.0 + x[0];
+  };
+  Structure structure = Structure::zero(2, 1);
+  structure.J.insert(0, 1) = 1.0;
+  structure.J.insert(1, 0) = -1.0;
+  structure.G.insert(1, 0) = 1.0;
+  SystemBuilder builder;
+  builder.add("mass", std::make_unique<NonlinearPortHamiltonian>(
+                          Signature{"mass_on_a_lever",
+                                    {{"x", "m"}, {"p", "kg m/s"}},
+                                    {{"port", Causality::effort_in, Domain::translation, 1}},
+                                    {}},
+                          std::move(structure), std::move(H), std::move(options)));
+  builder.join(joint::Free{}, {"mass.port"});
+  return builder.build();
+}
+
+TEST(Responses, DoNotAskForMoreThanAPartCanAnswer) {
+  int beyond = 0, never = 0;
+  const System limited = mass_on_a_lever(1.5, beyond), unlimited = mass_on_a_lever(1e9, never);
+  beyond = 0;
+  const PortResponses own(limited, 0.01), other(unlimited, 0.01);
+  EXPECT_EQ(tune_impedance(own, ImpedanceKind::matched).by_port,
+            tune_impedance(other, ImpedanceKind::matched).by_port);
+  EXPECT_GT(beyond, 0) << "the control: twice its usual state is beyond";
+  EXPECT_EQ(never, 0);
 }
 
 TEST(Names, OfMethodsAndRules) {

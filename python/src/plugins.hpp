@@ -1,0 +1,6 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+/// Adds load_plugin.
+void bind_plugins(nanobind::module_& m);
