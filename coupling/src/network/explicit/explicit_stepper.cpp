@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/network/explicit_method.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -81,6 +80,8 @@ ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, dou
   previous_x_ = x_;
   for (std::vector<IslandState>* own : {&now_, &next_, &before_}) own->resize(islands_.size());
   load();
+  compares_ =
+      !std::ranges::all_of(islands_, [](const auto& island) { return island->tells_error(); });
   energies_.resize(islands_.size());
   succeeded_.resize(islands_.size());
   thrown_.resize(islands_.size());
@@ -299,28 +300,6 @@ void ExplicitStepper::archive(StateArchive& archive) {
       archive.expect_finite(state.decaying, "a damped position");
     }
   }
-}
-
-ExplicitMethod::ExplicitMethod() = default;
-ExplicitMethod::~ExplicitMethod() = default;
-void ExplicitMethod::set_stepper(std::unique_ptr<ExplicitStepper> stepper) {
-  stepper_ = std::move(stepper);
-}
-NetworkStep ExplicitMethod::step(const ForEach& each) { return stepper_->step(each); }
-const StepClock& ExplicitMethod::clock() const { return stepper_->clock(); }
-std::span<const double> ExplicitMethod::state() const { return stepper_->state(); }
-std::span<const double> ExplicitMethod::previous_state() const {
-  return stepper_->previous_state();
-}
-double ExplicitMethod::storage(int block) const { return stepper_->storage(block); }
-double ExplicitMethod::shared_cost_ns() const { return stepper_->cost_ns(); }
-int ExplicitMethod::tasks() const { return stepper_->tasks(); }
-std::size_t ExplicitMethod::bytes() const { return stepper_->bytes(); }
-std::string ExplicitMethod::remarks() const { return stepper_->remarks(); }
-void ExplicitMethod::archive(StateArchive& archive) { stepper_->archive(archive); }
-bool ExplicitMethod::set_step(double step_s) {
-  stepper_->set_step(step_s);
-  return true;
 }
 
 }  // namespace portwave

@@ -320,7 +320,14 @@ void KickDriftIsland::store(const IslandState& state, double* x) const {
 void KickDriftIsland::set_step(double step_s) {
   Impl& i = *impl_;
   i.step_s = step_s;
-  for (Impl::Level& level : i.levels) level = {};
+  std::vector<Impl::Level> before = std::move(i.levels);
+  i.levels = std::vector<Impl::Level>(before.size());
+  for (std::size_t depth = 0; depth < before.size(); ++depth) {  // of twice or half the size
+    const double h = std::ldexp(step_s, -static_cast<int>(depth));
+    for (Impl::Level& level : before) {
+      if (level.h == h && !level.drifts.empty()) i.levels[depth] = std::move(level);
+    }
+  }
   i.level(0);
 }
 

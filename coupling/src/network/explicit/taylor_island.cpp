@@ -65,8 +65,8 @@ void sample_powers(const NetworkForm& network, int input, const GaussInterpolati
   interpolation.to_powers(powers);
 }
 
-double TaylorScheme::longest_angle() const {
-  return std::exp((std::lgamma(order + 2.0) + std::log(1e-9)) / (order + 1.0));
+double TaylorScheme::longest_angle(double left_out) const {
+  return std::exp((std::lgamma(order + 2.0) + std::log(left_out)) / (order + 1.0));
 }
 
 LinearNetwork::LinearNetwork(const System& system)
@@ -399,6 +399,25 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
   energies.dissipated_J += lost;
   energies.size_J += size + std::abs(supply) + std::abs(lost);
   return true;
+}
+
+void TaylorIsland::error(double* x) const {
+  for (std::size_t i = 0; i < states_.size(); ++i) x[states_[i]] = std::abs(last_[i]);
+  for (const int state : dead_.states) x[state] = 0.0;
+  if (inputs_.empty()) return;
+  // The leading coefficient of the shifted Legendre polynomial Pₙ is C(2n, n), that of its next power −n C(2n, n)/2.
+  const int n = scheme_.inputs.points() - 1;
+  const auto leading = [](int degree) {
+    return std::exp(std::lgamma(2.0 * degree + 1.0) - 2.0 * std::lgamma(degree + 1.0));
+  };
+  const double of_last = leading(n), of_one_before = leading(n - 1);
+  for (const Entry& entry : driven_) {
+    const double last = power(entry.input, n) / of_last;
+    const double one_before =
+        (power(entry.input, n - 1) + 0.5 * n * of_last * last) / of_one_before;
+    x[states_[at(entry.row)]] +=
+        step_s_ * std::abs(entry.value) * (std::abs(last) + std::abs(one_before));
+  }
 }
 
 std::string TaylorIsland::advice() const {

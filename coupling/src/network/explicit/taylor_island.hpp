@@ -22,8 +22,8 @@ struct TaylorScheme {
   GaussInterpolation inputs;
 
   explicit TaylorScheme(int order_) : order(order_), inputs(order_ / 2 + 2) {}
-  /// h times the rate of a motion of which a step leaves out 1e-9.
-  double longest_angle() const;
+  /// h times the rate of a motion of which a step leaves out such a share.
+  double longest_angle(double left_out = 1e-9) const;
 };
 
 /// A network whose parts are linear: ∂H/∂x = Qx + c, Q being `hessian` and c `constant`.
@@ -59,6 +59,9 @@ class TaylorIsland final : public ExplicitIsland {
   void sample(double start_s, int depth) override;
   bool attempt(const IslandState& from, IslandState& to, int depth,
                IslandEnergies& energies) override;
+  /// The first term left out, w_{M+1}, and what the last two Legendre coefficients of the inputs' polynomials would do.
+  bool tells_error() const override { return true; }
+  void error(double* x) const override;
   std::string advice() const override;
   double cost_ns() const override;
   std::size_t bytes() const override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "portwave/coupling/method/splitting.hpp"
@@ -28,7 +29,16 @@ class TaylorMethod final : public ExplicitMethod {
   /// The last step consisted of steps of h/2^depth, at least in part.
   int depth_of_last_step() const;
 
+  // Steps that are tried. Their error is the first term left out, w_{M+1}, which the move along it makes about ten
+  // times smaller, and what the last two Legendre coefficients of the inputs' polynomials would do.
+  int order() const override;
+  double suited_step_s(double tolerance) const override;
+  void state_within(Step step, int first, double share, std::span<double> state) override;
+  void ports_within(double share, std::span<double> effort, std::span<double> flow) override;
+
  private:
+  void forget_states_within() override;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
