@@ -71,7 +71,7 @@ class ExplicitIsland {
   /// Whether an attempt tells its error; otherwise a step is compared with two of half its size.
   virtual bool tells_error() const { return false; }
   /// Of the last attempt, by state of the whole system. Precondition: `tells_error`.
-  virtual void error(double* /*x*/) const {}
+  virtual void error(double* /*x*/) {}
 
   /// What to say where no halving helps: rates and how to go on.
   virtual std::string advice() const = 0;

@@ -64,7 +64,8 @@ TaylorMethod::~TaylorMethod() = default;
 
 int TaylorMethod::depth_of_last_step() const { return stepper().depth_of_last_step(); }
 
-int TaylorMethod::order() const { return impl_->scheme.order; }
+/// Of the move along w_{M+1}, which is near 1, only w_{M+2} is left.
+int TaylorMethod::order() const { return impl_->scheme.order + 1; }
 
 double TaylorMethod::suited_step_s(double tolerance) const {
   return impl_->scheme.longest_angle(tolerance) / impl_->fastest_rate();

@@ -15,8 +15,8 @@ constexpr double kSameSize = 1e-9;
 constexpr double kAimed = 0.3, kLow = 0.1, kHigh = 0.7;
 /// Powers of the present and the last error.
 constexpr double kOfError = 0.7, kOfLast = 0.4;
-/// Least error that is told from none.
-constexpr double kLeast = 1e-12;
+/// Least errors that count as the present and as the last one.
+constexpr double kLeast = 1e-4, kLeastLast = 0.03;
 constexpr double kMostGrowth = 2.0, kMostShrinking = 0.1;
 
 }  // namespace
@@ -47,7 +47,7 @@ bool SizeControl::can_shrink(const Next& step, double now_s) const {
 
 void SizeControl::accept(const Next& step, double error) {
   const double own = std::max(error, kLeast), last = last_error_ > 0.0 ? last_error_ : kAimed;
-  last_error_ = own;
+  last_error_ = std::max(own, kLeastLast);
   const bool may_grow = !was_rejected_;
   was_rejected_ = false;
   if (!step.is_whole || (own >= kLow && own <= kHigh)) return;

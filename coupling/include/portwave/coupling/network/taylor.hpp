@@ -29,8 +29,8 @@ class TaylorMethod final : public ExplicitMethod {
   /// The last step consisted of steps of h/2^depth, at least in part.
   int depth_of_last_step() const;
 
-  // Steps that are tried. Their error is the first term left out, w_{M+1}, which the move along it makes about ten
-  // times smaller, and what the last two Legendre coefficients of the inputs' polynomials would do.
+  // Steps that are tried. Their error is the first term that is neither in the sum nor moved along, w_{M+2}, what the
+  // move has too much or too little of w_{M+1}, and what the polynomials of inputs leave out.
   int order() const override;
   double suited_step_s(double tolerance) const override;
   void state_within(Step step, int first, double share, std::span<double> state) override;
