@@ -118,6 +118,16 @@ double margin_of(double time_s, double length_s) {
                   64.0 * std::numeric_limits<double>::epsilon() * std::abs(time_s));
 }
 
+/// The first of two knots of one time about there; null: none.
+const Signal::Knot* jump_at(const std::vector<Signal::Knot>& knots, double time_s,
+                            double margin_s) {
+  for (auto knot = std::ranges::lower_bound(knots, time_s - margin_s, {}, &Signal::Knot::time_s);
+       knot != knots.end() && knot->time_s <= time_s + margin_s; ++knot) {
+    if (knot + 1 != knots.end() && (knot + 1)->time_s == knot->time_s) return &*knot;
+  }
+  return nullptr;
+}
+
 /// An expression at an instant; where it jumps there, as it is before (side −1) or after that (side 1). A jump is more
 /// than what the slopes beside it make of so short a time.
 double beside_jump(const Expression& own, double time_s, double margin_s, double side) {
@@ -139,12 +149,8 @@ double beside_jump(const Expression& own, double time_s, double margin_s, double
 double Signal::just_before(double time_s, double length_s) const {
   const double margin_s = margin_of(time_s, length_s);
   if (const Table* const table = std::get_if<Table>(kind_.get())) {
-    const auto& knots = table->knots;
-    for (auto knot = std::ranges::lower_bound(knots, time_s - margin_s, {}, &Knot::time_s);
-         knot != knots.end() && knot->time_s <= time_s + margin_s; ++knot) {
-      if (knot + 1 != knots.end() && (knot + 1)->time_s == knot->time_s) return knot->value;
-    }
-    return signal_values::interpolate(knots, time_s);
+    if (const Knot* jump = jump_at(table->knots, time_s, margin_s)) return jump->value;
+    return signal_values::interpolate(table->knots, time_s);
   }
   const Expression* const own = std::get_if<Expression>(kind_.get());
   if (own == nullptr || !own->can_change_over()) return (*this)(time_s);
@@ -169,10 +175,17 @@ double Signal::in_step(const StepPlace& place, std::span<const double> set_value
   };
   const Cuts cuts = cuts_within(place.begin_s, place.length_s);
   if (cuts.count == 0) {
-    // What jumps where a step begins is over, also if an expression does so just behind that instant.
-    if (const Expression* own = expression(); place.tau == 0.0 && own && own->can_change_over()) {
+    // What jumps where a step begins is over, also if it does so just behind that instant.
+    if (place.tau == 0.0) {
       const double margin_s = margin_of(place.time_s, place.length_s);
-      return sum(beside_jump(*own, place.time_s, margin_s, 1.0), place.time_s);
+      const Expression* const own = expression();
+      if (own != nullptr && own->can_change_over()) {
+        return sum(beside_jump(*own, place.time_s, margin_s, 1.0), place.time_s);
+      }
+      const Table* const table = std::get_if<Table>(kind_.get());
+      const Knot* const jump =
+          table != nullptr ? jump_at(table->knots, place.time_s, margin_s) : nullptr;
+      if (jump != nullptr) return sum((jump + 1)->value, place.time_s);
     }
     if (place.tau < 1.0 || is_settable()) return sum(at(place.time_s, set_values), place.time_s);
     return sum(just_before(place.time_s, place.length_s), place.time_s);
