@@ -262,7 +262,7 @@ std::size_t ExplicitStepper::bytes() const {
     sum += islands_[i]->bytes() + islands_[i]->bytes_of_halvings() + now_[i].bytes() +
            next_[i].bytes() + before_[i].bytes();
   }
-  return sum;
+  return trial_ == nullptr ? sum : sum + trial_->bytes();
 }
 
 std::string ExplicitStepper::remarks() const {

@@ -67,6 +67,8 @@ class ExplicitStepper {
     std::vector<IslandEnergies> energies_of_coarse;
     std::vector<double> middle_x, committed_middle_x;
     bool is_middle_gathered = false;
+
+    std::size_t bytes() const;
   };
   Trial& trial();
   template <class Attempt>

@@ -24,6 +24,16 @@ ExplicitStepper::Trial& ExplicitStepper::trial() {
   return *trial_;
 }
 
+std::size_t ExplicitStepper::Trial::bytes() const {
+  std::size_t sum =
+      (x.capacity() + error.capacity() + middle_x.capacity() + committed_middle_x.capacity()) *
+      sizeof(double);
+  for (const std::vector<IslandState>* own : {&coarse, &middle}) {
+    for (const IslandState& state : *own) sum += state.bytes();
+  }
+  return sum;
+}
+
 /// One step of h/2^depth of every island that has succeeded so far. Inputs are sampled on the calling thread.
 template <class Attempt>
 bool ExplicitStepper::all_succeed(double start_s, int depth, const ForEach& each,

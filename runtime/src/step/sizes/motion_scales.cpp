@@ -61,10 +61,11 @@ double MotionScales::amplitude() {
   worst_part_ = -1;
   for (std::size_t i = 0; i < energies_.size(); ++i) {
     const NetworkTrials::Energies& own = energies_[i];
-    const double over = std::sqrt(own.error_J) - std::sqrt(own.rounding_J);
-    const double scale = std::sqrt(kinds_[at(kind_of_block_[i])].next_J);
-    if (!(over > worst * scale)) continue;
-    worst = over / scale;
+    const double scale_J = kinds_[at(kind_of_block_[i])].next_J;
+    if (own.error_J <= own.rounding_J || own.error_J <= worst * worst * scale_J) continue;
+    const double over = (std::sqrt(own.error_J) - std::sqrt(own.rounding_J)) / std::sqrt(scale_J);
+    if (over <= worst) continue;
+    worst = over;
     worst_part_ = part_of_block_[i];
   }
   return worst;
