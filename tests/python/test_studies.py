@@ -77,11 +77,10 @@ def test_tolerances_bound_steps_without_waves():
     for order in (4, 6):
         method = {"/method": {"kind": "kick-drift", "order": order}}
         table = pw.study.tolerance(PAIR, [1e-4, 1e-7], overrides=method)
-        assert table["stages"] == [0, 0]
+        assert table["stages"].tolist() == [0, 0]
         assert table.facts["method"] == f"kick-drift, order {order}"
-        for row in table:
-            assert row["failure"] == ""
-            assert 1e-3 * row["tolerance"] < row["error"] < 20 * row["tolerance"]
+        assert (table["error"] < 20 * table["tolerance"]).all()
+        assert (table["error"] > 1e-3 * table["tolerance"]).all()
         assert table["steps"][1] > table["steps"][0]
         with pytest.raises(pw.ConfigError, match="/stages"):
             pw.study.tolerance(PAIR, [1e-4], stages=[2], overrides=method)

@@ -50,6 +50,7 @@ class NetworkEngine final : public StepEngine {
     choice_.reason = method_->description();
     method_->set_interrupted(given.interrupted);
     refuse_non_finite_start();
+    settings_.assign(model_->settings().begin(), model_->settings().end());
     if (given.sizes) {
       sizes_.emplace(*model_, *method_, trials(), *given.sizes, given.step_s,
                      watches_of(system, given));
@@ -65,9 +66,30 @@ class NetworkEngine final : public StepEngine {
     throw std::logic_error("the method couples without waves: parts stay as they are");
   }
   void component_restored(int /*part*/) override {}
-  void states_changed(std::span<const double> /*states*/) override {
-    throw std::logic_error(
-        "the method couples without waves: its states cannot be set while it is stepped");
+  void states_changed(std::span<const double> states) override {
+    if (clock().steps() > 0 && ports_step_ != clock().steps()) find_ports();  // of the last step
+    double more_J = 0.0;
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
+      more_J -= method_->storage(i);
+    }
+    if (!method_->set_state(states)) {
+      throw std::logic_error(
+          fmt::format("the method \"{}\" couples without waves: its states cannot be set while it "
+                      "is stepped",
+                      to_string(options_.method.kind())));
+    }
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
+      more_J += method_->storage(i);
+    }
+    revalue(more_J);
+    states_are_set_ = true;
+    start_ports_.forget();
+    if (sizes_) sizes_->restart();
+  }
+  std::span<double> settings() override { return settings_; }
+  void settings_changed() override {
+    start_ports_.forget();
+    if (sizes_) sizes_->inputs_jump();
   }
 
   const StepClock& clock() const override { return method_->clock(); }
@@ -94,6 +116,7 @@ class NetworkEngine final : public StepEngine {
   void state_at(int part, double time_s, std::span<double> state) override {
     const int number = model_->block_of_part(part);
     if (number < 0) return;
+    if (states_are_set_) return StepEngine::state_at(part, time_s, state);
     const NetworkBlock& block = model_->blocks()[at(number)];
     const std::span<double> own = state.first(at(block.size));
     if (sizes_) {
@@ -103,7 +126,7 @@ class NetworkEngine final : public StepEngine {
     model_->state_within(*method_, number, share_of_step(time_s), own);
   }
   EffortFlow port_at(int scalar_port, double time_s) override {
-    if (!sizes_ || clock().steps() == 0) return effort_flow(scalar_port);
+    if (!sizes_ || clock().steps() == 0 || states_are_set_) return effort_flow(scalar_port);
     if (within_.step != clock().steps() || within_.time_s != time_s) {
       within_.effort.resize(effort_.size());
       within_.flow.resize(flow_.size());
@@ -156,7 +179,11 @@ class NetworkEngine final : public StepEngine {
   void archive(StateArchive& archive) override {
     method_->archive(archive);
     if (sizes_) sizes_->archive(archive);
-    archive.values(begins_window_, totals_, run_, worst_ratio_);
+    archive.values(begins_window_, totals_, run_, worst_ratio_, states_are_set_);
+    for (const std::span<double> own : {std::span<double>(settings_), model_->settings()}) {
+      archive.array(own);
+      archive.expect_finite(own, "a settable input");
+    }
     archive_findings(archive, system(), certificate_);
     portwave::archive(archive, statistics_);
     if (!archive.reads()) return;
@@ -200,7 +227,9 @@ class NetworkEngine final : public StepEngine {
     if (timed) start = await_turn(step_s);
     if (timed) ready = Clock::now();
     StepReport report;
+    std::ranges::copy(settings_, model_->settings().begin());
     const NetworkStep done = run(step, report);
+    states_are_set_ = false;
     if (timed) stepped = Clock::now();
     report.iterations = done.iterations;
     report.residual = done.residual;
@@ -288,6 +317,14 @@ class NetworkEngine final : public StepEngine {
     ports_step_ = clock().steps();
   }
 
+  /// States that were set store `more_J` more, which their setter supplies.
+  void revalue(double more_J) {
+    totals_.final_J += more_J;
+    totals_.max_J = std::max(totals_.max_J, totals_.final_J);
+    run_.supplied.add(more_J);
+    totals_.supplied_J = run_.supplied.value();
+  }
+
   void open_ledger() {
     double stored = 0.0;
     for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
@@ -355,6 +392,9 @@ class NetworkEngine final : public StepEngine {
   std::unique_ptr<NetworkModel> model_;
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
+  std::vector<double>
+      settings_;                 ///< of the steps to come, by slot; empty where the method has none
+  bool states_are_set_ = false;  ///< since the last step
   std::optional<TrialSteps> sizes_;  ///< if steps choose their size
   BlockRunner runner_;
   FasterOfTwo faster_;

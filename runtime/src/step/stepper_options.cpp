@@ -242,11 +242,18 @@ void check_signals(const StepperOptions& options, Issues& issues) {
                       "signals drive parameters of parts, and with several ranks no part can be "
                       "exchanged: step it in one process"});
   }
-  if (!options.method.couples_by_waves()) {
-    issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
-                                              "inputs as functions of time only: controllers need "
-                                              "wave coupling, such as {{\"kind\": \"auto\"}}",
-                                              to_string(options.method.kind()))});
+  if (!options.signals->parameter_actuators().empty() && !options.method.couples_by_waves()) {
+    issues.push_back(
+        {"/signals",
+         "signals drive parameters of parts, and without waves no part can be exchanged"});
+  }
+  if (!can_choose_sizes(options.method)) {
+    issues.push_back(
+        {"/signals",
+         fmt::format("the method \"{}\" couples without waves and takes "
+                     "inputs as functions of time only: controllers need "
+                     "\"kick-drift\", \"taylor\" or wave coupling, such as {{\"kind\": \"auto\"}}",
+                     to_string(options.method.kind()))});
   }
 }
 
@@ -423,8 +430,9 @@ StepperOptions with_choice(const System& system, const StepperOptions& options, 
   const auto& parts = system.parts();
   if (waves->stages < 2) return stay("they have order 4 or 6, for 2 or 3 stages");
   if (options.time.deadline_s > 0.0) return stay("they cannot stop for a deadline");
-  if (options.signals != nullptr) return stay("they take no controllers");
-  if (!system.settable_inputs().empty()) return stay("they take no inputs that are set");
+  if (options.signals != nullptr && !options.signals->parameter_actuators().empty()) {
+    return stay("they take no parameters that signals drive");
+  }
   if (!waves->initial_waves.empty()) return stay("initial waves are given");
   if (system.slice() != nullptr || (options.ranks != nullptr && options.ranks->size() > 1)) {
     return stay("they run on one rank");

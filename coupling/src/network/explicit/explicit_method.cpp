@@ -34,6 +34,12 @@ bool ExplicitMethod::set_step(double step_s) {
   return true;
 }
 
+bool ExplicitMethod::set_state(std::span<const double> x) {
+  forget_states_within();
+  stepper_->set_state(x);
+  return true;
+}
+
 bool ExplicitMethod::attempt(double step_s, const ForEach& each) {
   forget_states_within();
   return stepper_->attempt(step_s, each);

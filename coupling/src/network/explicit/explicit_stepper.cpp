@@ -186,6 +186,29 @@ void ExplicitStepper::set_step(double step_s) {
   step_s_ = step_s;
 }
 
+void ExplicitStepper::set_state(std::span<const double> x) {
+  gather();
+  // H of an island goes on by the change of each part, as it does in steps.
+  std::vector<double> more_J(at(network_.system().island_count()), 0.0);
+  std::vector<double> before_J;
+  for (int block = 0; block < static_cast<int>(block_parts_.size()); ++block) {
+    before_J.push_back(storage(block));
+  }
+  std::ranges::copy(x, x_.begin());
+  previous_x_ = x_;
+  for (int block = 0; block < static_cast<int>(block_parts_.size()); ++block) {
+    const double more = storage(block) - before_J[at(block)];
+    stored_.add(more);
+    more_J[at(network_.system().island_of_part(block_parts_[at(block)]))] += more;
+  }
+  load();
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    now_[i].stored_J += more_J[at(network_.system().island_of_part(part_of_island_[i]))];
+  }
+  if (trial_ != nullptr && compares_) trial_->committed_middle_x = x_;
+  depth_ = 0;
+}
+
 void ExplicitStepper::halve(std::size_t island, double start_s) {
   bool is_met = false;
   try {

@@ -34,6 +34,8 @@ class ExplicitStepper {
   double step_s() const { return step_s_; }
   /// Steps to come are of this size [s].
   void set_step(double step_s);
+  /// Goes on from another state of the whole: no step leads to it.
+  void set_state(std::span<const double> x);
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);

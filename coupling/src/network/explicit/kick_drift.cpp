@@ -240,6 +240,7 @@ class KickDriftNetwork final : public ExplicitModel {
     network_.ports(mean_z_.data(), mean_s_.data(), effort, flow);
   }
 
+  std::span<double> settings() override { return network_.settings(); }
   bool has_states_within() const override { return true; }
 
   /// By the polynomial of degree 5 through both ends, their rates and the rates of those. States may have been restored

@@ -145,8 +145,7 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
     const auto value_at = [&](double share) {
       double value = 0.0;
       try {
-        value =
-            network.inputs[at(number)].signal->in_step({start_s + share * h, start_s, h, share, 3});
+        value = network.input_in_step(number, {start_s + share * h, start_s, h, share, 3});
       } catch (const std::exception& error) {
         throw InputFault{number, true, error.what()};
       } catch (...) {

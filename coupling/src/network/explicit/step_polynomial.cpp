@@ -23,8 +23,8 @@ void StepPolynomial::look_at(const double* x, double start_s, double step_s, dou
     parts[at(part)].port_hamiltonian()->gradient(x + first, z_.data() + first);
   }
   for (std::size_t k = 0; k < network_.inputs.size(); ++k) {
-    s_[static_cast<Eigen::Index>(k)] =
-        network_.inputs[k].signal->in_step({start_s + share * step_s, start_s, step_s, share, 3});
+    s_[static_cast<Eigen::Index>(k)] = network_.input_in_step(
+        static_cast<int>(k), {start_s + share * step_s, start_s, step_s, share, 3});
   }
   if (!with_rate) return;
   rate_.noalias() = network_.A * z_;

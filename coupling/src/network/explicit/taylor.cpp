@@ -19,8 +19,9 @@
 namespace portwave {
 
 struct TaylorMethod::Impl {
-  Impl(const System& system, double step, int order)
-      : network(system),
+  Impl(std::shared_ptr<const LinearNetwork> shared, double step, int order)
+      : owner(std::move(shared)),
+        network(*owner),
         scheme(order),
         step_s(step),
         x(at(network.size())),
@@ -33,7 +34,8 @@ struct TaylorMethod::Impl {
     return rate;
   }
 
-  LinearNetwork network;
+  std::shared_ptr<const LinearNetwork> owner;
+  const LinearNetwork& network;
   TaylorScheme scheme;
   double step_s;
   std::unique_ptr<TaylorPolynomial> within;  ///< null until somebody asks
@@ -44,7 +46,10 @@ struct TaylorMethod::Impl {
 
 TaylorMethod::TaylorMethod(const System& system, double start_s, double step_s,
                            const Splitting& options)
-    : impl_(std::make_unique<Impl>(system, step_s, order_of(options))) {
+    : TaylorMethod(std::make_shared<const LinearNetwork>(system), start_s, step_s, options) {}
+TaylorMethod::TaylorMethod(std::shared_ptr<const LinearNetwork> shared, double start_s,
+                           double step_s, const Splitting& options)
+    : impl_(std::make_unique<Impl>(std::move(shared), step_s, order_of(options))) {
   const LinearNetwork& network = impl_->network;
   std::vector<int> row_numbers(at(network.size()), -1), numbers;
   std::vector<std::unique_ptr<ExplicitIsland>> islands;
@@ -99,7 +104,7 @@ void TaylorMethod::ports_within(double share, std::span<double> effort, std::spa
   i.z += Eigen::Map<const Eigen::VectorXd>(i.network.constant.data(), i.z.size());
   for (std::size_t k = 0; k < i.network.inputs.size(); ++k) {
     i.s[static_cast<Eigen::Index>(k)] =
-        i.network.inputs[k].signal->in_step({start_s + share * h, start_s, h, share, 3});
+        i.network.input_in_step(static_cast<int>(k), {start_s + share * h, start_s, h, share, 3});
   }
   i.network.ports(i.z.data(), i.s.data(), effort, flow);
 }
@@ -123,14 +128,18 @@ namespace {
 class TaylorModel final : public ExplicitModel {
  public:
   TaylorModel(const System& system, double start_s)
-      : ExplicitModel(system), network_(system), start_s_(start_s) {}
+      : ExplicitModel(system),
+        shared_(std::make_shared<const LinearNetwork>(system)),
+        network_(*shared_),
+        start_s_(start_s) {}
 
   bool has_active() const override { return network_.has_active(); }
   std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
                                              bool /*ledger*/) const override {
     scheme_ = std::make_unique<TaylorScheme>(order_of(method.splitting()));
-    return std::make_unique<TaylorMethod>(network_.system(), start_s_, step_s, method.splitting());
+    return std::make_unique<TaylorMethod>(shared_, start_s_, step_s, method.splitting());
   }
+  std::span<double> settings() override { return network_.settings(); }
 
   /// Means of the series itself, formed anew from the state before the step.
   void mean_ports(const NetworkMethod& method, std::span<double> effort,
@@ -170,7 +179,8 @@ class TaylorModel final : public ExplicitModel {
     }
   }
 
-  LinearNetwork network_;
+  std::shared_ptr<const LinearNetwork> shared_;
+  const LinearNetwork& network_;
   double start_s_;
   mutable std::unique_ptr<TaylorScheme> scheme_;  ///< of the method
   std::unique_ptr<TaylorSeries> series_;

@@ -50,11 +50,10 @@ std::optional<double> root(double a, double b, double m) {
 
 void sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
                    double start_s, double h, double* powers) {
-  const Signal& signal = *network.inputs[at(input)].signal;
   for (int g = 0; g < interpolation.points(); ++g) {
     const double share = interpolation.places()[at(g)];
     try {
-      powers[g] = signal.in_step({start_s + share * h, start_s, h, share, 3});
+      powers[g] = network.input_in_step(input, {start_s + share * h, start_s, h, share, 3});
     } catch (const std::exception& error) {
       throw InputFault{input, true, error.what()};
     } catch (...) {

@@ -75,7 +75,7 @@ NetworkStep TrialSteps::step(double limit_s, const ForEach& each, StepReport& re
     report.error = error * of_whole_;
     count(next.step_s);
     if (next.reaches_limit && (end_s == kink_s || (end_s == event_s_ && event_changes_))) {
-      restart();
+      inputs_jump();
     }
     return done;
   }
@@ -96,7 +96,10 @@ bool TrialSteps::attempt(const SizeControl::Next& next, double start_s, const Fo
   return false;
 }
 
-void TrialSteps::restart() { control_.forget(); }
+void TrialSteps::restart() {
+  inputs_jump();
+  crossings_.accept(method_.clock().time_s(), method_.state().data());
+}
 
 /// False if an event lies before the end of an attempted step, which must then end there.
 bool TrialSteps::ends_at_event(double start_s, double step_s, double end_s) {

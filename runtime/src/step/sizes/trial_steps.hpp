@@ -30,6 +30,11 @@ class TrialSteps final : private TriedStates {
   /// NetworkFault, the state being as before.
   NetworkStep step(double limit_s, const ForEach& each, StepReport& report);
 
+  /// An input has jumped: the last step says nothing about the growth of errors.
+  void inputs_jump() { control_.forget(); }
+  /// The states were set from outside.
+  void restart();
+
   const StepSizeStatistics& statistics() const { return statistics_; }
   std::size_t bytes() const { return scales_.bytes(); }
   void archive(StateArchive& archive);
@@ -41,7 +46,6 @@ class TrialSteps final : private TriedStates {
 
   bool attempt(const SizeControl::Next& next, double start_s, const ForEach& each, double& error);
   bool ends_at_event(double start_s, double step_s, double end_s);
-  void restart();
   void count(double step_s);
   [[noreturn]] void give_up(double step_s, double error) const;
 

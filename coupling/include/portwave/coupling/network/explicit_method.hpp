@@ -34,6 +34,7 @@ class ExplicitMethod : public NetworkMethod, public NetworkTrials {
   std::string remarks() const override;
   void archive(StateArchive& archive) override;
   bool set_step(double step_s) override;
+  bool set_state(std::span<const double> x) override;
 
   bool attempt(double step_s, const ForEach& each) override;
   std::string obstacle() const override;

@@ -11,6 +11,8 @@
 
 namespace portwave {
 
+class LinearNetwork;
+
 /// Taylor series of linear networks without algebraic equations, ẋ = (J − R)(Qx + c) + B s, island by island, to
 /// an even order M: M + 1 products with the matrix of the network in a step and nothing to solve. Inputs are
 /// polynomials through M/2 + 2 Gauss points. Any dampers, gyrators and cycles; inputs may act through dampers.
@@ -23,6 +25,9 @@ class TaylorMethod final : public ExplicitMethod {
  public:
   /// The system must outlive it.
   TaylorMethod(const System& system, double start_s, double step_s, const Splitting& options);
+  /// For a network that others use, too.
+  TaylorMethod(std::shared_ptr<const LinearNetwork> network, double start_s, double step_s,
+               const Splitting& options);
   ~TaylorMethod() override;
 
   std::string description() const override;
