@@ -495,7 +495,8 @@ def tolerance(
     Table
         Columns: ``stages``, ``tolerance``, ``error`` (relative, all states at the end), ``steps``,
         ``rejected``, ``smallest_s`` and ``largest_s`` [s], ``missed``, ``evaluations``, ``time_s``
-        [s], ``failure``. Facts: ``end_s`` [s], ``reference``.
+        [s], ``failure``. ``stages`` is 0 for methods without waves. Facts: ``end_s`` [s],
+        ``method``, ``reference``.
 
     Raises
     ------

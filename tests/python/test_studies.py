@@ -73,6 +73,19 @@ def test_tolerances_bound_steps():
     assert table["steps"][1] > table["steps"][0]
 
 
+def test_tolerances_bound_steps_without_waves():
+    for order in (4, 6):
+        method = {"/method": {"kind": "kick-drift", "order": order}}
+        table = pw.study.tolerance(PAIR, [1e-4, 1e-7], overrides=method)
+        assert table["stages"].tolist() == [0, 0]
+        assert table.facts["method"] == f"kick-drift, order {order}"
+        assert (table["error"] < 20 * table["tolerance"]).all()
+        assert (table["error"] > 1e-3 * table["tolerance"]).all()
+        assert table["steps"][1] > table["steps"][0]
+        with pytest.raises(pw.ConfigError, match="/stages"):
+            pw.study.tolerance(PAIR, [1e-4], stages=[2], overrides=method)
+
+
 def test_iterations_of_jacobi_grow_before_they_fall():
     table = pw.study.iterations("examples/jacobi_failure.json", 12)
     assert table.facts["method"] == "jacobi"

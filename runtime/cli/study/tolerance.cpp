@@ -28,17 +28,18 @@ std::string rows_table(const ToleranceStudy& study) {
   std::string text = fmt::format(kRowLine, "stages", "tolerance", "error", "steps", "rejected",
                                  "missed", "evaluations", "largest_s", "time_s");
   for (const ToleranceRow& row : study.rows) {
+    const std::string stages = row.stages > 0 ? fmt::format("{}", row.stages) : "-";
     if (!row.failure.empty()) {
-      text += fmt::format("{:>6} {:>10.3g} {}\n", row.stages, row.tolerance,
-                          printable(row.failure, 200));
+      text +=
+          fmt::format("{:>6} {:>10.3g} {}\n", stages, row.tolerance, printable(row.failure, 200));
       continue;
     }
-    text += fmt::format(kRowLine, row.stages, fmt::format("{:.3g}", row.tolerance), cell(row.error),
+    text += fmt::format(kRowLine, stages, fmt::format("{:.3g}", row.tolerance), cell(row.error),
                         row.steps, row.rejected, row.missed, row.evaluations,
                         fmt::format("{:.4g}", row.largest_s), fmt::format("{:.4g}", row.time_s));
   }
-  return text + fmt::format("\nto {:g} s; errors of all states, relative, against {}\n",
-                            study.end_s, study.reference);
+  return text + fmt::format("\n{} to {:g} s; errors of all states, relative, against {}\n",
+                            study.method, study.end_s, study.reference);
 }
 
 int report_failures(const ToleranceStudy& study, std::ostream& err) {
@@ -46,8 +47,8 @@ int report_failures(const ToleranceStudy& study, std::ostream& err) {
   for (const ToleranceRow& row : study.rows) {
     if (row.failure.empty()) continue;
     exit_code = kFailed;
-    err << fmt::format("portwave: {} stages, tolerance {:g}: {}\n", row.stages, row.tolerance,
-                       row.failure);
+    const std::string method = row.stages > 0 ? fmt::format("{} stages", row.stages) : study.method;
+    err << fmt::format("portwave: {}, tolerance {:g}: {}\n", method, row.tolerance, row.failure);
   }
   return exit_code;
 }

@@ -9,6 +9,7 @@
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "step/stepper_options.hpp"
 
 namespace portwave {
 
@@ -28,8 +29,10 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
       "replicas are stepped beside it");
   expect(options.watches.empty(), "/events",
          "an ensemble does not tell events: step the replica that they are wanted of by itself");
-  expect(options.method.couples_by_waves() || one.settable_inputs().empty(), "/method/kind",
-         "without waves inputs are functions of time only, and this system has settable ones");
+  expect(
+      can_choose_sizes(options.method) || one.settable_inputs().empty(), "/method/kind",
+      "without waves inputs are functions of time only, but for \"kick-drift\" and \"taylor\", and "
+      "this system has settable ones");
   return issues;
 }
 

@@ -19,9 +19,12 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/network_model.hpp"
+#include "portwave/coupling/network/network_trials.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "step/event_watch.hpp"
 #include "step/run_certificate.hpp"
+#include "step/sizes/trial_steps.hpp"
 #include "step/states/start_ports.hpp"
 #include "step/step_engine.hpp"
 
@@ -36,7 +39,7 @@ class NetworkEngine final : public StepEngine {
         options_(given),
         model_(make_network_model(system, given.start_s, given.method)),
         has_active_(model_->has_active()),
-        method_(model_->make_method(given.step_s, given.method, given.certify != Certify::none)),
+        method_(made_method()),
         runner_(make_block_runner(given.executor, given.threads, given.arena, method_->tasks(),
                                   method_->shared_cost_ns())),
         effort_(system.scalar_ports().size(), 0.0),
@@ -47,6 +50,11 @@ class NetworkEngine final : public StepEngine {
     choice_.reason = method_->description();
     method_->set_interrupted(given.interrupted);
     refuse_non_finite_start();
+    settings_.assign(model_->settings().begin(), model_->settings().end());
+    if (given.sizes) {
+      sizes_.emplace(*model_, *method_, trials(), *given.sizes, given.step_s,
+                     watches_of(system, given));
+    }
     open_ledger();
     if (given.profile) profiler_.emplace(*given.profile, 0);
     if (given.time.pace > 0.0) {
@@ -58,9 +66,30 @@ class NetworkEngine final : public StepEngine {
     throw std::logic_error("the method couples without waves: parts stay as they are");
   }
   void component_restored(int /*part*/) override {}
-  void states_changed(std::span<const double> /*states*/) override {
-    throw std::logic_error(
-        "the method couples without waves: its states cannot be set while it is stepped");
+  void states_changed(std::span<const double> states) override {
+    if (clock().steps() > 0 && ports_step_ != clock().steps()) find_ports();  // of the last step
+    double more_J = 0.0;
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
+      more_J -= method_->storage(i);
+    }
+    if (!method_->set_state(states)) {
+      throw std::logic_error(
+          fmt::format("the method \"{}\" couples without waves: its states cannot be set while it "
+                      "is stepped",
+                      to_string(options_.method.kind())));
+    }
+    for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
+      more_J += method_->storage(i);
+    }
+    revalue(more_J);
+    states_are_set_ = true;
+    start_ports_.forget();
+    if (sizes_) sizes_->restart();
+  }
+  std::span<double> settings() override { return settings_; }
+  void settings_changed() override {
+    start_ports_.forget();
+    if (sizes_) sizes_->inputs_jump();
   }
 
   const StepClock& clock() const override { return method_->clock(); }
@@ -75,19 +104,37 @@ class NetworkEngine final : public StepEngine {
     const NetworkBlock& block = model_->blocks()[at(index)];
     return method_->state().subspan(at(block.first), at(block.size));
   }
+  const StepSizeStatistics* step_sizes() const override {
+    return sizes_ ? &sizes_->statistics() : nullptr;
+  }
   EffortFlow effort_flow(int scalar_port) override {
     if (clock().steps() == 0) return start_ports_.of(scalar_port, *this);
     if (ports_step_ != clock().steps()) find_ports();
     return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
   }
-  bool has_states_within() const override { return model_->has_states_within(); }
+  bool has_states_within() const override { return sizes_ || model_->has_states_within(); }
   void state_at(int part, double time_s, std::span<double> state) override {
-    const int block = model_->block_of_part(part);
-    if (block < 0) return;
-    const double step_s = clock().last_step_s();
-    const double share = step_s > 0.0 ? 1.0 - (clock().time_s() - time_s) / step_s : 1.0;
-    model_->state_within(*method_, block, std::clamp(share, 0.0, 1.0),
-                         state.first(at(model_->blocks()[at(block)].size)));
+    const int number = model_->block_of_part(part);
+    if (number < 0) return;
+    if (states_are_set_) return StepEngine::state_at(part, time_s, state);
+    const NetworkBlock& block = model_->blocks()[at(number)];
+    const std::span<double> own = state.first(at(block.size));
+    if (sizes_) {
+      return trials().state_within(NetworkTrials::Step::committed, block.first,
+                                   share_of_step(time_s), own);
+    }
+    model_->state_within(*method_, number, share_of_step(time_s), own);
+  }
+  EffortFlow port_at(int scalar_port, double time_s) override {
+    if (!sizes_ || clock().steps() == 0 || states_are_set_) return effort_flow(scalar_port);
+    if (within_.step != clock().steps() || within_.time_s != time_s) {
+      within_.effort.resize(effort_.size());
+      within_.flow.resize(flow_.size());
+      trials().ports_within(share_of_step(time_s), within_.effort, within_.flow);
+      within_.step = clock().steps();
+      within_.time_s = time_s;
+    }
+    return {within_.effort[at(scalar_port)], within_.flow[at(scalar_port)]};
   }
   double storage(int part) override {
     const int block = model_->block_of_part(part);
@@ -106,7 +153,8 @@ class NetworkEngine final : public StepEngine {
     return late_->statistics();
   }
   std::size_t overhead_bytes() const override {
-    return method_->bytes() + (effort_.capacity() + flow_.capacity()) * sizeof(double);
+    return method_->bytes() + (sizes_ ? sizes_->bytes() : 0) +
+           (effort_.capacity() + flow_.capacity()) * sizeof(double);
   }
 
   StepReport step_by(double step_s) override {
@@ -115,13 +163,74 @@ class NetworkEngine final : public StepEngine {
           fmt::format("the method \"{}\" takes steps of one size only: those of {:g} s",
                       to_string(options_.method.kind()), this->step_s()));
     }
+    return take(step_s, [this](const ForEach& each, StepReport&) { return method_->step(each); });
+  }
+  StepReport step_towards(double limit_s) override {
+    if (!sizes_) return step_by(step_s());
+    return take(step_s(), [&](const ForEach& each, StepReport& report) {
+      return sizes_->step(limit_s, each, report);
+    });
+  }
+
+  Profile profile() override {
+    if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
+    return profiler_->profile(nullptr, nullptr, nullptr, nullptr);
+  }
+  void archive(StateArchive& archive) override {
+    method_->archive(archive);
+    if (sizes_) sizes_->archive(archive);
+    archive.values(begins_window_, totals_, run_, worst_ratio_, states_are_set_);
+    for (const std::span<double> own : {std::span<double>(settings_), model_->settings()}) {
+      archive.array(own);
+      archive.expect_finite(own, "a settable input");
+    }
+    archive_findings(archive, system(), certificate_);
+    portwave::archive(archive, statistics_);
+    if (!archive.reads()) return;
+    ports_step_ = -1;
+    within_.step = -1;
+    start_ports_.forget();
+    pace_.restart();
+  }
+
+ private:
+  bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
+  /// Precondition: steps choose their size.
+  NetworkTrials& trials() const { return dynamic_cast<NetworkTrials&>(*method_); }
+
+  /// Steps that choose their size: what a method prepares for one, such as how exactly it takes dampers, is prepared
+  /// for a size that the tolerance asks for.
+  std::unique_ptr<NetworkMethod> made_method() const {
+    const auto made_for = [&](double step_s) {
+      return model_->make_method(step_s, options_.method, options_.certify != Certify::none);
+    };
+    std::unique_ptr<NetworkMethod> made = made_for(options_.step_s);
+    if (!options_.sizes) return made;
+    const auto& trials = dynamic_cast<const NetworkTrials&>(*made);
+    const double suited_s =
+        trials.suited_step_s(TrialSteps::tolerance_of_step(*options_.sizes, trials.order()));
+    return suited_s < options_.step_s ? made_for(suited_s) : std::move(made);
+  }
+
+  double share_of_step(double time_s) const {
+    const double step_s = clock().last_step_s();
+    const double share = step_s > 0.0 ? 1.0 - (clock().time_s() - time_s) / step_s : 1.0;
+    return std::clamp(share, 0.0, 1.0);
+  }
+
+  /// A step with its account and times. `step`: takes it.
+  template <class Step>
+  StepReport take(double step_s, const Step& step) {
     const bool timed = options_.timed || profiler_ || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};
     if (timed) start = await_turn(step_s);
     if (timed) ready = Clock::now();
-    const NetworkStep done = run();
-    if (timed) stepped = Clock::now();
     StepReport report;
+    std::ranges::copy(settings_, model_->settings().begin());
+    const NetworkStep done = run(step, report);
+    states_are_set_ = false;
+    if (timed) stepped = Clock::now();
     report.iterations = done.iterations;
     report.residual = done.residual;
     report.converged = has_tolerance() && done.converged;
@@ -149,25 +258,6 @@ class NetworkEngine final : public StepEngine {
     return report;
   }
 
-  Profile profile() override {
-    if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
-    return profiler_->profile(nullptr, nullptr, nullptr, nullptr);
-  }
-  void archive(StateArchive& archive) override {
-    method_->archive(archive);
-    archive.values(begins_window_, totals_, run_, worst_ratio_);
-    archive_findings(archive, system(), certificate_);
-    portwave::archive(archive, statistics_);
-    if (!archive.reads()) return;
-    ports_step_ = -1;
-    start_ports_.forget();
-    pace_.restart();
-  }
-
- private:
-  bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
-  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
-
   void refuse_non_finite_start() const {
     Issues issues;
     for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
@@ -188,14 +278,15 @@ class NetworkEngine final : public StepEngine {
   }
 
   /// The step itself.
-  NetworkStep run() {
+  template <class Step>
+  NetworkStep run(const Step& step, StepReport& report) {
     try {
       if (!runner_.chooses) {
-        return method_->step(runner_.parallel ? *runner_.parallel : *runner_.serial);
+        return step(runner_.parallel ? *runner_.parallel : *runner_.serial, report);
       }
       const bool is_parallel = faster_.used() == FasterOfTwo::kParallel;
       const auto start = Clock::now();
-      const NetworkStep done = method_->step(is_parallel ? *runner_.parallel : *runner_.serial);
+      const NetworkStep done = step(is_parallel ? *runner_.parallel : *runner_.serial, report);
       window_s_ += seconds(Clock::now() - start);
       judge_speed(done);
       return done;
@@ -220,8 +311,18 @@ class NetworkEngine final : public StepEngine {
   }
 
   void find_ports() {
-    model_->mean_ports(*method_, effort_, flow_);
+    if (!sizes_ || !trials().mean_ports(effort_, flow_)) {
+      model_->mean_ports(*method_, effort_, flow_);
+    }
     ports_step_ = clock().steps();
+  }
+
+  /// States that were set store `more_J` more, which their setter supplies.
+  void revalue(double more_J) {
+    totals_.final_J += more_J;
+    totals_.max_J = std::max(totals_.max_J, totals_.final_J);
+    run_.supplied.add(more_J);
+    totals_.supplied_J = run_.supplied.value();
   }
 
   void open_ledger() {
@@ -291,6 +392,10 @@ class NetworkEngine final : public StepEngine {
   std::unique_ptr<NetworkModel> model_;
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
+  std::vector<double>
+      settings_;                 ///< of the steps to come, by slot; empty where the method has none
+  bool states_are_set_ = false;  ///< since the last step
+  std::optional<TrialSteps> sizes_;  ///< if steps choose their size
   BlockRunner runner_;
   FasterOfTwo faster_;
   double window_s_ = 0.0;
@@ -298,6 +403,11 @@ class NetworkEngine final : public StepEngine {
   // Values of the last step, computed on demand.
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;
+  struct {
+    std::int64_t step = -1;
+    double time_s = 0.0;
+    std::vector<double> effort, flow;
+  } within_;  ///< likewise at a time within the last step
   StartPorts start_ports_;
   Pace pace_;
   std::optional<StepProfiler> profiler_;

@@ -89,11 +89,12 @@ void check_sizes(const StepperOptions& options, Issues& issues) {
   expect(!options.time.active(), "/time/step",
          "steps that choose their size keep no pace and no deadline: they are taken again where "
          "they are not accurate enough");
-  if (!options.method.couples_by_waves()) {
+  if (!can_choose_sizes(options.method)) {
     issues.push_back(
-        {"/time/step", fmt::format("the method \"{}\" couples without waves, and its steps are of "
-                                   "one size: give \"step_s\"",
-                                   to_string(options.method.kind()))});
+        {"/time/step",
+         fmt::format("the method \"{}\" takes steps of one size: give \"step_s\"; wave coupling, "
+                     "\"kick-drift\" and \"taylor\" choose theirs",
+                     to_string(options.method.kind()))});
   }
 }
 
@@ -222,7 +223,8 @@ void check_signals(const StepperOptions& options, Issues& issues) {
     issues.push_back(
         {"/signals/every_s",
          "steps that choose their size need the time between samples [s] of what signals "
-         "drive, inputs and parameters: finite and > 0. Also of parameters that follow functions of "
+         "drive, inputs and parameters: finite and > 0. Also of parameters that follow functions "
+         "of "
          "time, which have the value halfway between two samples (jumps end steps): "
          "\"signals\": {\"every_s\": 0.001}, for example, or steps of one size"});
   }
@@ -240,11 +242,18 @@ void check_signals(const StepperOptions& options, Issues& issues) {
                       "signals drive parameters of parts, and with several ranks no part can be "
                       "exchanged: step it in one process"});
   }
-  if (!options.method.couples_by_waves()) {
-    issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
-                                              "inputs as functions of time only: controllers need "
-                                              "wave coupling, such as {{\"kind\": \"auto\"}}",
-                                              to_string(options.method.kind()))});
+  if (!options.signals->parameter_actuators().empty() && !options.method.couples_by_waves()) {
+    issues.push_back(
+        {"/signals",
+         "signals drive parameters of parts, and without waves no part can be exchanged"});
+  }
+  if (!can_choose_sizes(options.method)) {
+    issues.push_back(
+        {"/signals",
+         fmt::format("the method \"{}\" couples without waves and takes "
+                     "inputs as functions of time only: controllers need "
+                     "\"kick-drift\", \"taylor\" or wave coupling, such as {{\"kind\": \"auto\"}}",
+                     to_string(options.method.kind()))});
   }
 }
 
@@ -393,6 +402,13 @@ const System& checked(const System& system, const StepperOptions& options) {
   return system;
 }
 
+bool can_choose_sizes(const CouplingMethod& method) {
+  const auto* const splitting = method.as<Splitting>();
+  return method.couples_by_waves() ||
+         (splitting != nullptr && (splitting->kind == SplittingKind::kick_drift ||
+                                   splitting->kind == SplittingKind::taylor));
+}
+
 int chosen_stages(const System& system, const StepperOptions& options) {
   const int asked = options.method.waves().stages;
   if (asked != 0) return asked;
@@ -414,9 +430,9 @@ StepperOptions with_choice(const System& system, const StepperOptions& options, 
   const auto& parts = system.parts();
   if (waves->stages < 2) return stay("they have order 4 or 6, for 2 or 3 stages");
   if (options.time.deadline_s > 0.0) return stay("they cannot stop for a deadline");
-  if (options.sizes) return stay("their steps are of one size");
-  if (options.signals != nullptr) return stay("they take no controllers");
-  if (!system.settable_inputs().empty()) return stay("they take no inputs that are set");
+  if (options.signals != nullptr && !options.signals->parameter_actuators().empty()) {
+    return stay("they take no parameters that signals drive");
+  }
   if (!waves->initial_waves.empty()) return stay("initial waves are given");
   if (system.slice() != nullptr || (options.ranks != nullptr && options.ranks->size() > 1)) {
     return stay("they run on one rank");
@@ -427,7 +443,8 @@ StepperOptions with_choice(const System& system, const StepperOptions& options, 
     return stay("a part has substeps or an integrator of its own");
   }
   const int order = 2 * waves->stages;
-  const KickDriftFit fit = suits_kick_drift(system, options.start_s, options.step_s, order);
+  const KickDriftFit fit =
+      suits_kick_drift(system, options.start_s, options.step_s, order, options.sizes.has_value());
   if (!fit.suits) return stay(fit.reason);
   note = fmt::format("auto: kicks and drifts, as {}", fit.reason);
   StepperOptions chosen = options;

@@ -9,6 +9,8 @@ namespace portwave {
 
 /// Checks that `options` fit `system`, and returns it. Errors: ConfigError with every defect.
 const System& checked(const System& system, const StepperOptions& options);
+/// Whether steps of a method can choose their size.
+bool can_choose_sizes(const CouplingMethod& method);
 /// WaveCoupling::stages. If they are left open: one if some part allows no more, else the number that is
 /// cheapest on the examples at the tolerance of steps that choose their size. Errors: ConfigError if they are
 /// left open and there is no such tolerance.

@@ -342,6 +342,7 @@ std::string study_json(const OrderStudy& study, const Scenario& scenario) {
 std::string study_json(const ToleranceStudy& study, const Scenario& scenario) {
   return text_of({{"study", "tolerance"},
                   {"scenario", scenario.name},
+                  {"method", study.method},
                   {"end_s", study.end_s},
                   {"reference", study.reference},
                   {"rows", rows_json(study.rows, tolerance_columns())}});

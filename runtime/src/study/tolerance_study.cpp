@@ -9,17 +9,27 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
+#include "step/stepper_options.hpp"
 
 namespace portwave {
 namespace {
 
 void check(const Scenario& scenario, const ToleranceOptions& options) {
   Issues issues;
-  if (!scenario.options.method.couples_by_waves()) {
-    issues.push_back({"/method/kind", "steps choose their size with wave coupling only"});
+  const CouplingMethod& method = scenario.options.method;
+  if (!can_choose_sizes(method)) {
+    issues.push_back(
+        {"/method/kind",
+         "steps choose their size with wave coupling, \"kick-drift\" and \"taylor\" only"});
+  }
+  if (!options.stages.empty() && !method.couples_by_waves()) {
+    issues.push_back(
+        {"/stages", fmt::format("the method \"{}\" has an order instead (/method/order)",
+                                to_string(method.kind()))});
   }
   if (options.tolerances.empty()) issues.push_back({"/tolerances", "needs at least one"});
   for (std::size_t i = 0; i < options.tolerances.size(); ++i) {
@@ -31,6 +41,11 @@ void check(const Scenario& scenario, const ToleranceOptions& options) {
   throw_if_any(std::move(issues));
 }
 
+/// 0: couples without waves.
+int stages_asked(const CouplingMethod& method) {
+  return method.couples_by_waves() ? method.waves().stages : 0;
+}
+
 StepperOptions options_for(const Scenario& scenario, int stages, double tolerance, int threads) {
   StepperOptions out = scenario.options;
   if (!out.sizes) {
@@ -40,7 +55,7 @@ StepperOptions options_for(const Scenario& scenario, int stages, double toleranc
     out.step_s = (scenario.end_s - out.start_s) / kStepsAtLeast;
   }
   out.sizes->tolerance = tolerance;
-  out.method.waves().stages = stages;
+  if (out.method.couples_by_waves()) out.method.waves().stages = stages;
   out.threads = threads;
   return out;
 }
@@ -68,13 +83,12 @@ ToleranceRow run_once(const Scenario& scenario, const StepperOptions& options,
                       const std::vector<double>& reference) {
   using Wall = std::chrono::steady_clock;
   ToleranceRow row;
-  row.stages = options.method.waves().stages;
   row.tolerance = options.sizes->tolerance;
   Stepper stepper(scenario.system, options);
   const Wall::time_point start = Wall::now();
   stepper.run_until(scenario.end_s);
   row.time_s = std::chrono::duration<double>(Wall::now() - start).count();
-  row.stages = stepper.waves()->stages();
+  row.stages = stepper.waves() != nullptr ? stepper.waves()->stages() : 0;
   row.error = relative_error(states_of(stepper), reference);
   row.steps = stepper.step_index();
   row.evaluations = stepper.iterations().total;
@@ -96,7 +110,7 @@ ToleranceRow run(const Scenario& scenario, const StepperOptions& options, int re
     return best;
   } catch (const StepError& failure) {
     ToleranceRow row;
-    row.stages = options.method.waves().stages;
+    row.stages = stages_asked(options.method);
     row.tolerance = options.sizes->tolerance;
     row.error = row.time_s = std::numeric_limits<double>::quiet_NaN();
     row.failure = failure.what();
@@ -114,6 +128,10 @@ ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions&
   const int most = check_stages(scenario.system).empty() ? kMostStages : 1;
   ToleranceStudy out;
   out.end_s = scenario.end_s;
+  out.method = to_string(scenario.options.method.kind());
+  if (const auto* const splitting = scenario.options.method.as<Splitting>()) {
+    out.method += fmt::format(", order {}", order_of(*splitting));
+  }
   out.reference =
       fmt::format("auto, {} stage{}, tolerance {:g}", most, most == 1 ? "" : "s", tolerance);
   if (listener) listener({"the reference: " + out.reference});
@@ -128,10 +146,11 @@ ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions&
   }
   const std::vector<double> expected = states_of(reference);
   std::vector<int> stages = options.stages;
-  if (stages.empty()) stages.push_back(scenario.options.method.waves().stages);
+  if (stages.empty()) stages.push_back(stages_asked(scenario.options.method));
   for (const int s : stages) {
     for (const double own : options.tolerances) {
-      if (listener) listener({fmt::format("{} stages, tolerance {:g}", s, own)});
+      const std::string method = s > 0 ? fmt::format("{} stages", s) : out.method;
+      if (listener) listener({fmt::format("{}, tolerance {:g}", method, own)});
       out.rows.push_back(
           run(scenario, options_for(scenario, s, own, options.threads), options.repeat, expected));
     }

@@ -111,31 +111,50 @@ Signal::Cuts Signal::cuts_within(double begin_s, double length_s) const {
   return out;
 }
 
+namespace {
+
+double margin_of(double time_s, double length_s) {
+  return std::max(signal_values::rounding_of(time_s, time_s, length_s),
+                  64.0 * std::numeric_limits<double>::epsilon() * std::abs(time_s));
+}
+
+/// The first of two knots of one time about there; null: none.
+const Signal::Knot* jump_at(const std::vector<Signal::Knot>& knots, double time_s,
+                            double margin_s) {
+  for (auto knot = std::ranges::lower_bound(knots, time_s - margin_s, {}, &Signal::Knot::time_s);
+       knot != knots.end() && knot->time_s <= time_s + margin_s; ++knot) {
+    if (knot + 1 != knots.end() && (knot + 1)->time_s == knot->time_s) return &*knot;
+  }
+  return nullptr;
+}
+
+/// An expression at an instant; where it jumps there, as it is before (side −1) or after that (side 1). A jump is more
+/// than what the slopes beside it make of so short a time.
+double beside_jump(const Expression& own, double time_s, double margin_s, double side) {
+  const double left_s = time_s - margin_s, right_s = time_s + margin_s;
+  const double left = own({&left_s, 1}), right = own({&right_s, 1});
+  const double left_slope = own.slope(left_s), right_slope = own.slope(right_s);
+  const double slopes = std::abs(left_slope) + std::abs(right_slope);
+  const double rounding =
+      16.0 * std::numeric_limits<double>::epsilon() * (std::abs(left) + std::abs(right));
+  if (!(std::abs(right - left) > 4.0 * margin_s * slopes + rounding)) return own({&time_s, 1});
+  return side < 0.0 ? left + margin_s * left_slope : right - margin_s * right_slope;
+}
+
+}  // namespace
+
 /// u at an end of a step: what jumps there, but for the rounding of times in steps of `length_s`, is not
 /// seen yet. With 0 for that of the time alone, so that two steps of different lengths agree about their
 /// common end.
 double Signal::just_before(double time_s, double length_s) const {
-  const double margin_s =
-      std::max(signal_values::rounding_of(time_s, time_s, length_s),
-               64.0 * std::numeric_limits<double>::epsilon() * std::abs(time_s));
+  const double margin_s = margin_of(time_s, length_s);
   if (const Table* const table = std::get_if<Table>(kind_.get())) {
-    const auto& knots = table->knots;
-    for (auto knot = std::ranges::lower_bound(knots, time_s - margin_s, {}, &Knot::time_s);
-         knot != knots.end() && knot->time_s <= time_s + margin_s; ++knot) {
-      if (knot + 1 != knots.end() && (knot + 1)->time_s == knot->time_s) return knot->value;
-    }
-    return signal_values::interpolate(knots, time_s);
+    if (const Knot* jump = jump_at(table->knots, time_s, margin_s)) return jump->value;
+    return signal_values::interpolate(table->knots, time_s);
   }
   const Expression* const own = std::get_if<Expression>(kind_.get());
   if (own == nullptr || !own->can_change_over()) return (*this)(time_s);
-  // A jump is more than what the slopes beside it make of so short a time.
-  const double left_s = time_s - margin_s, right_s = time_s + margin_s;
-  const double left = (*own)({&left_s, 1}), right = (*own)({&right_s, 1});
-  const double slope = own->slope(left_s), slopes = std::abs(slope) + std::abs(own->slope(right_s));
-  const double rounding =
-      16.0 * std::numeric_limits<double>::epsilon() * (std::abs(left) + std::abs(right));
-  if (!(std::abs(right - left) > 4.0 * margin_s * slopes + rounding)) return (*this)(time_s);
-  return left + margin_s * slope;
+  return beside_jump(*own, time_s, margin_s, -1.0);
 }
 
 double Signal::in_step(const StepPlace& place, std::span<const double> set_values,
@@ -156,6 +175,18 @@ double Signal::in_step(const StepPlace& place, std::span<const double> set_value
   };
   const Cuts cuts = cuts_within(place.begin_s, place.length_s);
   if (cuts.count == 0) {
+    // What jumps where a step begins is over, also if it does so just behind that instant.
+    if (place.tau == 0.0) {
+      const double margin_s = margin_of(place.time_s, place.length_s);
+      const Expression* const own = expression();
+      if (own != nullptr && own->can_change_over()) {
+        return sum(beside_jump(*own, place.time_s, margin_s, 1.0), place.time_s);
+      }
+      const Table* const table = std::get_if<Table>(kind_.get());
+      const Knot* const jump =
+          table != nullptr ? jump_at(table->knots, place.time_s, margin_s) : nullptr;
+      if (jump != nullptr) return sum((jump + 1)->value, place.time_s);
+    }
     if (place.tau < 1.0 || is_settable()) return sum(at(place.time_s, set_values), place.time_s);
     return sum(just_before(place.time_s, place.length_s), place.time_s);
   }

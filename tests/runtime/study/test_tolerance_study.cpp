@@ -48,6 +48,29 @@ TEST(ToleranceStudy, ErrorsFallAndWorkGrowsWithTheTolerance) {
   EXPECT_LT(study.rows[5].steps, study.rows[2].steps / 2);
 }
 
+TEST(ToleranceStudy, StepsOfMethodsWithoutWavesAreStudiedAgainstWaves) {
+  for (const char* const method :
+       {R"({"kind": "kick-drift", "order": 4})", R"({"kind": "kick-drift", "order": 6})"}) {
+    const Scenario scenario = load_scenario(
+        testing::source_folder() / "examples" / "two_oscillators.json", {{"/method", method}});
+    const ToleranceStudy study = study_tolerance(scenario, {.tolerances = {1e-4, 1e-6, 1e-8}});
+    EXPECT_EQ(study.reference, "auto, 3 stages, tolerance 1e-11");
+    EXPECT_EQ(study.method.find("kick-drift, order"), 0u) << study.method;
+    ASSERT_EQ(study.rows.size(), 3u);
+    for (const ToleranceRow& row : study.rows) {
+      EXPECT_EQ(row.failure, "");
+      EXPECT_EQ(row.stages, 0);
+      EXPECT_LT(row.error, 20.0 * row.tolerance) << method;
+      EXPECT_GT(row.error, 5e-3 * row.tolerance) << method;
+    }
+    EXPECT_GT(study.rows[2].steps, study.rows[0].steps);
+    EXPECT_THROW(study_tolerance(scenario, {.tolerances = {1e-4}, .stages = {3}}), ConfigError);
+  }
+  const Scenario strang = load_scenario(testing::source_folder() / "examples" / "msd_64x50.json",
+                                        {{"/method", R"({"kind": "strang"})"}});
+  EXPECT_THROW(study_tolerance(strang, {.tolerances = {1e-4}}), ConfigError);
+}
+
 // A reference by a method that does not converge would agree with a run that does not either.
 TEST(ToleranceStudy, AMethodThatDoesNotConvergeIsFoundOut) {
   const Scenario scenario =

@@ -342,6 +342,22 @@ TEST(Signal, StepsOfOtherLengthsAgreeAboutAJumpAtTheirCommonEnd) {
   }
 }
 
+// Both ends of a step are sampled by methods without waves: each sees the side of a jump that lies in the step.
+TEST(Signal, AStepSeesItsOwnSideOfAJumpAtEitherEnd) {
+  for (const Signal& u :
+       {Signal::expression("if(t > 0.75, 30 + t, t)"),
+        Signal::expression("if(t >= 0.75, 30 + t, t)"),
+        Signal::piecewise_linear({{0.0, 0.0}, {0.75, 0.75}, {0.75, 30.75}, {2.0, 32.0}})}) {
+    for (const double off_s : {0.0, -1e-16, 1e-16}) {
+      const double jump_s = 0.75 + off_s, h = 0.25;
+      EXPECT_NEAR(u.in_step({jump_s, jump_s, h, 0.0, 3}), 30.75, 1e-12) << off_s;
+      EXPECT_NEAR(u.in_step({jump_s, jump_s - h, h, 1.0, 3}), 0.75, 1e-12) << off_s;
+    }
+    EXPECT_EQ(u.in_step({0.5, 0.5, 0.2, 0.0, 3}), u(0.5)) << "control: no jump";
+    EXPECT_EQ(u.in_step({1.0, 1.0, 0.2, 0.0, 3}), u(1.0)) << "control: no jump";
+  }
+}
+
 TEST(SignalControl, SampledRatesMissAJumpAndAKink) {
   const Signal s = Signal::expression("0.05*(t > 0.731) + abs(t - 0.5)");
   double sum = 0.5;

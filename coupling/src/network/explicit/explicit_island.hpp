@@ -68,6 +68,11 @@ class ExplicitIsland {
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s,
              IslandEnergies& energies);
 
+  /// Whether an attempt tells its error; otherwise a step is compared with two of half its size.
+  virtual bool tells_error() const { return false; }
+  /// Of the last attempt, by state of the whole system. Precondition: `tells_error`.
+  virtual void error(double* /*x*/) {}
+
   /// What to say where no halving helps: rates and how to go on.
   virtual std::string advice() const = 0;
   virtual double cost_ns() const = 0;

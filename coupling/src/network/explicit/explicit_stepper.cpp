@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "portwave/coupling/network/explicit_method.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -81,6 +80,8 @@ ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, dou
   previous_x_ = x_;
   for (std::vector<IslandState>* own : {&now_, &next_, &before_}) own->resize(islands_.size());
   load();
+  compares_ =
+      !std::ranges::all_of(islands_, [](const auto& island) { return island->tells_error(); });
   energies_.resize(islands_.size());
   succeeded_.resize(islands_.size());
   thrown_.resize(islands_.size());
@@ -185,6 +186,29 @@ void ExplicitStepper::set_step(double step_s) {
   step_s_ = step_s;
 }
 
+void ExplicitStepper::set_state(std::span<const double> x) {
+  gather();
+  // H of an island goes on by the change of each part, as it does in steps.
+  std::vector<double> more_J(at(network_.system().island_count()), 0.0);
+  std::vector<double> before_J;
+  for (int block = 0; block < static_cast<int>(block_parts_.size()); ++block) {
+    before_J.push_back(storage(block));
+  }
+  std::ranges::copy(x, x_.begin());
+  previous_x_ = x_;
+  for (int block = 0; block < static_cast<int>(block_parts_.size()); ++block) {
+    const double more = storage(block) - before_J[at(block)];
+    stored_.add(more);
+    more_J[at(network_.system().island_of_part(block_parts_[at(block)]))] += more;
+  }
+  load();
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    now_[i].stored_J += more_J[at(network_.system().island_of_part(part_of_island_[i]))];
+  }
+  if (trial_ != nullptr && compares_) trial_->committed_middle_x = x_;
+  depth_ = 0;
+}
+
 void ExplicitStepper::halve(std::size_t island, double start_s) {
   bool is_met = false;
   try {
@@ -261,7 +285,7 @@ std::size_t ExplicitStepper::bytes() const {
     sum += islands_[i]->bytes() + islands_[i]->bytes_of_halvings() + now_[i].bytes() +
            next_[i].bytes() + before_[i].bytes();
   }
-  return sum;
+  return trial_ == nullptr ? sum : sum + trial_->bytes();
 }
 
 std::string ExplicitStepper::remarks() const {
@@ -299,28 +323,6 @@ void ExplicitStepper::archive(StateArchive& archive) {
       archive.expect_finite(state.decaying, "a damped position");
     }
   }
-}
-
-ExplicitMethod::ExplicitMethod() = default;
-ExplicitMethod::~ExplicitMethod() = default;
-void ExplicitMethod::set_stepper(std::unique_ptr<ExplicitStepper> stepper) {
-  stepper_ = std::move(stepper);
-}
-NetworkStep ExplicitMethod::step(const ForEach& each) { return stepper_->step(each); }
-const StepClock& ExplicitMethod::clock() const { return stepper_->clock(); }
-std::span<const double> ExplicitMethod::state() const { return stepper_->state(); }
-std::span<const double> ExplicitMethod::previous_state() const {
-  return stepper_->previous_state();
-}
-double ExplicitMethod::storage(int block) const { return stepper_->storage(block); }
-double ExplicitMethod::shared_cost_ns() const { return stepper_->cost_ns(); }
-int ExplicitMethod::tasks() const { return stepper_->tasks(); }
-std::size_t ExplicitMethod::bytes() const { return stepper_->bytes(); }
-std::string ExplicitMethod::remarks() const { return stepper_->remarks(); }
-void ExplicitMethod::archive(StateArchive& archive) { stepper_->archive(archive); }
-bool ExplicitMethod::set_step(double step_s) {
-  stepper_->set_step(step_s);
-  return true;
 }
 
 }  // namespace portwave

@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "network/explicit/explicit_island.hpp"
+#include "network/explicit/motion_energies.hpp"
 #include "network/explicit/network_form.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/network/network_trials.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -31,6 +34,8 @@ class ExplicitStepper {
   double step_s() const { return step_s_; }
   /// Steps to come are of this size [s].
   void set_step(double step_s);
+  /// Goes on from another state of the whole: no step leads to it.
+  void set_state(std::span<const double> x);
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);
@@ -42,7 +47,36 @@ class ExplicitStepper {
   /// The last step consisted of steps of h/2^depth, at least in part.
   int depth_of_last_step() const { return depth_; }
 
+  // Steps that are tried, as in NetworkTrials. What islands do not tell of their error is the difference of one
+  // step and two of half its size; these two are what is committed.
+  bool attempt(double step_s, const ForEach& each);
+  const std::string& obstacle() const { return obstacle_; }
+  NetworkStep commit(double end_s);
+  void measure(std::span<const double> start, std::span<NetworkTrials::Energies> by_block);
+  std::span<const double> attempted() const { return trial_->x; }
+  bool compares() const { return compares_; }
+  /// Halfway in the attempted or the committed step. Precondition: `compares`.
+  std::span<const double> middle(NetworkTrials::Step step);
+  void archive_trials(StateArchive& archive);
+
  private:
+  /// What attempts need beside what steps do.
+  struct Trial {
+    explicit Trial(const NetworkForm& network) : energies(network) {}
+    MotionEnergies energies;
+    std::vector<double> x, error;  ///< at the end
+    std::vector<IslandState> coarse, middle;
+    std::vector<IslandEnergies> energies_of_coarse;
+    std::vector<double> middle_x, committed_middle_x;
+    bool is_middle_gathered = false;
+
+    std::size_t bytes() const;
+  };
+  Trial& trial();
+  template <class Attempt>
+  bool all_succeed(double start_s, int depth, const ForEach& each, const Attempt& attempt);
+  void note_obstacle();
+
   void load();
   void gather();
   void halve(std::size_t island, double start_s);
@@ -67,6 +101,9 @@ class ExplicitStepper {
   CompensatedSum stored_;
   std::int64_t halvings_ = 0, halved_steps_ = 0;
   int depth_ = 0;
+  bool compares_ = false;
+  std::unique_ptr<Trial> trial_;  ///< null before the first attempt
+  std::string obstacle_;
 };
 
 }  // namespace portwave

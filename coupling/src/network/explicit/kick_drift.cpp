@@ -1,6 +1,7 @@
 #include "portwave/coupling/network/kick_drift.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,9 @@
 #include "network/explicit/explicit_stepper.hpp"
 #include "network/explicit/kick_drift_island.hpp"
 #include "network/explicit/separable.hpp"
+#include "network/explicit/step_polynomial.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
 
@@ -24,13 +27,25 @@ struct KickDriftMethod::Impl {
       : owner(std::move(shared)),
         network(*owner),
         scheme(KickDriftScheme::of_order(order)),
-        step_s(step) {}
+        step_s(step),
+        within(network),
+        x(at(network.size())) {}
+
+  /// Of these, how exactly drifts take shared dampers; 0: none is shared.
+  int degree() const {
+    int most = 0;
+    for (const KickDriftIsland* const island : islands) most = std::max(most, island->degree());
+    return most;
+  }
 
   std::shared_ptr<const SeparableNetwork> owner;
   const SeparableNetwork& network;
   KickDriftScheme scheme;
   double step_s;                                ///< the first size
   std::vector<const KickDriftIsland*> islands;  ///< of the stepper
+  StepPolynomial within;
+  bool knows_within = false;
+  std::vector<double> x;  ///< scratch
 };
 
 KickDriftMethod::KickDriftMethod(const System& system, double start_s, double step_s,
@@ -58,12 +73,12 @@ KickDriftMethod::~KickDriftMethod() = default;
 
 std::string KickDriftMethod::description() const {
   const Impl& i = *impl_;
-  int momenta = 0, positions = 0, degree = 0;
+  const int degree = i.degree();
+  int momenta = 0, positions = 0;
   double frequency = 0.0;
   for (const KickDriftIsland* const island : i.islands) {
     momenta += island->momenta();
     positions += island->positions();
-    degree = std::max(degree, island->degree());
     frequency = std::max(frequency, island->highest_frequency());
   }
   const double angle = i.step_s * frequency;
@@ -86,13 +101,91 @@ KickDriftMethod::Rates KickDriftMethod::rates() const {
   return rates;
 }
 
-KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order) {
+int KickDriftMethod::order() const { return impl_->scheme.order; }
+
+/// The error of a step of hω = 1 is about 1e-6 of the motion.
+double KickDriftMethod::suited_step_s(double tolerance) const {
+  constexpr double kLongest = 2.0, kOwnDamping = 1.0, kSharedDamping = 0.3;
+  double frequency = 0.0, damping = 0.0;
+  for (const KickDriftIsland* const island : impl_->islands) {
+    frequency = std::max(frequency, island->highest_frequency());
+    const double most = island->degree() > 0 ? kSharedDamping : kOwnDamping;
+    damping = std::max(damping, island->fastest_damping() / most);
+  }
+  const double angle = std::min(kLongest, std::pow(1e6 * tolerance, 1.0 / order()));
+  return std::min(angle / frequency, 1.0 / damping);
+}
+
+double KickDriftMethod::error_of(double amplitude) const {
+  // The error of the halves by the order, if the two are close enough for it. Where drifts take dampers to few terms
+  // the leading error may go with the fourth power only.
+  constexpr double kTrusted = 5.0;
+  const int degree = impl_->degree();
+  const int power = degree > 0 && degree < order() ? 4 : order();
+  const double share = std::max(1.0 / (std::exp2(power) - 1.0), kTrusted * amplitude);
+  return std::min(share, 1.0) * amplitude;
+}
+
+void KickDriftMethod::forget_states_within() { impl_->knows_within = false; }
+
+void KickDriftMethod::state_within(Step step, int first, double share, std::span<double> state) {
+  Impl& i = *impl_;
+  if (!i.knows_within) {
+    const bool is_attempt = step == Step::attempted;
+    const double h = is_attempt ? stepper().step_s() : clock().last_step_s();
+    const std::span<const double> start = is_attempt ? this->state() : previous_state();
+    const StepPolynomial::Node nodes[] = {{0.0, start},
+                                          {0.5, stepper().middle(step)},
+                                          {1.0, is_attempt ? attempted() : this->state()}};
+    i.within.pass_through(nodes, clock().time_s() - (is_attempt ? 0.0 : h), h);
+    i.knows_within = true;
+  }
+  i.within.state(first, share, state);
+}
+
+void KickDriftMethod::ports_within(double share, std::span<double> effort, std::span<double> flow) {
+  Impl& i = *impl_;
+  state_within(Step::committed, 0, share, i.x);
+  const double h = clock().last_step_s();
+  i.within.look_at(i.x.data(), clock().time_s() - h, h, share, false);
+  i.network.ports(i.within.z().data(), i.within.s().data(), effort, flow);
+}
+
+/// By three Gauss points in each half.
+bool KickDriftMethod::mean_ports(std::span<double> effort, std::span<double> flow) {
+  Impl& i = *impl_;
+  const StageRule& gauss = gauss_stages(3);
+  const double h = clock().last_step_s();
+  Eigen::VectorXd z = Eigen::VectorXd::Zero(i.network.size()),
+                  s = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(i.network.inputs.size()));
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < gauss.count; ++k) {
+      const double share = 0.5 * (half + gauss.c[at(k)]);
+      state_within(Step::committed, 0, share, i.x);
+      i.within.look_at(i.x.data(), clock().time_s() - h, h, share, false);
+      z += 0.5 * gauss.b[at(k)] * i.within.z();
+      s += 0.5 * gauss.b[at(k)] * i.within.s();
+    }
+  }
+  i.network.ports(z.data(), s.data(), effort, flow);
+  return true;
+}
+
+KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order,
+                              bool steps_choose) {
   constexpr double kFastest = 2.5, kOwnDamping = 1.0, kSharedDamping = 0.3;
   try {
     const KickDriftMethod method(system, start_s, step_s,
                                  {.kind = SplittingKind::kick_drift, .order = order});
     const KickDriftMethod::Rates rates = method.rates();
     const double most = rates.shares_dampers ? kSharedDamping : kOwnDamping;
+    if (steps_choose) {
+      const bool is_slow = rates.damping <= most * rates.oscillation;
+      return {is_slow,
+              fmt::format("the fastest damping is {:.2g} times the highest frequency, {} "
+                          "than {:g}",
+                          rates.damping / rates.oscillation, is_slow ? "no more" : "more", most)};
+    }
     if (!(rates.oscillation <= kFastest)) {
       return {false, fmt::format("h times the highest frequency is {:.2g}, more than {:g}",
                                  rates.oscillation, kFastest)};
@@ -116,12 +209,8 @@ class KickDriftNetwork final : public ExplicitModel {
       : ExplicitModel(system),
         shared_(std::make_shared<const SeparableNetwork>(system)),
         network_(*shared_),
-        start_s_(start_s) {
-    for (Eigen::VectorXd* own : {&z_, &rate_, &middle_, &mean_z_}) own->resize(network_.size());
-    for (Eigen::VectorXd* own : {&s_, &mean_s_}) {
-      own->resize(static_cast<Eigen::Index>(network_.inputs.size()));
-    }
-  }
+        start_s_(start_s),
+        within_(network_) {}
 
   bool has_active() const override { return network_.has_active(); }
   std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
@@ -136,107 +225,47 @@ class KickDriftNetwork final : public ExplicitModel {
     const Eigen::Map<const Eigen::VectorXd> x0(method.previous_state().data(), n),
         x1(method.state().data(), n);
     const double h = method.clock().last_step_s(), start_s = method.clock().time_s() - h;
-    look_at(x0, start_s, h, 0.0, true);
-    middle_ = 0.5 * (x0 + x1) + 0.125 * h * rate_;
-    mean_z_ = z_;
-    mean_s_ = s_;
-    look_at(x1, start_s, h, 1.0, true);
-    middle_ -= 0.125 * h * rate_;
-    mean_z_ += z_;
-    mean_s_ += s_;
-    look_at(middle_, start_s, h, 0.5, false);
-    mean_z_ = (mean_z_ + 4.0 * z_) / 6.0;
-    mean_s_ = (mean_s_ + 4.0 * s_) / 6.0;
+    StepPolynomial& at_state = within_;
+    at_state.look_at(x0.data(), start_s, h, 0.0, true);
+    middle_ = 0.5 * (x0 + x1) + 0.125 * h * at_state.rate();
+    mean_z_ = at_state.z();
+    mean_s_ = at_state.s();
+    at_state.look_at(x1.data(), start_s, h, 1.0, true);
+    middle_ -= 0.125 * h * at_state.rate();
+    mean_z_ += at_state.z();
+    mean_s_ += at_state.s();
+    at_state.look_at(middle_.data(), start_s, h, 0.5, false);
+    mean_z_ = (mean_z_ + 4.0 * at_state.z()) / 6.0;
+    mean_s_ = (mean_s_ + 4.0 * at_state.s()) / 6.0;
     network_.ports(mean_z_.data(), mean_s_.data(), effort, flow);
   }
 
+  std::span<double> settings() override { return network_.settings(); }
   bool has_states_within() const override { return true; }
 
-  /// By the polynomial of degree 5 through both ends, their rates and the rates of those.
+  /// By the polynomial of degree 5 through both ends, their rates and the rates of those. States may have been restored
+  /// since the last time.
   void state_within(const NetworkMethod& method, int block, double share,
                     std::span<double> state) override {
-    if (!knows_ends(method, block)) find_ends(method);
-    const double t = share, s = 1.0 - t, h = method.clock().last_step_s();
-    const auto first = static_cast<Eigen::Index>(blocks()[at(block)].first);
-    for (Eigen::Index i = 0; i < static_cast<Eigen::Index>(state.size()); ++i) {
-      const auto half = [&](const End& end, double near, double far, double sign) {
-        const double value = end.x[first + i], slope = sign * h * end.rate[first + i],
-                     bend = h * h * end.bend[first + i];
-        return far * far * far *
-               (value * (1.0 + near * (3.0 + 6.0 * near)) +
-                near * (slope * (1.0 + 3.0 * near) + near * 0.5 * bend));
-      };
-      state[static_cast<std::size_t>(i)] = half(ends_[0], t, s, 1.0) + half(ends_[1], s, t, -1.0);
+    const NetworkBlock& own = blocks()[at(block)];
+    const std::span<const double> start = method.previous_state(), end = method.state();
+    if (within_step_ != method.clock().steps() ||
+        !within_.ends_at(start, end, own.first, own.size)) {
+      const double h = method.clock().last_step_s();
+      const StepPolynomial::Node ends[] = {{0.0, start}, {1.0, end}};
+      within_.pass_through(ends, method.clock().time_s() - h, h);
+      within_step_ = method.clock().steps();
     }
+    within_.state(own.first, share, state);
   }
 
  private:
-  /// An end of a step: x, ẋ, ẍ.
-  struct End {
-    Eigen::VectorXd x, rate, bend;
-  };
-
-  /// States may have been restored since.
-  bool knows_ends(const NetworkMethod& method, int block) const {
-    if (within_step_ != method.clock().steps()) return false;
-    const NetworkBlock& own = blocks()[at(block)];
-    const auto is_at = [&](const End& end, std::span<const double> x) {
-      return std::equal(x.begin() + own.first, x.begin() + own.first + own.size,
-                        end.x.data() + own.first);
-    };
-    return is_at(ends_[0], method.previous_state()) && is_at(ends_[1], method.state());
-  }
-
-  /// ẍ from rates at three states along the tangent, into the step.
-  void find_ends(const NetworkMethod& method) {
-    constexpr double kReach = 1e-3;  // of the step: its square is the error
-    const auto n = static_cast<Eigen::Index>(network_.size());
-    const double h = method.clock().last_step_s(), start_s = method.clock().time_s() - h;
-    const std::span<const double> states[2] = {method.previous_state(), method.state()};
-    for (int k = 0; k < 2; ++k) {
-      End& end = ends_[k];
-      const double inward = k == 0 ? kReach : -kReach, place = k == 0 ? 0.0 : 1.0;
-      end.x = Eigen::Map<const Eigen::VectorXd>(states[k].data(), n);
-      look_at(end.x, start_s, h, place, true);
-      end.rate = rate_;
-      end.bend = -3.0 * rate_;
-      // The second state has the curvature of the first, so that its own is met to the second order.
-      middle_ = end.x + inward * h * end.rate;
-      look_at(middle_, start_s, h, place + inward, true);
-      const Eigen::VectorXd curved = (0.5 * inward * h) * (rate_ - end.rate);
-      middle_ += curved;
-      look_at(middle_, start_s, h, place + inward, true);
-      end.bend += 4.0 * rate_;
-      middle_ = end.x + 2.0 * inward * h * end.rate + 4.0 * curved;
-      look_at(middle_, start_s, h, place + 2.0 * inward, true);
-      end.bend -= rate_;
-      end.bend /= 2.0 * inward * h;
-    }
-    within_step_ = method.clock().steps();
-  }
-
-  /// z_ = ∇H(x), s_ = the inputs there, and rate_ = ẋ if asked for.
-  template <class State>
-  void look_at(const State& x, double start_s, double h, double share, bool with_rate) {
-    for (const NetworkBlock& block : blocks()) {
-      system().parts()[at(block.part)].port_hamiltonian()->gradient(x.data() + block.first,
-                                                                    z_.data() + block.first);
-    }
-    for (std::size_t k = 0; k < network_.inputs.size(); ++k) {
-      s_[static_cast<Eigen::Index>(k)] =
-          network_.inputs[k].signal->in_step({start_s + share * h, start_s, h, share, 3});
-    }
-    if (!with_rate) return;
-    rate_.noalias() = network_.A * z_;
-    rate_.noalias() += network_.B * s_;
-  }
-
   std::shared_ptr<const SeparableNetwork> shared_;
   const SeparableNetwork& network_;
   double start_s_;
-  Eigen::VectorXd z_, s_, rate_, middle_, mean_z_, mean_s_;  // scratch
-  End ends_[2];                                              // of the last step
-  std::int64_t within_step_ = -1;                            // whose ends they are
+  Eigen::VectorXd middle_, mean_z_, mean_s_;  // scratch
+  StepPolynomial within_;
+  std::int64_t within_step_ = -1;  // that it is of
 };
 
 }  // namespace

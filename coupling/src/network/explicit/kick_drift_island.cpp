@@ -145,8 +145,7 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
     const auto value_at = [&](double share) {
       double value = 0.0;
       try {
-        value =
-            network.inputs[at(number)].signal->in_step({start_s + share * h, start_s, h, share, 3});
+        value = network.input_in_step(number, {start_s + share * h, start_s, h, share, 3});
       } catch (const std::exception& error) {
         throw InputFault{number, true, error.what()};
       } catch (...) {
@@ -320,7 +319,14 @@ void KickDriftIsland::store(const IslandState& state, double* x) const {
 void KickDriftIsland::set_step(double step_s) {
   Impl& i = *impl_;
   i.step_s = step_s;
-  for (Impl::Level& level : i.levels) level = {};
+  std::vector<Impl::Level> before = std::move(i.levels);
+  i.levels = std::vector<Impl::Level>(before.size());
+  for (std::size_t depth = 0; depth < before.size(); ++depth) {  // of twice or half the size
+    const double h = std::ldexp(step_s, -static_cast<int>(depth));
+    for (Impl::Level& level : before) {
+      if (level.h == h && !level.drifts.empty()) i.levels[depth] = std::move(level);
+    }
+  }
   i.level(0);
 }
 

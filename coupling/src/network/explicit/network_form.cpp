@@ -44,7 +44,9 @@ SparseMatrix beyond_rounding(const SparseMatrix& m, const SparseMatrix& size) {
 
 using network_form::beyond_rounding;
 
-NetworkForm::NetworkForm(const System& system, const Method& method) : system_(&system) {
+NetworkForm::NetworkForm(const System& system, const Method& method)
+    : system_(&system),
+      settings_(std::make_unique<std::vector<double>>(system.initial_settings())) {
   Issues issues;
   int states = 0;
   for (std::size_t i = 0; i < system.parts().size(); ++i) {

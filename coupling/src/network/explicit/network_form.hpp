@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,6 +78,13 @@ class NetworkForm {
   void ports(const double* z, const double* s, std::span<double> effort,
              std::span<double> flow) const;
 
+  /// An input in a step. Errors: what its function throws.
+  double input_in_step(int number, const Signal::StepPlace& place) const {
+    return inputs[static_cast<std::size_t>(number)].signal->in_step(place, *settings_);
+  }
+  /// Values of the settable inputs of the system, by slot, in steps from now on.
+  std::span<double> settings() const { return *settings_; }
+
   std::vector<NetworkInput> inputs;
   SparseMatrix A;        ///< J − R, size × size
   SparseMatrix B;        ///< size × inputs
@@ -102,6 +110,7 @@ class NetworkForm {
   bool is_coupled_alone(int state) const;
 
   const System* system_;
+  std::unique_ptr<std::vector<double>> settings_;
   std::vector<int> first_state_, part_of_state_;
   std::vector<char> is_bent_;
   bool has_active_ = false;

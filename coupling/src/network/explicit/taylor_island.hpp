@@ -22,8 +22,8 @@ struct TaylorScheme {
   GaussInterpolation inputs;
 
   explicit TaylorScheme(int order_) : order(order_), inputs(order_ / 2 + 2) {}
-  /// h times the rate of a motion of which a step leaves out 1e-9.
-  double longest_angle() const;
+  /// h times the rate of a motion of which a step leaves out such a share.
+  double longest_angle(double left_out = 1e-9) const;
 };
 
 /// A network whose parts are linear: ∂H/∂x = Qx + c, Q being `hessian` and c `constant`.
@@ -59,6 +59,10 @@ class TaylorIsland final : public ExplicitIsland {
   void sample(double start_s, int depth) override;
   bool attempt(const IslandState& from, IslandState& to, int depth,
                IslandEnergies& energies) override;
+  /// What a step leaves out of its series: w_{M+2}, and what the move has too much or too little of w_{M+1}; and what
+  /// the inputs' polynomials leave out.
+  bool tells_error() const override { return true; }
+  void error(double* x) override;
   std::string advice() const override;
   double cost_ns() const override;
   std::size_t bytes() const override;
@@ -85,6 +89,7 @@ class TaylorIsland final : public ExplicitIsland {
   bool settle(const IslandState& from, IslandState& to, int depth, double supply,
               IslandEnergies& energies);
   const Array& dead_kept(int depth);
+  double left_out_of_input(int input) const;
   /// x⁺ = x + Σ + λ·direction. Returns H(x⁺) − H(x).
   double end(const IslandState& from, IslandState& to, const Array& direction, double lambda,
              double* size);
@@ -116,6 +121,8 @@ class TaylorIsland final : public ExplicitIsland {
   Array middle_;
   Array output_;  ///< by input
   CompensatedSum supplied_;
+  double along_last_ = 1.0,
+         along_second_ = 0.0;  ///< how far the last step was moved along w_{M+1}, and w₂
 };
 
 }  // namespace portwave

@@ -19,8 +19,6 @@ constexpr double kResidualEnough = 1e-11;
 /// The difference of two attempts gives the error of the better one by the order for short
 /// steps: no error is taken for less than this times the square of the difference.
 constexpr double kTrusted = 5.0;
-/// Steps in the period of an input.
-constexpr double kPerPeriod = 4.0;
 /// Largest error of one step, as a share of the tolerance, for one, two and three stages: so that at
 /// the end of runs the errors add up to no more than some tolerances.
 constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
@@ -32,23 +30,6 @@ constexpr double kSudden = 8.0;
 constexpr double kOfFirst = 1.5;
 /// Steps that a comparison with halves speaks for.
 constexpr int kCompared = 2;
-
-/// h₀2⁻ᵏ, the longest that follows every input with a known period.
-double longest_step(const System& given, const StepSizes& sizes, double largest_s,
-                    AdaptiveSteps::Of of) {
-  double frequency_Hz = 0.0;
-  if (of == AdaptiveSteps::Of::step) return largest_s;
-  for (const Part& part : given.parts()) {
-    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-      if (!part.input_is_driven[i]) continue;
-      frequency_Hz = std::max(frequency_Hz, part.inputs[i].highest_frequency_Hz());
-    }
-  }
-  while (largest_s * frequency_Hz * kPerPeriod > 1.0 && 0.5 * largest_s >= sizes.smallest_s) {
-    largest_s *= 0.5;
-  }
-  return largest_s;
-}
 
 }  // namespace
 
@@ -64,14 +45,15 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
       share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
       order_(2 * rule.count - (rule.is_damped() ? 1 : 0)),
-      control_(longest_step(given, sizes, largest_s, of), sizes.smallest_s,
-               StepErrorEstimate::power(rule)),
+      control_(of == Of::run ? longest_for_periods(given, sizes, largest_s) : largest_s,
+               sizes.smallest_s, StepErrorEstimate::power(rule)),
       estimate_(waves, rule, record,
                 of == Of::run ? StepErrorEstimate::OtherParts::none
                               : StepErrorEstimate::OtherParts::left_out,
                 of == Of::run ? StepErrorEstimate::IdealParts::without_errors
                               : StepErrorEstimate::IdealParts::judged),
-      crossings_(waves, estimate_, watches,
+      states_(waves, estimate_),
+      crossings_(states_, watches,
                  sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
                                                : StepSizes::kEventShare * largest_s,
                  record),

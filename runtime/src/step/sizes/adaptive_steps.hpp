@@ -135,6 +135,23 @@ class AdaptiveSteps {
   int order_;
   StepControl control_;
   StepErrorEstimate estimate_;
+  /// For the search of crossings.
+  struct States final : TriedStates {
+    States(const WaveDiscretisation& waves_, const StepErrorEstimate& estimate_)
+        : waves(waves_), estimate(estimate_) {}
+    int size_of(int part) const override {
+      return waves.batch(waves.slot(part).batch).batch->state_size();
+    }
+    void get_state(int part, const double* record, double* state) const override {
+      waves.get_state(part, record, state);
+    }
+    double within(int part, int state, double x, double theta) const override {
+      return estimate.taken_at(part, state, x, theta);
+    }
+    const WaveDiscretisation& waves;
+    const StepErrorEstimate& estimate;
+  };
+  States states_;
   CrossingSearch crossings_;
   double event_s_;                       // where a step is to end for an event
   bool event_changes_ = false;           // what follows is another motion

@@ -17,17 +17,15 @@ constexpr double kChatter = 0.1;
 
 }  // namespace
 
-CrossingSearch::CrossingSearch(const WaveDiscretisation& waves, const StepErrorEstimate& estimate,
-                               std::span<const Watch> watches, double tolerance_s,
-                               const double* record)
-    : waves_(waves), estimate_(estimate), tolerance_s_(tolerance_s) {
+CrossingSearch::CrossingSearch(const TriedStates& states, std::span<const Watch> watches,
+                               double tolerance_s, const double* record)
+    : states_(states), tolerance_s_(tolerance_s) {
   std::size_t most = 0;
   for (const Watch& watch : watches) {
     if (watch.signal >= 0 || watch.of.kind != Sensor::Kind::state) continue;
     levels_.push_back({watch.of.part, watch.of.index, watch.level, watch.wants(true),
                        watch.wants(false), watch.changes_equations});
-    const auto& batch = *waves.batch(waves.slot(watch.of.part).batch).batch;
-    most = std::max(most, at(batch.state_size()));
+    most = std::max(most, at(states.size_of(watch.of.part)));
   }
   std::ranges::stable_sort(levels_, {}, &Level::part);
   state_.resize(most);
@@ -36,7 +34,7 @@ CrossingSearch::CrossingSearch(const WaveDiscretisation& waves, const StepErrorE
 }
 
 const double* CrossingSearch::state_of(int part, const double* record) {
-  waves_.get_state(part, record, state_.data());
+  states_.get_state(part, record, state_.data());
   return state_.data();
 }
 
@@ -63,14 +61,14 @@ CrossingSearch::End CrossingSearch::end_for(double start_s, double step_s, doubl
   return end;
 }
 
-/// By bisection of the polynomial through the stages.
+/// By bisection of the polynomial within the step.
 double CrossingSearch::root(const Level& level, const double* x, double start_s, double step_s,
                             int side) const {
   double low = 0.0, high = 1.0;
   for (int i = 0; i < kBisectionsOfStep; ++i) {
     const double middle = 0.5 * (low + high);
     if (middle <= low || middle >= high) break;
-    const double value = estimate_.taken_at(level.part, level.state, x[level.state], middle);
+    const double value = states_.within(level.part, level.state, x[level.state], middle);
     (side_of(value - level.level) == side ? high : low) = middle;
   }
   return start_s + high * step_s;

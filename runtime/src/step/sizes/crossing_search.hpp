@@ -5,19 +5,31 @@
 #include <vector>
 
 #include "portwave/runtime/step/events.hpp"
-#include "step/sizes/step_error.hpp"
 
 namespace portwave {
+
+class StateArchive;
+
+/// States of parts in records, and within a step that was tried.
+class TriedStates {
+ public:
+  virtual int size_of(int part) const = 0;
+  virtual void get_state(int part, const double* record, double* state) const = 0;
+  /// One state of the step that leads to `x`, at θ from 0 to 1.
+  virtual double within(int part, int state, double x, double theta) const = 0;
+
+ protected:
+  ~TriedStates() = default;
+};
 
 /// Finds where in an attempted step a state passes a watched level, so that the step can be repeated with an
 /// end there. Many passages in a short while, as of a contact that chatters, are left to the error of the
 /// step.
 class CrossingSearch {
  public:
-  /// Uses those of `watches` that watch states. `record`: the initial state. `waves` and `estimate` must
-  /// outlive it.
-  CrossingSearch(const WaveDiscretisation& waves, const StepErrorEstimate& estimate,
-                 std::span<const Watch> watches, double tolerance_s, const double* record);
+  /// Uses those of `watches` that watch states. `record`: the initial state. `states` must outlive it.
+  CrossingSearch(const TriedStates& states, std::span<const Watch> watches, double tolerance_s,
+                 const double* record);
 
   bool empty() const { return levels_.empty(); }
   /// The end of a step, and whether other equations hold after it.
@@ -47,8 +59,7 @@ class CrossingSearch {
   const double* state_of(int part, const double* record);
   double root(const Level& level, const double* x, double start_s, double step_s, int side) const;
 
-  const WaveDiscretisation& waves_;
-  const StepErrorEstimate& estimate_;
+  const TriedStates& states_;
   double tolerance_s_;
   std::vector<Level> levels_;  // by part
   std::vector<double> state_;  // scratch

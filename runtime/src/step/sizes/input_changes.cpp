@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "portwave/runtime/step/options.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -14,6 +15,21 @@ constexpr double kNoChange = std::numeric_limits<double>::infinity();
 constexpr double kReachesAhead = 8.0;
 
 }  // namespace
+
+double longest_for_periods(const System& system, const StepSizes& sizes, double largest_s) {
+  constexpr double kPerPeriod = 4.0;
+  double frequency_Hz = 0.0;
+  for (const Part& part : system.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (!part.input_is_driven[i]) continue;
+      frequency_Hz = std::max(frequency_Hz, part.inputs[i].highest_frequency_Hz());
+    }
+  }
+  while (largest_s * frequency_Hz * kPerPeriod > 1.0 && 0.5 * largest_s >= sizes.smallest_s) {
+    largest_s *= 0.5;
+  }
+  return largest_s;
+}
 
 InputChanges::InputChanges(const System& system)
     : kink_s_(-kNoChange), change_s_(kNoChange), searched_s_(-kNoChange) {

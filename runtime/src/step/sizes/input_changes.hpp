@@ -9,6 +9,10 @@
 namespace portwave {
 
 class StateArchive;
+struct StepSizes;
+
+/// h₀2⁻ᵏ, the longest that follows every input with a known period. h₀: the largest step.
+double longest_for_periods(const System& system, const StepSizes& sizes, double largest_s);
 
 /// Known times at which the inputs of a system jump or have a kink: knots of tables, and changes of
 /// expressions (Signal::next_change).

@@ -6,7 +6,6 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "step/sizes/part_kinds.hpp"
 
 namespace portwave {
 namespace {
@@ -56,23 +56,6 @@ double quadratic_energy(const LinearForm& form, const double* e, double* z) {
   return 0.5 * sum;
 }
 
-/// The key of a kind of parts in an island: the type and the units of its states.
-std::string kind_name(const Component& component) {
-  std::set<std::string> units;
-  for (const StateVariable& state : component.signature().states) units.insert(state.unit);
-  std::string out = component.signature().type;
-  for (const std::string& unit : units) out += '\n' + unit;
-  return out;
-}
-
-/// Smallest scale of comparison for a part, as a share of the largest energy of motion in its island: motion
-/// that has only just begun need not be known to all its digits.
-constexpr double kLeastShare = 1e-6;
-/// Motion of less energy [J] is none: what begins as exp(−t²) would be followed from the smallest number on.
-constexpr double kLeastMotion_J = 1e-60;
-/// Share of an island's energy of motion by which two attempts may differ and still predict the size of its
-/// motion. If a motion begins as a high power of time the coarse attempt sees almost nothing of it.
-constexpr double kRoughly = 1.0;
 /// Amplitude of an error that cannot be told from the remainder of an inner iteration converged to
 /// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
 constexpr double kOfCoupling = 1e-11;
@@ -340,7 +323,7 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
   }
   for (Kind& kind : kinds_) {
     kind.next_J =
-        std::max({kind.scale_J, kLeastShare * island_J_[at(kind.island)], kLeastMotion_J});
+        std::max({kind.scale_J, kLeastShareOfMotion * island_J_[at(kind.island)], kLeastMotion_J});
   }
   return worst;
 }
@@ -363,7 +346,7 @@ void StepErrorEstimate::measure_attempts(const double* other, const double* next
   }
   for (std::size_t i = 0; i < attempt_J_.size(); ++i) {
     island_J_[i] = std::max(island_J_[i], attempt_J_[i]);
-    if (!(apart_J_[i] <= kRoughly * attempt_J_[i])) attempt_J_[i] = 0.0;
+    if (!(apart_J_[i] <= kRoughlyEqual * attempt_J_[i])) attempt_J_[i] = 0.0;
   }
 }
 
@@ -507,8 +490,8 @@ void StepErrorEstimate::measure_motion(const double* next) {
     largest = std::max(largest, kind.next_J);
   }
   for (Kind& kind : kinds_) {
-    kind.next_J =
-        std::max({kind.next_J, kLeastShare * next_island_J_[at(kind.island)], kLeastMotion_J});
+    kind.next_J = std::max(
+        {kind.next_J, kLeastShareOfMotion * next_island_J_[at(kind.island)], kLeastMotion_J});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/network/network_trials.hpp"
 
 namespace portwave {
 
@@ -14,11 +15,11 @@ class ExplicitStepper;
 /// A method that steps islands without iteration and keeps the balance of energy exactly: kicks and drifts, or
 /// Taylor series. At the end of a step the state is moved so that H + T = H₀ + T₀ + supply − dissipation to
 /// rounding, T being the rounding that is left (StepLedger::tank_J). A step that is too long for this is taken
-/// as two halves, which are halved in turn, ten times at most.
+/// as two halves, which are halved in turn, ten times at most; a step that is tried (NetworkTrials) is not halved.
 /// Errors   while stepping NetworkFault: too_inaccurate after the last halving, inputs that throw or are not
 ///          finite.
 /// Threads  islands at once; results do not depend on it.
-class ExplicitMethod : public NetworkMethod {
+class ExplicitMethod : public NetworkMethod, public NetworkTrials {
  public:
   ~ExplicitMethod() override;
 
@@ -33,12 +34,23 @@ class ExplicitMethod : public NetworkMethod {
   std::string remarks() const override;
   void archive(StateArchive& archive) override;
   bool set_step(double step_s) override;
+  bool set_state(std::span<const double> x) override;
+
+  bool attempt(double step_s, const ForEach& each) override;
+  std::string obstacle() const override;
+  NetworkStep commit(double end_s) override;
+  void measure(std::span<const double> start, std::span<Energies> by_block) override;
+  std::span<const double> attempted() const override;
+  void archive_trials(StateArchive& archive) override;
 
  protected:
   ExplicitMethod();
   /// Once, by the constructor.
   void set_stepper(std::unique_ptr<ExplicitStepper> stepper);
   const ExplicitStepper& stepper() const { return *stepper_; }
+  ExplicitStepper& stepper() { return *stepper_; }
+  /// The last step is another one from now on.
+  virtual void forget_states_within() {}
 
  private:
   std::unique_ptr<ExplicitStepper> stepper_;

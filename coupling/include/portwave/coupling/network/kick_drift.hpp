@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "portwave/coupling/method/splitting.hpp"
 #include "portwave/coupling/network/explicit_method.hpp"
@@ -37,19 +38,30 @@ class KickDriftMethod final : public ExplicitMethod {
   };
   Rates rates() const;
 
+  // Steps that are tried. Their error is that of two steps of h/2, by their difference from one of h.
+  int order() const override;
+  double suited_step_s(double tolerance) const override;
+  double error_of(double amplitude) const override;
+  void state_within(Step step, int first, double share, std::span<double> state) override;
+  void ports_within(double share, std::span<double> effort, std::span<double> flow) override;
+  bool mean_ports(std::span<double> effort, std::span<double> flow) override;
+
  private:
+  void forget_states_within() override;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-/// Whether kicks and drifts suit a network in steps of this size: they can step it, hω ≤ 2.5 for its fastest
-/// oscillation at the initial state, and its damping is slow enough for the order: h‖𝒟‖ ≤ 1, or 0.3 where dampers
-/// are shared.
+/// Whether kicks and drifts suit a network: they can step it, hω ≤ 2.5 for its fastest oscillation at the initial state,
+/// and its damping is slow enough for the order: h‖𝒟‖ ≤ 1, or 0.3 where dampers are shared. Where steps choose their
+/// size they do so by the oscillation, and h is 1/ω.
 struct KickDriftFit {
   bool suits = false;
   std::string reason;  ///< for people
 };
-KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order);
+KickDriftFit suits_kick_drift(const System& system, double start_s, double step_s, int order,
+                              bool steps_choose = false);
 
 /// Errors: ConfigError, as KickDriftMethod. The system must outlive it.
 std::unique_ptr<NetworkModel> make_kick_drift_model(const System& system, double start_s);

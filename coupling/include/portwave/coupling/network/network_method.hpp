@@ -82,6 +82,9 @@ class NetworkMethod {
   virtual void archive(StateArchive& archive) = 0;
   /// Description of the method, for people: chosen parameters, the solution of the coupling.
   virtual std::string description() const = 0;
+  /// Goes on from another state of the whole, at the same time. False, and nothing has changed, where that is not
+  /// possible.
+  virtual bool set_state(std::span<const double> /*x*/) { return false; }
   /// Steps to come are of this size [s]. False, and nothing has changed, where all must be of one size.
   virtual bool set_step([[maybe_unused]] double step_s) { return false; }
 

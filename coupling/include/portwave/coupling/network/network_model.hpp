@@ -30,6 +30,9 @@ class NetworkModel {
   /// `ledger`: form the ledger of every step. Errors: ConfigError.
   virtual std::unique_ptr<NetworkMethod> make_method(double step_s, const CouplingMethod& method,
                                                      bool ledger) const = 0;
+  /// Values of the settable inputs of the system, by slot, in steps from now on; empty where a method holds them at
+  /// their initial values.
+  virtual std::span<double> settings() { return {}; }
   /// Mean efforts and flows of all scalar ports in the last step that the method has made.
   virtual void mean_ports(const NetworkMethod& method, std::span<double> effort,
                           std::span<double> flow) = 0;

@@ -19,7 +19,7 @@ struct ToleranceOptions {
 
 /// A run to the end with one tolerance.
 struct ToleranceRow {
-  int stages = 1;
+  int stages = 1;  ///< 0: a method without waves
   double tolerance = 0.0;
   double error = 0.0;  ///< ‖x − x_reference‖₂/‖x_reference‖₂ at the end, all states
   std::int64_t steps = 0;
@@ -34,6 +34,7 @@ struct ToleranceRow {
 
 struct ToleranceStudy {
   double end_s = 0.0;
+  std::string method = {};     ///< that of the scenario
   std::string reference = {};  ///< reference of the errors
   std::vector<ToleranceRow> rows = {};
 };
@@ -42,8 +43,8 @@ struct ToleranceStudy {
 /// reference is a separate run, with a tolerance of a thousandth of the smallest, with the method `auto` and
 /// with three stages where all parts can have them. A scenario with steps of one size is run with steps that
 /// choose theirs, up to an eighth of the whole.
-/// Errors: ConfigError — no tolerances, a method without waves, what Stepper refuses; StepError of
-/// the reference. A run that fails is a row.
+/// Errors: ConfigError — no tolerances, a method whose steps are of one size, stages for one without waves, what
+/// Stepper refuses; StepError of the reference. A run that fails is a row.
 ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions& options,
                                const PhaseCallback& listener = {});
 
