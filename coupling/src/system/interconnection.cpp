@@ -208,6 +208,47 @@ std::size_t CompiledJunctions::bytes() const {
          (values_.capacity() + work_.capacity()) * sizeof(double);
 }
 
+void CompiledJunctions::magnitudes(const double* b, double* m) const {
+  for (const JunctionRun& run : runs_) {
+    const bool is_dense = run.form == JunctionForm::dense;
+    const auto arity = static_cast<std::size_t>(run.arity);
+    const auto count = static_cast<std::size_t>(run.count);
+    const int* const offsets = offsets_.data() + run.offsets;
+    const double* const values = values_.data() + run.values;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto offset = [&](std::size_t k) {
+        return is_dense         ? offsets[i * arity + k]
+               : run.contiguous ? offsets[k] + static_cast<int>(i)
+                                : offsets[k * count + i];
+      };
+      const auto size = [&](std::size_t k) { return std::abs(b[offset(k)]); };
+      const auto value = [&](std::size_t k) {
+        return std::abs(values[run.shared ? k : k * count + i]);
+      };
+      if (run.form == JunctionForm::swap) {
+        m[offset(0)] = size(1);
+        m[offset(1)] = size(0);
+      } else if (is_dense) {
+        const double* row = values + 2 * i * arity * arity;
+        for (std::size_t k = 0; k < arity; ++k, row += arity) {
+          double sum = 0.0;
+          for (std::size_t j = 0; j < arity; ++j) sum += std::abs(row[j]) * size(j);
+          m[offset(k)] = sum;
+        }
+      } else if (arity == 2) {
+        m[offset(0)] = value(0) * size(0) + value(1) * size(1);
+        m[offset(1)] = value(1) * size(0) + value(0) * size(1);
+      } else {
+        double along = 0.0;
+        for (std::size_t k = 0; k < arity; ++k) along += value(k) * size(k);
+        for (std::size_t k = 0; k < arity; ++k) {
+          m[offset(k)] = 2.0 * value(k) * along + size(k);
+        }
+      }
+    }
+  }
+}
+
 namespace {
 
 using Matrix = Eigen::MatrixXd;

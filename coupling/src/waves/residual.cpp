@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "kernels/ledger_kernels.hpp"
 
@@ -24,6 +25,13 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(w
   terms_ = {gap_, incident_, outgoing_};
 }
 
+void InterfaceResidual::judge_parts() {
+  if (!rounded_.empty()) return;
+  rounded_.resize(gap_.size());
+  magnitudes_.resize(static_cast<std::size_t>(waves_.wave_size()));
+  terms_.emplace_back(rounded_);
+}
+
 void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
                                 const double* exchanged) {
   const BatchSlot& slot = waves_.batch(batch);
@@ -31,6 +39,24 @@ void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, con
                           u + slot.wave, b + slot.wave, exchanged + slot.wave,
                           gap_.data() + slot.entry, incident_.data() + slot.entry,
                           outgoing_.data() + slot.entry});
+  if (rounded_.empty()) return;
+  for (int lane = lanes.first; lane < lanes.last; ++lane) {
+    double sum = 0.0;
+    for (int port = 0; port < slot.batch->wave_size(); ++port) {
+      const double m =
+          magnitudes_[static_cast<std::size_t>(slot.wave + port * slot.batch->stride() + lane)];
+      sum += m * m;
+    }
+    rounded_[static_cast<std::size_t>(slot.entry + lane)] = sum;
+  }
+}
+
+double InterfaceResidual::residual_of(std::size_t entry) const {
+  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon();
+  const GapSquares own{gap_[entry], incident_[entry], outgoing_[entry]};
+  const double rounded = rounded_.empty() ? 0.0 : rounded_[entry];
+  const bool is_rounding = own.gap <= kRounding * kRounding * rounded && std::isfinite(rounded);
+  return is_rounding ? 0.0 : own.residual();
 }
 
 InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
@@ -46,24 +72,21 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   InterfaceGap out{all.residual(), 0.5 * all.gap, all.size()};
   if (!per_part) return out;
   for (const int entry : parts.entries_of(island)) {
-    const auto e = static_cast<std::size_t>(entry);
-    const GapSquares own{gap_[e], incident_[e], outgoing_[e]};
-    out.residual = larger_or_nan(out.residual, own.residual());
+    out.residual = larger_or_nan(out.residual, residual_of(static_cast<std::size_t>(entry)));
   }
   return out;
 }
 
 void InterfaceResidual::form(int chunk, double* values) const {
   const PartOrderReduction& parts = waves_.reduction();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < sums(); ++i) {
     values[i] = parts.sum_of_chunk(chunk, terms_[static_cast<std::size_t>(i)].data());
   }
   const auto [shift, index, count] = parts.entries_of_chunk(chunk);
   values[3] = 0.0;
   for (int i = 0; i < count; ++i) {
     const auto e = static_cast<std::size_t>(index == nullptr ? shift + i : index[i]);
-    const GapSquares own{gap_[e], incident_[e], outgoing_[e]};
-    values[3] = larger_or_nan(values[3], own.residual());
+    values[3] = larger_or_nan(values[3], residual_of(e));
   }
 }
 
@@ -89,6 +112,8 @@ InterfaceResidual::Share InterfaceResidual::largest_share(int batch, LaneRange l
   return largest;
 }
 
-std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }
+std::size_t InterfaceResidual::bytes() const {
+  return (3 * gap_.capacity() + rounded_.capacity() + magnitudes_.capacity()) * sizeof(double);
+}
 
 }  // namespace portwave

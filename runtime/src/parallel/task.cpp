@@ -123,7 +123,20 @@ void Task::exchange(const StepArrays& s, std::uint64_t number, double* out) {
   core_coupling_.exchange(s.b_trial, out);
 }
 
+/// Of the waves that P b̂ was just formed of.
+void Task::put_magnitudes(const StepArrays& s) {
+  double* const m = s.residual->magnitudes().data();
+  if (m == nullptr) return;
+  if (!shared_.offsets.empty()) {
+    shared_.coupling.magnitudes(shared_.b.data(), shared_.a.data());
+    scatter_own(shared_.a, m);
+  }
+  edge_coupling_.magnitudes(s.b_trial, m);
+  core_coupling_.magnitudes(s.b_trial, m);
+}
+
 void Task::measure(const StepArrays& s, const double* exchanged) {
+  put_magnitudes(s);
   Acceleration* const acceleration = s.next_iterate.acceleration();
   for (const auto* ranges : {&shape_.edge, &shape_.core}) {
     for (const BatchRange& range : *ranges) {

@@ -164,6 +164,7 @@ class Task {
   /// Takes over the next iterates that the interface solver has made, after the plain update of the task's
   /// other islands. Returns false if it has made none.
   bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
+  void put_magnitudes(const StepArrays& s);
   void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
   /// visit(offset) for the offsets of an island.
   template <class Visit>

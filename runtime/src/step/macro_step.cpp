@@ -247,6 +247,7 @@ void MacroStep::prepare(const WaveCoupling& method, const StagedRun& run, bool h
   update_ = inner_update_of(m);
   has_tolerance_ = has_tolerance;
   keeps_ledger_ = keeps_ledger;
+  if (m.tolerance_per_part) residual_.judge_parts();
   if (m.guard) guard_.emplace(waves_, together_.slices());
   if (m.guard && has_tolerance_) met_gap_J_.resize(outcomes_.size());
   if (m.start == InnerStart::extrapolated) {

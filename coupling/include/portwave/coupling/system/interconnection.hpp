@@ -28,6 +28,8 @@ class CompiledJunctions {
       run.exchange(run, offsets_.data() + run.offsets, values_.data() + run.values, b, a);
     }
   }
+  /// m = |P| |b|: the size of the terms that P b is formed of. The loops round a by a few ε of m.
+  void magnitudes(const double* b, double* m) const;
   // With the gap g = P b − u:
   /// u += ω g; u = P b for ω = 1.
   void average(double relaxation, const double* b, double* u) const {

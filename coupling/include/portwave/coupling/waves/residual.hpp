@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -52,6 +51,10 @@ class InterfaceResidual final : public IslandSums {
   explicit InterfaceResidual(const WaveDiscretisation& waves);
   explicit InterfaceResidual(const WaveDiscretisation&& waves) = delete;
 
+  /// Also judges parts, each by its own waves: from now on `magnitudes` are to be written before `measure`. Allocates.
+  void judge_parts();
+  /// |P| |b̂| by wave (CompiledJunctions::magnitudes); empty where parts are not judged.
+  std::span<double> magnitudes() { return magnitudes_; }
   /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
   void measure(int batch, LaneRange lanes, const double* u, const double* b,
                const double* exchanged);
@@ -63,8 +66,9 @@ class InterfaceResidual final : public IslandSums {
   void form(int chunk, double* values) const override;
   void take(int island, const double* values) override;
 
-  /// From norms that are all measured. `per_part`: also the largest over the parts, so that a weak
-  /// part does not hide behind a strong one. NaN when a wave is NaN.
+  /// From norms that are all measured. `per_part`, where parts are judged: also the largest over the parts, so that
+  /// a weak part does not hide behind a strong one. A gap that is rounding of the sums in P b̂ counts as none there:
+  /// the waves of a part at rest between moving ones are rounding, and never agree. NaN when a wave is NaN.
   InterfaceGap gap(int island, bool per_part) const;
   /// The part with most of the gap, and its ½|P b̂ − u|².
   struct Share {
@@ -90,10 +94,13 @@ class InterfaceResidual final : public IslandSums {
 
  private:
   Share share_of(int part) const;
+  double residual_of(std::size_t entry) const;
 
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
-  std::array<std::span<double>, 3> terms_;
+  AlignedVector rounded_;     // Σ magnitudes² by entry; empty where parts are not judged
+  AlignedVector magnitudes_;  // by wave; likewise
+  std::vector<std::span<double>> terms_;
   /// Norms of an island.
   struct Taken {
     GapSquares squares;
