@@ -71,6 +71,7 @@ class Stepper:
         deadline_s: float,
         pace: float,
         arena: Arena | None,
+        allow_plugins: bool,
     ) -> None: ...
     def clone(self) -> Stepper: ...
     def step(self, steps: int) -> None: ...
@@ -158,6 +159,7 @@ class Ensemble:
         threads: int,
         chunk: int,
         certify: bool,
+        allow_plugins: bool,
     ) -> None: ...
     def rollout(
         self,
@@ -199,6 +201,7 @@ class Ensemble:
 
 def part_types() -> str: ...
 
+def show_portwave_to_plugins() -> None: ...
 def load_plugin(path: str) -> tuple[str, list[str]]: ...
 
 # A compiled function: its address, whether it takes user data last, these data, and what keeps it alive.
@@ -233,11 +236,12 @@ def add_block_kind(
 ) -> None: ...
 
 def scenario_notes(
-    text: str, folder: str, overrides: Sequence[tuple[str, str]]
+    text: str, folder: str, allow_plugins: bool, overrides: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]: ...
 def study_budget(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     budgets: Sequence[int],
     methods: Sequence[str],
@@ -249,6 +253,7 @@ def study_budget(
 def study_rate(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     steps: int,
     limit: int,
@@ -257,6 +262,7 @@ def study_rate(
 def study_order(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     steps_s: Sequence[float],
     methods: Sequence[str] | None,
@@ -265,12 +271,13 @@ def study_order(
 ) -> str: ...
 
 def study_accuracy(
-    text: str, folder: str, overrides: Sequence[tuple[str, str]], whole: bool
+    text: str, folder: str, allow_plugins: bool, overrides: Sequence[tuple[str, str]], whole: bool
 ) -> dict[str, Any] | None: ...
 
 def study_tolerance(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     tolerances: Sequence[float],
     stages: Sequence[int],
@@ -281,6 +288,7 @@ def study_tolerance(
 def study_iteration(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     iterations: int,
     windows: int,
@@ -290,6 +298,7 @@ def study_iteration(
 def study_scaling(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     threads: Sequence[int],
     executors: Sequence[str],
@@ -314,6 +323,7 @@ def write_fmu(
 def tune(
     text: str,
     folder: str,
+    allow_plugins: bool,
     overrides: Sequence[tuple[str, str]],
     rule: str,
 ) -> str: ...

@@ -102,6 +102,7 @@ class Ensemble:
                     whole(threads, "`threads`"),
                     whole(chunk, "`chunk`"),
                     flag(certify, "`certify`"),
+                    own._may_load_plugins(),
                 )
         except IndexError as error:
             raise UnknownName(str(error)) from None

@@ -102,6 +102,7 @@ class Stepper(Readings):
                 0.0 if deadline_s is None else number(deadline_s, "`deadline_s`"),
                 0.0 if pace is None else number(pace, "`pace`"),
                 arena,
+                own._may_load_plugins(),
             )
         issue_warnings(self._core.notes)
         self._inputs: Dict[str, int] = {

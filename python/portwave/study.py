@@ -206,9 +206,9 @@ def _numbers(values: Sequence[float], name: str) -> List[float]:
 
 def _given(
     system: Given, overrides: Optional[Mapping[str, Any]]
-) -> Tuple[str, str, List[Tuple[str, str]]]:
+) -> Tuple[str, str, bool, List[Tuple[str, str]]]:
     own = scenario_of(system)
-    given = own.to_json(), str(own.folder), pointers(overrides or {})
+    given = own.to_json(), str(own.folder), own._may_load_plugins(), pointers(overrides or {})
     issue_warnings(_portwave.scenario_notes(*given), 4)
     return given
 

@@ -9,8 +9,8 @@ import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._portwave import write_fmu
-from .arrays import number, plain, whole
+from ._portwave import show_portwave_to_plugins, write_fmu
+from .arrays import flag, number, plain, whole
 from .catalogue_part import CataloguePart, written_down
 from .controllers import Controllers
 from .errors import ScenarioWarning
@@ -38,11 +38,16 @@ class System(Controllers):
         Relative tolerance of the local error. Steps then choose their size, in place of `step_s`.
     method : mapping, optional
         Coupling method as in scenario files. Default: ``{"kind": "auto"}``.
+    allow_plugins : bool, optional
+        Whether FMUs and plugins that the system names are loaded. Default: False.
 
     Attributes
     ----------
     folder : pathlib.Path
         Folder to which relative paths in the scenario refer.
+    allow_plugins : bool
+        Whether FMUs and plugins that the system names are loaded: code that may do all that this process
+        may.
 
     Notes
     -----
@@ -73,6 +78,7 @@ class System(Controllers):
         end_s: Optional[float] = None,
         tolerance: Optional[float] = None,
         method: Optional[Mapping[str, Any]] = None,
+        allow_plugins: bool = False,
     ) -> None:
         time: JSON = {}
         if tolerance is not None:
@@ -86,6 +92,7 @@ class System(Controllers):
         elif tolerance is None:
             time["steps"] = 1  # a stepper steps as long as it is asked to
         self.folder = Path(".")
+        self.allow_plugins = flag(allow_plugins, "`allow_plugins`")
         self._document: JSON = {
             "name": name,
             "time": time,
@@ -95,7 +102,13 @@ class System(Controllers):
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any], folder: Union[str, "os.PathLike[str]"] = ".") -> "System":
+    def from_dict(
+        cls,
+        document: Mapping[str, Any],
+        folder: Union[str, "os.PathLike[str]"] = ".",
+        *,
+        allow_plugins: bool = False,
+    ) -> "System":
         """Create a system from a scenario in the form of a dictionary.
 
         Parameters
@@ -105,6 +118,8 @@ class System(Controllers):
         folder : str or os.PathLike, optional
             Folder to which relative paths in the scenario refer; files that it names must lie there
             or below. Default: the working folder.
+        allow_plugins : bool, optional
+            Whether its FMUs and plugins may be loaded. Default: False.
 
         Returns
         -------
@@ -118,17 +133,21 @@ class System(Controllers):
         """
         system = cls.__new__(cls)
         system.folder = Path(folder)
+        system.allow_plugins = flag(allow_plugins, "`allow_plugins`")
         system._document = copy.deepcopy(plain(document))
         return system
 
     @classmethod
-    def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "System":
+    def from_file(cls, path: Union[str, "os.PathLike[str]"], *, allow_plugins: bool = False) -> "System":
         """Read a scenario file.
 
         Parameters
         ----------
         path : str or os.PathLike
             Path of the file (JSON in UTF-8).
+        allow_plugins : bool, optional
+            Whether its FMUs and plugins may be loaded: code that may do all that this process may.
+            Default: False.
 
         Returns
         -------
@@ -143,7 +162,8 @@ class System(Controllers):
             The file is not JSON (a ``ValueError``).
         """
         path = Path(path)
-        return cls.from_dict(json.loads(path.read_text(encoding="utf-8-sig")), path.parent)
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        return cls.from_dict(document, path.parent, allow_plugins=allow_plugins)
 
     def to_dict(self) -> JSON:
         """Return the scenario as a dictionary.
@@ -164,6 +184,12 @@ class System(Controllers):
             The contents of a scenario file.
         """
         return json.dumps(self._document, default=json_default)
+
+    def _may_load_plugins(self) -> bool:
+        """Return whether its foreign code may be loaded, after what its plugins need."""
+        if self.allow_plugins and self._document.get("plugins"):
+            show_portwave_to_plugins()
+        return self.allow_plugins
 
     def _handed_over(self) -> Tuple[str, List[Handed]]:
         """Return the scenario as text in which large matrices are names, and these matrices."""
@@ -280,7 +306,7 @@ class System(Controllers):
         System
             The copy.
         """
-        return System.from_dict(self._document, self.folder)
+        return System.from_dict(self._document, self.folder, allow_plugins=self.allow_plugins)
 
     def add(
         self,
@@ -367,6 +393,68 @@ class System(Controllers):
             part["damped_states"] = plain(damped_states)
         if theta is not None:
             part["theta"] = plain(theta)
+        self._document.setdefault("subsystems", []).append(part)
+        return self
+
+    def add_fmu(
+        self,
+        name: str,
+        path: Union[str, "os.PathLike[str]"],
+        *,
+        ports: Sequence[Mapping[str, Any]] = (),
+        start: Optional[Mapping[str, Any]] = None,
+        outputs: Sequence[str] = (),
+        inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
+        process: bool = False,
+        time_limit_s: Optional[float] = None,
+    ) -> "System":
+        """Add an FMU for co-simulation, FMI 2.0 or 3.0, as a part. It is loaded only with `allow_plugins`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+        path : str or os.PathLike
+            Its file.
+        ports : sequence of mapping, optional
+            Pairs of variables that carry power, as in scenario files: ``{"name": "flange", "effort": "F",
+            "flow": "v", "input": "effort"}``. Default: those that its terminals or its OSP description name.
+        start : mapping, optional
+            Start values of its variables by name, in their units.
+        outputs : sequence of str, optional
+            Variables that may be observed. Default: all outputs.
+        inputs : mapping, optional
+            Its inputs by name, each a number, ``"settable"``, or a signal as in scenario files.
+        process : bool, optional
+            Whether it runs in a process of its own, which may crash or hang. Default: False.
+        time_limit_s : float, optional
+            So long may a call of one of its functions take, with `process` [s]. Default: 10.
+
+        Returns
+        -------
+        System
+            The system itself.
+
+        Examples
+        --------
+        >>> system = pw.System(step_s=0.01, allow_plugins=True)
+        >>> flange = {"name": "flange", "effort": "F", "flow": "v", "input": "effort"}
+        >>> system.add_fmu("mass", "mass.fmu", ports=[flange], start={"m": 2.0})
+        <portwave.System 'system': 1 parts>
+        """
+        part: JSON = {"name": name, "type": "fmu", "path": os.fspath(path)}
+        if ports:
+            part["ports"] = plain(list(ports))
+        if start:
+            part["start"] = plain(start)
+        if outputs:
+            part["outputs"] = plain(list(outputs))
+        if inputs:
+            part["inputs"] = {key: _signal(value) for key, value in inputs.items()}
+        if process:
+            part["process"] = flag(process, "`process`")
+        if time_limit_s is not None:
+            part["time_limit_s"] = number(time_limit_s, "`time_limit_s`")
         self._document.setdefault("subsystems", []).append(part)
         return self
 

@@ -62,11 +62,11 @@ class PyEnsemble {
              const std::vector<HandedMatrix>& matrices,
              const std::vector<std::pair<std::string, std::string>>& overrides, int replicas,
              const std::vector<std::string>& paths, const Matrix& values, int threads, int chunk,
-             bool certify) {
+             bool certify, bool allows_plugins) {
     std::vector<portwave::Override> replacements;
     for (const auto& [pointer, value] : overrides) replacements.push_back({pointer, value});
-    scenario_ =
-        portwave::parse_scenario(text, "scenario", folder, replacements, matrices_of(matrices));
+    scenario_ = portwave::parse_scenario(text, "scenario", folder, replacements,
+                                         plugins_of(allows_plugins), matrices_of(matrices));
     const portwave::Scenario& scenario = *scenario_;
     notes_ = scenario.notes;
     portwave::StepperOptions options = scenario.options;
@@ -194,9 +194,9 @@ void bind_ensemble(nb::module_& m) {
   nb::class_<PyEnsemble>(m, "Ensemble", "The compiled half of portwave.Ensemble.")
       .def(nb::init<const std::string&, const std::string&, const std::vector<HandedMatrix>&,
                     const std::vector<std::pair<std::string, std::string>>&, int,
-                    const std::vector<std::string>&, const Matrix&, int, int, bool>(),
+                    const std::vector<std::string>&, const Matrix&, int, int, bool, bool>(),
            "text"_a, "folder"_a, "matrices"_a, "overrides"_a, "replicas"_a, "paths"_a, "values"_a,
-           "threads"_a, "chunk"_a, "certify"_a)
+           "threads"_a, "chunk"_a, "certify"_a, "allow_plugins"_a)
       .def("rollout", &PyEnsemble::rollout, "x0"_a.none(), "u"_a.none(), "steps"_a, "x"_a,
            "every"_a)
       .def("step", &PyEnsemble::step, "steps"_a)

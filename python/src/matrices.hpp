@@ -23,6 +23,10 @@ using HandedMatrix = std::tuple<
                       nanobind::device::cpu>,
     nanobind::ndarray<const double, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>>;
 
+inline portwave::Plugins plugins_of(bool allowed) {
+  return allowed ? portwave::Plugins::allowed : portwave::Plugins::refused;
+}
+
 /// Errors: std::invalid_argument for an entry outside the shape, or arrays of different lengths.
 inline std::vector<portwave::NamedMatrix> matrices_of(const std::vector<HandedMatrix>& handed) {
   std::vector<portwave::NamedMatrix> out;

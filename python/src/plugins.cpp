@@ -61,4 +61,7 @@ std::pair<std::string, std::vector<std::string>> load_plugin(const std::string& 
 
 }  // namespace
 
-void bind_plugins(nb::module_& m) { m.def("load_plugin", &load_plugin, "path"_a); }
+void bind_plugins(nb::module_& m) {
+  m.def("load_plugin", &load_plugin, "path"_a);
+  m.def("show_portwave_to_plugins", &show_portwave_to_plugins);
+}

@@ -87,11 +87,11 @@ class PyStepper {
             const std::vector<HandedMatrix>& matrices,
             const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
             bool certify, double deadline_s, double pace,
-            const std::shared_ptr<portwave::Arena>& arena) {
+            const std::shared_ptr<portwave::Arena>& arena, bool allows_plugins) {
     std::vector<portwave::Override> changes;
     for (const auto& [pointer, value] : overrides) changes.push_back({pointer, value});
-    scenario_ = std::make_shared<Scenario>(
-        portwave::parse_scenario(text, "scenario", folder, changes, matrices_of(matrices)));
+    scenario_ = std::make_shared<Scenario>(portwave::parse_scenario(
+        text, "scenario", folder, changes, plugins_of(allows_plugins), matrices_of(matrices)));
     options_ = scenario_->options;
     notes_ = scenario_->notes;
     options_.threads = threads;
@@ -513,9 +513,9 @@ void bind_stepper(nb::module_& m) {
   nb::class_<PyStepper>(m, "Stepper", "The compiled half of portwave.Stepper.")
       .def(nb::init<const std::string&, const std::string&, const std::vector<HandedMatrix>&,
                     const std::vector<std::pair<std::string, std::string>>&, int, bool, double,
-                    double, const std::shared_ptr<portwave::Arena>&>(),
+                    double, const std::shared_ptr<portwave::Arena>&, bool>(),
            "text"_a, "folder"_a, "matrices"_a, "overrides"_a, "threads"_a, "certify"_a,
-           "deadline_s"_a, "pace"_a, "arena"_a.none())
+           "deadline_s"_a, "pace"_a, "arena"_a.none(), "allow_plugins"_a)
       .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
       .def("step", &PyStepper::step, "steps"_a)
       .def("step_by", &PyStepper::step_by, "step_s"_a)

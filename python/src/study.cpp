@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "matrices.hpp"
 #include "names.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -31,16 +32,16 @@ using portwave::Scenario;
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-Scenario scenario_from(const std::string& text, const std::string& folder,
+Scenario scenario_from(const std::string& text, const std::string& folder, bool allows_plugins,
                        const Overrides& overrides) {
   std::vector<portwave::Override> set;
   for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-  return portwave::parse_scenario(text, "scenario", folder, set);
+  return portwave::parse_scenario(text, "scenario", folder, set, {}, plugins_of(allows_plugins));
 }
 
-nb::list scenario_notes(const std::string& text, const std::string& folder,
+nb::list scenario_notes(const std::string& text, const std::string& folder, bool allows_plugins,
                         const Overrides& overrides) {
-  return pairs_of(scenario_from(text, folder, overrides).notes);
+  return pairs_of(scenario_from(text, folder, allows_plugins, overrides).notes);
 }
 
 /// Ends a study where the user presses Ctrl-C.
@@ -91,58 +92,59 @@ portwave::ExecutorKind executor_named(const std::string& name) {
 
 /// The study as JSON. Other threads of Python go on meanwhile.
 template <class Study>
-std::string unlocked(const std::string& text, const std::string& folder, const Overrides& set,
-                     const Study& study) {
-  const Scenario scenario = scenario_from(text, folder, set);
+std::string unlocked(const std::string& text, const std::string& folder, bool allows_plugins,
+                     const Overrides& set, const Study& study) {
+  const Scenario scenario = scenario_from(text, folder, allows_plugins, set);
   const nb::gil_scoped_release unlocked;
   return study(scenario);
 }
 
-std::string study_budget(const std::string& text, const std::string& folder, const Overrides& set,
-                         const std::vector<int>& budgets, const std::vector<std::string>& methods,
+std::string study_budget(const std::string& text, const std::string& folder, bool allows_plugins,
+                         const Overrides& set, const std::vector<int>& budgets,
+                         const std::vector<std::string>& methods,
                          const std::vector<std::string>& impedances,
                          const std::vector<bool>& guards, int threads) {
   portwave::BudgetAxes axes{
       .budgets = budgets, .methods = methods_named(methods), .guards = guards};
   for (const std::string& name : impedances) axes.impedances.push_back(impedances_named(name));
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::study_budget_axes(scenario, axes, threads, interruptible()));
   });
 }
 
-std::string study_rate(const std::string& text, const std::string& folder, const Overrides& set,
-                       int steps, int limit) {
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+std::string study_rate(const std::string& text, const std::string& folder, bool allows_plugins,
+                       const Overrides& set, int steps, int limit) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(
         portwave::study_rate(scenario, {.steps = steps, .limit = limit}, interruptible()));
   });
 }
 
-std::string study_order(const std::string& text, const std::string& folder, const Overrides& set,
-                        const std::vector<double>& steps_s,
+std::string study_order(const std::string& text, const std::string& folder, bool allows_plugins,
+                        const Overrides& set, const std::vector<double>& steps_s,
                         const std::optional<std::vector<std::string>>& methods, int repeat,
                         int threads) {
   portwave::OrderOptions options{.steps_s = steps_s, .repeat = repeat, .threads = threads};
   if (methods) options.methods = methods_named(*methods);
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::study_order(scenario, options, interruptible()), scenario);
   });
 }
 
-std::string study_tolerance(const std::string& text, const std::string& folder,
+std::string study_tolerance(const std::string& text, const std::string& folder, bool allows_plugins,
                             const Overrides& set, const std::vector<double>& tolerances,
                             const std::vector<int>& stages, int repeat, int threads) {
   const portwave::ToleranceOptions options{
       .tolerances = tolerances, .stages = stages, .repeat = repeat, .threads = threads};
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::study_tolerance(scenario, options, interruptible()), scenario);
   });
 }
 
-nb::object study_accuracy(const std::string& text, const std::string& folder, const Overrides& set,
-                          bool whole) {
+nb::object study_accuracy(const std::string& text, const std::string& folder, bool allows_plugins,
+                          const Overrides& set, bool whole) {
   using portwave::StepComparison;
-  const Scenario scenario = scenario_from(text, folder, set);
+  const Scenario scenario = scenario_from(text, folder, allows_plugins, set);
   std::optional<portwave::StepAgreement> found;
   {
     const nb::gil_scoped_release unlocked;
@@ -171,7 +173,7 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, co
   return out;
 }
 
-std::string study_iteration(const std::string& text, const std::string& folder,
+std::string study_iteration(const std::string& text, const std::string& folder, bool allows_plugins,
                             const Overrides& set, int iterations, std::int64_t windows,
                             const std::optional<std::pair<double, double>>& start_error) {
   portwave::IterationOptions options{.iterations = iterations, .windows = windows};
@@ -179,13 +181,13 @@ std::string study_iteration(const std::string& text, const std::string& folder,
     options.start_error =
         portwave::StartError{.size_per_s = start_error->first, .decay_per_s = start_error->second};
   }
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::study_iteration(scenario, options, interruptible()), scenario);
   });
 }
 
-std::string study_scaling(const std::string& text, const std::string& folder, const Overrides& set,
-                          const std::vector<int>& threads,
+std::string study_scaling(const std::string& text, const std::string& folder, bool allows_plugins,
+                          const Overrides& set, const std::vector<int>& threads,
                           const std::vector<std::string>& executors, int repetitions,
                           std::int64_t steps, int cores) {
   portwave::ScalingOptions options;
@@ -195,15 +197,15 @@ std::string study_scaling(const std::string& text, const std::string& folder, co
   options.repetitions = repetitions;
   options.steps = steps;
   options.cores = cores;
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::study_strong_scaling(scenario, options, interruptible()), options);
   });
 }
 
-std::string tune(const std::string& text, const std::string& folder, const Overrides& set,
-                 const std::string& rule) {
+std::string tune(const std::string& text, const std::string& folder, bool allows_plugins,
+                 const Overrides& set, const std::string& rule) {
   const portwave::ImpedanceKind impedances = impedances_named(rule);
-  return unlocked(text, folder, set, [&](const Scenario& scenario) {
+  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
     return study_json(portwave::tune(scenario, impedances, interruptible()), scenario);
   });
 }
@@ -211,18 +213,20 @@ std::string tune(const std::string& text, const std::string& folder, const Overr
 }  // namespace
 
 void bind_studies(nb::module_& m) {
-  m.def("scenario_notes", &scenario_notes, "text"_a, "folder"_a, "overrides"_a);
-  m.def("study_budget", &study_budget, "text"_a, "folder"_a, "overrides"_a, "budgets"_a,
-        "methods"_a, "impedances"_a, "guards"_a, "threads"_a);
-  m.def("study_rate", &study_rate, "text"_a, "folder"_a, "overrides"_a, "steps"_a, "limit"_a);
-  m.def("study_order", &study_order, "text"_a, "folder"_a, "overrides"_a, "steps_s"_a,
-        "methods"_a.none(), "repeat"_a, "threads"_a);
-  m.def("study_accuracy", &study_accuracy, "text"_a, "folder"_a, "overrides"_a, "whole"_a);
-  m.def("study_tolerance", &study_tolerance, "text"_a, "folder"_a, "overrides"_a, "tolerances"_a,
-        "stages"_a, "repeat"_a, "threads"_a);
-  m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "overrides"_a, "iterations"_a,
-        "windows"_a, "start_error"_a.none());
-  m.def("study_scaling", &study_scaling, "text"_a, "folder"_a, "overrides"_a, "threads"_a,
-        "executors"_a, "repetitions"_a, "steps"_a, "cores"_a);
-  m.def("tune", &tune, "text"_a, "folder"_a, "overrides"_a, "rule"_a);
+  m.def("scenario_notes", &scenario_notes, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a);
+  m.def("study_budget", &study_budget, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "budgets"_a, "methods"_a, "impedances"_a, "guards"_a, "threads"_a);
+  m.def("study_rate", &study_rate, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "steps"_a, "limit"_a);
+  m.def("study_order", &study_order, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "steps_s"_a, "methods"_a.none(), "repeat"_a, "threads"_a);
+  m.def("study_accuracy", &study_accuracy, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "whole"_a);
+  m.def("study_tolerance", &study_tolerance, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "tolerances"_a, "stages"_a, "repeat"_a, "threads"_a);
+  m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "iterations"_a, "windows"_a, "start_error"_a.none());
+  m.def("study_scaling", &study_scaling, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
+        "threads"_a, "executors"_a, "repetitions"_a, "steps"_a, "cores"_a);
+  m.def("tune", &tune, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a, "rule"_a);
 }

@@ -208,6 +208,28 @@ TEST(Options, ADeadlineIsKeptAndAnArenaIsShared) {
   portwave_builder_free(builder);
 }
 
+TEST(Options, ForeignCodeIsLoadedOnlyWhereThatIsAllowed) {
+  constexpr const char* kForeign =
+      R"({"time": {"step_s": 0.01, "end_s": 1}, "subsystems":
+          [{"name": "a", "type": "fmu", "path": "nowhere.fmu"}]})";
+  portwave_simulation* none = nullptr;
+  const auto refusal = [&](const portwave_options* options) {
+    EXPECT_EQ(portwave_parse_with(kForeign, nullptr, nullptr, 0, options, &none),
+              PORTWAVE_CONFIG_ERROR);
+    return std::string(portwave_last_error());
+  };
+  portwave_options options{};
+  options.size = sizeof options;
+  for (const portwave_options* each : {static_cast<const portwave_options*>(nullptr),
+                                       static_cast<const portwave_options*>(&options)}) {
+    EXPECT_NE(refusal(each).find("portwave_options.allow_plugins"), std::string::npos);
+  }
+  options.allow_plugins = 1;
+  EXPECT_EQ(refusal(&options).find("allow_plugins"), std::string::npos) << portwave_last_error();
+  options.size = offsetof(portwave_options, allow_plugins);  // of an older caller
+  EXPECT_NE(refusal(&options).find("allow_plugins"), std::string::npos);
+}
+
 TEST(Networks, StepsOfNoLengthAndNumbersOfNoQuantityAreRefusedAtOnce) {
   for (const double step_s : {0.0, -1.0, std::nan("")}) {
     portwave_builder* builder = nullptr;

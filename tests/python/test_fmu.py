@@ -199,3 +199,68 @@ def test_one_step_size_is_a_warning(tmp_path):
     system.add_block("law", "expression", expression="-3*x", signals={"x": "A.q1"})
     with pytest.warns(pw.ScenarioWarning, match="whole numbers of the macro-step"):
         system.to_fmu(tmp_path / "x.fmu")
+
+
+def spring_and_mass(tmp_path):
+    """A mass and a spring as FMUs, with their names of ports."""
+    needs_export()
+    mass = pw.System("mass", step_s=0.01).add("mass", "mass", mass_kg=1.0, initial_state={"position": 0.1})
+    spring = pw.System("spring", step_s=0.01).add(
+        "spring", "spring", stiffness_N_per_m=400.0, initial_state={"elongation": 0.1}
+    )
+    spring = pw.System.from_dict({**spring.to_dict(), "couplings": [{"kind": "fixed", "ports": ["spring.left"]}]})
+    return (
+        mass.to_fmu(tmp_path / "mass.fmu", ports=["mass.port"]),
+        spring.to_fmu(tmp_path / "spring.fmu", ports=["spring.right"], fmi=3),
+    )
+
+
+def joined(mass, spring, **options):
+    system = pw.System("joined", step_s=0.01, **options)
+    system.add_fmu("mass", mass).add_fmu("spring", spring)
+    return system.connect("mass.mass_port", "spring.spring_right")
+
+
+def test_fmus_are_parts_of_systems_in_python(tmp_path):
+    system = joined(*spring_and_mass(tmp_path), allow_plugins=True)
+    system.observe("mass.mass_position")
+    whole = pw.System("whole", step_s=0.01)
+    whole.add("mass", "mass", mass_kg=1.0, initial_state={"position": 0.1})
+    whole.add("spring", "spring", stiffness_N_per_m=400.0, initial_state={"elongation": 0.1})
+    whole.connect("mass.port", "spring.right")
+    whole = pw.System.from_dict(
+        {**whole.to_dict(), "couplings": [*whole.to_dict()["couplings"], {"kind": "fixed", "ports": ["spring.left"]}]}
+    )
+    whole.observe("mass.position")
+    for own in (system, system.copy()):
+        stepper, expected = pw.Stepper(own), pw.Stepper(whole)
+        worst = furthest = 0.0
+        for _ in range(100):
+            stepper.step()
+            expected.step()
+            worst = max(worst, abs(stepper["mass.mass_position"] - expected["mass.position"]))
+            furthest = max(furthest, abs(expected["mass.position"] - 0.1))
+        assert furthest > 0.1
+        assert worst < 1e-6
+
+
+def test_fmus_are_loaded_only_where_that_is_allowed(tmp_path):
+    system = joined(*spring_and_mass(tmp_path))
+    with pytest.raises(pw.ConfigError, match="allow_plugins=True"):
+        pw.Stepper(system)
+    with pytest.raises(pw.ConfigError, match="allow_plugins=True"):
+        pw.study.rate(system)
+    path = tmp_path / "joined.json"
+    system.save(path)
+    with pytest.raises(pw.ConfigError, match="allow_plugins=True"):
+        pw.Stepper(path)
+    pw.Stepper(pw.System.from_file(path, allow_plugins=True)).step()
+    system.allow_plugins = True
+    pw.Stepper(system).step()
+
+
+def test_a_missing_fmu_is_named():
+    needs_export()
+    system = pw.System(allow_plugins=True).add_fmu("mass", "nowhere.fmu")
+    with pytest.raises(pw.ConfigError, match="nowhere.fmu"):
+        pw.Stepper(system)

@@ -109,8 +109,33 @@ def test_a_scenario_names_a_plugin_only_if_the_program_has_loaded_it(plugin, tmp
     scenario["plugins"] = [str(plugin.file)]
     pw.Stepper(scenario).step(3)
     foreign = copy_of_faulty(tmp_path, "runs")
-    with pytest.raises(pw.ConfigError, match="in Python load_plugin"):
+    with pytest.raises(pw.ConfigError, match="in Python allow_plugins=True"):
         pw.Stepper({**scenario, "plugins": [str(foreign)]})
+
+
+ALLOWED = """
+import sys
+import portwave as pw
+
+system = pw.System.from_file(sys.argv[1], allow_plugins=len(sys.argv) > 2)
+try:
+    pw.Stepper(system).step()
+    print("stepped")
+except pw.ConfigError as error:
+    print("allow_plugins=True" in str(error))
+"""
+
+
+@pytest.mark.parametrize("argument, said", [([], "True"), (["allowed"], "stepped")])
+def test_a_system_loads_the_plugins_that_it_names_where_that_is_allowed(plugin, tmp_path, argument, said):
+    """In a process that has loaded none."""
+    scenario = tmp_path / "valve.json"
+    shutil.copy(plugin.file, tmp_path / "coil.so")
+    scenario.write_text(json.dumps({**valve(plugin).to_dict(), "plugins": ["./coil.so"]}))
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ALLOWED, str(scenario), *argument], capture_output=True, text=True
+    )
+    assert run.stdout.strip() == said, run.stderr
 
 
 def test_a_part_of_a_plugin_obeys_a_controller_in_python(plugin):

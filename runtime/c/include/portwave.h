@@ -97,6 +97,7 @@ typedef struct portwave_options {
   double deadline_s; /* a step is committed within this time of its beginning [s]; 0: no deadline */
   double pace;       /* simulated time per wall time; 0: as fast as possible */
   portwave_arena* arena; /* whose workers help; NULL: the simulation's own */
+  int allow_plugins;     /* not 0: FMUs and plugins that a scenario names are loaded: code with all your rights */
 } portwave_options;
 
 /* Loads a plugin: a shared library that adds types of parts, for the life of the program. It must bring its own

@@ -126,13 +126,14 @@ bool is_reported(const portwave::Issues& known, std::string_view where) {
   });
 }
 
-portwave::Scenario scenario_of(const portwave_builder& builder) {
+portwave::Scenario scenario_of(const portwave_builder& builder, portwave::Plugins plugins) {
   const std::string name = builder.document["name"].get<std::string>();
   portwave::Issues issues = builder.issues;
   std::optional<portwave::Scenario> scenario;
   try {
     const auto as_text = Json::error_handler_t::replace;  // bytes that are no UTF-8
-    scenario = portwave::parse_scenario(builder.document.dump(-1, ' ', false, as_text), name, ".");
+    scenario = portwave::parse_scenario(builder.document.dump(-1, ' ', false, as_text), name, ".",
+                                        {}, {}, plugins);
   } catch (const portwave::ScenarioError& error) {
     for (const portwave::Issue& issue : error.issues()) {
       if (!is_reported(builder.issues, issue.where)) issues.push_back(issue);
@@ -274,7 +275,7 @@ portwave_status portwave_builder_build(const portwave_builder* builder,
   *simulation = nullptr;
   return guarded([&] {
     const portwave_options own = options_of(options);
-    *simulation = simulation_of(scenario_of(*builder), own);
+    *simulation = simulation_of(scenario_of(*builder, plugins_of(own)), own);
     return PORTWAVE_OK;
   });
 }

@@ -126,6 +126,7 @@ portwave_energy energy_of(const EnergyTotals& totals, const Certificate& certifi
 std::vector<Override> overrides_of(const char* const* overrides, std::size_t count);
 /// The options of a caller, which may be older; null: none. Errors: std::invalid_argument.
 portwave_options options_of(const portwave_options* options);
+portwave::Plugins plugins_of(const portwave_options& options);
 /// A simulation of a scenario with these options.
 portwave_simulation* simulation_of(Scenario scenario, const portwave_options& options);
 

@@ -63,6 +63,10 @@ portwave_options options_of(const portwave_options* options) {
   return own;
 }
 
+portwave::Plugins plugins_of(const portwave_options& options) {
+  return options.allow_plugins != 0 ? portwave::Plugins::allowed : portwave::Plugins::refused;
+}
+
 portwave_simulation* simulation_of(Scenario scenario, const portwave_options& options) {
   scenario.options.threads = options.threads;
   scenario.options.time = {.deadline_s = options.deadline_s, .pace = options.pace};
@@ -108,7 +112,8 @@ portwave_status portwave_load_with(const char* path, const char* const* override
   *simulation = nullptr;
   return guarded([&] {
     const portwave_options own = options_of(options);
-    *simulation = simulation_of(portwave::load_scenario(path, overrides_of(overrides, count)), own);
+    *simulation = simulation_of(
+        portwave::load_scenario(path, overrides_of(overrides, count), {}, plugins_of(own)), own);
     return PORTWAVE_OK;
   });
 }
@@ -127,7 +132,7 @@ portwave_status portwave_parse_with(const char* text, const char* folder,
     const portwave_options own = options_of(options);
     *simulation =
         simulation_of(portwave::parse_scenario(text, "scenario", folder == nullptr ? "." : folder,
-                                               overrides_of(overrides, count)),
+                                               overrides_of(overrides, count), {}, plugins_of(own)),
                       own);
     return PORTWAVE_OK;
   });

@@ -271,10 +271,10 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        std::span<const NamedMatrix> matrices) {
+                        Plugins plugins, std::span<const NamedMatrix> matrices) {
   scenario_file::FilesRead read(folder, OutsideFiles::refused);
   const scenario_file::MatricesInMemory known(matrices);
-  return scenario_file::parse(text, file, folder, overrides, {}, Plugins::refused, read);
+  return scenario_file::parse(text, file, folder, overrides, {}, plugins, read);
 }
 
 Scenario parse_scenario(const KeptScenario& kept, const std::vector<Override>& overrides,

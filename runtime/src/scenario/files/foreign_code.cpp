@@ -26,8 +26,10 @@ std::optional<std::filesystem::path> ForeignCode::allowed_file(const std::string
   if (reading == nullptr || reading->permission_ == Plugins::refused) {
     refusal =
         "an FMU is code that may do all that this program may, and is loaded only if the program "
-        "was told "
-        "to.\nIf you trust it, give --allow-plugins; in C++ Plugins::allowed";
+        "was told to.\n"
+        "If you trust it, give --allow-plugins; in C++ Plugins::allowed, in Python "
+        "allow_plugins=True, "
+        "in C portwave_options.allow_plugins";
     return std::nullopt;
   }
   std::filesystem::path file = reading->folder_ / name;

@@ -216,7 +216,7 @@ constexpr std::string_view kPluginsRefused =
     "plugins are code that may do all that this program may, and are loaded only if the program "
     "was told to.\n"
     "If you trust them, give --allow-plugins, or --plugin FILE for each; in C++ Plugins::allowed, "
-    "in Python load_plugin before.";
+    "in Python allow_plugins=True, in C portwave_options.allow_plugins.";
 
 /// The file that a name stands for, absolute; equal for equal files as far as that can be seen.
 std::filesystem::path library_path(const std::filesystem::path& folder, const std::string& name) {

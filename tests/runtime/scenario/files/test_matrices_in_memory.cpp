@@ -48,7 +48,7 @@ std::string text(const std::string& cut, const std::string& mass = "the mass") {
 
 std::string report_of(const std::string& scenario, const std::vector<NamedMatrix>& known) {
   try {
-    parse_scenario(scenario, "bar.json", ".", {}, known);
+    parse_scenario(scenario, "bar.json", ".", {}, Plugins::refused, known);
   } catch (const ScenarioError& error) {
     return error.report();
   }
@@ -57,8 +57,9 @@ std::string report_of(const std::string& scenario, const std::vector<NamedMatrix
 
 TEST(MatricesInMemory, MakeAPartWholeAndInPieces) {
   const std::vector<NamedMatrix> known = matrices();
-  const Scenario whole = parse_scenario(text(""), "bar.json", ".", {}, known);
-  const Scenario cut = parse_scenario(text(R"("cut": {"parts": 3},)"), "bar.json", ".", {}, known);
+  const Scenario whole = parse_scenario(text(""), "bar.json", ".", {}, Plugins::refused, known);
+  const Scenario cut =
+      parse_scenario(text(R"("cut": {"parts": 3},)"), "bar.json", ".", {}, Plugins::refused, known);
   Stepper one(whole.system, whole.options), pieces(cut.system, cut.options);
   EXPECT_GT(cut.system.parts().size(), 2U);
   EXPECT_TRUE(whole.files.empty());

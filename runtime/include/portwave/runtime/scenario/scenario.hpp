@@ -104,7 +104,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 /// are not finite, are defects.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        std::span<const NamedMatrix> matrices);
+                        Plugins plugins, std::span<const NamedMatrix> matrices);
 
 /// Origin of a scenario that was kept by a run (`portwave run --resume`). Its own statements permit
 /// nothing.
