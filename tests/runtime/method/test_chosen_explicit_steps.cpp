@@ -10,11 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
 #include "support/separable_networks.hpp"
+#include "support/source_folder.hpp"
 
 namespace portwave::test_chosen_explicit_steps {
 namespace {
@@ -344,6 +346,25 @@ TEST(ChosenExplicitSteps, OfARunFromRestFollowTheFirstMotion) {
     const double exact = 2.0 - 0.75 + 3.0 / 16.0 * std::sin(4.0);
     EXPECT_NEAR(stepper.state(0)[0], exact, 1e-6) << name_of(own);
     EXPECT_LT(stepper.step_index(), 150) << name_of(own);
+  }
+}
+
+// Before the bump the car stands on its springs: roundings of what its weight supplies add up, and nothing moves.
+TEST(ChosenExplicitSteps, StandStillUnderALoad) {
+  for (const char* const time :
+       {R"({"step_s": 0.002, "end_s": 4})",
+        R"({"step": {"kind": "adaptive", "tolerance": 1e-6}, "end_s": 4})"}) {
+    const Scenario scenario =
+        load_scenario(testing::source_folder() / "examples" / "full_car.json",
+                      {{"/method", R"({"kind": "taylor", "order": 16})"}, {"/time", time}});
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.run_until(4.0);
+    const EnergyTotals energy = stepper.energy();
+    EXPECT_NEAR(energy.supplied_J, 515.79, 0.01) << "control: it has driven over the bump";
+    EXPECT_NEAR(energy.final_J + energy.tank_J - energy.initial_J,
+                energy.supplied_J - energy.dissipated_J, 1e-11 * energy.initial_J);
+    EXPECT_LE(std::abs(energy.tank_J), 1e-12 * energy.initial_J);
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   }
 }
 

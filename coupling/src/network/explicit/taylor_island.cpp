@@ -372,10 +372,16 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
       const SeriesSums second = sums(from, second_);
       const std::optional<double> small = taylor::root(second.square, second.slope, missing);
       lambda = second.slope != 0.0 ? missing / second.slope : kFar;
-      if (!small || !(std::abs(lambda) <= kCurved)) return false;
-      direction = &second_;
-      slope = second.slope;
-      square = second.square;
+      if (small && std::abs(lambda) <= kCurved) {
+        direction = &second_;
+        slope = second.slope;
+        square = second.square;
+      } else {
+        // Under a load at rest nothing moves that could make up for what roundings of earlier steps add up to.
+        const double all = first.size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
+        if (!(std::abs(missing) <= kLeft * all)) return false;
+        lambda = 1.0;
+      }
     }
   }
   double size = 0.0, change = end(from, to, *direction, lambda, &size);

@@ -53,9 +53,9 @@ class KickDriftMethod final : public ExplicitMethod {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Whether kicks and drifts suit a network: they can step it, hω ≤ 2.5 for its fastest oscillation at the initial state,
-/// and its damping is slow enough for the order: h‖𝒟‖ ≤ 1, or 0.3 where dampers are shared. Where steps choose their
-/// size they do so by the oscillation, and h is 1/ω.
+/// Whether kicks and drifts suit a network: they can step it, hω ≤ 2.5 for its fastest oscillation at the initial
+/// state, and its damping is slow enough for the order: h‖𝒟‖ ≤ 1, or 0.3 where dampers are shared. Where steps
+/// choose their size they do so by the oscillation, and h is 1/ω.
 struct KickDriftFit {
   bool suits = false;
   std::string reason;  ///< for people
