@@ -193,6 +193,7 @@ TEST(ExplicitChanges, ReplicasHaveTheirOwnInputs) {
   for (const SplittingKind kind : kKinds) {
     const StepperOptions options = options_of(kind, 0.05);
     Ensemble ensemble(system, 3, options);
+    std::vector<double> before;
     for (int r = 0; r < 3; ++r) ensemble.set_input(r, 0, 1.0 + r);
     ensemble.step(20);
     for (int r = 0; r < 3; ++r) {
@@ -202,6 +203,8 @@ TEST(ExplicitChanges, ReplicasHaveTheirOwnInputs) {
       std::vector<double> x(2);
       ensemble.get_state(r, x);
       EXPECT_EQ(x, whole(stepper)) << r;
+      EXPECT_NE(x, before) << "control: the inputs of replicas differ";
+      before = x;
     }
   }
 }
