@@ -93,6 +93,38 @@ TEST(Interconnection, AppliesTheOrthogonalWaveMapOfEveryJunction) {
   }
 }
 
+// Between |P| x and that and what a reflection takes away again, x = |b|, in every form that loops have.
+TEST(Interconnection, MagnitudesAreThoseOfTheTermsOfTheExchange) {
+  std::vector<Named> all = all_junctions();
+  int size = 0;
+  std::vector<Junction> junctions = side_by_side(all, size);
+  constexpr int kSide = 12;  // as many as make a run of their own
+  for (const DiracStructure& dirac : {DiracStructure::connection(), DiracStructure::transformer(3),
+                                      DiracStructure::common_effort(3)}) {
+    for (int i = 0; i < kSide; ++i) {
+      Junction junction{dirac, {}};
+      for (int k = 0; k < dirac.size(); ++k) junction.waves.push_back(size + k * kSide + i);
+      junctions.push_back(std::move(junction));
+    }
+    size += kSide * dirac.size();
+  }
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<double> gamma = random_values(size, seed, true);
+    if (seed % 2 == 0) std::ranges::fill(gamma, 0.3);  // swaps, and normals that are shared
+    const Interconnection coupling(junctions, gamma);
+    const std::vector<double> b = random_values(size, seed + 200, false);
+    std::vector<double> m(b.size(), -1.0);
+    coupling.all().magnitudes(b.data(), m.data());
+    for (std::size_t i = 0; i < junctions.size(); ++i) {
+      const VectorXd x = gather(junctions[i].waves, b).cwiseAbs();
+      const VectorXd least = coupling.block(static_cast<int>(i)).cwiseAbs() * x;
+      const VectorXd own = gather(junctions[i].waves, m);
+      EXPECT_GE((own - least * (1.0 - 1e-13)).minCoeff(), 0.0) << i << " seed=" << seed;
+      EXPECT_GE((least + 2.0 * x - own * (1.0 - 1e-13)).minCoeff(), 0.0) << i << " seed=" << seed;
+    }
+  }
+}
+
 TEST(InterconnectionControl, OrthogonalityCanFail) {
   EXPECT_FALSE(is_orthogonal((MatrixXd(2, 2) << 0, 1, 1, 1e-6).finished()));
 }

@@ -49,6 +49,28 @@ TEST_F(InterfaceResidualOfAChain, IsTheNormOfWhatIsOff) {
   EXPECT_GT(gap(true).residual, 2.0 * gap(false).residual);
 }
 
+// Waves that are what is left of far larger ones never agree to more than the rounding of these.
+TEST_F(InterfaceResidualOfAChain, ThatOfAPartIsNoneWhereRoundingExplainsIt) {
+  constexpr double kOwn = 1e-12;
+  const auto of_first = [&](double off, double around) {
+    InterfaceResidual residual(waves_);
+    residual.judge_parts();
+    AlignedVector u = u_, exchanged = exchanged_;
+    for (const int port : {0, 1}) wave(u, port) = wave(exchanged, port) = kOwn;
+    wave(exchanged, 0) += off;
+    for (double& m : residual.magnitudes()) m = around;
+    for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+      residual.measure(i, waves_.batch(i).all(), u.data(), u.data(), exchanged.data());
+    }
+    return residual.gap(0, true).residual;
+  };
+  EXPECT_LT(of_first(1e-15, 1.0), 1e-14);
+  EXPECT_GT(of_first(1e-15, 1e-3), 1e-4) << "nothing large is around it";
+  EXPECT_GT(of_first(1e-13, 1.0), 1e-2) << "more than rounding";
+  EXPECT_GT(of_first(1e-15, std::numeric_limits<double>::infinity()), 1e-4);
+  EXPECT_TRUE(std::isnan(of_first(std::numeric_limits<double>::quiet_NaN(), 1.0)));
+}
+
 TEST_F(InterfaceResidualOfAChain, IsNaNWhereverAWaveIs) {
   for (int port = 0; port < static_cast<int>(system_.scalar_ports().size()); ++port) {
     for (AlignedVector* const waves : {&u_, &exchanged_}) {

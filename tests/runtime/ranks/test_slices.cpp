@@ -93,6 +93,11 @@ std::vector<Case> cases() {
     o.method.waves().tolerance = 1e-9;
     o.method.waves().tolerance_per_part = true;
   });
+  add("a tolerance per part that only rounding meets", [](StepperOptions& o) {
+    o.method.waves().iterations = 400;
+    o.method.waves().tolerance = 1e-17;
+    o.method.waves().tolerance_per_part = true;
+  });
   add("energy tolerance", [](StepperOptions& o) {
     o.method.waves().iterations = 100;
     o.method.waves().energy_tolerance_J = 1e-6;
