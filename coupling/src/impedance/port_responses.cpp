@@ -195,15 +195,22 @@ void PortResponses::component_changed(int part) {
 }
 
 void PortResponses::linearise(const std::function<std::span<const double>(int part)>& state_of) {
-  std::vector<Matrix> fresh;  // all or nothing
-  std::vector<Eigen::VectorXd> terms(nonlinear_.size());
-  fresh.reserve(nonlinear_.size());
+  std::vector<int> parts;
   for (const int i : nonlinear_) {
+    // Without a state the response stays what it is.
+    if (system_.parts()[static_cast<std::size_t>(i)].component->signature().state_size() > 0) {
+      parts.push_back(i);
+    }
+  }
+  std::vector<Matrix> fresh;  // all or nothing
+  std::vector<Eigen::VectorXd> terms(parts.size());
+  fresh.reserve(parts.size());
+  for (const int i : parts) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
     fresh.push_back(response_of(part, state_of(i).data(), terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
-    const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);
+    const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(parts[k])]);
     responses_[i] = std::move(fresh[k]);
     std::ranges::copy(terms[k], terms_.begin() + static_cast<std::ptrdiff_t>(first_term_[i]));
   }
