@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._portwave import show_portwave_to_plugins, write_fmu
-from .arrays import flag, number, plain, whole
+from .arrays import flag, number, plain, refuse_text, whole
 from .catalogue_part import CataloguePart, written_down
 from .controllers import Controllers
 from .errors import ScenarioWarning
@@ -442,6 +442,7 @@ class System(Controllers):
         >>> system.add_fmu("mass", "mass.fmu", ports=[flange], start={"m": 2.0})
         <portwave.System 'system': 1 parts>
         """
+        refuse_text(outputs)
         part: JSON = {"name": name, "type": "fmu", "path": os.fspath(path)}
         if ports:
             part["ports"] = plain(list(ports))

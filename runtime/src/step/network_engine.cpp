@@ -22,14 +22,22 @@
 #include "portwave/coupling/network/network_trials.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "step/event_watch.hpp"
 #include "step/run_certificate.hpp"
+#include "step/sizes/hidden_inputs.hpp"
 #include "step/sizes/trial_steps.hpp"
 #include "step/states/start_ports.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
 namespace {
+
+/// Within a step an input is seen at so many places, at least, and its ends.
+constexpr int kSeenOfInputs = 3;
+/// Kicks, drifts and Taylor series look at more: of a pulse wider than this share of a step they see enough for a
+/// comparison with half of it.
+constexpr double kWidestHidden = 0.1;
 
 class NetworkEngine final : public StepEngine {
  public:
@@ -54,6 +62,12 @@ class NetworkEngine final : public StepEngine {
     if (given.sizes) {
       sizes_.emplace(*model_, *method_, trials(), *given.sizes, given.step_s,
                      watches_of(system, given));
+    }
+    if (!given.sizes && given.certify != Certify::none) {
+      const bool is_fine = dynamic_cast<const NetworkTrials*>(method_.get()) != nullptr;
+      hidden_.emplace(system, nullptr,
+                      is_fine ? kWidestHidden : std::numeric_limits<double>::infinity());
+      if (hidden_->empty()) hidden_.reset();
     }
     open_ledger();
     if (given.profile) profiler_.emplace(*given.profile, 0);
@@ -148,6 +162,12 @@ class NetworkEngine final : public StepEngine {
   EnergyTotals energy() const override { return totals_; }
   const Certificate& certificate() const override { return certificate_; }
   const IterationStatistics& iterations() const override { return statistics_; }
+  /// What inputs do between the places at which steps see them.
+  std::optional<Resolution> resolution() const override {
+    if (!hidden_) return std::nullopt;
+    const Resolution out = hidden_->value();
+    return out.kind == Resolution::Kind::resolved ? std::nullopt : std::optional(out);
+  }
   std::optional<DeadlineScheduler::Statistics> deadline() const override {
     if (!late_) return std::nullopt;
     return late_->statistics();
@@ -179,6 +199,7 @@ class NetworkEngine final : public StepEngine {
   void archive(StateArchive& archive) override {
     method_->archive(archive);
     if (sizes_) sizes_->archive(archive);
+    if (hidden_) hidden_->archive(archive);
     archive.values(begins_window_, totals_, run_, worst_ratio_, states_are_set_);
     for (const std::span<double> own : {std::span<double>(settings_), model_->settings()}) {
       archive.array(own);
@@ -247,6 +268,11 @@ class NetworkEngine final : public StepEngine {
       account(done);
     }
     count(report, has_tolerance(), statistics_);
+    if (hidden_) {
+      const double taken_s = clock().last_step_s();
+      hidden_->search(clock().steps() - 1, clock().time_s() - taken_s, taken_s,
+                      gauss_stages(kSeenOfInputs), /*is_cut=*/false);
+    }
     if (timed) {
       const Clock::time_point end = Clock::now();
       report.times = {seconds(ready - start), seconds(stepped - ready), seconds(end - stepped)};
@@ -395,7 +421,8 @@ class NetworkEngine final : public StepEngine {
   std::vector<double>
       settings_;                 ///< of the steps to come, by slot; empty where the method has none
   bool states_are_set_ = false;  ///< since the last step
-  std::optional<TrialSteps> sizes_;  ///< if steps choose their size
+  std::optional<TrialSteps> sizes_;     ///< if steps choose their size
+  std::optional<HiddenInputs> hidden_;  ///< else, with an account: if inputs are functions of time
   BlockRunner runner_;
   FasterOfTwo faster_;
   double window_s_ = 0.0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -259,6 +260,37 @@ TEST(ChosenExplicitSteps, EndAtEvents) {
     }
     EXPECT_EQ(found, 5) << name_of(own);
     EXPECT_GE(stepper.step_sizes()->shortened, 5) << name_of(own);
+  }
+}
+
+/// Steps are longer here than it takes from one passage to the way back.
+TEST(ChosenExplicitSteps, EndAtEventsThatCancelWithinAStep) {
+  const System system = oscillator(100.0, 0.0, 0.5, Signal::constant(0.0));
+  const double way_back_s = 2.0 * std::acos(0.6) / 10.0;
+  for (const auto& [own, tolerance] : {std::pair{Case{SplittingKind::taylor, 40}, 1e-9},
+                                       std::pair{Case{SplittingKind::taylor, 16}, 1e-3},
+                                       std::pair{Case{SplittingKind::kick_drift, 6}, 1e-3}}) {
+    StepperOptions options = options_of(own, tolerance, 1.0);
+    Stepper free(system, options);
+    free.run_until(4.0);
+    EXPECT_GT(free.step_sizes()->largest_s, way_back_s) << name_of(own) << ", control";
+    Watch watch;
+    watch.name = "level";
+    watch.of = {Sensor::Kind::state, 0, 0};
+    watch.level = 0.3;
+    options.watches.push_back(watch);
+    Stepper stepper(system, options);
+    std::vector<double> times_s;
+    while (stepper.time_s() < 4.0) {
+      stepper.step_towards(4.0);
+      for (const Event& event : stepper.events()) times_s.push_back(event.time_s);
+    }
+    ASSERT_EQ(times_s.size(), 13U) << name_of(own);
+    for (std::size_t k = 0; k < times_s.size(); ++k) {
+      const double turns = 2.0 * std::numbers::pi * static_cast<double>((k + 1) / 2);
+      const double expected_s = (turns + (k % 2 == 0 ? 1.0 : -1.0) * std::acos(0.6)) / 10.0;
+      EXPECT_NEAR(times_s[k], expected_s, 10.0 * tolerance) << name_of(own);
+    }
   }
 }
 

@@ -44,6 +44,7 @@ TEST_P(InputPulsesTest, OfAMicrosecondAreMetByStepsOfTenSeconds) {
        {Case{"0.1*t + 1e6*exp(-((t - 50.3)/1e-6)^2)", 500.0 + impulse},
         Case{"1e6*exp(-((t - 50.3)/1e-6)^2)", impulse},
         Case{"1e3*exp(-((t - 99.1)/1e-3)^2)", impulse},
+        Case{"cos(0.1*t) + 1e6*exp(-((t - 50)/1e-6)^2)", 10.0 * std::sin(10.0) + impulse},
         Case{"1e6*exp(-((t - 20.1)/1e-6)^2) - 2e6*exp(-((t - 70.7)/1e-6)^2)", -impulse}}) {
     const System system = pushed_mass(own.force_N);
     Stepper stepper(system, chosen(GetParam(), 10.0));
@@ -84,6 +85,13 @@ TEST(InputPulses, AreThoseThatStagesDoNotSee) {
     EXPECT_TRUE(hides("0.01*t + exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("exp(-((t - 5.3)/1e-6)^2)", 0.0, 5.2, stages));
     EXPECT_FALSE(hides("1 + 0.001*exp(-((t - 5.3)/1e-6)^2)", 0.0, 10.0, stages));  // small
+    // Where the peak is an end of the step, and over before the next stage.
+    EXPECT_TRUE(hides("exp(-((t - 10)/1e-6)^2)", 0.0, 10.0, stages));
+    EXPECT_TRUE(hides("cos(3*t) + 1000*exp(-((t - 2)/1e-4)^2)", 1.75, 0.25, stages));
+    EXPECT_TRUE(hides("cos(3*t) - 1000*exp(-((t - 2)/1e-4)^2)", 2.0, 0.25, stages));
+    EXPECT_FALSE(hides("exp(-((t - 10)/30)^2)", 0.0, 10.0, stages));
+    EXPECT_FALSE(hides("if(t < 10, 0, 1)", 0.0, 10.0, stages));  // which ends the step
+    EXPECT_FALSE(hides("sin(t)", 0.0, 1.5707963, stages));
     EXPECT_FALSE(hides("3", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("sin(t)", 1.5, 0.1, stages));  // at its crest
     EXPECT_FALSE(hides("sin(t)", 0.0, 3.0, stages));  // which the estimate judges

@@ -49,10 +49,9 @@ CrossingSearch::End CrossingSearch::end_for(double start_s, double step_s, doubl
   int part = -1;
   for (const Level& level : levels_) {
     if (level.part != part) x = state_of(part = level.part, next);
-    const int side = side_of(x[level.state] - level.level);
-    if (side == 0 || level.side == 0 || side == level.side) continue;
-    if (!(side > 0 ? level.rising : level.falling)) continue;
-    const double root_s = root(level, x, start_s, step_s, side);
+    const double theta = first_passage(level, x);
+    if (!(theta <= 1.0)) continue;
+    const double root_s = start_s + theta * step_s;
     if (start_s + step_s - root_s <= tolerance_s) continue;
     if (root_s - level.passed_s < kChatter * usual_s) continue;
     const double aim_s = std::max(root_s + 0.5 * tolerance_s, start_s + 0.5 * tolerance_s);
@@ -62,16 +61,28 @@ CrossingSearch::End CrossingSearch::end_for(double start_s, double step_s, doubl
 }
 
 /// By bisection of the polynomial within the step.
-double CrossingSearch::root(const Level& level, const double* x, double start_s, double step_s,
-                            int side) const {
-  double low = 0.0, high = 1.0;
-  for (int i = 0; i < kBisectionsOfStep; ++i) {
-    const double middle = 0.5 * (low + high);
-    if (middle <= low || middle >= high) break;
-    const double value = states_.within(level.part, level.state, x[level.state], middle);
-    (side_of(value - level.level) == side ? high : low) = middle;
+double CrossingSearch::first_passage(const Level& level, const double* x) const {
+  const int pieces = states_.pieces();
+  const auto side_at = [&](double theta) {
+    const double value = states_.within(level.part, level.state, x[level.state], theta);
+    return side_of(value - level.level);
+  };
+  int before = level.side;
+  for (int piece = 1; piece <= pieces && before != 0; ++piece) {
+    double low = static_cast<double>(piece - 1) / pieces,
+           high = static_cast<double>(piece) / pieces;
+    const int side = piece == pieces ? side_of(x[level.state] - level.level) : side_at(high);
+    if (side == 0 || side == before) continue;
+    before = side;
+    if (!(side > 0 ? level.rising : level.falling)) continue;
+    for (int i = 0; i < kBisectionsOfStep; ++i) {
+      const double middle = 0.5 * (low + high);
+      if (middle <= low || middle >= high) break;
+      (side_at(middle) == side ? high : low) = middle;
+    }
+    return high;
   }
-  return start_s + high * step_s;
+  return kNever;
 }
 
 void CrossingSearch::archive(StateArchive& archive) {

@@ -17,6 +17,9 @@ class TriedStates {
   virtual void get_state(int part, const double* record, double* state) const = 0;
   /// One state of the step that leads to `x`, at θ from 0 to 1.
   virtual double within(int part, int state, double x, double theta) const = 0;
+  /// Into how many equal pieces a step is divided, at whose ends states are looked at: as many as find all passages
+  /// of what moves as fast as a step may be long.
+  virtual int pieces() const { return 1; }
 
  protected:
   ~TriedStates() = default;
@@ -57,7 +60,8 @@ class CrossingSearch {
   };
 
   const double* state_of(int part, const double* record);
-  double root(const Level& level, const double* x, double start_s, double step_s, int side) const;
+  /// θ just after the first passage in a direction that is asked for; infinite where there is none.
+  double first_passage(const Level& level, const double* x) const;
 
   const TriedStates& states_;
   double tolerance_s_;

@@ -33,7 +33,8 @@ bool is_judged(const Part& part, std::size_t input) {
 
 }  // namespace
 
-HiddenInputs::HiddenInputs(const System& system, const SignalGraph* parameters) {
+HiddenInputs::HiddenInputs(const System& system, const SignalGraph* parameters, double widest)
+    : widest_(widest) {
   std::vector<bool> is_nonlinear(at(system.island_count()), false);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const bool own = !system.parts()[at(i)].component->capabilities().linear;
@@ -173,7 +174,7 @@ void HiddenInputs::search(std::int64_t step, double begin_s, double step_s, cons
       }
       if (own.is_suspect == 0) continue;
       const auto pulse = find_pulse(*input, stages, begin_s, step_s, own.largest);
-      if (!pulse) continue;
+      if (!pulse || pulse->width_s > widest_ * step_s) continue;
       const double mean = pulse->height * std::min(pulse->width_s / step_s, 1.0);
       own.missed += mean * mean;
       if (own.missed_at < 0) own.missed_at = step;

@@ -31,8 +31,10 @@ class StateArchive;
 /// Allocates at construction only.
 class HiddenInputs {
  public:
-  /// `parameters`: the graph that drives parameters before every step; null: none does.
-  HiddenInputs(const System& system, const SignalGraph* parameters);
+  /// `parameters`: the graph that drives parameters before every step; null: none does. `widest`: pulses of a larger
+  /// share of a step are seen by a method that looks at more places than its stages are.
+  HiddenInputs(const System& system, const SignalGraph* parameters,
+               double widest = std::numeric_limits<double>::infinity());
   bool empty() const { return inputs_.empty(); }
 
   /// The step `step`, of this length, with these stages.
@@ -73,6 +75,7 @@ class HiddenInputs {
                            double step_s, Sums& sums);
   static void search_stretch(const Expression& input, double begin_s, double end_s, double steps,
                              bool is_parameter, Sums& sums);
+  double widest_;
   std::vector<Input> inputs_;
   std::vector<Sums> sums_;
 };

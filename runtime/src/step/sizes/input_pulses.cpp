@@ -33,6 +33,27 @@ double width_of(const Expression& input, const Expression::Found& found, double 
   return 2.0 * distance_s;
 }
 
+/// One whose peak is an end of the step, and which is over before the next stage.
+std::optional<InputPulse> pulse_at_end(const Expression& input, const StageRule& stages,
+                                       double begin_s, double step_s, double largest) {
+  double low = input(begin_s + stages.c[0] * step_s, {}), high = low;
+  for (int i = 1; i < stages.count; ++i) {
+    const double u = input(begin_s + stages.c[at(i)] * step_s, {});
+    low = std::min(low, u);
+    high = std::max(high, u);
+  }
+  for (const double end_s : {begin_s, begin_s + step_s}) {
+    const double u = input(end_s, {});
+    const double beyond = std::max(u - high, low - u);
+    const double size = std::max({largest, std::abs(u), std::abs(low), std::abs(high)});
+    if (!(beyond > std::max(kPulse * size, high - low))) continue;
+    const Expression::Found found{end_s, u};
+    const double width_s = width_of(input, found, u > high ? high : low, step_s);
+    if (width_s < stages.c[0] * step_s) return InputPulse{end_s, beyond, width_s};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<InputPulse> find_pulse(const Expression& input, const StageRule& stages,
@@ -46,6 +67,7 @@ std::optional<InputPulse> find_pulse(const Expression& input, const StageRule& s
   for (int i = 0; i < stages.count; ++i) see(begin_s + stages.c[at(i)] * step_s);
   see(begin_s + step_s);
   if (!std::isfinite(high - low)) return std::nullopt;
+  if (const auto pulse = pulse_at_end(input, stages, begin_s, step_s, largest)) return pulse;
   largest = std::max({largest, -low, high});
   const double span = high - low;
   const auto found = input.farthest_outside(begin_s, begin_s + step_s, low, high,

@@ -40,9 +40,12 @@ class TrialSteps final : private TriedStates {
   void archive(StateArchive& archive);
 
  private:
+  static constexpr int kPieces = 64;
   int size_of(int part) const override;
   void get_state(int part, const double* record, double* state) const override;
   double within(int part, int state, double x, double theta) const override;
+  /// Taylor series of high order go on for periods.
+  int pieces() const override { return kPieces; }
 
   bool attempt(const SizeControl::Next& next, double start_s, const ForEach& each, double& error);
   bool ends_at_event(double start_s, double step_s, double end_s);
