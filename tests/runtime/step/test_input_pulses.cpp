@@ -44,7 +44,7 @@ TEST_P(InputPulsesTest, OfAMicrosecondAreMetByStepsOfTenSeconds) {
        {Case{"0.1*t + 1e6*exp(-((t - 50.3)/1e-6)^2)", 500.0 + impulse},
         Case{"1e6*exp(-((t - 50.3)/1e-6)^2)", impulse},
         Case{"1e3*exp(-((t - 99.1)/1e-3)^2)", impulse},
-        Case{"cos(0.1*t) + 1e6*exp(-((t - 50)/1e-6)^2)", 10.0 * std::sin(10.0) + impulse},
+        Case{"0.1*t + 1e6*exp(-((t - 50)/1e-6)^2)", 500.0 + impulse},  // at the end of a step
         Case{"1e6*exp(-((t - 20.1)/1e-6)^2) - 2e6*exp(-((t - 70.7)/1e-6)^2)", -impulse}}) {
     const System system = pushed_mass(own.force_N);
     Stepper stepper(system, chosen(GetParam(), 10.0));
