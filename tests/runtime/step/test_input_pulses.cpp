@@ -91,6 +91,8 @@ TEST(InputPulses, AreThoseThatStagesDoNotSee) {
     EXPECT_TRUE(hides("cos(3*t) - 1000*exp(-((t - 2)/1e-4)^2)", 2.0, 0.25, stages));
     EXPECT_FALSE(hides("exp(-((t - 10)/30)^2)", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("if(t < 10, 0, 1)", 0.0, 10.0, stages));  // which ends the step
+    EXPECT_FALSE(hides("if(t < 10, 0, if(t < 10.001, 1000, 0))", 10.0, 1.0, stages));
+    EXPECT_FALSE(hides("if(abs(t - 10) < 1e-3, 1000, 0)", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("sin(t)", 0.0, 1.5707963, stages));
     EXPECT_FALSE(hides("3", 0.0, 10.0, stages));
     EXPECT_FALSE(hides("sin(t)", 1.5, 0.1, stages));  // at its crest

@@ -49,7 +49,10 @@ std::optional<InputPulse> pulse_at_end(const Expression& input, const StageRule&
     if (!(beyond > std::max(kPulse * size, high - low))) continue;
     const Expression::Found found{end_s, u};
     const double width_s = width_of(input, found, u > high ? high : low, step_s);
-    if (width_s < stages.c[0] * step_s) return InputPulse{end_s, beyond, width_s};
+    if (!(width_s < stages.c[0] * step_s)) continue;
+    // What changes over is known otherwise.
+    if (!input.over(end_s - width_s, end_s + width_s).is_smooth) continue;
+    return InputPulse{end_s, beyond, width_s};
   }
   return std::nullopt;
 }
