@@ -74,7 +74,7 @@ struct ReplicaStatus {
 class Ensemble {
  public:
   /// All replicas alike. Errors: ConfigError of Stepper; for a time budget or watches, which an
-  /// ensemble does not have; for settable inputs without waves.
+  /// ensemble does not have; for settable inputs, but with waves, kick-drift and taylor.
   Ensemble(const System& one, int replicas, const StepperOptions& options,
            const EnsembleOptions& ensemble = {});
   /// Replica i is the result of replica(i): a system of the same shape (parts, ports, states, junctions,

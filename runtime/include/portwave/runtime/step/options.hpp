@@ -20,13 +20,13 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// Macro-steps that choose their own size, on the ladder step_s·2⁻ᵏ (docs/concepts/step-size.md).
+/// Macro-steps that choose their own size: on the ladder step_s·2⁻ᵏ, or freely without waves (step-size.md).
 struct StepSizes {
   /// Tolerance of the local error of a step, as an amplitude: √ of a part's error energy, relative to the
   /// largest energy of motion that a part of its kind in its island has had, or to a millionth of that of
   /// any part there. In [1e-13, 0.1].
   double tolerance = 1e-6;
-  /// Shortest step of the ladder [s]; 0: no limit.
+  /// Shortest step [s]; 0: no limit.
   double smallest_s = 0.0;
   /// A step in which a watched state passes its level ends at most this long after that [s]; 0:
   /// kEventShare of step_s.
@@ -54,7 +54,7 @@ struct StepperOptions {
   /// a scenario file that gives none.
   CouplingMethod method = CouplingMethod::automatic();
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
-  /// none. Wave coupling only.
+  /// none. Of methods without waves: kick-drift and taylor.
   std::shared_ptr<const SignalGraph> signals = {};
   /// Time between samples of the graph [s]. With `sizes` > 0; steps end there. With steps of one size a
   /// whole number of them, or 0: it is sampled before every step.

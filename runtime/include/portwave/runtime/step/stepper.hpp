@@ -162,14 +162,15 @@ class Stepper {
 
   /// Sets an input that is Signal::settable, for the steps to come. A signal graph that drives it overwrites
   /// it before the next step. Errors: std::out_of_range unless the part and the input exist and the input is
-  /// settable; std::invalid_argument for a value that is not finite; std::logic_error without waves.
+  /// settable; std::invalid_argument for a value that is not finite; std::logic_error with methods
+  /// without waves but kick-drift and taylor.
   void set_input(int part, int input, double value);
   /// The present value of a settable input.
   double input(int part, int input) const;
   /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
   /// As above, without a search. Does nothing for the value that is held already. Errors:
-  /// std::invalid_argument for a value that is not finite; std::out_of_range; std::logic_error without waves.
+  /// std::invalid_argument for a value that is not finite; std::out_of_range; std::logic_error as above.
   void set_input(InputSlot input, double value);
   double input(InputSlot input) const;
   /// All settable inputs, in the order of System::settable_inputs. Errors: likewise, nothing having
@@ -192,7 +193,7 @@ class Stepper {
   /// ports have no effort and flow until the next step. Signals keep the samples that were taken; events count
   /// from the new states. States at odds with rigid joints are treated by the next step as at a start.
   /// Errors, nothing having changed: std::invalid_argument for another length, and naming all parts with a
-  /// state that is not finite, or in which a part cannot be; std::logic_error without waves, with several
+  /// state that is not finite, or in which a part cannot be; std::logic_error as of set_input, with several
   /// ranks, and for parts that are opaque.
   void set_states(std::span<const double> states);
 
@@ -239,7 +240,8 @@ class Stepper {
   const CouplingLooks& coupling() const { return looks_; }
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
-  /// Wave coupling only; empty where nothing is examined: without waves, with Certify::none, and in slices.
+  /// Empty where nothing is examined: with Certify::none and in slices; and without waves, where only pulses of
+  /// inputs are looked for, if there are none.
   std::optional<Resolution> resolution() const;
   /// How well steps kept to the time budget; empty without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
