@@ -2,6 +2,7 @@
 
 #include "callbacks.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -19,8 +20,15 @@ using namespace nb::literals;
 
 namespace {
 
-thread_local PyObject* raised = nullptr;     // an exception; it leaks where its thread ends first
-thread_local bool raised_interrupt = false;  // the exception is not an `Exception`
+thread_local PyObject* raised = nullptr;  // an exception; it leaks where its thread ends first
+// The first that is not an `Exception`, of any thread. Written with the interpreter's lock.
+PyObject* interrupt = nullptr;
+std::atomic<bool> has_interrupt = false;
+
+void forget_interrupt() {
+  has_interrupt.store(false, std::memory_order_relaxed);
+  Py_XDECREF(std::exchange(interrupt, nullptr));
+}
 
 /// Copies the numbers that a block's function returned; a single number counts as an array of one.
 void copy_numbers(const nb::object& from, std::span<double> to, const char* what,
@@ -122,30 +130,34 @@ void add_block_kind(const std::string& name, const std::string& summary, nb::cal
 }  // namespace
 
 void keep_raised(const nb::python_error& error) {
-  forget_raised();
+  Py_XDECREF(std::exchange(raised, nullptr));
   nb::object value = nb::borrow(error.value());
   if (error.traceback().is_valid()) {
     PyException_SetTraceback(value.ptr(), error.traceback().ptr());
   }
-  raised_interrupt = PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0;
+  if (interrupt == nullptr && PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0) {
+    interrupt = nb::borrow(value).release().ptr();
+    has_interrupt.store(true, std::memory_order_relaxed);
+  }
   raised = value.release().ptr();
 }
 
 void forget_raised() {
-  if (raised == nullptr) return;
-  raised_interrupt = false;
-  Py_DECREF(std::exchange(raised, nullptr));
+  Py_XDECREF(std::exchange(raised, nullptr));
+  forget_interrupt();
 }
 
 nb::object take_raised() {
-  raised_interrupt = false;
+  if (raised == interrupt) forget_interrupt();
   return nb::steal(std::exchange(raised, nullptr));
 }
 
 void raise_interrupt() {
-  if (!raised_interrupt) return;
+  if (!has_interrupt.load(std::memory_order_relaxed)) return;
   const nb::gil_scoped_acquire lock;
-  const nb::object own = take_raised();
+  const nb::object own = nb::borrow(interrupt);
+  forget_raised();
+  if (!own.is_valid()) return;
   PyErr_SetObject(own.type().ptr(), own.ptr());
   throw nb::python_error();
 }

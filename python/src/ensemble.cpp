@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "callbacks.hpp"
 #include "matrices.hpp"
 #include "names.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
@@ -47,6 +48,7 @@ std::function<void()> interruptible() {
   using Clock = std::chrono::steady_clock;
   return [caller = std::this_thread::get_id(), last = Clock::now()]() mutable {
     if (std::this_thread::get_id() != caller) return;
+    raise_interrupt();
     const Clock::time_point now = Clock::now();
     if (now - last < std::chrono::milliseconds(50)) return;
     last = now;
@@ -91,14 +93,18 @@ class PyEnsemble {
 
   void rollout(const std::optional<Read>& x0, const std::optional<Read>& u, int steps,
                const Written& x, int every) {
+    forget_raised();
     const nb::gil_scoped_release unlocked;
     ensemble_->rollout(x0 ? numbers(*x0) : std::span<const double>(),
                        u ? numbers(*u) : std::span<const double>(), steps, numbers(x),
                        {.every = every, .ask = interruptible()});
+    raise_interrupt();  // a replica that it has ended is no more than that
   }
   void step(std::int64_t steps) {
+    forget_raised();
     const nb::gil_scoped_release unlocked;
     ensemble_->step(steps, interruptible());
+    raise_interrupt();
   }
   void states(const Written& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());

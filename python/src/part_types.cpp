@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,7 @@
 
 #include <Eigen/Dense>
 
+#include "callbacks.hpp"
 #include "own_gradient_part.hpp"
 #include "part_functions.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
@@ -50,6 +53,15 @@ portwave::Signature signature_of(const std::string& type, const std::vector<Name
                                  const std::vector<NameAndUnit>& inputs) {
   portwave::Signature signature;
   signature.type = type;
+  std::set<std::pair<std::string, std::string>> names;
+  const auto take = [&](const std::string& what, const std::string& own) {
+    if (names.emplace(what, own).second) return;
+    throw std::invalid_argument("\"" + type + "\": two " + what + "s have the name \"" + own +
+                                "\"");
+  };
+  for (const auto& state : states) take("state", state.first);
+  for (const auto& port : ports) take("port", std::get<0>(port));
+  for (const auto& input : inputs) take("input", input.first);
   for (const auto& [state, unit] : states) signature.states.push_back({state, unit});
   for (const auto& [port, domain, causality, size] : ports) {
     if (causality != "effort_in" && causality != "flow_in") {
@@ -141,7 +153,12 @@ void add_part_type(const std::string& name, const std::string& summary,
     return std::make_unique<OwnGradientPart>(signature, std::move(first), hamiltonian, options,
                                              own_gradient);
   };
-  (void)build();  // reports defects here
+  try {
+    (void)build();  // reports defects here
+  } catch (const std::exception&) {
+    raise_interrupt();  // Ctrl-C within a function is no defect of it
+    throw;
+  }
   if (const auto known = part_types().find(name); known != part_types().end()) {
     *known->second = build;
     return;

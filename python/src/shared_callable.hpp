@@ -66,8 +66,12 @@ class SharedCallable {
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 inline Numbers as_numbers(const nb::object& from) {
   using namespace nb::literals;
-  return nb::cast<Numbers>(
-      nb::module_::import_("numpy").attr("ascontiguousarray")(from, "dtype"_a = "float64"));
+  if (Numbers own; nb::try_cast(from, own, false)) return own;
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  if (nb::cast<bool>(numpy.attr("iscomplexobj")(from))) {
+    throw std::runtime_error("real numbers are needed, got complex ones");
+  }
+  return nb::cast<Numbers>(numpy.attr("ascontiguousarray")(from, "dtype"_a = "float64"));
 }
 
 inline void copy_result(const nb::object& from, std::size_t size, double* to, const char* what) {

@@ -314,6 +314,51 @@ def test_ctrl_c_in_a_function_is_raised_itself():
     assert 1.8 < stepper["body.x"] <= 2.05
 
 
+def test_ctrl_c_in_a_function_ends_an_ensemble_and_a_definition():
+    def interrupted(L):
+        if L[0] > 1.5:
+            raise KeyboardInterrupt
+        return cross(L)
+
+    top("py_interrupted_top", J=interrupted)
+    system = pw.System(step_s=0.01)
+    system.add("top", "py_interrupted_top", initial_state={"L1": 1.0, "L2": 0.1, "L3": 2.0})
+    system.join("free", "top.torque")
+    for threads in (1, 2):
+        ensemble = pw.Ensemble(system, replicas=4, threads=threads)
+        ensemble.step(1)
+        start = ensemble.states()
+        start[2, 0] = 2.0
+        ensemble.set_states(start)
+        with pytest.raises(KeyboardInterrupt):
+            ensemble.step(5)
+        assert ensemble.failures == 1  # and no other
+        ensemble.set_states(start[[0, 0, 0, 0]])
+        ensemble.step(5)  # what was raised is over
+        assert ensemble.failures == 0
+    with pytest.raises(KeyboardInterrupt):
+        top("py_interrupted_at_once", J=interrupted, default_state=[2.0, 0.1, 2.0])
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        ({"J": lambda L: cross(L) + 1j * cross(L)}, "real numbers are needed, got complex ones"),
+        ({"gradient": lambda L: (1.0 + 1.0j) * L}, "real numbers are needed, got complex ones"),
+    ],
+)
+def test_complex_numbers_are_refused(change, told):
+    with pytest.raises((pw.ConfigError, RuntimeError), match=told):
+        top("py_complex", **change)
+
+
+def test_two_states_of_one_name_are_refused():
+    with pytest.raises(ValueError, match='"py_twins": two states have the name "L1"'):
+        top("py_twins", states=[("L1", ""), ("L1", ""), ("L3", "")])
+    with pytest.raises(ValueError, match='"py_twins": two ports have the name "torque"'):
+        top("py_twins", ports=[("torque", "rotation", "effort_in", 3)] * 2, G=np.ones((3, 6)))
+
+
 def pendulum_step(a, b):
     """The mean gradient of the pendulum along a step, in closed form: nothing cancels."""
     half = 0.5 * (b[0] - a[0])

@@ -94,14 +94,18 @@ inline InnerRun run_steps(const System& system, double step_s, const WaveCouplin
       if (!(residual > tolerance)) break;
       for (int island = 0; island < system.island_count(); ++island) {
         if (!solver.engaged(island)) continue;
-        solver.accept(island, gaps.square[static_cast<std::size_t>(island)]);
-        solver.advance(island, record.data(), iteration.u().data(), iteration.shadow().data());
+        solver.measure(island, iteration.u().data(), iteration.shadow().data());
+        solver.accept(island, gaps.square[static_cast<std::size_t>(island)],
+                      gaps.outgoing[static_cast<std::size_t>(island)]);
+        solver.advance(island, record.data());
       }
       iteration.update();
       for (int w = 0; w < waves.wave_size(); ++w) {
         const int part = waves.part_of_wave(w);
-        if (part < 0 || !solver.active(system.island_of_part(part))) continue;
-        iteration.u()[static_cast<std::size_t>(w)] = solver.u()[w];
+        const int island = part < 0 ? -1 : system.island_of_part(part);
+        if (island < 0 || !solver.active(island)) continue;
+        const auto at = static_cast<std::size_t>(w);
+        iteration.u()[at] = solver.next(island).of(at);
       }
     }
     run.converged = run.converged && residual <= tolerance;

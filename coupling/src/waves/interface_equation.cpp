@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <utility>
 
 #include <Eigen/SparseCore>
 
@@ -38,8 +40,15 @@ IslandNetworks::IslandNetworks(const System& system)
 }
 
 InterfaceEquation::InterfaceEquation(const System& system, const IslandNetworks& networks,
-                                     int island)
-    : system_(system), network_(networks.of[at(island)]), local_(networks.local) {}
+                                     int island, std::vector<int> places)
+    : system_(system),
+      network_(networks.of[at(island)]),
+      local_(networks.local),
+      places_(std::move(places)) {
+  if (!places_.empty()) return;
+  places_.resize(network_.ports.size());
+  std::iota(places_.begin(), places_.end(), 0);
+}
 
 int InterfaceEquation::unknowns(const Interconnection& coupling) const {
   const auto more = std::ranges::count_if(
@@ -143,6 +152,8 @@ void InterfaceEquation::analyse(const Interconnection& coupling, const PartMatri
   begin_.resize(network_.parts.size() + 1, terms_.size());
   std::vector<int> slots(places.size());
   lu_.analyse(unknowns(coupling), places, slots);
+  places_.resize(at(lu_.size()), -1);
+  lu_.take_places(places_);
   for (std::size_t i = 0; i < slots.size(); ++i) terms_[i].slot = slots[i];
   right_.assign(at(lu_.size()), 0.0);
   scratch_.assign(at(lu_.size()), 0.0);
@@ -177,21 +188,24 @@ bool InterfaceEquation::renew(const PartMatrix& D, double shift, const ForEach& 
   return !is_pivoted_ || factors_.factorise(lu_.matrix());
 }
 
-void InterfaceEquation::solve(const double* gap, double* change, const ForEach& each) {
-  const std::size_t ports = network_.ports.size();
-  std::copy_n(gap, ports, right_.data());
-  std::fill(right_.begin() + static_cast<std::ptrdiff_t>(ports), right_.end(), 0.0);
-  if (is_pivoted_) {
-    factors_.solve(right_.data(), right_.data(), scratch_.data());
-  } else {
-    lu_.solve(right_.data(), right_.data(), scratch_.data(), each);
+double InterfaceEquation::solve(const double* gap, double* change, const ForEach& each) {
+  if (!is_pivoted_) return lu_.solve(gap, change, scratch_.data(), each);
+  for (std::size_t i = 0; i < right_.size(); ++i) {
+    right_[i] = places_[i] < 0 ? 0.0 : gap[places_[i]];
   }
-  std::copy_n(right_.data(), ports, change);
+  factors_.solve(right_.data(), right_.data(), scratch_.data());
+  double square = 0.0;
+  for (std::size_t i = 0; i < right_.size(); ++i) {
+    if (places_[i] < 0) continue;
+    change[places_[i]] = right_[i];
+    square += right_[i] * right_[i];
+  }
+  return square;
 }
 
 std::size_t InterfaceEquation::bytes() const {
   return terms_.capacity() * sizeof(Term) + lu_.bytes() + 12 * factors_.nonzeros() +
-         16 * right_.capacity();
+         16 * right_.capacity() + places_.capacity() * sizeof(int);
 }
 
 }  // namespace portwave

@@ -49,7 +49,10 @@ class InterfaceEquation {
   /// δ
   static constexpr double kShift = 1e-14;
 
-  InterfaceEquation(const System& system, const IslandNetworks& networks, int island);
+  /// `places`: where gap and change of each port of the island are in the arrays that `solve` takes; empty: in the
+  /// order of the ports.
+  InterfaceEquation(const System& system, const IslandNetworks& networks, int island,
+                    std::vector<int> places = {});
 
   /// Entries that the factors will have, from the pattern alone (symmetric elimination in the order
   /// of minimal degree). Stops counting beyond kMostEntries.
@@ -62,8 +65,8 @@ class InterfaceEquation {
   /// numbers alone, not on those before, nor on `each`. Allocates only where exchanges are needed.
   bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
   std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
-  /// du from the gap P S(u) − u, both by local port. Allocates nothing. The bits do not depend on `each`.
-  void solve(const double* gap, double* change, const ForEach& each = {});
+  /// du from the gap P S(u) − u; returns |du|². Allocates nothing. The bits do not depend on `each`.
+  double solve(const double* gap, double* change, const ForEach& each = {});
   std::size_t bytes() const;
 
  private:
@@ -85,6 +88,7 @@ class InterfaceEquation {
   const System& system_;
   const IslandNetwork& network_;
   const std::vector<int>& local_;
+  std::vector<int> places_;         // by unknown; −1: of none outside
   std::vector<Term> terms_;         // constants, then part by part
   std::vector<std::size_t> begin_;  // of the terms of each part in network_.parts; then the end
   UnpivotedLu lu_;

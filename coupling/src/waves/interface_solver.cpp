@@ -42,21 +42,6 @@ constexpr double kReach = 1e3;
 constexpr int kMostReaches = 3;
 /// Relative to the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
-/// Ports whose squares make one sum, and ports whose loop is worth several threads.
-constexpr std::size_t kBlock = 2048, kWorthSharing = 4 * kBlock;
-
-/// Σ of `square` over [first, last), as four sums that do not wait for one another.
-template <class Square>
-double sum_of(std::size_t first, std::size_t last, const Square& square) {
-  double sums[4] = {};
-  std::size_t i = first;
-  for (; i + 4 <= last; i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += square(i + k);
-  }
-  for (; i < last; ++i) sums[0] += square(i);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 using Accuracy = PartLinearisation::Accuracy;
 
 }  // namespace
@@ -73,20 +58,23 @@ struct InterfaceSolver::Island {
               condensed != nullptr
                   ? condensed->other_parts()
                   : std::span<const int>(networks.of[static_cast<std::size_t>(island)].parts)),
-        equation(waves.system(), networks, island) {
-    for (const int port : networks.of[static_cast<std::size_t>(island)].ports) {
-      offsets.push_back(waves.wave_of_port(port));
+        offsets(offsets_of(waves, networks.of[static_cast<std::size_t>(island)].ports)),
+        equation(waves.system(), networks, island, offsets) {
+    if (condensed != nullptr) {
+      impedance.assign(waves.system().scalar_ports().size(), 0.0);
+      local_gap.resize(offsets.size());
+      local_change.resize(offsets.size());
     }
-    for (std::size_t port = 0; condensed != nullptr && port < waves.system().scalar_ports().size();
-         ++port) {
-      impedance.push_back(0.0);
-    }
-    gap.resize(offsets.size());
-    change.resize(offsets.size());
-    sums.resize(blocks());
     fits = parts.is_possible() &&
            (condensed != nullptr ||
             equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries);
+  }
+
+  static std::vector<int> offsets_of(const WaveDiscretisation& waves,
+                                     const std::vector<int>& ports) {
+    std::vector<int> out;
+    for (const int port : ports) out.push_back(waves.wave_of_port(port));
+    return out;
   }
 
   bool factorise(const WaveDiscretisation& waves, const ForEach& each,
@@ -110,60 +98,27 @@ struct InterfaceSolver::Island {
     return ready;
   }
 
-  /// change = (I − PD)⁻¹ gap
-  void solve(const ForEach& each) {
-    if (condensed != nullptr) {
-      condensed->solve(gap.data(), change.data());
-    } else {
-      equation.solve(gap.data(), change.data(), each);
+  /// change = (I − PD)⁻¹ gap, by wave; returns |change|².
+  double solve(const double* gap, double* change, const ForEach& each) {
+    if (condensed == nullptr) return equation.solve(gap, change, each);
+    for (std::size_t i = 0; i < offsets.size(); ++i) local_gap[i] = gap[offsets[i]];
+    condensed->solve(local_gap.data(), local_change.data());
+    double sum = 0.0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      change[offsets[i]] = local_change[i];
+      sum += local_change[i] * local_change[i];
     }
-  }
-
-  std::size_t blocks() const { return (offsets.size() + kBlock - 1) / kBlock; }
-  /// act(first, last) for all ports, on several threads where they are many.
-  template <class Act>
-  void for_ports(const ForEach& each, const Act& act) const {
-    if (offsets.size() < kWorthSharing) return act(0, offsets.size());
-    each(static_cast<int>(blocks()), [&](int block) {
-      const std::size_t first = kBlock * static_cast<std::size_t>(block);
-      act(first, std::min(first + kBlock, offsets.size()));
-    });
-  }
-  /// Σ square_of(port), with the same bits on however many threads.
-  template <class Square>
-  double sum(const ForEach& each, const Square& square_of) const {
-    const auto of_block = [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; i += kBlock) {
-        sums[i / kBlock] = sum_of(i, std::min(i + kBlock, last), square_of);
-      }
-    };
-    for_ports(each, of_block);
-    double all = 0.0;
-    for (const double own : sums) all += own;
-    return all;
-  }
-
-  /// |gap|², |change|²
-  struct Squares {
-    double gap = 0.0;
-    double change = 0.0;
-  };
-  Squares squares(const ForEach& each) const {
-    const auto of = [&](const std::vector<double>& values) {
-      const double* const v = values.data();
-      return sum(each, [v](std::size_t i) { return v[i] * v[i]; });
-    };
-    return {of(gap), of(change)};
+    return sum;
   }
 
   std::unique_ptr<CondensedEquation> condensed;  // in place of `equation`, where it can be
   std::vector<double> impedance;                 // by scalar port, for `condensed`
+  std::vector<double> local_gap, local_change;   // scratch, likewise
   PartLinearisation parts;
-  InterfaceEquation equation;
   std::vector<int> offsets;  // of its ports
-  std::vector<double> gap, change;
+  InterfaceEquation equation;
   Accuracy accuracy = Accuracy::rough;  // of the next D
-  mutable std::vector<double> sums;  // scratch: of blocks of ports
+  double change_square = 0.0;           // |(I − PD)⁻¹ gap|² of the last solve
   bool fits = false;
   bool is_known = false;  // the pattern of the equation, with the step maps there are
   bool ready = false;     // there are factors
@@ -172,6 +127,11 @@ struct InterfaceSolver::Island {
   bool has_changed = false;  // a part has: a solve takes an LU first
   int eager = 0;             // steps in which D is renewed at the first evaluation
   int evaluations = 0;       // of the nonlinear parts, in this step
+  int standing = 0;          // which of the two evaluations that are kept stands
+  // The next iterate: from which of them, whether along its gap or its change, and how far.
+  int from = 0;
+  bool along_gap = false;
+  double damping = 0.0;
   // At the last evaluation that stands:
   double square = 0.0;       // |gap|²
   double before = 0.0;       // that of the one before
@@ -186,6 +146,7 @@ struct InterfaceSolver::Island {
   bool is_far_out = false;            // the trial in progress is no more than a way past bends
   int reaches = 0;                    // such trials that may still be made in this step
   double trial_square = 0.0, trial_last = 0.0, trial_before = 0.0;  // |gap|² of the last trials
+  double trial_size = 0.0;                                          // |P S(u)|² of the last one
   // As it was before this step.
   struct {
     int eager = 0;
@@ -200,9 +161,9 @@ InterfaceSolver::InterfaceSolver(const WaveDiscretisation& waves, double target)
       networks_(std::make_unique<Networks>(waves.system())),
       flags_(at(waves.system().island_count())),
       islands_(flags_.size()) {
-  for (AlignedVector* array : {&u_, &base_, &shadow_}) {
-    array->assign(at(waves.wave_size()), 0.0);
-  }
+  const std::size_t size = at(waves.wave_size());
+  for (Kept& kept : kept_) kept = {AlignedVector(size), AlignedVector(size), AlignedVector(size)};
+  change_.assign(size, 0.0);
 }
 
 InterfaceSolver::~InterfaceSolver() = default;
@@ -295,12 +256,29 @@ bool InterfaceSolver::engage(int island) {
   return true;
 }
 
-bool InterfaceSolver::accept(int island, double gap_square) {
+InterfaceSolver::Evaluation InterfaceSolver::base_of(const Island& own) {
+  Kept& kept = kept_[own.standing];
+  return {kept.u.data(), kept.exchanged.data(), kept.gap.data()};
+}
+
+InterfaceSolver::Evaluation InterfaceSolver::trial_of(const Island& own) {
+  Kept& kept = kept_[1 - own.standing];
+  return {kept.u.data(), kept.exchanged.data(), kept.gap.data()};
+}
+
+void InterfaceSolver::measure(int island, const double* u, const double* exchanged) {
+  const Island& own = *islands_[at(island)];
+  const Evaluation trial = trial_of(own);
+  for (const int offset : own.offsets) trial.take(at(offset), u[offset], exchanged[offset]);
+}
+
+bool InterfaceSolver::accept(int island, double gap_square, double size) {
   Flags& flags = flags_[at(island)];
   Island& own = *islands_[at(island)];
   own.trial_before = own.trial_last;
   own.trial_last = own.trial_square;
   own.trial_square = gap_square;
+  own.trial_size = size;
   const bool wanders = own.wandered > 0 && own.halvings == 0;
   const double most = wanders ? kWorthTheWay * own.square : own.square;
   const bool is_worse = own.is_far_out || !(gap_square <= most);  // a NaN, too
@@ -308,17 +286,17 @@ bool InterfaceSolver::accept(int island, double gap_square) {
   if (!flags.stands) return false;
   own.before = own.square;
   own.square = gap_square;
+  own.standing = 1 - own.standing;
   return true;
 }
 
-InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* record, const double* u,
-                                                 const double* exchanged, Effort most) {
+InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* record, Effort most) {
   Island& own = *islands_[at(island)];
   const int renewals = own.evaluations;
   const bool stands = flags_[at(island)].stands;
-  if (stands) take_base(own, u, exchanged);
+  if (stands) take_base(own);
   if (most == Effort::renew) {
-    update(island, own, record, u, exchanged);
+    update(island, own, record);
   } else {
     // Without time for more, a failed trial is not repeated in another way.
     const bool may_solve = most == Effort::solve && own.ready && !own.has_changed && stands;
@@ -333,22 +311,22 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
                                const double* exchanged, Effort effort) {
   Island* const own = prepare(island);
   if (own == nullptr) return false;
-  take_base(*own, u, exchanged);
+  measure(island, u, exchanged);
+  own->standing = 1 - own->standing;
   if (effort == Effort::renew) {
     if (own->parts.is_affine()) return false;
     own->accuracy = Accuracy::by_differences;
-    renew(*own, record, u, exchanged);
+    renew(*own, record, base_of(*own));
     own->is_renewed = false;
     return own->ready;
   }
   if (!own->ready) return false;
-  own->solve(*each_);
+  solve(*own, base_of(*own));
   return true;
 }
 
 /// The next iterate, at any cost.
-void InterfaceSolver::update(int island, Island& own, const double* record, const double* u,
-                             const double* exchanged) {
+void InterfaceSolver::update(int island, Island& own, const double* record) {
   if (flags_[at(island)].stands) {
     if (own.parts.is_affine()) return propose(island, own, 1.0);
     if (own.is_rounding) return propose(island, own, 0.0);
@@ -359,20 +337,16 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
     const bool is_too_rough = is_slow && own.parts.is_rough() && own.is_renewed &&
                               !(own.square <= kTooRough * own.before);
     own.accuracy = is_too_rough ? Accuracy::by_differences : Accuracy::rough;
-    if (!own.ready || is_slow || is_eager) renew(own, record, u, exchanged);
+    if (!own.ready || is_slow || is_eager) renew(own, record, base_of(own));
     return propose(island, own, 1.0);
   }
   own.eager = kEagerSteps;
   if (own.halvings == 0 && (own.fresh || own.wandered > 0)) {
-    if (wander(island, own, record, u, exchanged)) return;
+    if (wander(island, own, record)) return;
   }
   if (!own.fresh) {
-    for (std::size_t i = 0; i < own.offsets.size(); ++i) {
-      const std::size_t w = at(own.offsets[i]);
-      own.gap[i] = shadow_[w] - base_[w];
-    }
     own.accuracy = Accuracy::by_differences;
-    renew(own, record, base_.data(), shadow_.data());
+    renew(own, record, base_of(own));
     if (own.fresh && own.wandered == 0) return propose(island, own, 1.0);
   }
   ++own.halvings;
@@ -380,8 +354,7 @@ void InterfaceSolver::update(int island, Island& own, const double* record, cons
 }
 
 /// A full update from a trial that does not stand. False: it has wandered for too long, or cannot from there.
-bool InterfaceSolver::wander(int island, Island& own, const double* record, const double* u,
-                             const double* exchanged) {
+bool InterfaceSolver::wander(int island, Island& own, const double* record) {
   // Between two pieces of a friction Newton's method goes to and fro.
   constexpr double kSame = 1e-2;
   const bool is_circle = own.wandered >= 2 &&
@@ -391,20 +364,15 @@ bool InterfaceSolver::wander(int island, Island& own, const double* record, cons
     return false;
   }
   ++own.wandered;
-  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
-    const std::size_t w = at(own.offsets[i]);
-    own.gap[i] = exchanged[w] - u[w];
-  }
   own.accuracy = own.wandered > kRoughlyWandered ? Accuracy::by_differences : Accuracy::rough;
-  renew(own, record, u, exchanged);
+  renew(own, record, trial_of(own));
   const bool is_sound = std::exchange(own.fresh, false);  // of the base it is not
   if (!is_sound) return false;
-  own.solve(*each_);
-  if (!is_of_use(own, exchanged)) return false;
-  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
-    const std::size_t w = at(own.offsets[i]);
-    u_[w] = u[w] + own.change[i];
-  }
+  solve(own, trial_of(own));
+  if (!is_of_use(own, trial_of(own), own.trial_square, own.trial_size)) return false;
+  own.from = 1 - own.standing;
+  own.along_gap = false;
+  own.damping = 1.0;
   ++own.updates;
   flags_[at(island)].active = flags_[at(island)].trial = true;
   return true;
@@ -421,30 +389,21 @@ bool InterfaceSolver::will_do(const Island& own) const {
 }
 
 /// The next update starts from the last evaluation.
-void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
-  const int* const offsets = own.offsets.data();
-  double *const base = base_.data(), *const shadow = shadow_.data(), *const gap = own.gap.data();
-  const double size = own.sum(*each_, [=](std::size_t i) {
-    const std::size_t w = at(offsets[i]);
-    base[w] = u[w];
-    shadow[w] = exchanged[w];
-    gap[i] = exchanged[w] - u[w];
-    return exchanged[w] * exchanged[w];
-  });
-  own.size = size;
-  if (own.first_size == 0.0) own.first_size = size;
-  own.is_rounding = own.square <= kRounding * kRounding * size;
+void InterfaceSolver::take_base(Island& own) const {
+  own.size = own.trial_size;
+  if (own.first_size == 0.0) own.first_size = own.size;
+  own.is_rounding = own.square <= kRounding * kRounding * own.size;
   own.fresh = false;
   own.halvings = own.wandered = 0;
 }
 
-/// D and the factors at u.
-void InterfaceSolver::renew(Island& own, const double* record, const double* u,
-                            const double* exchanged) const {
+/// D and the factors at an evaluation.
+void InterfaceSolver::renew(Island& own, const double* record, const Evaluation& at_which) const {
   try {
     if (!own.is_renewed) own.parts.keep();
     own.is_renewed = true;
-    const bool sound = own.parts.differentiate(record, u, exchanged, own.accuracy);
+    const bool sound =
+        own.parts.differentiate(record, at_which.u, at_which.exchanged, own.accuracy);
     own.evaluations += own.parts.evaluations();
     own.fresh = own.factorise(waves_, *each_) && sound;
   } catch (const std::bad_alloc&) {
@@ -461,35 +420,31 @@ void InterfaceSolver::catch_up(Island& own) const {
   }
 }
 
-/// Whether the equation has no solution: parts with contradictory demands on one port, such as two
-/// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
-bool InterfaceSolver::contradicts(const Island& own) const {
-  const auto [gap, change] = own.squares(*each_);
-  return change > kContradiction * kContradiction * gap;
+/// The correction for the gap of an evaluation.
+void InterfaceSolver::solve(Island& own, const Evaluation& at_which) {
+  own.change_square = own.solve(at_which.gap, change_.data(), *each_);
 }
 
-/// Whether the correction for the gap at waves with this P S(u) leads on. Where the equation is nearly singular it
+/// Whether the correction leads on, for a gap with this square at waves with this |P S(u)|². It does not where the
+/// equation has no solution: parts with contradictory demands on one port, such as two voltage sources in parallel.
+/// The correction is then the gap over the shift of the matrix. Where the equation is nearly singular it
 /// is replaced by one that leads past the next bends: what the parts ask for together on one branch each, a source
 /// of a loop without a resistance say, ends where one of them leaves its branch.
-bool InterfaceSolver::is_of_use(Island& own, const double* exchanged) const {
+bool InterfaceSolver::is_of_use(Island& own, const Evaluation& at_which, double gap_square,
+                                double size) {
   own.is_far_out = false;
-  if (own.parts.is_affine()) return !contradicts(own);
-  const auto [gap, change] = own.squares(*each_);
-  if (!(change > kSingular * kSingular * gap)) return true;  // so much less than of a contradiction
-  const int* const offsets = own.offsets.data();
-  const double size = own.sum(*each_, [=](std::size_t i) {
-    const double wave = exchanged[at(offsets[i])];
-    return wave * wave;
-  });
-  const double far = std::max(size, gap);
-  if (!(change > kFar * kFar * far)) return !contradicts(own);
+  const bool contradicts = own.change_square > kContradiction * kContradiction * gap_square;
+  if (own.parts.is_affine()) return !contradicts;
+  if (!(own.change_square > kSingular * kSingular * gap_square)) return true;
+  const double far = std::max(size, gap_square);
+  if (!(own.change_square > kFar * kFar * far)) return !contradicts;
   if (own.reaches == 0 || own.most_wandered == 0) return false;
   --own.reaches;
   if (!own.factorise(waves_, *each_, kReachShift)) return false;
-  own.solve(*each_);
-  const double reach = std::sqrt(own.squares(*each_).change / far);
+  solve(own, at_which);
+  const double reach = std::sqrt(own.change_square / far);
   if (!(reach > 0.0) || !std::isfinite(reach)) return false;
-  for (double& value : own.change) value *= kReach / reach;
+  for (const int offset : own.offsets) change_[at(offset)] *= kReach / reach;
   own.is_far_out = true;
   return true;
 }
@@ -499,28 +454,27 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
   own.is_far_out = false;
   if (own.is_behind && damping > 0.0) catch_up(own);
-  bool is_averaged = damping < 0.0 || !own.ready;
-  if (!is_averaged && damping != 0.0) {
-    own.solve(*each_);
-    is_averaged = !is_of_use(own, shadow_.data());
+  own.along_gap = damping < 0.0 || !own.ready;
+  if (!own.along_gap && damping != 0.0) {
+    solve(own, base_of(own));
+    own.along_gap = !is_of_use(own, base_of(own), own.square, own.size);
     if (own.is_far_out) damping = 1.0;
   }
-  if (is_averaged) {
-    damping = 0.5;
-    std::ranges::copy(own.gap, own.change.begin());
-  }
-  const int* const offsets = own.offsets.data();
-  const double *const base = base_.data(), *const change = own.change.data();
-  double* const u = u_.data();
-  own.for_ports(*each_, [=](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) {
-      const std::size_t w = at(offsets[i]);
-      u[w] = damping == 0.0 ? base[w] : base[w] + damping * change[i];
-    }
-  });
+  own.from = own.standing;
+  own.damping = own.along_gap ? 0.5 : damping;
   ++own.updates;
   flags.active = true;
-  flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;
+  flags.trial = !own.parts.is_affine() && !own.along_gap && damping != 0.0;
+}
+
+InterfaceSolver::Update InterfaceSolver::next(int island) const {
+  const Island& own = *islands_[at(island)];
+  const Kept& kept = kept_[own.from];
+  return {kept.u.data(), own.along_gap ? kept.gap.data() : change_.data(), own.damping};
+}
+
+const double* InterfaceSolver::shadow(int island) const {
+  return kept_[islands_[at(island)]->standing].exchanged.data();
 }
 
 double InterfaceSolver::first_size(int island) const {
@@ -564,12 +518,12 @@ void InterfaceSolver::archive(StateArchive& archive) {
 }
 
 std::size_t InterfaceSolver::bytes() const {
-  std::size_t sum = 3 * u_.capacity() * sizeof(double) + flags_.capacity() * sizeof(Flags);
+  std::size_t sum = 7 * change_.capacity() * sizeof(double) + flags_.capacity() * sizeof(Flags);
   for (const auto& own : islands_) {
     if (own == nullptr) continue;
     sum += sizeof(Island) + own->parts.bytes() + own->equation.bytes() +
            (own->condensed != nullptr ? own->condensed->bytes() : 0) +
-           own->offsets.capacity() * (sizeof(int) + 2 * sizeof(double));
+           own->offsets.capacity() * sizeof(int) + 2 * own->local_gap.capacity() * sizeof(double);
   }
   return sum;
 }

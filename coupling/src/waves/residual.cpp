@@ -59,17 +59,17 @@ double InterfaceResidual::residual_of(std::size_t entry) const {
   return is_rounding ? 0.0 : own.residual();
 }
 
-InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
+MeasuredGap InterfaceResidual::gap(int island, bool per_part) const {
   if (!taken_.empty() && taken_[static_cast<std::size_t>(island)].is_taken) {
     const auto& [squares, largest, is_taken] = taken_[static_cast<std::size_t>(island)];
-    InterfaceGap all{squares.residual(), 0.5 * squares.gap, squares.size()};
+    MeasuredGap all{{squares.residual(), 0.5 * squares.gap, squares.size()}, squares.outgoing};
     if (per_part) all.residual = larger_or_nan(all.residual, largest);
     return all;
   }
   const PartOrderReduction& parts = waves_.reduction();
   const GapSquares all{parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
                        parts.sum(island, outgoing_.data())};
-  InterfaceGap out{all.residual(), 0.5 * all.gap, all.size()};
+  MeasuredGap out{{all.residual(), 0.5 * all.gap, all.size()}, all.outgoing};
   if (!per_part) return out;
   for (const int entry : parts.entries_of(island)) {
     out.residual = larger_or_nan(out.residual, residual_of(static_cast<std::size_t>(entry)));

@@ -24,7 +24,7 @@ void advance(const StepArrays& s, int island, const double* exchanged, const Ite
   using Effort = InterfaceSolver::Effort;
   using Solve = DeadlineScheduler::Solve;
   if (deadline == nullptr) {
-    s.next_iterate.solve(island, s.record, s.u, exchanged, Effort::renew);
+    s.next_iterate.solve(island, s.record, Effort::renew);
     return;
   }
   const Clock::time_point start = Clock::now();
@@ -36,7 +36,7 @@ void advance(const StepArrays& s, int island, const double* exchanged, const Ite
     Clock::spend(Work::linearise);
     return deadline->took(Solve::new_factors, seconds(Clock::now() - start));
   }
-  const Effort done = s.next_iterate.solve(island, s.record, s.u, exchanged,
+  const Effort done = s.next_iterate.solve(island, s.record,
                                            most == Solve::new_factors    ? Effort::renew
                                            : most == Solve::with_factors ? Effort::solve
                                                                          : Effort::average);
@@ -50,10 +50,10 @@ void advance(const StepArrays& s, int island, const double* exchanged, const Ite
 
 bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int evaluations,
                             const double* exchanged, IslandOutcome& outcome) const {
-  InterfaceGap gap = s.residual->gap(island_, rule.tolerance_per_part);
+  MeasuredGap gap = s.residual->gap(island_, rule.tolerance_per_part);
   gap.residual = gap.residual_since(s.next_iterate.first_size(island_));
   const double square = 2.0 * gap.energy_J;
-  const bool stands = s.next_iterate.take(island_, square);
+  const bool stands = s.next_iterate.take(island_, square, gap.answer);
   if (!s.next_iterate.is_solved(island_)) {
     outcome.rejected_trials = s.next_iterate.rejections(island_);
   }
@@ -68,7 +68,8 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
   const bool late =
       rule.rescue_after > 0 && evaluations >= rule.rescue_after && may_solve(rule.deadline);
   if (!is_solved && late && stands) {
-    is_solved = outcome.rescued = s.next_iterate.rescue(island_, square);
+    is_solved = outcome.rescued =
+        s.next_iterate.rescue(island_, s.u, exchanged, square, gap.answer);
   }
   if (is_solved) advance(s, island_, exchanged, rule);
   return false;

@@ -138,6 +138,11 @@ void Task::put_magnitudes(const StepArrays& s) {
 void Task::measure(const StepArrays& s, const double* exchanged) {
   put_magnitudes(s);
   Acceleration* const acceleration = s.next_iterate.acceleration();
+  for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
+    if (!s.next_iterate.is_solved(shape_.islands[i])) continue;
+    const InterfaceSolver::Evaluation trial = s.next_iterate.trial(shape_.islands[i]);
+    for_offsets(i, [&, u = s.u](int w) { trial.take(at(w), u[w], exchanged[w]); });
+  }
   for (const auto* ranges : {&shape_.edge, &shape_.core}) {
     for (const BatchRange& range : *ranges) {
       s.residual->measure(range.batch, range.lanes, s.u, s.b_trial, exchanged);
@@ -216,20 +221,21 @@ bool Task::combine(const StepArrays& s) {
 
 bool Task::adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
                  bool gathered) {
-  const auto is_active = [&](int island) { return s.next_iterate.solution(island) != nullptr; };
+  const auto is_active = [&](int island) { return s.next_iterate.has_solution(island); };
   const auto solved = std::ranges::find_if(shape_.islands, is_active);
   if (solved == shape_.islands.end()) return false;
   if (!std::ranges::all_of(shape_.islands, is_active)) {
     update_edge(s, rule, number, gathered);
     core_coupling_.update(rule, s.b_trial, s.u);
   }
-  const double* next = s.next_iterate.solution(*solved);
   for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
     if (!is_active(shape_.islands[i])) continue;
-    for_offsets(i, [&](int offset) { s.u[offset] = next[offset]; });
+    const InterfaceSolver::Update next = s.next_iterate.solution(shape_.islands[i]);
+    for_offsets(i, [next, u = s.u](int offset) { u[offset] = next.of(at(offset)); });
   }
+  // A task that shares junctions has one island.
   for (std::size_t local = 0; local < shared_.offsets.size(); ++local) {
-    shared_.u[local] = next[shared_.offsets[local]];
+    shared_.u[local] = s.next_iterate.solution(*solved).of(at(shared_.offsets[local]));
   }
   return true;
 }

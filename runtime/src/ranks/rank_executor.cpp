@@ -299,6 +299,9 @@ class RankExecutor final : public LayeredExecutor {
     gaps_->finish(sums.used(), flags_);
     if (needs_waves(k + 1)) {
       shares_->share({{Array::waves, s.u}, {Array::waves, s.a}, {Array::record, s.record}});
+      for (const int island : cut_) {
+        if (s.next_iterate.is_solved(island)) s.next_iterate.measure(island, s.u, s.a);
+      }
     }
     return std::ranges::all_of(flags_, [](std::byte failed) { return failed == std::byte{0}; });
   }

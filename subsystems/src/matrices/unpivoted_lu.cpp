@@ -42,6 +42,7 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
     ++left[at(row)];
     ++right[at(column)];
   }
+  outside_at_ = row_at_;
   begin_.assign(n + 1, 0);
   diagonal_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -73,7 +74,12 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   first_of_block_ = std::move(cut.first_of_block);
   above_ = std::move(cut.above);
   is_block_sound_.assign(first_of_block_.size() - 1, 0);
+  squares_.assign(is_block_sound_.size(), 0.0);
   work_.assign(n * is_block_sound_.size(), 0.0);
+}
+
+void UnpivotedLu::take_places(std::span<const int> places) {
+  for (std::size_t i = 0; i < row_at_.size(); ++i) outside_at_[i] = places[at(row_at_[i])];
 }
 
 SparseMatrix UnpivotedLu::matrix() const {
@@ -145,7 +151,7 @@ struct UnpivotedLu::Substitution {
       : begin(lu.begin_.data()),
         diagonal(lu.diagonal_.data()),
         column(lu.column_.data()),
-        row_at(lu.row_at_.data()),
+        outside_at(lu.outside_at_.data()),
         factor(lu.factor_.data()),
         inverse(lu.inverse_.data()),
         b(right),
@@ -153,12 +159,14 @@ struct UnpivotedLu::Substitution {
         scratch(own) {}
 
   void forward(int row) const {
-    double sum = b[row_at[row]];
+    const int outside = outside_at[row];
+    double sum = outside < 0 ? 0.0 : b[outside];
     const int last = diagonal[row];
     for (int p = begin[row]; p < last; ++p) sum -= factor[p] * scratch[column[p]];
     scratch[row] = sum;
   }
-  void backward(int row) const {
+  /// Returns x² of the row.
+  double backward(int row) const {
     double sum = scratch[row];
     // Those that were found last come last, so that the others need not wait for them.
     for (int p = begin[row + 1] - 1; p > diagonal[row]; --p) {
@@ -166,43 +174,51 @@ struct UnpivotedLu::Substitution {
     }
     sum *= inverse[row];
     scratch[row] = sum;
-    x[row_at[row]] = sum;
+    const int outside = outside_at[row];
+    if (outside < 0) return 0.0;
+    x[outside] = sum;
+    return sum * sum;
   }
 
-  const int *begin, *diagonal, *column, *row_at;
+  const int *begin, *diagonal, *column, *outside_at;
   const double *factor, *inverse, *b;
   double *x, *scratch;
 };
 
-void UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) const {
+double UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) const {
   const int n = size();
   const Substitution rows(*this, b, x, scratch);
+  double square = 0.0;
   if (subtrees_.empty()) {
     for (int i = 0; i < n; ++i) rows.forward(i);
-    for (int i = n - 1; i >= 0; --i) rows.backward(i);
-    return;
+    for (int i = n - 1; i >= 0; --i) square += rows.backward(i);
+    return square;
   }
   const int blocks = static_cast<int>(first_of_block_.size()) - 1;
-  const auto for_blocks = [&](const auto& act) {
-    each(blocks, [&](int block) {
-      for (int t = first_of_block_[at(block)]; t < first_of_block_[at(block) + 1]; ++t) {
-        act(subtrees_[at(t)].first, subtrees_[at(t)].second);
-      }
-    });
-  };
-  for_blocks([&](int first, int last) {
-    for (int i = first; i < last; ++i) rows.forward(i);
+  each(blocks, [&](int block) {
+    for (int t = first_of_block_[at(block)]; t < first_of_block_[at(block) + 1]; ++t) {
+      for (int i = subtrees_[at(t)].first; i < subtrees_[at(t)].second; ++i) rows.forward(i);
+    }
   });
   for (const int i : above_) rows.forward(i);
-  for (auto i = above_.rbegin(); i != above_.rend(); ++i) rows.backward(*i);
-  for_blocks([&](int first, int last) {
-    for (int i = last - 1; i >= first; --i) rows.backward(i);
+  for (auto i = above_.rbegin(); i != above_.rend(); ++i) square += rows.backward(*i);
+  each(blocks, [&](int block) {
+    double own = 0.0;
+    for (int t = first_of_block_[at(block)]; t < first_of_block_[at(block) + 1]; ++t) {
+      for (int i = subtrees_[at(t)].second - 1; i >= subtrees_[at(t)].first; --i) {
+        own += rows.backward(i);
+      }
+    }
+    squares_[at(block)] = own;
   });
+  for (const double own : squares_) square += own;
+  return square;
 }
 
 std::size_t UnpivotedLu::bytes() const {
   return (begin_.capacity() + diagonal_.capacity() + column_.capacity() + order_.capacity() +
-          row_at_.capacity() + first_of_block_.capacity() + above_.capacity()) *
+          row_at_.capacity() + outside_at_.capacity() + first_of_block_.capacity() +
+          above_.capacity()) *
              sizeof(int) +
          subtrees_.capacity() * sizeof(Place) + is_block_sound_.capacity() +
          (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity()) *

@@ -102,16 +102,18 @@ class ByHand {
     EXPECT_TRUE(iteration_.evaluate(record_.data()).ok());
     const std::span<const double> u = iteration_.u(), exchanged = iteration_.shadow();
     double square = 0.0;
+    size_ = 0.0;
     for (std::size_t w = 0; w < u.size(); ++w) {
       square += (exchanged[w] - u[w]) * (exchanged[w] - u[w]);
+      size_ += exchanged[w] * exchanged[w];
     }
     return square;
   }
   using Effort = InterfaceSolver::Effort;
   bool judge(double square, Effort most = Effort::renew) {
-    const bool stands = solver_.accept(0, square);
-    done =
-        solver_.advance(0, record_.data(), iteration_.u().data(), iteration_.shadow().data(), most);
+    solver_.measure(0, iteration_.u().data(), iteration_.shadow().data());
+    const bool stands = solver_.accept(0, square, size_);
+    done = solver_.advance(0, record_.data(), most);
     return stands;
   }
   bool rehearse(Effort effort) {
@@ -120,7 +122,9 @@ class ByHand {
   }
   Effort done = Effort::renew;
   void adopt() {
-    std::ranges::copy_n(solver_.u(), std::ssize(iteration_.u()), iteration_.u().begin());
+    for (std::size_t w = 0; w < iteration_.u().size(); ++w) {
+      iteration_.u()[w] = solver_.next(0).of(w);
+    }
   }
   InterfaceSolver& solver() { return solver_; }
   AlignedVector u() { return {iteration_.u().begin(), iteration_.u().end()}; }
@@ -130,6 +134,7 @@ class ByHand {
   InterfaceSolver solver_;
   WaveIteration iteration_;
   AlignedVector record_;
+  double size_ = 0.0;
 };
 
 TEST(InterfaceSolver, WithoutTimeForASolveTheIterationIsAveraged) {

@@ -31,8 +31,11 @@ class StateArchive;
 /// call for one island, different threads for different ones.
 /// Cost: a solve: one multiplication and addition per entry of the factors. Renewing
 /// D: at most 2·p evaluations of nonlinear parts with at most p scalar ports, on one thread, and an LU.
-/// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate only when D is
+/// Memory: the factors, up to 1 GiB per island, and seven wave arrays. Steps allocate only when D is
 /// renewed or an island is engaged for the first time.
+///
+/// Whoever evaluates S also writes u, P S(u) and the gap (`trial`), and forms the next iterate of its own waves
+/// (`next`): what is left for one thread is the solve, which `share_with` spreads, and what is decided.
 class InterfaceSolver {
  public:
   /// `target`: of the residual |P S(u) − u|/|P S(u)|, to decide when to renew D.
@@ -74,23 +77,43 @@ class InterfaceSolver {
   bool stands(int island) const { return flags_[at(island)].stands; }
   bool on_trial(int island) const { return flags_[at(island)].trial; }
 
-  /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not
-  /// stand.
-  bool accept(int island, double gap_square);
+  /// Where an evaluation of an engaged island is to be written before it is judged, by wave. Different threads may
+  /// write different waves.
+  struct Evaluation {
+    double* u;
+    double* exchanged;  ///< P S(u)
+    double* gap;        ///< P S(u) − u
+    void take(std::size_t wave, double incident, double answer) const {
+      u[wave] = incident;
+      exchanged[wave] = answer;
+      gap[wave] = answer - incident;
+    }
+  };
+  Evaluation trial(int island) { return trial_of(*islands_[at(island)]); }
+  /// Writes all of it. Arrays are the whole system's.
+  void measure(int island, const double* u, const double* exchanged);
+  /// Takes in an evaluation of an engaged island, with |P S(u) − u|² and |P S(u)|². False: it does not stand.
+  bool accept(int island, double gap_square, double size);
   /// Limit on the cost of an update: u ← u + ½(P S(u) − u) costs nothing.
   enum class Effort { average, solve, renew };
-  /// Makes the next iterate, at a cost of at most `most`. `record` is frozen, `exchanged` is P S(u), read
-  /// only if the last evaluation stands. All are whole systems' arrays. Returns the effort spent.
-  Effort advance(int island, const double* record, const double* u, const double* exchanged,
-                 Effort most = Effort::renew);
+  /// Makes the next iterate, at a cost of at most `most`. `record` is frozen. Returns the effort spent.
+  Effort advance(int island, const double* record, Effort most = Effort::renew);
   /// Between steps: renews D of a nonlinear island at these waves, or solves with the existing factors. False
   /// if no factors are available.
   bool rehearse(int island, const double* record, const double* u, const double* exchanged,
                 Effort effort);
 
-  const double* u() const { return u_.data(); }
+  /// The next iterate of an active island: base + damping · change, by wave.
+  struct Update {
+    const double *base, *change;
+    double damping;
+    double of(std::size_t wave) const {
+      return damping == 0.0 ? base[wave] : base[wave] + damping * change[wave];
+    }
+  };
+  Update next(int island) const;
   /// P S(u) at the last evaluation that stands.
-  const double* shadow() const { return shadow_.data(); }
+  const double* shadow(int island) const;
   /// |P S(u)|² at the first evaluation of the step from which an engaged island was updated; 0: at none yet.
   double first_size(int island) const;
   /// Evaluations of the nonlinear parts, in this step, to renew D.
@@ -120,15 +143,15 @@ class InterfaceSolver {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   Island* prepare(int island);
   bool will_do(const Island& own) const;
-  void update(int island, Island& own, const double* record, const double* u,
-              const double* exchanged);
-  bool wander(int island, Island& own, const double* record, const double* u,
-              const double* exchanged);
-  void take_base(Island& own, const double* u, const double* exchanged);
-  void renew(Island& own, const double* record, const double* u, const double* exchanged) const;
+  Evaluation trial_of(const Island& own);
+  Evaluation base_of(const Island& own);
+  void update(int island, Island& own, const double* record);
+  bool wander(int island, Island& own, const double* record);
+  void take_base(Island& own) const;
+  void renew(Island& own, const double* record, const Evaluation& at_which) const;
   void catch_up(Island& own) const;
-  bool contradicts(const Island& own) const;
-  bool is_of_use(Island& own, const double* exchanged) const;
+  void solve(Island& own, const Evaluation& at_which);
+  bool is_of_use(Island& own, const Evaluation& at_which, double gap_square, double size);
   void propose(int island, Island& own, double damping);
 
   const WaveDiscretisation& waves_;
@@ -138,7 +161,12 @@ class InterfaceSolver {
   std::unique_ptr<Networks> networks_;
   std::vector<Flags> flags_;
   std::vector<std::unique_ptr<Island>> islands_;  // those that have been in use
-  AlignedVector u_, base_, shadow_;
+  /// An evaluation, by wave.
+  struct Kept {
+    AlignedVector u, exchanged, gap;
+  };
+  Kept kept_[2];  // of each island the last one that stands, and the last of all
+  AlignedVector change_;
 };
 
 }  // namespace portwave

@@ -30,35 +30,42 @@ class NextIterate {
   bool has_trials() const { return is_accelerated() || may_solve(); }
   Acceleration* acceleration() const { return acceleration_; }
 
-  // Once an evaluation is measured.
-  /// Whether the evaluation stands; `gap_square` is |P S(u) − u|².
-  bool take(int island, double gap_square) const {
-    if (is_solved(island)) return interface_->accept(island, gap_square);
+  // Once an evaluation is measured. `gap_square` is |P S(u) − u|², `size` |P S(u)|².
+  /// Where the evaluation of an island that is solved goes.
+  InterfaceSolver::Evaluation trial(int island) const { return interface_->trial(island); }
+  void measure(int island, const double* u, const double* exchanged) const {
+    interface_->measure(island, u, exchanged);
+  }
+  /// Whether the evaluation stands.
+  bool take(int island, double gap_square, double size) const {
+    if (is_solved(island)) return interface_->accept(island, gap_square, size);
     if (acceleration_ == nullptr) return true;
     acceleration_->judge(island, gap_square);
     return acceleration_->sequence(island).stands();
   }
-  /// Turns an island whose last evaluation stands to the interface equation for the rest of the step. False
-  /// if that is impossible.
-  bool rescue(int island, double gap_square) const {
+  /// Turns an island whose last evaluation, of `u` to `exchanged`, stands to the interface equation for the rest of
+  /// the step. False if that is impossible.
+  bool rescue(int island, const double* u, const double* exchanged, double gap_square,
+              double size) const {
     if (!interface_->engage(island)) return false;
     if (acceleration_ != nullptr) acceleration_->sequence(island).abandon();
-    return interface_->accept(island, gap_square);
+    interface_->measure(island, u, exchanged);
+    return interface_->accept(island, gap_square, size);
   }
   /// |P S(u)|² of the first evaluation that the interface equation was solved from; 0: from none, so far.
   double first_size(int island) const {
     return interface_ != nullptr ? interface_->first_size(island) : 0.0;
   }
   /// Makes the next iterate of an island that is solved (InterfaceSolver::advance).
-  InterfaceSolver::Effort solve(int island, const double* record, const double* u,
-                                const double* exchanged, InterfaceSolver::Effort most) const {
-    return interface_->advance(island, record, u, exchanged, most);
+  InterfaceSolver::Effort solve(int island, const double* record,
+                                InterfaceSolver::Effort most) const {
+    return interface_->advance(island, record, most);
   }
   /// Renews the factors of a solved island for later solves, and makes the next iterate an average. False if it takes none.
   bool renew(int island, const double* record, const double* u, const double* exchanged) const {
     using Effort = InterfaceSolver::Effort;
     if (!interface_->rehearse(island, record, u, exchanged, Effort::renew)) return false;
-    interface_->advance(island, record, u, exchanged, Effort::average);
+    interface_->advance(island, record, Effort::average);
     return true;
   }
   /// Combinations that were rejected in this step.
@@ -80,7 +87,7 @@ class NextIterate {
   }
   /// P S(u) of the last evaluation that stands.
   const double* shadow(int island) const {
-    return is_solved(island) ? interface_->shadow()
+    return is_solved(island) ? interface_->shadow(island)
                              : acceleration_->shadow(acceleration_->sequence(island).base());
   }
 
@@ -91,10 +98,11 @@ class NextIterate {
     if (sequence.plain()) return {};
     return sequence.terms();
   }
-  /// The iterate itself, by wave, where the interface equation has made one; null: none.
-  const double* solution(int island) const {
-    return interface_ != nullptr && interface_->active(island) ? interface_->u() : nullptr;
+  /// Whether the interface equation has made the next iterate, which is then `solution`.
+  bool has_solution(int island) const {
+    return interface_ != nullptr && interface_->active(island);
   }
+  InterfaceSolver::Update solution(int island) const { return interface_->next(island); }
 
  private:
   Acceleration* acceleration_ = nullptr;

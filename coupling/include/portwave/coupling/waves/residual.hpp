@@ -22,6 +22,11 @@ struct InterfaceGap {
   double residual_since(double before) const;
 };
 
+/// The same, and what the interface equation is judged by.
+struct MeasuredGap : InterfaceGap {
+  double answer = 0.0;  ///< |b̂|², which is |P b̂|² but for rounding
+};
+
 /// Squared norms of some waves: of the gap P b̂ − u, of u and of b̂.
 struct GapSquares {
   double gap = 0.0;
@@ -69,7 +74,7 @@ class InterfaceResidual final : public IslandSums {
   /// From norms that are all measured. `per_part`, where parts are judged: also the largest over the parts, so that
   /// a weak part does not hide behind a strong one. A gap that is rounding of the sums in P b̂ counts as none there:
   /// the waves of a part at rest between moving ones are rounding, and never agree. NaN when a wave is NaN.
-  InterfaceGap gap(int island, bool per_part) const;
+  MeasuredGap gap(int island, bool per_part) const;
   /// The part with most of the gap, and its ½|P b̂ − u|².
   struct Share {
     int part = -1;

@@ -26,6 +26,9 @@ class UnpivotedLu {
   /// Takes the pattern of a matrix with `size` rows: `places` in any order, repeated at will; the diagonal is
   /// there in any case. `slots` receives the place in `values` of each. Allocates.
   void analyse(int size, std::span<const Place> places, std::span<int> slots);
+  /// `solve` takes the right side of row i from b[places[i]] and puts what is found into x[places[i]], instead of from
+  /// and to place i. −1: the right side is 0, and what is found is not wanted. After `analyse`.
+  void take_places(std::span<const int> places);
   bool is_analysed() const { return !begin_.empty(); }
 
   int size() const { return static_cast<int>(diagonal_.size()); }
@@ -41,8 +44,8 @@ class UnpivotedLu {
   /// Allocates nothing. False: a pivot is too small beside its row or column, or a number is not finite; the
   /// factors are then of no use. Large ones by `each`, to the same bits.
   bool factorise(const ForEach& each = {});
-  /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits.
-  void solve(const double* b, double* x, double* scratch, const ForEach& each = {}) const;
+  /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits. Returns |x|².
+  double solve(const double* b, double* x, double* scratch, const ForEach& each = {}) const;
 
  private:
   struct Substitution;
@@ -51,15 +54,17 @@ class UnpivotedLu {
   // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
   std::vector<int> begin_, diagonal_, column_;
   std::vector<double> value_, factor_, inverse_, work_;
-  std::vector<int> order_;   ///< place in that order, by row of A
-  std::vector<int> row_at_;  ///< the row of A at a place
+  std::vector<int> order_;       ///< place in that order, by row of A
+  std::vector<int> row_at_;      ///< the row of A at a place
+  std::vector<int> outside_at_;  ///< likewise, its place in b and x
   // Subtrees of the elimination tree, whose rows do not depend on those of others: rows [first, second) lie side
   // by side. Those above them depend on all.
   std::vector<Place> subtrees_;
   std::vector<int>
       first_of_block_;  ///< subtrees, dealt out in portions of about the same work; then their number
-  std::vector<int> above_;            ///< rows, increasing
-  std::vector<char> is_block_sound_;  ///< while the portions are factorised, by several threads
+  std::vector<int> above_;               ///< rows, increasing
+  std::vector<char> is_block_sound_;     ///< while the portions are factorised, by several threads
+  mutable std::vector<double> squares_;  ///< of portions of x
 };
 
 }  // namespace portwave
