@@ -29,6 +29,7 @@ struct Draft {
   GenerateArguments generate;
   ImportArguments import;
   FmuArguments fmu;
+  SspArguments ssp;
 };
 
 /// The values are read later, so that everything wrong with them is told at once.
@@ -77,14 +78,18 @@ void add_check(Verb& top, CheckArguments& check) {
 }
 
 void add_import(Verb& top, ImportArguments& import) {
-  Verb verb = top.add("import", "Write the scenario of a robot from a URDF or MJCF file");
-  verb.app().add_option("FILE", import.file, "URDF or MJCF file")->required()->type_name("");
+  Verb verb = top.add("import", "Write the scenario of a robot or of a system of FMUs");
+  verb.app()
+      .add_option("FILE", import.file,
+                  "Robot (URDF, MJCF), or system structure (SSP, OspSystemStructure.xml)")
+      ->required()
+      ->type_name("");
   verb.real("--step", "S", "Macro-step [s]", {1e-12, 1e12},
             [&import](double value) { import.step_s = value; })
-      ->default_str("0.001");
+      ->default_str("0.001 for robots, else as the structure says");
   verb.real("--duration", "S", "Simulated time [s], a whole number of steps", {1e-12, 1e12},
             [&import](double value) { import.duration_s = value; })
-      ->default_str("5");
+      ->default_str("5 for robots, else as the structure says");
   verb.flag("--free-base", "The root link is free, in place of being fixed to the world",
             import.free_base);
   verb.flag(
@@ -99,6 +104,11 @@ void add_import(Verb& top, ImportArguments& import) {
   verb.real("--stop-time", "S", "Time of a bounce off an end stop [s], which sets its stiffness",
             {1e-12, 1e12}, [&import](double value) { import.stop_time_s = value; })
       ->default_str("20 steps, at least 0.01");
+  verb.flag("--allow-plugins", "Load the FMUs of a system structure: they are code",
+            import.loads_fmus);
+  verb.flag("--samples", "FMUs exchange samples, and no connections are power bonds",
+            import.as_samples);
+  verb.flag("--process", "Each FMU runs in a process of its own", import.process);
   verb.path("--out", "FILE", "File to write, in place of stdout", import.out);
   verb.app().footer(std::string(kImportExamples));
 }
@@ -152,6 +162,13 @@ void add_fmu(Verb& top, FmuArguments& fmu) {
   verb.app().footer(std::string(kFmuExamples));
 }
 
+void add_ssp(Verb& top, SspArguments& ssp) {
+  Verb verb = top.add("ssp", "Write a scenario of FMUs as a package of a system structure");
+  add_scenario(verb, ssp.scenario);
+  verb.path("--out", "FILE", "Package (.ssp) to write", ssp.out)->required();
+  verb.app().footer(std::string(kSspExamples));
+}
+
 void add_verbs(Verb& top, Draft& draft) {
   top.app().require_subcommand(1);
   top.app().set_version_flag("--version", fmt::format("portwave {}", version()));
@@ -184,6 +201,7 @@ void add_verbs(Verb& top, Draft& draft) {
   add_generate(top, draft.generate);
   add_import(top, draft.import);
   add_fmu(top, draft.fmu);
+  add_ssp(top, draft.ssp);
 }
 
 Command command_of(const CLI::App& verb, Draft& draft) {
@@ -199,6 +217,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   }
   if (verb.get_name() == "import") return std::move(draft.import);
   if (verb.get_name() == "fmu") return std::move(draft.fmu);
+  if (verb.get_name() == "ssp") return std::move(draft.ssp);
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "rate") return std::move(draft.studies.rate);
   if (verb.get_name() == "delay") return std::move(draft.studies.delay);

@@ -80,9 +80,12 @@ inline constexpr std::string_view kImportExamples = R"(Examples:
   portwave import examples/robot.urdf --motors --hold --out robot.json
   portwave import examples/robot.urdf --hold | portwave run /dev/stdin
   portwave import robot.xml --no-limits
+  portwave import truck.ssp --allow-plugins --out truck.json
+  portwave import OspSystemStructure.xml --allow-plugins --duration 10 --out truck.json
 
 The robot is one part "articulated". At its joints stand end stops, dry friction and, with --motors, gears and motors:
-elbow_stops, elbow_friction, elbow_gear, elbow_motor, elbow_amplifier. What is left out or assumed is told.)";
+elbow_stops, elbow_friction, elbow_gear, elbow_motor, elbow_amplifier. What is left out or assumed is told.
+FMUs of a system structure are laid beside the scenario: see docs/guides/fmi.md.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
@@ -163,5 +166,11 @@ inline constexpr std::string_view kFmuExamples = R"(Examples:
 
 The FMU is for co-simulation on Linux machines of this kind, and needs no portwave there. See
 docs/guides/fmi.md.)";
+
+inline constexpr std::string_view kSspExamples = R"(Examples:
+  portwave ssp two_fmus.json --allow-plugins --out two_fmus.ssp
+  portwave run two_fmus.ssp --allow-plugins --out results
+
+Parts and blocks must be FMUs. See docs/guides/fmi.md.)";
 
 }  // namespace portwave::cli

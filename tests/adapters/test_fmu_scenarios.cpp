@@ -191,6 +191,24 @@ TEST(FmuBlock, IsSteppedFromSampleToSample) {
   }
 }
 
+/// One that cannot go back begins again as a new instance, in a run after another; the old one is gone by then.
+TEST(FmuBlock, BeginsAgainInTheNextRun) {
+  for (const bool saves : {true, false}) {
+    FmuFolder folder;
+    folder.add("mass.fmu", FmuRecipe{.version = 2, .saves_state = saves, .is_only_once = true});
+    Json json = block_scenario();
+    json["subsystems"][0].erase("inputs");
+    json.erase("outputs");
+    const Scenario scenario = read(folder, json);
+    const auto speed = static_cast<std::size_t>(scenario.options.signals->find_signal("mass[0]"));
+    for (int run = 0; run < 3; ++run) {
+      Stepper stepper(scenario.system, scenario.options);
+      stepper.step(50);
+      EXPECT_NEAR(stepper.signals()[speed], 5.0 / 4.0 * 0.5, 1e-12) << run;
+    }
+  }
+}
+
 TEST(FmuBlock, TellsEveryDefectInItsPlace) {
   FmuFolder folder;
   folder.add("mass.fmu", FmuRecipe{.version = 2});

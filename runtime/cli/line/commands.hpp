@@ -164,17 +164,19 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-/// A URDF file, to be made a scenario.
+/// A file of another format, to be made a scenario.
 struct ImportArguments {
   std::filesystem::path file;
-  double step_s = 0.001;
-  double duration_s = 5.0;
+  std::optional<double> step_s, duration_s;
   bool free_base = false;
   bool ground = false;
   bool hold = false;
   bool motors = false;
   bool without_limits = false;
   double stop_time_s = 0.0;                  ///< 0: by the step
+  bool loads_fmus = false;                   ///< which are code
+  bool as_samples = false;                   ///< connections of FMUs are signals, and none power bonds
+  bool process = false;                      ///< each FMU in a process of its own
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
@@ -185,11 +187,17 @@ struct FmuArguments {
   std::optional<std::filesystem::path> out;  ///< required
 };
 
+/// A scenario whose parts are FMUs, to be made a package of a system structure.
+struct SspArguments {
+  ScenarioArguments scenario;
+  std::optional<std::filesystem::path> out;  ///< required
+};
+
 using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, CheckArguments,
                              ListArguments, SchemaArguments, TuneArguments, StudyBudgetArguments,
                              StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
                              StudyIterationArguments, StudyScalingArguments, StudyDelayArguments,
-                             GenerateArguments, ImportArguments, FmuArguments>;
+                             GenerateArguments, ImportArguments, FmuArguments, SspArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -214,6 +222,7 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ImportArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const FmuArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const SspArguments& arguments, std::ostream& out, std::ostream& err);
 
 /// The rules behind words: "uniform" and "per_port" are the scenario's own values. Errors:
 /// ScenarioError where it gives none of that kind.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "output/files/input_file.hpp"
+#include "portwave/runtime/adapters/structure.hpp"
 #include "scenario/file_keys.hpp"
 #include "scenario/files/foreign_code.hpp"
 #include "scenario/files/matrix_file.hpp"
@@ -245,6 +246,28 @@ Scenario load_slice(const std::filesystem::path& file, Ranks& ranks,
   return *std::move(scenario);
 }
 
+/// A system structure, whose FMUs are named where they lie while it is read.
+Scenario load_structure(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
+  tell(listener, {"reading " + file.string()});
+  StructureScenario structure;
+  try {
+    structure = read_structure(file, {.permission = plugins});
+  } catch (const ConfigError& error) {
+    throw ScenarioError(file.string(), error.issues());
+  }
+  FilesRead read(file.parent_path(), outside);
+  Scenario scenario = parse(std::move(structure.text), file.string(), file.parent_path(), overrides,
+                            listener, plugins, read);
+  // Not files of a package that are gone with it.
+  scenario.recording.inputs = {file};
+  for (const StructureScenario::Fmu& own : structure.fmus) {
+    if (file.extension() != ".ssp") scenario.recording.inputs.push_back(own.file);
+  }
+  append(scenario.notes, "", structure.notes);
+  return scenario;
+}
+
 }  // namespace
 }  // namespace scenario_file
 
@@ -291,6 +314,10 @@ bool reads_outside(const Scenario& scenario, const std::filesystem::path& folder
 }
 
 std::string read_scenario_text(const std::filesystem::path& file) {
+  if (is_structure_file(file)) {
+    throw ScenarioError(file.string(), {{"", "is a system structure, and a scenario is needed here: "
+                                             "write one by portwave import"}});
+  }
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
@@ -299,6 +326,9 @@ std::string read_scenario_text(const std::filesystem::path& file) {
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
+  if (is_structure_file(file)) {
+    return scenario_file::load_structure(file, overrides, listener, plugins, outside);
+  }
   std::string text = read_scenario_text(file);
   scenario_file::FilesRead read(file.parent_path(), outside);
   Scenario scenario = scenario_file::parse(std::move(text), file.string(), file.parent_path(),

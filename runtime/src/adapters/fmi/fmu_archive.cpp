@@ -58,7 +58,8 @@ struct FmuArchive::Zip {
   }
 };
 
-FmuArchive::FmuArchive(const std::filesystem::path& file) : zip_(std::make_unique<Zip>()) {
+FmuArchive::FmuArchive(const std::filesystem::path& file, std::string_view what)
+    : zip_(std::make_unique<Zip>()) {
   std::error_code error;
   const std::uint64_t bytes = std::filesystem::file_size(file, error);
   if (error) refuse_archive(fmt::format("cannot be read: {}", error.message()));
@@ -73,7 +74,7 @@ FmuArchive::FmuArchive(const std::filesystem::path& file) : zip_(std::make_uniqu
     zip_error_init_with_code(&why, code);
     const std::string text = zip_error_strerror(&why);
     zip_error_fini(&why);
-    refuse_archive(fmt::format("is no FMU, which is a zip archive: {}", text));
+    refuse_archive(fmt::format("is no {}, which is a zip archive: {}", what, text));
   }
   check_members(bytes);
 }

@@ -42,7 +42,8 @@ class ScratchFolder {
 /// Errors  ConfigError.
 class FmuArchive {
  public:
-  explicit FmuArchive(const std::filesystem::path& file);
+  /// `what` it should be, for errors.
+  explicit FmuArchive(const std::filesystem::path& file, std::string_view what = "FMU");
   ~FmuArchive();
 
   /// All of a member; empty where there is none.

@@ -27,24 +27,22 @@ class FmuBlock final : public Block {
         outputs_(setup_.outputs),
         program_(setup_.start_program()) {}
   ~FmuBlock() override {
-    for (SavedState& slot : slots_) program_->release(slot);
+    release_slots();
   }
 
   void start(std::span<double> x) const override {
-    if (program_->instance().is_gone()) {
-      // A run before this one has lost it.
-      for (SavedState& slot : slots_) program_->release(slot);
+    // A run before this one has lost it; or it cannot go back, so that only a new instance is at the start.
+    if (program_ == nullptr || program_->instance().is_gone() || (!saves() && steps_ > 0)) {
+      release_slots();
+      program_.reset();  // first: some may be there once only
       program_ = setup_.start_program();
       steps_ = 0;
     }
-    const std::lock_guard lock(program_->mutex);
     if (!saves()) {
-      // Only a new instance is at the start.
-      if (steps_ > 0) program_ = setup_.start_program();
-      steps_ = 0;
       x[0] = 0.0;
       return;
     }
+    const std::lock_guard lock(program_->mutex);
     program_->restore(program_->initial());
     program_->save(slots_[0], setup_.start_s);
     program_->instance().finish();
@@ -76,6 +74,11 @@ class FmuBlock final : public Block {
   }
 
  private:
+  void release_slots() const {
+    if (program_ == nullptr) return;
+    for (SavedState& slot : slots_) program_->release(slot);
+  }
+
   bool saves() const { return setup_.fmu->description().saves_state; }
 
   void go_to(double state) const {

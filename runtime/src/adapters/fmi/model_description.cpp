@@ -99,6 +99,9 @@ class Reader {
     if (const auto step = root.child("DefaultExperiment").attribute("stepSize")) {
       out_.usual_step_s = positive(step, "DefaultExperiment");
     }
+    if (const auto stop = root.child("DefaultExperiment").attribute("stopTime")) {
+      out_.usual_stop_s = number_in(stop.value());
+    }
     read_variables(root.child("ModelVariables"));
     throw_if_any(std::move(issues_));
     return std::move(out_);
@@ -283,6 +286,7 @@ class Reader {
     out.role = *role;
     out.is_constant = std::string_view(node.attribute("variability").value()) == "constant";
     out.has_start = !details.attribute("start").empty();
+    out.start = details.attribute("start").value();
     const std::string_view of = details.attribute("derivative").value();
     std::uint32_t integral = 0;
     const auto [of_end, of_error] = std::from_chars(of.data(), of.data() + of.size(), integral);
@@ -388,6 +392,7 @@ std::vector<DeclaredPort> read_terminals(std::string_view xml) {
       is_pair =
           is_pair && side.empty() && (kind == "signal" || kind == "inflow" || kind == "outflow");
       port.counts_outward = port.counts_outward || kind == "outflow";
+      port.says_direction = true;
       side = member.attribute("variableName").value();
     }
     if (is_pair && !port.effort.empty() && !port.flow.empty()) ports.push_back(std::move(port));

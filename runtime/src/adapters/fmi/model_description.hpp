@@ -64,6 +64,7 @@ struct Variable {
   bool is_constant = false;  ///< variability "constant"
   bool is_array = false;
   bool has_start = false;
+  std::string start = {};  ///< as it is written
   std::string unit = {};  ///< empty: none
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
@@ -73,6 +74,7 @@ struct Variable {
 struct DeclaredPort {
   std::string name, effort = {}, flow = {};
   bool counts_outward = false;  ///< effort × flow is power out of the FMU
+  bool says_direction = false;  ///< terminals do, ports of OSP-IS do not
 };
 
 /// What modelDescription.xml says, as far as co-simulation needs it.
@@ -88,6 +90,7 @@ struct ModelDescription {
   bool takes_any_step = true;             ///< canHandleVariableCommunicationStepSize
   std::optional<double> internal_step_s;  ///< fixedInternalStepSize
   std::optional<double> usual_step_s;     ///< of the default experiment
+  std::optional<double> usual_stop_s;     ///< of the default experiment
   std::vector<Variable> variables;
   std::map<std::string, Unit, std::less<>> units;
 

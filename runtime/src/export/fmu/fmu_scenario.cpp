@@ -17,24 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json expanded(const ScenarioText& given) {
-  scenario_file::Document document = scenario_file::parse_document(given.text);
-  if (document.readable) scenario_file::apply_overrides(document, given.overrides);
-  scenario_file::Defects defects(document);
-  Json root = std::move(document.root);
-  if (document.readable && scenario_file::has_assemblies(root)) {
-    scenario_file::ExpandedDocument whole = scenario_file::expand_assemblies(root, defects);
-    root = std::move(whole.root);
-  }
-  if (!document.readable || defects.count() > 0 || !root.is_object()) {
-    Issues issues = defects.take();
-    if (issues.empty()) issues.push_back({"", "must be an object"});
-    throw ScenarioError(given.file, std::move(issues));
-  }
-  for (const char* const key : {"$schema", "assemblies", "parameters"}) root.erase(key);
-  return root;
-}
-
 /// The list of objects under a key; added where there is none.
 Json& list_under(Json& document, const char* key) {
   Json& list = document[key];
@@ -74,7 +56,26 @@ void refuse_files_elsewhere(const Json& node, const std::string& where, Issues& 
 
 }  // namespace
 
-FmuScenario::FmuScenario(const ScenarioText& given) : given_(given), document_(expanded(given)) {}
+nlohmann::ordered_json expanded_scenario(const ScenarioText& given) {
+  scenario_file::Document document = scenario_file::parse_document(given.text);
+  if (document.readable) scenario_file::apply_overrides(document, given.overrides);
+  scenario_file::Defects defects(document);
+  Json root = std::move(document.root);
+  if (document.readable && scenario_file::has_assemblies(root)) {
+    scenario_file::ExpandedDocument whole = scenario_file::expand_assemblies(root, defects);
+    root = std::move(whole.root);
+  }
+  if (!document.readable || defects.count() > 0 || !root.is_object()) {
+    Issues issues = defects.take();
+    if (issues.empty()) issues.push_back({"", "must be an object"});
+    throw ScenarioError(given.file, std::move(issues));
+  }
+  for (const char* const key : {"$schema", "assemblies", "parameters"}) root.erase(key);
+  return root;
+}
+
+FmuScenario::FmuScenario(const ScenarioText& given)
+    : given_(given), document_(expanded_scenario(given)) {}
 
 Scenario FmuScenario::parse() const { return parse_scenario(text(), given_.file, given_.folder); }
 

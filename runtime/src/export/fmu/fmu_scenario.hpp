@@ -10,6 +10,9 @@
 
 namespace portwave::exported {
 
+/// A scenario as JSON, with what the command line sets, and without assemblies. Errors: ScenarioError.
+nlohmann::ordered_json expanded_scenario(const ScenarioText& given);
+
 /// A port of the scenario that becomes a power port of the FMU, and the source that stands for the importer.
 struct OpenPort {
   std::size_t place = 0;  ///< among the ports that were named

@@ -1,0 +1,606 @@
+#include "adapters/structures/ssp_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "adapters/structures/ssp_levels.hpp"
+#include "adapters/structures/xml_file.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave::structures {
+namespace {
+
+constexpr int kMostDepth = 64;  // of systems within systems
+
+/// A description, and what its paths and units are relative to.
+struct Description {
+  const StructureFiles& files;
+  std::string base;  ///< folder of the description within the files, with a slash; or empty
+  const XmlFile& file;
+  Units units;
+};
+
+class SspReader {
+ public:
+  SspReader(const StructureFiles& files, Issues& issues,
+            std::vector<std::shared_ptr<const void>>& unpacked)
+      : files_(files), issues_(issues), unpacked_(unpacked) {}
+
+  Structure read() {
+    const XmlFile file(files_.main(), StructureFiles::text_of(files_.folder() / files_.main()));
+    Description description{files_, "", file, {}};
+    const pugi::xml_node root = open(description);
+    out_.name = attribute(root, "name");
+    out_.description = attribute(root, "description");
+    read_experiment(child(root, "DefaultExperiment"), description);
+    read_own(root, description, out_.own);
+    levels_.systems.emplace_back();
+    read_system(child(root, "System"), description, 0, 0);
+    connect_levels(levels_, out_, issues_);
+    read_bonds(root, description);
+    return std::move(out_);
+  }
+
+ private:
+  ReadingOf reading(const Description& description) { return {description.file, issues_}; }
+
+  /// The outermost element, its version and units. Errors: ConfigError.
+  pugi::xml_node open(Description& description) {
+    const pugi::xml_node root = description.file.root();
+    if (local_name(root) != "SystemStructureDescription") {
+      throw ConfigError(
+          "", fmt::format("{} holds no SystemStructureDescription", description.file.name()));
+    }
+    const std::string version = attribute(root, "version");
+    if (!version.starts_with("1.0") && !version.starts_with("2.0")) {
+      reading(description)
+          .fail(root, fmt::format("the version of the description must be 1.0 or 2.0, got {}",
+                                  in_quotes(version)));
+    }
+    if (!child(root, "System")) reading(description).fail(root, "there is no <System>");
+    read_units(child(root, "Units"), reading(description), description.units);
+    return root;
+  }
+
+  void read_experiment(pugi::xml_node at, const Description& description) {
+    const ReadingOf own = reading(description);
+    if (at.attribute("startTime")) out_.start_s = own.number(at, "startTime", 0.0);
+    if (at.attribute("stopTime")) out_.stop_s = own.number(at, "stopTime", 0.0);
+    for (const pugi::xml_node annotation : annotations(at, "com.opensimulationplatform")) {
+      const pugi::xml_node algorithm = child(child(annotation, "Algorithm"), "FixedStepAlgorithm");
+      const double step_s = own.number(algorithm, "baseStepSize", 0.0);
+      if (step_s > 0.0) out_.step_s = step_s;
+    }
+  }
+
+  static std::vector<pugi::xml_node> annotations(pugi::xml_node at, std::string_view type) {
+    std::vector<pugi::xml_node> out;
+    for (const pugi::xml_node own : children(child(at, "Annotations"), "Annotation")) {
+      if (attribute(own, "type") == type) out.push_back(own);
+    }
+    return out;
+  }
+
+  /// What portwave has noted of an element, as JSON.
+  void read_own(pugi::xml_node at, const Description& description, Json& own) {
+    for (const pugi::xml_node annotation : annotations(at, kOwnAnnotation)) {
+      Json read = Json::parse(annotation.text().get(), nullptr, false);
+      if (read.is_object()) {
+        own = std::move(read);
+      } else {
+        reading(description)
+            .fail(annotation, fmt::format("an annotation of the type {} must hold "
+                                          "an object of JSON",
+                                          kOwnAnnotation));
+      }
+    }
+  }
+
+  /// {"bonds": [["mass.v", "spring.F"]]}: outputs that answer one another.
+  void read_bonds(pugi::xml_node root, const Description& description) {
+    const auto bonds = out_.own.find("bonds");
+    if (bonds == out_.own.end()) return;
+    const auto fail = [&](std::string what) { reading(description).fail(root, std::move(what)); };
+    if (!bonds->is_array()) return fail("\"bonds\" must be a list of pairs of outputs");
+    for (const Json& own : *bonds) {
+      const bool is_pair =
+          own.is_array() && own.size() == 2 && own[0].is_string() && own[1].is_string();
+      if (!is_pair) {
+        fail("each of \"bonds\" must be a pair of outputs, such as [\"mass.v\", \"spring.F\"]");
+        continue;
+      }
+      const auto a = variable_named(own[0].get<std::string>());
+      const auto b = variable_named(own[1].get<std::string>());
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!(i == 0 ? a : b)) {
+          fail(fmt::format("\"bonds\": there is no variable {}",
+                           in_quotes(own[i].get<std::string>())));
+        }
+      }
+      if (a && b) out_.bonds.emplace_back(*a, *b);
+    }
+    out_.own.erase("bonds");
+  }
+
+  std::optional<Variable> variable_named(const std::string& name) const {
+    for (std::size_t i = 0; i < out_.elements.size(); ++i) {
+      const Element& element = out_.elements[i];
+      if (!name.starts_with(element.name + ".") || element.fmu == nullptr) continue;
+      const std::string rest = name.substr(element.name.size() + 1);
+      if (element.fmu->description().find(rest) != nullptr) return Variable{i, rest};
+    }
+    return std::nullopt;
+  }
+
+  std::map<std::string, SystemConnector> read_connectors(pugi::xml_node at,
+                                                         const Description& description) {
+    std::map<std::string, SystemConnector> out;
+    const ReadingOf own = reading(description);
+    for (const pugi::xml_node connector : children(child(at, "Connectors"), "Connector")) {
+      SystemConnector read{.kind = attribute(connector, "kind"),
+                           .where = description.file.place(connector)};
+      const std::string name = own.required(connector, "name");
+      read.unit = read_type_unit(connector, own, description.units, read.unit_name);
+      if (child(connector, "Dimension")) {
+        own.fail(connector, fmt::format("the connector {} is an array: give each of its elements a "
+                                        "connector",
+                                        in_quotes(name)));
+      }
+      if (!out.emplace(name, std::move(read)).second) {
+        own.fail(connector, fmt::format("there are two connectors {}", in_quotes(name)));
+      }
+    }
+    return out;
+  }
+
+  /// Reads the inside of level `number`, which is there already.
+  void read_system(pugi::xml_node at, const Description& description, std::size_t number,
+                   int depth) {
+    const ReadingOf own = reading(description);
+    if (depth > kMostDepth) {
+      return own.fail(at, fmt::format("systems are nested more than {} deep", kMostDepth));
+    }
+    levels_.systems[number].where = description.file.place(at);
+    levels_.systems[number].connectors = read_connectors(at, description);
+    for (const pugi::xml_node dictionary :
+         children(child(at, "SignalDictionaries"), "SignalDictionary")) {
+      read_dictionary(dictionary, description, number);
+    }
+    for (const pugi::xml_node element : children(child(at, "Elements"))) {
+      read_element(element, description, number, depth);
+    }
+    for (const pugi::xml_node connection : children(child(at, "Connections"), "Connection")) {
+      read_connection(connection, description, number);
+    }
+    // Those of outer systems come later, and go before.
+    for (const NamedParameter& parameter : bindings_of(at, description, nullptr)) {
+      if (!apply(number, parameter.name, parameter.value)) ignore(parameter, number);
+    }
+  }
+
+  void ignore(const NamedParameter& parameter, std::size_t level) {
+    const std::string& path = levels_.systems[level].path;
+    out_.notes.push_back(
+        {parameter.value.where,
+         fmt::format("there is no {} {}: its value is left out",
+                     path.empty() ? "variable" : fmt::format("variable of {}", in_quotes(path)),
+                     in_quotes(parameter.name))});
+  }
+
+  /// Sets a parameter by its hierarchical name, in all places that have it.
+  bool apply(std::size_t number, const std::string& name, const ParameterValue& value) {
+    Level& level = levels_.systems[number];
+    bool is_found = level.connectors.contains(name);
+    if (is_found) level.values.insert_or_assign(name, value);
+    for (const auto& [member, node] : level.members) {
+      if (!name.starts_with(member + ".")) continue;
+      const std::string rest = name.substr(member.size() + 1);
+      if (node.of == Node::Of::system) is_found = apply(node.index, rest, value) || is_found;
+      if (node.of == Node::Of::component) is_found = set(node.index, rest, value) || is_found;
+    }
+    return is_found;
+  }
+
+  bool set(std::size_t index, const std::string& name, const ParameterValue& value) {
+    Element& element = out_.elements[index];
+    if (element.fmu == nullptr) return true;
+    const fmi::Variable* const variable = element.fmu->description().find(name);
+    if (variable == nullptr) return false;
+    if (auto own = value_for(value, element, *variable, issues_)) {
+      element.start.insert_or_assign(name, *std::move(own));
+    }
+    return true;
+  }
+
+  void read_element(pugi::xml_node at, const Description& description, std::size_t level,
+                    int depth) {
+    const ReadingOf own = reading(description);
+    const std::string name = own.required(at, "name");
+    const std::string_view kind = local_name(at);
+    if (out_.elements.size() + levels_.systems.size() >= kMostElements) {
+      throw ConfigError("", fmt::format("there are more than {} elements", kMostElements));
+    }
+    if (levels_.systems[level].members.contains(name)) {
+      return own.fail(at, fmt::format("there are two elements {}", in_quotes(name)));
+    }
+    if (kind == "System") {
+      read_system(at, description, add_level(level, name), depth + 1);
+    } else if (kind == "SignalDictionaryReference") {
+      if (const auto dictionary = dictionary_named(level, attribute(at, "dictionary"))) {
+        levels_.systems[level].members.emplace(name, Node{Node::Of::dictionary, *dictionary, {}});
+      } else {
+        own.fail(at, fmt::format("there is no signal dictionary {}",
+                                 in_quotes(attribute(at, "dictionary"))));
+      }
+    } else if (kind == "Component") {
+      read_component(at, name, description, level, depth);
+    } else {
+      own.fail(at, fmt::format("the element <{}> is not known: Component, System and "
+                               "SignalDictionaryReference are",
+                               printable(at.name())));
+    }
+  }
+
+  std::size_t add_level(std::size_t outer, const std::string& name) {
+    const std::string& path = levels_.systems[outer].path;
+    const std::size_t number = levels_.systems.size();
+    Level level{.outer = outer, .path = path.empty() ? name : path + "." + name};
+    levels_.systems.push_back(std::move(level));
+    levels_.systems[outer].members.emplace(name, Node{Node::Of::system, number, {}});
+    return number;
+  }
+
+  std::optional<std::size_t> dictionary_named(std::size_t level, const std::string& name) const {
+    for (;;) {
+      const Level& own = levels_.systems[level];
+      const auto found = own.dictionaries.find(name);
+      if (found != own.dictionaries.end()) return found->second;
+      if (own.outer == level) return std::nullopt;
+      level = own.outer;
+    }
+  }
+
+  void read_component(pugi::xml_node at, const std::string& name, const Description& description,
+                      std::size_t level, int depth) {
+    const ReadingOf own = reading(description);
+    std::string type = attribute(at, "type");
+    if (type.empty()) type = "application/x-fmu-sharedlibrary";
+    const std::string source = attribute(at, "source");
+    const bool is_fmu = type == "application/x-fmu-sharedlibrary";
+    const bool is_description = type == "application/x-ssp-definition";
+    const bool is_package = type == "application/x-ssp-package";
+    if (!is_fmu && !is_description && !is_package) {
+      return own.fail(at, fmt::format("the component {} is of the type {}: FMUs "
+                                      "(application/x-fmu-sharedlibrary) and system structures are "
+                                      "taken",
+                                      in_quotes(name), in_quotes(type)));
+    }
+    if (!at.attribute("source")) {
+      return own.fail(at, fmt::format("the component {} has no source: nothing implements it",
+                                      in_quotes(name)));
+    }
+    const std::string implementation = attribute(at, "implementation");
+    if (!implementation.empty() && implementation != "any" && implementation != "CoSimulation") {
+      return own.fail(at, fmt::format("the component {} wants {}: co-simulation is needed",
+                                      in_quotes(name), printable(implementation)));
+    }
+    std::string refusal;
+    const auto file = description.files.find(description.base + source, refusal);
+    if (!file) return own.fail(at, fmt::format("the source of {} {}", in_quotes(name), refusal));
+    if (!is_fmu) return read_inner(at, name, *file, is_package, description, level, depth);
+    const std::string& path = levels_.systems[level].path;
+    Element element{.name = path.empty() ? name : path + "." + name,
+                    .source = source,
+                    .where = description.file.place(at),
+                    .file = *file};
+    open_element(element, issues_);
+    read_own(at, description, element.own);
+    if (const auto own_step = element.own.find("step_s");
+        own_step != element.own.end() && own_step->is_number()) {
+      element.step_s = own_step->get<double>();
+    }
+    for (const pugi::xml_node annotation : annotations(at, "com.opensimulationplatform")) {
+      element.step_s = own.number(child(annotation, "StepSizeHint"), "value", element.step_s);
+    }
+    const std::size_t index = out_.elements.size();
+    out_.elements.push_back(std::move(element));
+    levels_.components.push_back(read_connectors(at, description));
+    levels_.systems[level].members.emplace(name, Node{Node::Of::component, index, {}});
+    check_connectors(index);
+    for (const NamedParameter& parameter : bindings_of(at, description, &*file)) {
+      if (set(index, parameter.name, parameter.value)) continue;
+      out_.notes.push_back(
+          {parameter.value.where,
+           fmt::format("{} has no variable {}: its value is left out",
+                       in_quotes(out_.elements[index].name), in_quotes(parameter.name))});
+    }
+  }
+
+  /// Connectors are variables of the FMU, in units of the same kind.
+  void check_connectors(std::size_t index) {
+    const Element& element = out_.elements[index];
+    if (element.fmu == nullptr) return;
+    for (const auto& [name, connector] : levels_.components[index]) {
+      const fmi::Variable* const variable = element.fmu->description().find(name);
+      if (variable == nullptr) {
+        std::vector<std::string> names;
+        for (const auto& own : element.fmu->description().variables) names.push_back(own.name);
+        issues_.push_back(
+            {connector.where,
+             fmt::format("{} has no variable {} for the connector.{}", in_quotes(element.name),
+                         in_quotes(name), did_you_mean(name, names))});
+        continue;
+      }
+      const auto unit = unit_of(*element.fmu, *variable);
+      Expression as_said{.unit = connector.unit};
+      if (unit && !convert(as_said, *unit)) {
+        issues_.push_back(
+            {connector.where,
+             fmt::format("the connector {} of {} is in {}, and the FMU's variable in {}",
+                         in_quotes(name), in_quotes(element.name),
+                         shown(connector.unit, connector.unit_name), shown(unit, variable->unit))});
+      }
+    }
+  }
+
+  /// A component that is a structure itself is a system, whose bindings come last.
+  void read_inner(pugi::xml_node at, const std::string& name, const std::filesystem::path& file,
+                  bool is_package, const Description& outer, std::size_t level, int depth) {
+    if (depth > kMostDepth) {
+      return reading(outer).fail(at,
+                                 fmt::format("systems are nested more than {} deep", kMostDepth));
+    }
+    try {
+      std::shared_ptr<const StructureFiles> own_files;
+      std::string main = file.filename().string(), base;
+      if (is_package) {
+        own_files = std::make_shared<const StructureFiles>(file);
+        unpacked_.push_back(own_files);
+        main = own_files->main();
+      } else {
+        base = file.lexically_relative(outer.files.folder()).parent_path().string();
+        if (!base.empty()) base += '/';
+      }
+      const StructureFiles& files = is_package ? *own_files : outer.files;
+      const XmlFile xml(attribute(at, "source"),
+                        StructureFiles::text_of(is_package ? files.folder() / main : file));
+      Description description{files, base, xml, {}};
+      const pugi::xml_node root = open(description);
+      const std::size_t number = add_level(level, name);
+      read_system(child(root, "System"), description, number, depth + 1);
+      for (const NamedParameter& parameter : bindings_of(at, outer, nullptr)) {
+        if (!apply(number, parameter.name, parameter.value)) ignore(parameter, number);
+      }
+    } catch (const ConfigError& error) {
+      for (const Issue& issue : error.issues()) {
+        reading(outer).fail(at, fmt::format("{}: {} {}", in_quotes(name),
+                                            in_quotes(attribute(at, "source")), issue.what));
+      }
+    }
+  }
+
+  /// A file of XML that an attribute names: beside the description, or in the FMU.
+  std::unique_ptr<XmlFile> named_file(pugi::xml_node at, const Description& description,
+                                      const std::filesystem::path* component) {
+    const std::string source = attribute(at, "source");
+    std::string refusal;
+    try {
+      if (attribute(at, "sourceBase") == "component") {
+        if (component == nullptr) {
+          refusal = in_quotes(source) + " is in a component, and there is none here";
+        } else {
+          std::string text = fmi::FmuArchive(*component).content(source);
+          if (!text.empty()) return std::make_unique<XmlFile>(source, std::move(text));
+          refusal = in_quotes(source) + " is not in the FMU";
+        }
+      } else if (const auto file = description.files.find(description.base + source, refusal)) {
+        return std::make_unique<XmlFile>(source, StructureFiles::text_of(*file));
+      }
+    } catch (const ConfigError& error) {
+      for (const Issue& issue : error.issues()) reading(description).fail(at, issue.what);
+      return nullptr;
+    }
+    reading(description).fail(at, fmt::format("the source {}", refusal));
+    return nullptr;
+  }
+
+  /// The content of an element, or of the file that its source names: a root element of that name.
+  template <class Use>
+  void use_content(pugi::xml_node at, pugi::xml_node content, const char* name,
+                   const Description& description, const std::filesystem::path* component,
+                   const Use& use) {
+    if (at.attribute("source")) {
+      const auto file = named_file(at, description, component);
+      if (file == nullptr) return;
+      if (local_name(file->root()) != name) {
+        return reading(description)
+            .fail(at, fmt::format("{} holds no {}", in_quotes(file->name()), name));
+      }
+      return use(file->root(), ReadingOf{*file, issues_});
+    }
+    const pugi::xml_node own = child(content, name);
+    if (!own) {
+      return reading(description)
+          .fail(at, fmt::format("has neither a source nor a <{}> in it", name));
+    }
+    use(own, reading(description));
+  }
+
+  std::vector<NamedParameter> bindings_of(pugi::xml_node at, const Description& description,
+                                          const std::filesystem::path* component) {
+    std::vector<NamedParameter> all;
+    for (const pugi::xml_node binding :
+         children(child(at, "ParameterBindings"), "ParameterBinding")) {
+      const std::string type = attribute(binding, "type");
+      if (!type.empty() && type != "application/x-ssp-parameter-set") {
+        reading(description)
+            .fail(binding, fmt::format("a parameter binding of the type {} is not "
+                                       "taken",
+                                       in_quotes(type)));
+        continue;
+      }
+      std::vector<NamedParameter> own;
+      use_content(binding, child(binding, "ParameterValues"), "ParameterSet", description,
+                  component, [&](pugi::xml_node set, const ReadingOf& reading) {
+                    own = read_parameter_set(set, reading, description.units);
+                  });
+      const std::string prefix = attribute(binding, "prefix");
+      for (NamedParameter& parameter : own) parameter.name = prefix + parameter.name;
+      if (const pugi::xml_node mapping = child(binding, "ParameterMapping")) {
+        std::vector<NamedParameter> mapped;
+        use_content(mapping, mapping, "ParameterMapping", description, component,
+                    [&](pugi::xml_node content, const ReadingOf& reading) {
+                      mapped = map_parameters(content, reading, own);
+                    });
+        own = std::move(mapped);
+      }
+      for (NamedParameter& parameter : own) all.push_back(std::move(parameter));
+    }
+    return all;
+  }
+
+  void read_dictionary(pugi::xml_node at, const Description& description, std::size_t level) {
+    const ReadingOf own = reading(description);
+    const std::string name = own.required(at, "name");
+    Dictionary dictionary{.where = description.file.place(at)};
+    use_content(at, at, "SignalDictionary", description, nullptr,
+                [&](pugi::xml_node content, const ReadingOf& inner) {
+                  Units units = description.units;
+                  read_units(child(content, "Units"), inner, units);
+                  for (const pugi::xml_node entry : children(content, "DictionaryEntry")) {
+                    SystemConnector read{.kind = "inout", .where = inner.file.place(entry)};
+                    read.unit = read_type_unit(entry, inner, units, read.unit_name);
+                    dictionary.entries.emplace(inner.required(entry, "name"), std::move(read));
+                  }
+                });
+    const std::size_t number = levels_.dictionaries.size();
+    levels_.dictionaries.push_back(std::move(dictionary));
+    if (!levels_.systems[level].dictionaries.emplace(name, number).second) {
+      own.fail(at, fmt::format("there are two signal dictionaries {}", in_quotes(name)));
+    }
+  }
+
+  /// One end of a connection. Nothing, and noted, where there is none of that name.
+  std::optional<Node> end_of(pugi::xml_node at, const Description& description, std::size_t level,
+                             const char* element_key, const char* connector_key) {
+    const ReadingOf own = reading(description);
+    const Level& system = levels_.systems[level];
+    const std::string connector = own.required(at, connector_key);
+    if (connector.empty()) return std::nullopt;
+    const auto fail_named = [&](const std::string& of,
+                                const std::map<std::string, SystemConnector>& all) {
+      std::vector<std::string> names;
+      for (const auto& [name, ignored] : all) names.push_back(name);
+      own.fail(at, fmt::format("{} has no connector {}.{}", of, in_quotes(connector),
+                               did_you_mean(connector, names)));
+      return std::nullopt;
+    };
+    if (attribute(at, element_key).empty()) {
+      if (system.connectors.contains(connector)) {
+        return Node{Node::Of::system, level, connector};
+      }
+      return fail_named(system.path.empty() ? "the system" : in_quotes(system.path),
+                        system.connectors);
+    }
+    const std::string element = attribute(at, element_key);
+    const auto found = system.members.find(element);
+    if (found == system.members.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, ignored] : system.members) names.push_back(name);
+      if (!has_element(at, element)) {
+        own.fail(at, fmt::format("there is no element {}.{}", in_quotes(element),
+                                 did_you_mean(element, names)));
+      }
+      return std::nullopt;
+    }
+    Node node = found->second;
+    node.name = connector;
+    if (node.of == Node::Of::system &&
+        !levels_.systems[node.index].connectors.contains(connector)) {
+      return fail_named(in_quotes(element), levels_.systems[node.index].connectors);
+    }
+    if (node.of == Node::Of::dictionary &&
+        !levels_.dictionaries[node.index].entries.contains(connector)) {
+      return fail_named("the signal dictionary of " + in_quotes(element),
+                        levels_.dictionaries[node.index].entries);
+    }
+    if (node.of == Node::Of::component) {
+      const Element& own_element = out_.elements[node.index];
+      if (find_variable(own_element, connector, description.file.place(at), issues_) == nullptr) {
+        return std::nullopt;
+      }
+    }
+    return node;
+  }
+
+  /// An element that is in the file, but has defects, which are told.
+  static bool has_element(pugi::xml_node connection, const std::string& name) {
+    const pugi::xml_node elements = child(connection.parent().parent(), "Elements");
+    return std::ranges::any_of(children(elements),
+                               [&](pugi::xml_node own) { return attribute(own, "name") == name; });
+  }
+
+  void read_connection(pugi::xml_node at, const Description& description, std::size_t level) {
+    const ReadingOf own = reading(description);
+    const auto from = end_of(at, description, level, "startElement", "startConnector");
+    const auto to = end_of(at, description, level, "endElement", "endConnector");
+    if (at.attribute("startIndices") || at.attribute("endIndices")) {
+      return own.fail(at, "connections of elements of arrays are not taken");
+    }
+    if (!from || !to) return;
+    Wire wire{*from, *to, read_transformation(at, own),
+              !own.truth(at, "suppressUnitConversion", false), description.file.place(at)};
+    // Some tools write what takes the value first.
+    if (takes_value(*from, level) && gives_value(*to, level)) {
+      if (!wire.transformation.is_none()) {
+        return own.fail(at,
+                        "starts where a value is taken, and has a transformation: exchange its "
+                        "ends");
+      }
+      std::swap(wire.from, wire.to);
+    }
+    levels_.wires.push_back(std::move(wire));
+  }
+
+  std::string kind_of(const Node& node, std::size_t level) const {
+    if (node.of == Node::Of::component) {
+      const Element& element = out_.elements[node.index];
+      const fmi::Variable* const own =
+          element.fmu == nullptr ? nullptr : element.fmu->description().find(node.name);
+      if (own == nullptr) return {};
+      return own->role == fmi::Role::input || own->role == fmi::Role::parameter ? "input"
+                                                                                : "output";
+    }
+    if (node.of != Node::Of::system) return {};
+    std::string kind = levels_.systems[node.index].connectors.at(node.name).kind;
+    if (kind == "parameter") kind = "input";
+    if (kind == "calculatedParameter") kind = "output";
+    // From within, an input gives the value and an output takes it.
+    if (node.index == level && kind == "input") return "output";
+    if (node.index == level && kind == "output") return "input";
+    return kind;
+  }
+  bool takes_value(const Node& node, std::size_t level) const {
+    return kind_of(node, level) == "input";
+  }
+  bool gives_value(const Node& node, std::size_t level) const {
+    return kind_of(node, level) == "output";
+  }
+
+  const StructureFiles& files_;
+  Issues& issues_;
+  std::vector<std::shared_ptr<const void>>& unpacked_;
+  Structure out_;
+  Levels levels_;
+};
+
+}  // namespace
+
+Structure read_ssp(const StructureFiles& files, Issues& issues,
+                   std::vector<std::shared_ptr<const void>>& unpacked) {
+  return SspReader(files, issues, unpacked).read();
+}
+
+}  // namespace portwave::structures

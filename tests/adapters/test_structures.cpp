@@ -1,0 +1,569 @@
+// System structures of SSP and OSP-IS as scenarios: their bonds become couplings by waves, all else signals.
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "adapters/fmu_pair.hpp"
+#include "adapters/structure_texts.hpp"
+#include "portwave/runtime/step/stepper.hpp"
+
+namespace portwave::test_structures {
+namespace {
+
+using namespace portwave::testing;
+
+/// Where the mass is at the end, and whether the couplings met the tolerance.
+double end_of(const std::filesystem::path& file, const std::string& part = "mass",
+              const std::vector<Override>& more = {}) {
+  std::vector<Override> overrides = {{"/method", R"({"kind": "auto", "iterations": 40,
+    "tolerance": 1e-12, "tank": {"initial_J": 1000}})"}};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  const Scenario scenario = load_scenario(file, overrides, {}, Plugins::allowed);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(static_cast<int>(scenario.steps));
+  const auto& parts = scenario.system.parts();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].name != part) continue;
+    const auto& states = parts[i].component->signature().states;
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      if (states[k].name == "x") return stepper.state(static_cast<int>(i))[static_cast<int>(k)];
+    }
+  }
+  return std::nan("");
+}
+
+Json block_named(const Json& scenario, const std::string& name) {
+  for (const Json& own : scenario.at("signals").at("blocks")) {
+    if (own.at("name") == name) return own;
+  }
+  return {};
+}
+
+constexpr double kWhole = 1e-5;  // of mean answers from both ends of a step
+
+TEST(Ssp, ConnectionsThereAndBackAreWaves) {
+  for (const std::string version : {"1.0", "2.0"}) {
+    for (const auto& [mass, spring] : {std::pair(2, 3), std::pair(3, 2)}) {
+      SspFolder folder;
+      const auto file =
+          folder.package(ssd(pair_elements() + pair_connections(), pair_experiment(), version),
+                         pair_fmus(mass, spring));
+      const Json made = scenario_of(file);
+      EXPECT_EQ(made["couplings"].size(), 1u) << made.dump(1);
+      EXPECT_EQ(made["couplings"][0]["kind"], "common_flow");
+      EXPECT_FALSE(made.contains("signals"));
+      EXPECT_EQ(made["time"]["step_s"], 0.01);
+      EXPECT_NEAR(end_of(file), FmuPair().whole(0.01, 200), kWhole) << version;
+    }
+  }
+}
+
+/// The control: as samples, the same connections drift.
+TEST(Ssp, SamplesDriftWhereWavesDoNot) {
+  SspFolder folder;
+  const auto file =
+      folder.package(ssd(pair_elements() + pair_connections(), pair_experiment()), pair_fmus());
+  const StructureScenario made = structure_of(file, {.finds_bonds = false});
+  const Json json = Json::parse(made.text);
+  EXPECT_EQ(block_named(json, "mass")["kind"], "fmu");
+  EXPECT_EQ(block_named(json, "to_mass_F")["factor"], -1.0) << json.dump(1);
+  const Scenario scenario = parse_scenario(made.text, "x", folder.path(), {}, {}, Plugins::allowed);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(200);
+  const int x = scenario.options.signals->find_signal("mass_x");
+  ASSERT_GE(x, 0);
+  const double whole = FmuPair().whole(0.01, 200);
+  EXPECT_GT(std::abs(stepper.signals()[static_cast<std::size_t>(x)] - whole), 1e-2);
+  EXPECT_LT(std::abs(stepper.signals()[static_cast<std::size_t>(x)]), 10.0);  // but it runs
+}
+
+/// A force that pushes where it should hold is no bond: both ends would take power from nowhere.
+TEST(Ssp, AMissingSignIsTold) {
+  SspFolder folder;
+  const auto file =
+      folder.package(ssd(pair_elements() + pair_connections("1"), pair_experiment()), pair_fmus());
+  const StructureScenario made = structure_of(file);
+  EXPECT_TRUE(has(notes_of(made), "Is a sign missing?")) << notes_of(made);
+  EXPECT_FALSE(Json::parse(made.text).contains("couplings") && has(made.text, "common_flow"));
+}
+
+/// Either side may have the sign.
+TEST(Ssp, SignsDecideTheCoupling) {
+  SspFolder folder;
+  const std::string joined = connections(connection("spring.F", "mass.F") +
+                                         connection("mass.v", "spring.v", linear("-1")));
+  const auto file = folder.package(ssd(pair_elements() + joined, pair_experiment()), pair_fmus());
+  EXPECT_EQ(scenario_of(file)["couplings"][0]["kind"], "connection");
+  // Both count the other way: from a spring that starts with x = −0.2.
+  EXPECT_NEAR(end_of(file, "mass", {{"/subsystems/1/start/start.x", "-0.2"}}),
+              FmuPair().whole(0.01, 200), kWhole);
+}
+
+/// A lever: the spring moves half as much, and its force is halved.
+TEST(Ssp, RatiosAreTransformers) {
+  SspFolder folder;
+  const std::string joined = connections(connection("mass.v", "spring.v", linear("0.5")) +
+                                         connection("spring.F", "mass.F", linear("-0.5")));
+  const auto file = folder.package(ssd(pair_elements() + joined, pair_experiment()), pair_fmus());
+  const Json made = scenario_of(file);
+  EXPECT_EQ(made["couplings"][0]["kind"], "transformer") << made.dump(1);
+  FmuPair same;
+  same.k *= 0.25;
+  same.d *= 0.25;
+  EXPECT_NEAR(end_of(file, "mass", {{"/subsystems/1/start/start.x", "0.1"}}), same.whole(0.01, 200),
+              kWhole);
+  // Not of one ratio: no power.
+  const std::string uneven = connections(connection("mass.v", "spring.v", linear("0.5")) +
+                                         connection("spring.F", "mass.F", linear("-0.25")));
+  const StructureScenario other =
+      structure_of(folder.package(ssd(pair_elements() + uneven, pair_experiment()), pair_fmus()));
+  EXPECT_TRUE(has(notes_of(other), "is scaled by")) << notes_of(other);
+}
+
+/// A mass in kN and km/h joins a spring in N and m/s.
+TEST(Ssp, UnitsAreConvertedInBondsAndSignals) {
+  SspFolder folder;
+  auto fmus = pair_fmus(3, 3);
+  fmus[0].second.units = "kilo";
+  std::string system = pair_elements();
+  // kN and mm/s: masses are then in 1000 t.
+  const auto at = system.find(real("2"));
+  system.replace(at, real("2").size(), real("2e-6"));
+  system.replace(system.find(real("0.1")), real("0.1").size(), real("1e-7"));
+  system.replace(system.find(real("0.2")), real("0.2").size(), real("200"));
+  const auto file = folder.package(ssd(system + pair_connections(), pair_experiment()), fmus);
+  EXPECT_EQ(scenario_of(file)["couplings"][0]["kind"], "common_flow");
+  EXPECT_NEAR(end_of(file) * 1e-3, FmuPair().whole(0.01, 200), kWhole);
+  // As a signal the factor is in a gain, unless conversions are suppressed.
+  const auto gain = [&](const std::string& more) {
+    const auto made = scenario_of(folder.package(
+        ssd(system + connections(connection("mass.v", "spring.v", "", more)), pair_experiment()),
+        fmus));
+    const Json block = block_named(made, "to_spring_v");
+    return block.is_null() ? 1.0 : block["factor"].get<double>();
+  };
+  EXPECT_DOUBLE_EQ(gain(""), 1e-3);
+  EXPECT_EQ(gain("suppressUnitConversion=\"true\""), 1.0);
+}
+
+/// Systems within systems, with connectors of their own, and values from all levels.
+std::string nested_system(const std::string& outer_bindings) {
+  const std::string inner =
+      "<ssd:System name=\"drive\">" +
+      connectors(connector("force", "input") + connector("speed", "output")) +
+      bindings(bound(parameters({{"block.mass", real("3")}, {"block.k", real("7")}}))) +
+      elements(component("block", "resources/mass.fmu",
+                         bindings(bound(parameters({{"mass", real("1")}, {"d", real("0.1")}}))))) +
+      connections(connection("force", "block.F") + connection("block.v", "speed")) +
+      "</ssd:System>\n";
+  return outer_bindings +
+         elements(inner + component("spring", "resources/spring.fmu",
+                                    bindings(binding("", "source=\"spring.ssv\"")))) +
+         connections(connection("drive.speed", "spring.v") +
+                     connection("spring.F", "drive.force", linear("-1")));
+}
+
+TEST(Ssp, SystemsAreNestedAndOuterValuesWin) {
+  SspFolder folder;
+  const std::string outer = bindings(
+      bound(parameters({{"mass", real("2000")}, {"start.x", real("0.2")}}),
+            "prefix=\"drive.block.\"") +
+      bound(parameters({{"m", real("1")}, {"x", real("200")}}) +
+            "</ssd:ParameterValues><ssd:ParameterMapping><ssm:ParameterMapping version=\"1.0\">"
+            "<ssm:MappingEntry source=\"m\" target=\"drive.block.mass\">" +
+            linear("1", "1") +
+            "</ssm:MappingEntry></ssm:ParameterMapping></ssd:ParameterMapping>"
+            "<ssd:ParameterValues>"));
+  // The text above closes and opens <ParameterValues> again: take the second, empty one out.
+  std::string text = outer;
+  const std::string empty = "<ssd:ParameterValues></ssd:ParameterValues>";
+  text.erase(text.find(empty), empty.size());
+  const auto file = folder.package(
+      ssd(nested_system(text), pair_experiment()), pair_fmus(),
+      {{"spring.ssv",
+        parameters({{"k", real("100")}, {"d", real("0.5")}, {"start.x", real("0.2")}})}});
+  const Json made = scenario_of(file);
+  const Json& part = made["subsystems"][0];
+  EXPECT_EQ(part["name"], "drive_block");
+  EXPECT_EQ(part["start"]["mass"], 2.0) << made.dump(1);  // mapped, and the last one on top
+  EXPECT_EQ(part["start"]["k"], 7.0);                     // of the level between
+  EXPECT_EQ(part["start"]["d"], 0.1);                     // its own
+  EXPECT_EQ(made["subsystems"][1]["start"]["k"], 100.0);
+  EXPECT_EQ(made["couplings"][0]["kind"], "common_flow");
+  EXPECT_NEAR(end_of(file, "drive_block"), FmuPair().whole(0.01, 200), kWhole);
+}
+
+/// An inner structure may be a file or a package of its own.
+TEST(Ssp, StructuresAreComponents) {
+  SspFolder folder;
+  const std::string inner =
+      ssd(connectors(connector("force", "input") + connector("speed", "output")) +
+          elements(component("block", "../resources/mass.fmu")) +
+          connections(connection("force", "block.F") + connection("block.v", "speed")));
+  const std::string values = bindings(bound(parameters(
+      {{"block.mass", real("2")}, {"block.d", real("0.1")}, {"block.start.x", real("0.2")}})));
+  const std::string spring = component(
+      "spring", "resources/spring.fmu",
+      bindings(
+          bound(parameters({{"k", real("100")}, {"d", real("0.5")}, {"start.x", real("0.2")}}))));
+  const std::string joined = connections(connection("drive.speed", "spring.v") +
+                                         connection("spring.F", "drive.force", linear("-1")));
+  const auto file = folder.package(ssd(elements(component("drive", "sub/drive.ssd", values,
+                                                          "type=\"application/x-ssp-definition\"") +
+                                                spring) +
+                                           joined,
+                                       pair_experiment()),
+                                   pair_fmus(), {{"sub/drive.ssd", inner}});
+  EXPECT_NEAR(end_of(file, "drive_block"), FmuPair().whole(0.01, 200), kWhole);
+  // A package in the package, whose paths are its own.
+  std::string own = inner;
+  own.replace(own.find("../resources"), 12, "resources");
+  SspFolder within;
+  const auto package = within.package(own, {{"mass.fmu", {.version = 2}}});
+  const auto outer = folder.package(ssd(elements(component("drive", "resources/drive.ssp", values,
+                                                           "type=\"application/x-ssp-package\"") +
+                                                 spring) +
+                                            joined,
+                                        pair_experiment()),
+                                    pair_fmus(), {{"resources/drive.ssp", read_text(package)}});
+  EXPECT_NEAR(end_of(outer, "drive_block"), FmuPair().whole(0.01, 200), kWhole);
+}
+
+/// Signals by name, between systems.
+TEST(Ssp, SignalDictionariesJoin) {
+  SspFolder folder;
+  const std::string system =
+      elements(component("mass", "resources/mass.fmu") + component("other", "resources/mass.fmu") +
+               "<ssd:SignalDictionaryReference name=\"bus\" dictionary=\"can\"/>"
+               "<ssd:System name=\"inner\">" +
+               elements("<ssd:SignalDictionaryReference name=\"here\" dictionary=\"can\"/>" +
+                        component("third", "resources/mass.fmu")) +
+               connections(connection("here.force", "third.F")) + "</ssd:System>") +
+      connections(connection("mass.v", "bus.force") + connection("bus.force", "other.F")) +
+      "<ssd:SignalDictionaries><ssd:SignalDictionary name=\"can\">"
+      "<ssb:SignalDictionary version=\"1.0\"><ssb:DictionaryEntry name=\"force\"><ssc:Real/>"
+      "</ssb:DictionaryEntry></ssb:SignalDictionary></ssd:SignalDictionary>"
+      "</ssd:SignalDictionaries>\n";
+  auto fmus = pair_fmus();
+  fmus[0].second.units = "none";
+  const Json made = scenario_of(folder.package(ssd(system, pair_experiment()), fmus));
+  EXPECT_EQ(block_named(made, "other")["signals"]["F"], "mass[0]") << made.dump(1);
+  EXPECT_EQ(block_named(made, "inner_third")["signals"]["F"], "mass[0]");
+}
+
+/// Connectors of the outermost system are blocks, which a user may replace by functions of time.
+TEST(Ssp, TheSystemHasInputsAndOutputs) {
+  SspFolder folder;
+  const std::string system =
+      connectors(connector("push", "input") + connector("pull", "input") +
+                 connector("seen", "output")) +
+      bindings(bound(parameters({{"push", real("5")}}))) +
+      elements(component("mass", "resources/mass.fmu",
+                         bindings(bound(parameters({{"mass", real("4")}, {"d", real("0")}})))) +
+               component("other", "resources/mass.fmu",
+                         bindings(bound(parameters({{"F", real("1.5")}}))))) +
+      connections(connection("push", "mass.F", linear("2")) +
+                  connection("mass.v", "seen", linear("10", "1")) + connection("pull", "other.F"));
+  const auto file = folder.package(ssd(system, pair_experiment()), pair_fmus());
+  const Json made = scenario_of(file);
+  EXPECT_EQ(block_named(made, "push")["value"], 5.0) << made.dump(1);
+  EXPECT_EQ(block_named(made, "pull")["value"], 1.5);  // of what it goes to
+  const Scenario scenario = load_scenario(file, {}, {}, Plugins::allowed);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(100);
+  const int seen = scenario.options.signals->find_signal("seen");
+  ASSERT_GE(seen, 0);
+  // v = F t/m
+  EXPECT_NEAR(stepper.signals()[static_cast<std::size_t>(seen)], 1.0 + 10.0 * 2.5, 1e-9);
+}
+
+/// Whole numbers are looked up, truth values are mapped.
+TEST(Ssp, MappingsOfNumbers) {
+  SspFolder folder;
+  const auto transformed = [&](const std::string& inside) {
+    return scenario_of(
+        folder.package(ssd(elements(component("mass", "resources/mass.fmu") +
+                                    component("other", "resources/mass.fmu")) +
+                               connections(connection("mass.steps", "other.flag", inside)),
+                           pair_experiment()),
+                       pair_fmus()));
+  };
+  const Json looked_up = transformed(
+      "<ssc:IntegerMappingTransformation><ssc:MapEntry source=\"2\" target=\"20\"/>"
+      "<ssc:MapEntry source=\"1\" target=\"10\"/></ssc:IntegerMappingTransformation>");
+  EXPECT_EQ(block_named(looked_up, "mapped_1")["points"], Json::parse("[[1.0,10.0],[2.0,20.0]]"));
+  const Json turned = transformed(
+      "<ssc:BooleanMappingTransformation><ssc:MapEntry source=\"true\" target=\"false\"/>"
+      "<ssc:MapEntry source=\"false\" target=\"true\"/></ssc:BooleanMappingTransformation>");
+  EXPECT_EQ(block_named(turned, "to_other_flag")["factor"], -1.0);
+  EXPECT_EQ(block_named(turned, "to_other_flag")["offset"], 1.0);
+}
+
+/// Without units nothing says that a pair is one of power, unless terminals, or notes of ours, do.
+TEST(Ssp, BondsWithoutUnitsAreDeclared) {
+  SspFolder folder;
+  auto fmus = pair_fmus(3, 3);
+  for (auto& [name, recipe] : fmus) recipe.units = "none";
+  const std::string system = pair_elements() + pair_connections();
+  EXPECT_FALSE(
+      has(structure_of(folder.package(ssd(system, pair_experiment()), fmus)).text, "common_flow"));
+  const auto listed = folder.package(
+      ssd(system, pair_experiment() + note_of_ours("{\"bonds\": [[\"mass.v\", \"spring.F\"]]}")),
+      fmus);
+  EXPECT_EQ(scenario_of(listed)["couplings"].size(), 1u);
+  EXPECT_NEAR(end_of(listed), FmuPair().whole(0.01, 200), kWhole);
+  fmus[1].second.terminals =
+      "<fmiTerminalsAndIcons fmiVersion=\"3.0\"><Terminals><Terminal name=\"end\" "
+      "matchingRule=\"bus\"><TerminalMemberVariable variableName=\"F\" memberName=\"F\" "
+      "variableKind=\"signal\"/><TerminalMemberVariable variableName=\"v\" memberName=\"v\" "
+      "variableKind=\"inflow\"/></Terminal></Terminals></fmiTerminalsAndIcons>";
+  const auto told = folder.package(ssd(system, pair_experiment()), fmus);
+  const Json made = scenario_of(told);
+  EXPECT_EQ(made["subsystems"][1]["ports"][0]["name"], "end") << made.dump(1);
+  EXPECT_NEAR(end_of(told), FmuPair().whole(0.01, 200), kWhole);
+}
+
+TEST(Ssp, WhatCannotGoBackIsSampled) {
+  SspFolder folder;
+  auto fmus = pair_fmus();
+  fmus[1].second.saves_state = false;
+  const StructureScenario made = structure_of(
+      folder.package(ssd(pair_elements() + pair_connections(), pair_experiment()), fmus));
+  EXPECT_TRUE(has(notes_of(made), "\"spring\" cannot go back to a state")) << notes_of(made);
+  EXPECT_FALSE(has(made.text, "common_flow"));
+}
+
+TEST(Ssp, UnpackedStructuresAreRead) {
+  SspFolder folder;
+  std::filesystem::create_directories(folder.path() / "resources");
+  for (const auto& [name, recipe] : pair_fmus()) {
+    std::filesystem::copy_file(folder.add(name, recipe), folder.path() / "resources" / name);
+  }
+  write_text(folder.path() / "SystemStructure.ssd",
+             ssd(pair_elements() + pair_connections(), pair_experiment()));
+  EXPECT_NEAR(end_of(folder.path() / "SystemStructure.ssd"), FmuPair().whole(0.01, 200), kWhole);
+}
+
+TEST(Structure, NeedsPermission) {
+  SspFolder folder;
+  const auto file =
+      folder.package(ssd(pair_elements() + pair_connections(), pair_experiment()), pair_fmus());
+  try {
+    load_scenario(file);
+    FAIL() << "it was loaded";
+  } catch (const ScenarioError& error) {
+    EXPECT_TRUE(has(error.report(), "give --allow-plugins")) << error.report();
+  }
+}
+
+/// Steps and ends that nobody says are chosen, and told.
+TEST(Structure, StepsAreChosenWhereNothingIsSaid) {
+  SspFolder folder;
+  const std::string system = pair_elements() + pair_connections();
+  const StructureScenario made = structure_of(folder.package(ssd(system), pair_fmus()));
+  EXPECT_TRUE(has(notes_of(made), "no step size is said: steps are of 0.001 s")) << notes_of(made);
+  EXPECT_TRUE(has(notes_of(made), "no end is said"));
+  const Json given =
+      scenario_of(folder.package(ssd(system), pair_fmus()), {.step_s = 0.02, .duration_s = 1.0});
+  EXPECT_EQ(given["time"]["step_s"], 0.02);
+  EXPECT_EQ(given["time"]["end_s"], 1.0);
+}
+
+// OSP-IS
+
+/// The text of a label has three characters, which the fixture takes for its damping.
+FmuPair labelled_pair() {
+  FmuPair out;
+  out.c = 3.0;
+  return out;
+}
+
+std::string simulators() {
+  const auto simulator = [](const std::string& name, const std::string& values) {
+    return "<Simulator name=\"" + name + "\" source=\"" + name + ".fmu\"><InitialValues>" + values +
+           "</InitialValues></Simulator>\n";
+  };
+  const auto value = [](const std::string& name, const std::string& number) {
+    return "<InitialValue variable=\"" + name + "\"><Real value=\"" + number +
+           "\"/></InitialValue>";
+  };
+  return simulator("mass", value("mass", "2") + value("d", "0.1") + value("start.x", "0.2") +
+                               "<InitialValue variable=\"label\"><String value=\"a b\"/>"
+                               "</InitialValue>") +
+         simulator("spring", value("k", "100") + value("d", "0.5") + value("start.x", "0.2"));
+}
+std::string end_at(const std::string& simulator, const std::string& name) {
+  return "<Variable simulator=\"" + simulator + "\" name=\"" + name + "\"/>";
+}
+std::string signal_at(const std::string& function, const std::string& name) {
+  return "<Signal function=\"" + function + "\" name=\"" + name + "\"/>";
+}
+std::string joined(const std::string& a, const std::string& b, const std::string& more = "") {
+  return "<VariableConnection " + more + ">" + a + b + "</VariableConnection>\n";
+}
+std::string sent(const std::string& a, const std::string& b) {
+  return "<SignalConnection>" + a + b + "</SignalConnection>\n";
+}
+const std::string kTimes =
+    "<StartTime>0.0</StartTime><EndTime>2</EndTime><BaseStepSize>0.01</BaseStepSize>"
+    "<Algorithm>fixedStep</Algorithm>\n";
+const std::string kTurned = "<LinearTransformation name=\"turn\" factor=\"-1\"/>";
+std::string turned_force() {
+  return sent(end_at("spring", "F"), signal_at("turn", "in")) +
+         sent(signal_at("turn", "out"), end_at("mass", "F"));
+}
+
+std::filesystem::path osp_file(FmuFolder& folder, const std::string& text, FmuRecipe mass = {},
+                               FmuRecipe spring = {.version = 3, .library = "spring"}) {
+  folder.add("mass.fmu", mass);
+  folder.add("spring.fmu", spring);
+  const auto file = folder.path() / "OspSystemStructure.xml";
+  write_text(file, text);
+  return file;
+}
+
+TEST(Osp, FunctionsAreInBonds) {
+  FmuFolder folder;
+  // The ends of a connection stand in any order.
+  const auto file = osp_file(
+      folder, osp(simulators(), joined(end_at("spring", "v"), end_at("mass", "v")) + turned_force(),
+                  kTurned, kTimes));
+  const Json made = scenario_of(file);
+  EXPECT_EQ(made["couplings"][0]["kind"], "common_flow") << made.dump(1);
+  EXPECT_EQ(made["subsystems"][0]["start"]["label"], "a b");
+  EXPECT_NEAR(end_of(file), labelled_pair().whole(0.01, 200), kWhole);
+}
+
+/// A mass between two springs: velocities go to both, forces come in sum.
+TEST(Osp, SumsAreJunctionsOfMany) {
+  FmuFolder folder;
+  std::string three = simulators();
+  const auto begin = three.find("<Simulator name=\"spring\"");
+  std::string second = three.substr(begin);
+  second.replace(second.find("\"spring\""), 8, "\"second\"");
+  three += second;
+  const std::string all = joined(end_at("mass", "v"), end_at("spring", "v")) +
+                          joined(end_at("mass", "v"), end_at("second", "v")) +
+                          sent(end_at("spring", "F"), signal_at("both", "in[0]")) +
+                          sent(end_at("second", "F"), signal_at("both", "in[1]"));
+  // Of sums alone the sign cannot be turned: springs that count the other way.
+  const auto file = osp_file(folder,
+                             osp(three, all + sent(signal_at("both", "out"), end_at("mass", "F")),
+                                 "<Sum name=\"both\" inputCount=\"2\"/>", kTimes),
+                             {}, {.version = 2, .library = "spring"});
+  const StructureScenario wrong = structure_of(file);
+  EXPECT_TRUE(has(notes_of(wrong), "Is a sign missing?")) << notes_of(wrong);
+  // With negative stiffness and damping, springs count outwards.
+  std::string outwards = three;
+  for (const char* const number : {"\"100\"", "\"0.5\""}) {
+    for (std::size_t at = outwards.find(number); at != std::string::npos;
+         at = outwards.find(number, at + 2)) {
+      outwards.insert(at + 1, "-");
+    }
+  }
+  const auto right =
+      osp_file(folder,
+               osp(outwards, all + sent(signal_at("both", "out"), end_at("mass", "F")),
+                   "<Sum name=\"both\" inputCount=\"2\"/>", kTimes),
+               {}, {.version = 2, .library = "spring"});
+  const Json made = scenario_of(right);
+  ASSERT_EQ(made["couplings"].size(), 1u) << made.dump(1);
+  EXPECT_EQ(made["couplings"][0]["ports"].size(), 3u);
+  EXPECT_EQ(made["couplings"][0]["kind"], "common_flow");
+  FmuPair same = labelled_pair();
+  same.k *= 2.0;
+  same.d *= 2.0;
+  EXPECT_NEAR(end_of(right), same.whole(0.01, 200), kWhole);
+}
+
+/// Groups of variables, named by OspModelDescription.xml in the FMU or beside it.
+TEST(Osp, GroupsAreBonds) {
+  FmuFolder folder;
+  const std::string groups =
+      "<OspModelDescription version=\"1.0\"><VariableGroups><LinearMechanicalPort name=\"the "
+      "port\">"
+      "<Force name=\"force\"><Variable ref=\"F\"/></Force><LinearVelocity name=\"speed\">"
+      "<Variable ref=\"v\"/></LinearVelocity></LinearMechanicalPort></VariableGroups>"
+      "</OspModelDescription>";
+  const auto group = [](const std::string& simulator, const std::string& name) {
+    return "<VariableGroup simulator=\"" + simulator + "\" name=\"" + name + "\"/>";
+  };
+  const std::string text = osp(simulators(),
+                               "<VariableGroupConnection>" + group("mass", "the port") +
+                                   group("spring", "the port") + "</VariableGroupConnection>\n",
+                               "", kTimes);
+  // The spring counts the other way by negative numbers: connections of groups turn no sign.
+  std::string outwards = text;
+  outwards.replace(outwards.find("\"100\""), 5, "\"-100\"");
+  outwards.replace(outwards.find("\"0.5\""), 5, "\"-0.5\"");
+  const auto file = osp_file(folder, outwards, {.version = 2, .units = "none", .osp = groups},
+                             {.version = 2, .library = "spring", .units = "none"});
+  EXPECT_TRUE(has(refusal_of(file), "There is no OspModelDescription.xml of it"));
+  write_text(folder.path() / "fixture_OspModelDescription.xml", groups);
+  const Json made = scenario_of(file);
+  ASSERT_TRUE(made.contains("couplings")) << made.dump(1);
+  EXPECT_EQ(made["subsystems"][1]["ports"][0]["name"], "the_port");
+  EXPECT_NEAR(end_of(file), labelled_pair().whole(0.01, 200), kWhole);
+}
+
+TEST(Osp, NamedBondsNeedNoUnits) {
+  const auto with_bond = [](const std::string& more) {
+    FmuFolder folder;
+    std::string outwards = simulators();
+    outwards.replace(outwards.find("\"100\""), 5, "\"-100\"");
+    outwards.replace(outwards.find("\"0.5\""), 5, "\"-0.5\"");
+    return structure_of(osp_file(folder,
+                                 osp(outwards,
+                                     joined(end_at("mass", "v"), end_at("spring", "v"), more) +
+                                         joined(end_at("spring", "F"), end_at("mass", "F"), more),
+                                     "", kTimes),
+                                 {.units = "none"},
+                                 {.version = 3, .library = "spring", .units = "none"}))
+        .text;
+  };
+  EXPECT_TRUE(has(with_bond("powerBond=\"b\""), "common_flow"));
+  EXPECT_FALSE(has(with_bond(""), "common_flow"));
+}
+
+/// A simulator that steps less often is sampled less often.
+TEST(Osp, StepSizesAreMultiples) {
+  FmuFolder folder;
+  std::string text =
+      osp(simulators(), joined(end_at("mass", "v"), end_at("spring", "v")), "", kTimes);
+  text.replace(text.find("source=\"mass.fmu\""), 17, "source=\"mass.fmu\" stepSize=\"0.03\"");
+  const StructureScenario made = structure_of(osp_file(folder, text));
+  EXPECT_EQ(block_named(Json::parse(made.text), "mass")["every"], 3) << made.text;
+  text.replace(text.find("0.03"), 4, "0.034");
+  const StructureScenario odd = structure_of(osp_file(folder, text));
+  EXPECT_TRUE(has(notes_of(odd), "asks for steps of 0.034 s: it gets 3 of 0.01 s"))
+      << notes_of(odd);
+}
+
+TEST(Osp, VectorsAreSummedByComponent) {
+  FmuFolder folder;
+  const std::string groups =
+      "<OspModelDescription version=\"1.0\"><VariableGroups><Generic name=\"pair\"><Variable "
+      "ref=\"v\"/><Variable ref=\"x\"/></Generic><Generic name=\"in\"><Variable ref=\"F\"/>"
+      "<Variable ref=\"flag\"/></Generic></VariableGroups></OspModelDescription>";
+  const auto ends = [](const std::string& signal, const std::string& simulator,
+                       const std::string& group) {
+    return "<SignalGroupConnection><SignalGroup function=\"all\" name=\"" + signal +
+           "\"/><VariableGroup simulator=\"" + simulator + "\" name=\"" + group +
+           "\"/></SignalGroupConnection>\n";
+  };
+  std::string text =
+      osp(simulators(),
+          ends("in[0]", "mass", "pair") + ends("in[1]", "mass", "pair") + ends("out", "mass", "in"),
+          "<VectorSum name=\"all\" inputCount=\"2\" dimension=\"2\"/>", kTimes);
+  const Json made = scenario_of(osp_file(folder, text, {.version = 2, .osp = groups}));
+  EXPECT_EQ(block_named(made, "to_mass_F")["expression"], "u1 + u2") << made.dump(1);
+  EXPECT_EQ(block_named(made, "to_mass_F")["signals"], Json::parse(R"(["mass[0]", "mass[0]"])"));
+  EXPECT_EQ(block_named(made, "to_mass_flag")["signals"], Json::parse(R"(["mass[1]", "mass[1]"])"));
+}
+
+}  // namespace
+}  // namespace portwave::test_structures
