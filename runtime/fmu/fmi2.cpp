@@ -174,9 +174,16 @@ int fmi2DeSerializeFMUstate(void* instance, const char* bytes, std::size_t size,
   });
 }
 
-int fmi2GetDirectionalDerivative(void* instance, const Reference*, std::size_t, const Reference*,
-                                 std::size_t, const double*, double*) {
-  return refuse(instance, "fmi2GetDirectionalDerivative");
+int fmi2GetDirectionalDerivative(void* instance, const Reference* unknowns,
+                                 std::size_t unknown_count, const Reference* knowns,
+                                 std::size_t known_count, const double* seed, double* out) {
+  return Instance::call(
+      instance, "fmi2GetDirectionalDerivative", kInitialising | kStepping, [&](Instance& own) {
+        expect_values(unknowns, out, unknown_count);
+        expect_values(knowns, seed, known_count);
+        own.directional_derivative({unknowns, unknown_count}, {knowns, known_count},
+                                   {seed, known_count}, out);
+      });
 }
 int fmi2SetRealInputDerivatives(void* instance, const Reference*, std::size_t, const int*,
                                 const double*) {

@@ -245,6 +245,34 @@ int fmi3DeserializeFMUState(void* instance, const std::uint8_t* bytes, std::size
   });
 }
 
+int fmi3GetDirectionalDerivative(void* instance, const Reference* unknowns,
+                                 std::size_t unknown_count, const Reference* knowns,
+                                 std::size_t known_count, const double* seed, std::size_t seeds,
+                                 double* out, std::size_t outs) {
+  return Instance::call(instance, "fmi3GetDirectionalDerivative", kInitialising | kStepping,
+                        [&](Instance& own) {
+                          expect_as_many(known_count, seeds);
+                          expect_as_many(unknown_count, outs);
+                          expect_values(unknowns, out, unknown_count);
+                          expect_values(knowns, seed, known_count);
+                          own.directional_derivative({unknowns, unknown_count},
+                                                     {knowns, known_count}, {seed, seeds}, out);
+                        });
+}
+int fmi3GetAdjointDerivative(void* instance, const Reference* unknowns, std::size_t unknown_count,
+                             const Reference* knowns, std::size_t known_count, const double* seed,
+                             std::size_t seeds, double* out, std::size_t outs) {
+  return Instance::call(instance, "fmi3GetAdjointDerivative", kInitialising | kStepping,
+                        [&](Instance& own) {
+                          expect_as_many(unknown_count, seeds);
+                          expect_as_many(known_count, outs);
+                          expect_values(unknowns, seed, unknown_count);
+                          expect_values(knowns, out, known_count);
+                          own.adjoint_derivative({unknowns, unknown_count}, {knowns, known_count},
+                                                 {seed, seeds}, out);
+                        });
+}
+
 int fmi3EnterStepMode(void* instance) {
   // Without an event mode the instance is in its step mode already.
   return Instance::call(instance, "fmi3EnterStepMode", kStepping, [](Instance&) {});
@@ -282,14 +310,6 @@ int fmi3GetNumberOfVariableDependencies(void* instance, Reference, std::size_t*)
 int fmi3GetVariableDependencies(void* instance, Reference, std::size_t*, Reference*, std::size_t*,
                                 int*, std::size_t) {
   return refuse(instance, "fmi3GetVariableDependencies");
-}
-int fmi3GetDirectionalDerivative(void* instance, const Reference*, std::size_t, const Reference*,
-                                 std::size_t, const double*, std::size_t, double*, std::size_t) {
-  return refuse(instance, "fmi3GetDirectionalDerivative");
-}
-int fmi3GetAdjointDerivative(void* instance, const Reference*, std::size_t, const Reference*,
-                             std::size_t, const double*, std::size_t, double*, std::size_t) {
-  return refuse(instance, "fmi3GetAdjointDerivative");
 }
 int fmi3GetOutputDerivatives(void* instance, const Reference*, std::size_t, const std::int32_t*,
                              double*, std::size_t) {

@@ -1,5 +1,6 @@
 #include "instance.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstring>
@@ -160,6 +161,24 @@ void Instance::set(std::span<const Reference> which, const double* values) {
     }
     throw;
   }
+}
+
+std::vector<std::size_t> Instance::places(std::span<const Reference> which) const {
+  std::vector<std::size_t> out;
+  for (const Reference own : which) out.push_back(place(own));
+  return out;
+}
+
+void Instance::directional_derivative(std::span<const Reference> unknowns,
+                                      std::span<const Reference> knowns,
+                                      std::span<const double> seed, double* out) {
+  std::ranges::copy(run_.directional_derivative(places(unknowns), places(knowns), seed), out);
+}
+
+void Instance::adjoint_derivative(std::span<const Reference> unknowns,
+                                  std::span<const Reference> knowns, std::span<const double> seed,
+                                  double* out) {
+  std::ranges::copy(run_.adjoint_derivative(places(unknowns), places(knowns), seed), out);
 }
 
 void Instance::enter_initialisation(double start_s) {

@@ -93,6 +93,12 @@ class Instance {
   void get(std::span<const Reference> which, double* values);
   /// All of them or none.
   void set(std::span<const Reference> which, const double* values);
+  /// Of the last step. Errors: as ModelRun's; std::out_of_range.
+  void directional_derivative(std::span<const Reference> unknowns,
+                              std::span<const Reference> knowns, std::span<const double> seed,
+                              double* out);
+  void adjoint_derivative(std::span<const Reference> unknowns, std::span<const Reference> knowns,
+                          std::span<const double> seed, double* out);
   void enter_initialisation(double start_s);
   void exit_initialisation();
   void terminate();
@@ -114,6 +120,7 @@ class Instance {
   int tell(int status, const std::string& text) noexcept;
   void expect(unsigned modes) const;
   std::size_t place(Reference which) const;
+  std::vector<std::size_t> places(std::span<const Reference> which) const;
   SavedState& saved(const void* state) const;
   void* keep(SavedState state);
   std::vector<std::byte> bytes_of(const void* state) const;

@@ -70,6 +70,7 @@ def test_fmpy_finds_no_fault(fmpy, fmu):
     assert causality["A.mass_kg"] == "parameter"
     assert causality["energy.stored"] == "output"
     assert description.coSimulation.canSerializeFMUstate
+    assert description.coSimulation.providesDirectionalDerivative
 
 
 def test_fmpy_finds_a_fault_that_was_made(fmpy, fmu, tmp_path):

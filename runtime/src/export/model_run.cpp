@@ -163,6 +163,7 @@ System ModelRun::system_with(const std::vector<double>& values) const {
 
 void ModelRun::build(const std::vector<double>& values) {
   stepper_.reset();
+  last_.is_known = false;
   is_stale_ = true;
   stepper_.emplace(system_with(values), scenario_.options);
   start_values_ = values;
@@ -201,6 +202,7 @@ void ModelRun::begin() {
 
 void ModelRun::reset() {
   stepper_.reset();
+  last_.is_known = false;
   is_running_ = false;
   is_stale_ = true;
   scenario_.options.start_s = own_start_s_;
@@ -286,6 +288,17 @@ void ModelRun::step(double from_s, double size_s, bool is_whole) {
     throw std::invalid_argument(
         fmt::format("the step begins at {:.17g} s, and the FMU is at {:.17g} s", from_s, now_s));
   }
+  last_.is_known = false;
+  save_to(last_.before);
+  take_step(from_s, size_s, is_whole);
+  last_.is_whole = is_whole;
+  last_.from_s = from_s;
+  last_.size_s = size_s;
+  last_.is_known = true;
+}
+
+void ModelRun::take_step(double from_s, double size_s, bool is_whole) {
+  const double end_s = from_s + size_s, now_s = stepper_->time_s();
   if (!is_whole) return make_steps(end_s);
   // One macro-step is all or nothing anyway.
   const bool is_one = !scenario_.options.sizes && end_s - now_s <= (1.0 + kWhole) * model_.step_s;
@@ -336,19 +349,28 @@ void ModelRun::account(const StepReport& report) {
 }
 
 RunState ModelRun::save() const {
-  RunState out{.is_running = is_running_,
-               .start_s = scenario_.options.start_s,
-               .values = values_,
-               .start_values = start_values_,
-               .integrals = integrals_,
-               .snapshot = {}};
-  if (is_running_) stepper_->snapshot(out.snapshot);
+  RunState out;
+  save_to(out);
   return out;
+}
+
+void ModelRun::save_to(RunState& out) const {
+  out.is_running = is_running_;
+  out.start_s = scenario_.options.start_s;
+  out.values = values_;
+  out.start_values = start_values_;
+  out.integrals = integrals_;
+  if (is_running_) {
+    stepper_->snapshot(out.snapshot);
+  } else {
+    out.snapshot = {};
+  }
 }
 
 void ModelRun::restore(const RunState& state) {
   if (state.values.size() != values_.size())
     throw std::invalid_argument("this state was saved by another FMU");
+  last_.is_known = false;
   if (!state.is_running) {
     scenario_.options.start_s = state.start_s;
     is_running_ = false;

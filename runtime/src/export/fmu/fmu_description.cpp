@@ -177,9 +177,12 @@ class DescriptionWriter {
       add(node, "canNotUseMemoryManagementFunctions", true);
       add(node, "canGetAndSetFMUstate", true);
       add(node, "canSerializeFMUstate", true);
+      add(node, "providesDirectionalDerivative", true);
     } else {
       add(node, "canGetAndSetFMUState", true);
       add(node, "canSerializeFMUState", true);
+      add(node, "providesDirectionalDerivatives", true);
+      add(node, "providesAdjointDerivatives", true);
       if (!model_.takes_any_step) add(node, "fixedInternalStepSize", model_.step_s);
     }
   }
