@@ -164,11 +164,11 @@ std::span<const OptionInfo> wave_options() {
       OptionInfo{.key = "integrator",
                  .value = option_choice<&WaveCoupling::integrator>(kStageKindNames),
                  .summary = "stages that keep energy, or that let stiff motion die",
-                 .note = ". auto: the latter for parts whose decay the step is far from resolving, "
-                         "in islands of "
-                         "ideal switches, and for what stores beside diodes, dry friction and "
-                         "switches: with one "
-                         "stage in steps in which these change over"},
+                 .note = ". auto: the latter for parts, and among oscillations for single states, "
+                         "whose decay the step is far from resolving, in islands of ideal diodes, "
+                         "switches and check valves, and for what stores beside what changes over "
+                         "(diodes, dry friction, switches, driven parameters): with one stage in "
+                         "steps in which these do"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&WaveCoupling::tolerance>(),
                  .range = NumberRange::non_negative(),
@@ -182,7 +182,8 @@ std::span<const OptionInfo> wave_options() {
                  .note = " to stop at; 0: none"},
       OptionInfo{.key = "tolerance_per_part",
                  .value = option_at<&WaveCoupling::tolerance_per_part>(),
-                 .summary = "hold every part to the tolerance by itself"},
+                 .summary = "hold every part to the tolerance by itself",
+                 .note = ", also to that of steps that choose their size"},
       OptionInfo{.key = "relaxation",
                  .value = option_at<&WaveCoupling::relaxation>(),
                  .range = relaxation_range(WaveCoupling{})->range,

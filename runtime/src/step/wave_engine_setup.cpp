@@ -88,6 +88,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system,
                    is_damped ? damped(run_.rule()) : run_.rule(), *options_.sizes, given.step_s,
                    record(), watches_of(system, given));
+    if (m.tolerance_per_part) sizes_->judge_parts();
   }
 }
 

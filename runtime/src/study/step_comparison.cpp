@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "portwave/runtime/step/wave_view.hpp"
+#include "step/sizes/part_kinds.hpp"
+#include "study/finer_run.hpp"
 #include "study/order_runs.hpp"
 
 namespace portwave {
@@ -23,89 +25,13 @@ namespace {
 constexpr std::int64_t kMostWork = 5'000'000;
 /// Of these as many are kept; where a run has more, those of every second, fourth, … step.
 constexpr std::size_t kMostKept = 500'000;
-/// A beginning of fewer steps says too little to prepare a large model for it once more.
-constexpr std::int64_t kLeastSteps = 64;
-constexpr double kFinerTolerance = 0.1;
-/// Differences below this share of the values themselves are rounding, and so is motion with less than its
-/// square of all energy.
-constexpr double kRounding = 1e-9;
-/// Steps with fewer evaluations than that often end by the first one, with the waves of the step before.
-constexpr double kFewEvaluations = 1.5;
 /// What is held over steps is late by half of one: half of its error shows.
 constexpr double kFarOfSamples = 0.5 * StepAgreement::kFar;
-
-/// What one state does in a run, and how another run differs from it.
-class StateRecord {
- public:
-  void see(double value) {
-    least_ = std::min(least_, value);
-    most_ = std::max(most_, value);
-  }
-  double range() const { return most_ - least_ > rounding() ? most_ - least_ : 0.0; }
-  /// What counts as rounding of its values.
-  double rounding() const { return kRounding * std::max(std::abs(least_), std::abs(most_)); }
-  struct Difference {
-    double share = 0.0;
-    double time_s = 0.0;
-  };
-  /// Differences at `window` instants in a row will be looked at together.
-  void expect(int window) {
-    last_.assign(static_cast<std::size_t>(window), 0.0);
-    sorted_ = last_;
-  }
-  void differs(double share, double time_s, double limit) {
-    if (share > limit) ++far_;
-    Difference own = {share, time_s};
-    for (Difference& larger : largest_) {
-      if (own.share > larger.share) std::swap(own, larger);
-    }
-    last_[next_] = share;
-    next_ = (next_ + 1) % last_.size();
-    if (share <= lasting_.share) return;
-    sorted_ = last_;
-    const auto half = sorted_.begin() + std::ssize(sorted_) / 2;
-    std::ranges::nth_element(sorted_, half, std::greater());
-    if (*half > lasting_.share) lasting_ = {*half, time_s};
-  }
-  /// The largest that half of some window and more exceed; or the third largest of all, unless it is beyond the limit
-  /// as rarely as samples at which something jumps.
-  Difference lasting(std::int64_t instants, double limit) const {
-    constexpr double kMostExceptions = 0.01;
-    if (instants < StepAgreement::kFew) return lasting_;
-    const Difference third = largest_.back();
-    const bool is_rare =
-        static_cast<double>(far_) <= kMostExceptions * static_cast<double>(instants);
-    if (third.share > limit && is_rare) return lasting_;
-    return third.share > lasting_.share ? third : lasting_;
-  }
-  /// Whether differences grow: those of the first half of the time so far are over.
-  void halve() { first_half_ = lasting_.share; }
-  bool grows() const { return lasting_.share > 1.5 * first_half_; }
-
- private:
-  double least_ = std::numeric_limits<double>::infinity();
-  double most_ = -std::numeric_limits<double>::infinity();
-  double first_half_ = std::numeric_limits<double>::infinity();
-  std::vector<double> last_, sorted_;  // of a window, in any order; scratch
-  std::size_t next_ = 0;
-  Difference lasting_;
-  std::array<Difference, 3> largest_;  // of all, the largest first
-  std::int64_t far_ = 0;               // instants beyond the limit
-};
 
 std::size_t states_of(const System& system) {
   std::size_t count = 0;
   for (const Part& part : system.parts()) count += part.initial_state.size();
   return count;
-}
-
-/// Calls `each(part, state)` for every state, in order.
-template <class Each>
-void for_each_state(const System& system, const Each& each) {
-  for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
-    const std::size_t size = system.parts()[static_cast<std::size_t>(part)].initial_state.size();
-    for (std::size_t state = 0; state < size; ++state) each(part, state);
-  }
 }
 
 const StateVariable& variable(const System& system, int part, std::size_t state) {
@@ -143,10 +69,10 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
     const Motion own = motion[static_cast<std::size_t>(part)];
     const double range = record.range(), least = StepAgreement::kLeastOfKind * kind_of(part, state);
     Scale scale;
-    if (own == Motion::judged) scale.judged = std::max(range, least);
+    const bool is_judged = own == Motion::judged || own == Motion::unseen;
+    if (is_judged) scale.judged = std::max(range, least);
     if (scale.judged > 0.0) scale.judged = std::max(scale.judged, record.rounding());
-    if (own == Motion::too_small || (own == Motion::judged && range < least))
-      scale.too_small = range;
+    if (own == Motion::too_small || (is_judged && range < least)) scale.too_small = range;
     scales.push_back(scale);
   });
   return scales;
@@ -163,6 +89,32 @@ double motion_J(const Subsystem& part, std::span<const double> start, std::span<
   return std::max(std::abs(change_J), std::abs(change_J - along_J));
 }
 
+/// Parts of kinds whose own motion is less than what the finer run's errors are measured beside, by more than its
+/// tolerance makes up for.
+void find_unseen(const System& system, const std::vector<double>& moved_J, double tolerance,
+                 std::vector<Motion>& motion) {
+  constexpr double kSeen = 0.01;  // an error of this much of its own motion is
+  std::map<std::pair<int, std::string>, double> kinds;
+  std::vector<double> islands(static_cast<std::size_t>(system.island_count()), 0.0);
+  const auto island_of = [&](std::size_t part) {
+    return system.island_of_part(static_cast<int>(part));
+  };
+  const auto kind_of = [&](std::size_t part) -> double& {
+    return kinds[{island_of(part), kind_name(*system.parts()[part].component)}];
+  };
+  for (std::size_t part = 0; part < moved_J.size(); ++part) {
+    double& island_J = islands[static_cast<std::size_t>(island_of(part))];
+    island_J = std::max(island_J, moved_J[part]);
+    kind_of(part) = std::max(kind_of(part), moved_J[part]);
+  }
+  const double share = kLeastShareOfMotion * (tolerance / kSeen) * (tolerance / kSeen);
+  for (std::size_t part = 0; part < moved_J.size(); ++part) {
+    const double least_J = share * islands[static_cast<std::size_t>(island_of(part))];
+    if (motion[part] == Motion::judged && moved_J[part] > 0.0 && kind_of(part) < least_J)
+      motion[part] = Motion::unseen;
+  }
+}
+
 /// Steps of order 1: those of one stage of which any may be damped, and those over the changes of a law.
 bool is_of_first_order(const Stepper& stepper) {
   const WaveView* const waves = stepper.waves();
@@ -173,52 +125,11 @@ bool is_of_first_order(const Stepper& stepper) {
   });
 }
 
-/// The run with finer steps, read at the ends of the steps of the other.
-class FinerRun {
- public:
-  FinerRun(const Scenario& scenario, const StepperOptions& options, std::size_t states)
-      : scenario_(scenario),
-        is_chosen_(options.sizes.has_value()),
-        step_s_(options.step_s),
-        stepper_(scenario.system, options),
-        states_(states) {}
-
-  const Stepper& stepper() const { return stepper_; }
-  /// Its steps to where another run has gone `steps` of its own.
-  std::int64_t steps_between(std::int64_t steps, double step_s) const {
-    return is_chosen_ ? steps : steps * std::llround(step_s / step_s_);
-  }
-  /// Of all parts, `steps` steps farther.
-  std::span<const double> states_at(double time_s, std::int64_t steps) {
-    if (is_chosen_) {
-      while (stepper_.time_s() < time_s) stepper_.step_towards(scenario_.end_s);
-    } else {
-      stepper_.step(steps);
-    }
-    const bool is_within = is_chosen_ && stepper_.time_s() > time_s;
-    std::size_t first = 0;
-    for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
-      const std::span<const double> now = stepper_.state(part);
-      const std::span<double> there(states_.data() + first, now.size());
-      if (is_within) {
-        stepper_.state_at(part, time_s, there);
-      } else {
-        std::ranges::copy(now, there.begin());
-      }
-      first += now.size();
-    }
-    return states_;
-  }
-
- private:
-  const Scenario& scenario_;
-  bool is_chosen_;
-  double step_s_;
-  Stepper stepper_;
-  std::vector<double> states_;
-};
-
 }  // namespace
+
+std::string name_of_state(const System& system, int part, std::size_t state) {
+  return fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
+}
 
 StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& options,
                                Extent extent)
@@ -314,12 +225,6 @@ bool has_unasked_rate(const StepperOptions& options, bool of_functions = false) 
   return std::ranges::any_of(graph.nodes(), is_unasked);
 }
 
-/// The same with half of the steps, or a tenth of the tolerance.
-void refine(StepperOptions& options) {
-  options.step_s *= 0.5;
-  if (options.sizes) options.sizes->tolerance *= kFinerTolerance;
-}
-
 StepperOptions StepComparison::finer_options() const {
   StepperOptions options = options_;
   options.time = {};
@@ -358,7 +263,8 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   out.finer = out.is_chosen ? finer.sizes->tolerance : finer.step_s;
   out.samples_faster = has_unasked_rate(options_);
   if (out.samples_faster) out.limit = kFarOfSamples;
-  std::vector<Scale> scales;
+  std::vector<Scale> scales(states_);
+  std::vector<Motion> motion(system.parts().size(), Motion::judged);
   std::vector<StateRecord> small = records;
   std::vector<double> finer_values;
   finer_values.reserve(values_.size());
@@ -367,7 +273,8 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     if (is_of_first_order_ || is_of_first_order(run.stepper())) {
       out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     }
-    scales = scales_of(system, records, motion_of(run.stepper(), values_));
+    motion = motion_of(run.stepper(), values_);
+    scales = scales_of(system, records, motion);
     for (std::size_t row = 0; row < times_.size(); ++row) {
       if (finer.interrupted && finer.interrupted()) break;
       const std::span<const double> x =
@@ -391,121 +298,50 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     out.failure = error.what();
   }
 
-  i = 0;
+  std::vector<Doubt> doubts;
   for_each_state(system, [&](int part, std::size_t state) {
-    const auto name = [&] {
-      return fmt::format("{}.{}", system.name_of_part(part), variable(system, part, state).name);
-    };
-    if (const double share = small[i].lasting(out.instants, out.limit).share;
-        share > std::max(out.limit, out.unjudged_share)) {
-      out.unjudged_share = share;
-      out.unjudged = name();
-    }
-    const StateRecord& record = records[i++];
-    const StateRecord::Difference own = record.lasting(out.instants, out.limit);
+    const std::size_t k = doubts.size();
+    const bool is_small = scales[k].too_small > 0.0 || records[k].range() == 0.0 ||
+                          motion[static_cast<std::size_t>(part)] != Motion::judged;
+    doubts.push_back({is_small, small[k].lasting(out.instants, out.limit).share});
+    const StateRecord::Difference own = records[k].lasting(out.instants, out.limit);
     if (!(own.share > out.share)) return;
     out.share = own.share;
     out.time_s = own.time_s;
-    out.grows = record.grows();
-    out.state = name();
+    out.grows = records[k].grows();
+    out.state = name_of_state(system, part, state);
   });
-  std::vector<bool> is_too_small;
-  for (const Scale& scale : scales) is_too_small.push_back(scale.too_small > 0.0);
-  if (finer_values.size() == values_.size()) look_beneath(out, finer, finer_values, is_too_small);
+  if (finer_values.size() == values_.size()) look_beneath(out, finer, finer_values, motion, doubts);
+  i = 0;
+  for_each_state(system, [&](int part, std::size_t state) {
+    const Doubt& own = doubts[i++];
+    if (own.is_known || !(own.off > std::max(out.limit, out.unjudged_share))) return;
+    out.unjudged_share = own.off;
+    out.unjudged = name_of_state(system, part, state);
+  });
   return out;
 }
 
-void StepComparison::look_beneath(StepAgreement& out, const StepperOptions& finer,
-                                  const std::vector<double>& finer_values,
-                                  const std::vector<bool>& is_too_small) const {
-  // Of its range: two runs that differ by more do not know how it moves.
-  constexpr double kKnown = 0.3;
-  constexpr int kMostBeneath = 8;  // evaluations, and four times as many as the run took
-  StepperOptions options = finer;
+bool StepComparison::holds_with_damped_stages() const {
+  constexpr double kEqual = 0.005;
+  if (options_.sizes || times_.empty()) return false;
+  StepperOptions options = finer_options();
   auto* const waves = options.method.as<WaveCoupling>();
-  if (waves == nullptr || waves->tolerance <= 0.0 || out.is_far()) return;
-  if (out.unjudged.empty() && evaluations_ >= kFewEvaluations) return;
-  const bool is_asked = waves->tolerance_per_part;
-  waves->tolerance_per_part = true;
-  // Parts whose waves are rounding never meet it.
-  waves->iterations =
-      std::min(waves->iterations, kMostBeneath + static_cast<int>(4.0 * evaluations_));
-  const int window = StepAgreement::window(std::ssize(times_));
+  if (waves == nullptr) return false;
+  waves->stages = kMostStages;
+  waves->integrator = StageKind::damped;
   std::vector<Motion> motion;
-  const auto rows_of = [&](const StepperOptions& of) {
-    std::vector<double> rows;
-    rows.reserve(values_.size());
-    FinerRun run(scenario_, of, states_);
-    for (const double time_s : times_) {
-      if (of.interrupted && of.interrupted()) break;
-      const std::span<const double> x =
-          run.states_at(time_s, run.steps_between(stride_, options_.step_s));
-      rows.insert(rows.end(), x.begin(), x.end());
-    }
-    if (rows.size() == values_.size() && motion.empty()) motion = motion_of(run.stepper(), rows);
-    return rows;
-  };
-  const auto ranges_of = [&](const std::vector<double>& rows) {
-    std::vector<StateRecord> records(states_);
-    for (std::size_t k = 0; k < rows.size(); ++k) records[k % states_].see(rows[k]);
-    return records;
-  };
-  const auto differences = [&](const std::vector<double>& a, const std::vector<double>& b,
-                               const std::vector<double>& scale) {
-    std::vector<StateRecord> records(states_);
-    for (StateRecord& record : records) record.expect(window);
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      const std::size_t state = k % states_;
-      if (!(scale[state] > 0.0)) continue;
-      records[state].differs(std::abs(a[k] - b[k]) / scale[state], times_[k / states_], out.limit);
-    }
-    return records;
-  };
-  const auto lasting = [&](const StateRecord& record) {
-    return record.lasting(out.instants, out.limit);
-  };
-  try {
-    const std::vector<double> second = rows_of(options);
-    if (second.size() != values_.size()) return;
-    const std::vector<StateRecord> own = ranges_of(values_), other = ranges_of(second);
-    std::vector<double> larger(states_), known(states_);
-    std::size_t i = 0;
-    for_each_state(scenario_.system, [&](int part, std::size_t) {
-      known[i] =
-          motion[static_cast<std::size_t>(part)] == Motion::rounding ? 0.0 : other[i].range();
-      const bool is_small = own[i].range() == 0.0 || is_too_small[i];
-      if (is_small && known[i] > StepAgreement::kLeastOfKind * own[i].range())
-        larger[i] = std::max(own[i].range(), known[i]);
-      ++i;
-    });
-    const std::vector<StateRecord> off = differences(values_, second, larger);
-    const auto is_off = [&](const StateRecord& record) {
-      return lasting(record).share > out.limit;
-    };
-    if (std::ranges::none_of(off, is_off)) return;
-    refine(options);
-    const std::vector<double> third = rows_of(options);
-    if (third.size() != values_.size()) return;
-    const std::vector<StateRecord> unknown = differences(second, third, known);
-    const std::vector<StateRecord> by_steps = differences(finer_values, second, larger);
-    i = 0;
-    for_each_state(scenario_.system, [&](int part, std::size_t state) {
-      const std::size_t k = i++;
-      const StateRecord::Difference most = lasting(off[k]);
-      if (!(most.share > std::max(out.limit, out.share)) || lasting(unknown[k]).share > kKnown)
-        return;
-      out.share = most.share;
-      out.time_s = most.time_s;
-      out.grows = false;
-      out.state = fmt::format("{}.{}", scenario_.system.name_of_part(part),
-                              variable(scenario_.system, part, state).name);
-      out.is_beneath_waves = !is_asked && is_off(by_steps[k]);
-      if (out.unjudged == out.state) out.unjudged.clear();
-    });
-  } catch (const StepError&) {
-    // What two finer runs cannot say stays as the first has left it.
-  } catch (const ConfigError&) {
+  const Rows rows = rows_of(options, motion);
+  if (rows.size() != values_.size()) return false;
+  std::vector<StateRecord> records(states_);
+  for (std::size_t k = 0; k < values_.size(); ++k) records[k % states_].see(values_[k]);
+  std::vector<double> ranges;
+  for (const Scale& scale : scales_of(scenario_.system, records, motion)) {
+    ranges.push_back(scale.judged);
   }
+  return std::ranges::all_of(
+      lasting_differences(rows, values_, ranges, times_, kEqual),
+      [](const StateRecord::Difference& own) { return own.share <= kEqual; });
 }
 
 /// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
@@ -541,6 +377,8 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
     const bool is_rounding = moved_J[part] <= kOfDoubles * kOfDoubles * island_J;
     out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }
+  if (options_.sizes)
+    find_unseen(system, moved_J, kFinerTolerance * options_.sizes->tolerance, out);
   return out;
 }
 

@@ -1,10 +1,13 @@
-// "tolerance_per_part": parts that rest meet it.
+// "tolerance_per_part": parts that rest meet it, and steps that choose their size see small parts beside large ones.
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numbers>
 #include <span>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -51,6 +54,68 @@ TEST(TolerancePerPartControl, OneEvaluationIsNotEnoughWhileItCharges) {
   Stepper stepper(scenario.system, scenario.options);
   stepper.step(3);
   EXPECT_GT(stepper.iterations().not_converged, 0);
+}
+
+/// An encoder of 1e-6 kg m² on the shaft of a rotor of 1e5 kg m², which a torque begins to turn faster.
+struct Encoder {
+  static constexpr double kInertia = 1e-6, kRotor = 1e5, kFrequency = 2.0 * std::numbers::pi * 50.0,
+                          kDamping = 0.02, kTorque = 5000.0, kJump_s = 0.125, kEnd_s = 0.5;
+
+  static Scenario scenario(const std::string& method) {
+    const double stiffness = kInertia * kFrequency * kFrequency;
+    const double damping = 2.0 * kDamping * kInertia * kFrequency;
+    return scenario_of(fmt::format(
+        R"json({{"name": "encoder", "time": {{"step": {{"kind": "adaptive", "tolerance": 1e-4}}, "end_s": {}}},
+    "subsystems": [
+      {{"name": "rotor", "type": "inertia", "parameters": {{"inertia_kgm2": {}}}, "initial_state": {{"speed": 314}},
+       "inputs": {{"torque": {{"kind": "expression", "expression": "if(t<{},0,{})"}}}}}},
+      {{"name": "s", "type": "torsional_spring_damper",
+       "parameters": {{"stiffness_Nm_per_rad": {}, "damping_Nms_per_rad": {}}}}},
+      {{"name": "p", "type": "inertia", "parameters": {{"inertia_kgm2": {}}}, "initial_state": {{"speed": 314}}}}],
+    "couplings": [{{"kind": "connection", "ports": ["rotor.shaft", "s.left"]}},
+                  {{"kind": "connection", "ports": ["p.shaft", "s.right"]}}],
+    "method": {{"kind": "auto"{}}}}})json",
+        kEnd_s, kRotor, kJump_s, kTorque, stiffness, damping, kInertia, method));
+  }
+  /// The size of the twist, in closed form; the encoder does not move the rotor.
+  static double twist(double time_s) {
+    const double t = time_s - kJump_s, rest = kTorque / kRotor / (kFrequency * kFrequency);
+    if (t <= 0.0) return 0.0;
+    const double swing = kFrequency * std::sqrt(1.0 - kDamping * kDamping);
+    const double sine = kDamping * kFrequency / swing * std::sin(swing * t);
+    return rest * (1.0 - std::exp(-kDamping * kFrequency * t) * (std::cos(swing * t) + sine));
+  }
+  /// The largest error of the twist at the ends of steps, of its largest value.
+  double error = 0.0;
+  std::int64_t steps = 0, missed = 0;
+
+  explicit Encoder(const std::string& method) {
+    const Scenario own = scenario(method);
+    Stepper stepper(own.system, own.options);
+    const int spring = part_named(own.system, "s");
+    double most = 0.0, largest = 0.0;
+    while (stepper.time_s() < kEnd_s) {
+      stepper.step_towards(kEnd_s);
+      const double exact = twist(stepper.time_s());
+      most = std::max(most, std::abs(std::abs(stepper.state(spring)[0]) - exact));
+      largest = std::max(largest, exact);
+    }
+    error = most / largest;
+    steps = stepper.step_index();
+    missed = stepper.iterations().not_converged;
+  }
+};
+
+TEST(TolerancePerPart, HoldsSmallPartsToTheToleranceOfChosenSteps) {
+  const Encoder own(R"(, "tolerance_per_part": true)");
+  EXPECT_LT(own.error, 2e-3);
+  EXPECT_LT(own.steps, 2000);
+  EXPECT_EQ(own.missed, 0);
+}
+
+TEST(TolerancePerPartControl, WithoutItChosenStepsDoNotSeeSmallParts) {
+  const Encoder own("");
+  EXPECT_GT(own.error, 0.1);
 }
 
 }  // namespace

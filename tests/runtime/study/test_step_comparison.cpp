@@ -373,6 +373,61 @@ TEST(StepComparison, WhatMovesBeneathTheWavesOfOthersIsSeen) {
   EXPECT_FALSE(small.is_beneath_waves);
 }
 
+// An encoder on a heavy rotor: neither the errors of chosen steps nor the tolerance of their iteration see it.
+TEST(StepComparison, WhatChosenStepsDoNotSeeIsJudged) {
+  const auto encoder = [](const std::string& step, const std::string& method) {
+    return scenario_of(R"json({"name": "encoder", "time": {)json" + step +
+                       R"json(, "end_s": 0.5}, "subsystems": [
+      {"name": "t", "type": "inertia", "parameters": {"inertia_kgm2": 1e5}, "initial_state": {"speed": 314},
+       "inputs": {"torque": {"kind": "expression", "expression": "if(t<0.125,0,5000)"}}},
+      {"name": "s", "type": "torsional_spring_damper",
+       "parameters": {"stiffness_Nm_per_rad": 9.8696, "damping_Nms_per_rad": 1.2566e-3}},
+      {"name": "p", "type": "inertia", "parameters": {"inertia_kgm2": 1e-4}, "initial_state": {"speed": 314}}],
+    "couplings": [{"kind": "connection", "ports": ["t.shaft", "s.left"]},
+                  {"kind": "connection", "ports": ["p.shaft", "s.right"]}],
+    "method": {"kind": "auto")json" +
+                       method + "}}");
+  };
+  const std::string chosen = R"("step": {"kind": "adaptive", "tolerance": 1e-4})";
+  const StepAgreement own = agreement(encoder(chosen, ""));
+  EXPECT_TRUE(own.is_far()) << own.share;
+  EXPECT_EQ(own.state, "s.twist");
+  EXPECT_TRUE(own.unjudged.empty()) << own.unjudged;
+  // Controls: what the remedy asks for, and steps that resolve it.
+  const std::string by_part = R"(, "tolerance_per_part": true)";
+  const StepAgreement remedied = agreement(encoder(chosen, by_part));
+  EXPECT_FALSE(remedied.is_far()) << remedied.state << ' ' << remedied.share;
+  EXPECT_TRUE(remedied.unjudged.empty()) << remedied.unjudged;
+  const StepAgreement small = agreement(encoder(R"("step_s": 2e-4)", by_part));
+  EXPECT_FALSE(small.is_far()) << small.state << ' ' << small.share;
+}
+
+// A square wave drives an oscillator: rates jump with it, which two conserving stages follow.
+TEST(StepComparison, DampedStagesTellWhatStandsFromWhatMoves) {
+  const auto holds = [](const Scenario& scenario) {
+    StepComparison comparison(scenario, scenario.options, StepComparison::Extent::beginning);
+    const auto own = comparison.finish(scenario.steps);
+    EXPECT_TRUE(own && own->is_whole && own->share < 0.005) << scenario.name;
+    return comparison.holds_with_damped_stages();
+  };
+  EXPECT_TRUE(holds(
+      scenario_of(R"json({"name": "driven", "time": {"step_s": 0.05, "end_s": 20}, "subsystems": [
+      {"name": "m", "type": "linear_oscillator", "parameters": {"mass_kg": 1, "stiffness_N_per_m": 9,
+       "damping_Ns_per_m": 0.3}, "inputs": {"force": {"kind": "expression",
+       "expression": "if(mod(t,0.13)<0.0481,1,-1)"}}}],
+      "couplings": [{"kind": "free", "ports": ["m.coupling"]}],
+      "method": {"kind": "auto", "stages": 2}})json")));
+  // Control: a capacitor that should be on a slow sine within a thousandth of a step keeps its first volt.
+  EXPECT_FALSE(holds(
+      scenario_of(R"json({"name": "stands", "time": {"step_s": 0.05, "end_s": 2}, "subsystems": [
+      {"name": "g", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": {"kind": "expression", "expression": "10*sin(t)"}}},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1e-3}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-4}, "initial_state": {"voltage": 1}}],
+    "couplings": [{"kind": "common_flow", "ports": ["g.port", "r.terminals", "c.terminals"]}],
+    "method": {"kind": "auto", "stages": 2, "integrator": "gauss"}})json")));
+}
+
 // A mass at rest in a train that coasts: what it moves by is rounding, on which no two runs agree.
 TEST(StepComparison, NoiseBeneathTheWavesOfOthersIsNoMotion) {
   const Scenario train =

@@ -178,9 +178,9 @@ std::string agreement_text(const RunSummary& summary) {
     return fmt::format(
         "POOR: \"{}\" differs by {} of its range from a run whose parts meet the tolerance each, "
         "at {:.4g} s{}{}"
-        "The waves of other parts are far larger than its own. Ask for a tolerance of every part, "
-        "and look here "
-        "again:{}--set /method/tolerance_per_part=true{}",
+        "Motion or waves of other parts are far larger than its own. Ask for a tolerance of every "
+        "part, and look "
+        "here again:{}--set /method/tolerance_per_part=true{}",
         printable(own.state), of_all(own.share), own.time_s, until, kNextLine, kNextLine, unjudged);
   }
   // The errors of one stage go with the square of the step; those of kinks and jumps with the step.

@@ -68,6 +68,9 @@ class AdaptiveSteps {
                 const StageRule& rule, const StepSizes& sizes, double largest_s,
                 const double* record, std::span<const Watch> watches, Of of = Of::run);
 
+  /// Every part is held to the tolerance by itself (StepErrorEstimate). Before the first step.
+  void judge_parts() { estimate_.judge_parts(); }
+
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
 

@@ -19,7 +19,6 @@ namespace portwave {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 /// Cₛ (2s)!; for damped stages what makes up for their larger error, found with x' = iωx.
 double error_constant(const StageRule& rule) {
@@ -55,12 +54,6 @@ double quadratic_energy(const LinearForm& form, const double* e, double* z) {
   }
   return 0.5 * sum;
 }
-
-/// Amplitude of an error that cannot be told from the remainder of an inner iteration converged to
-/// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
-constexpr double kOfCoupling = 1e-11;
-/// Rounding of a state.
-constexpr double kPerState = 32.0 * kEpsilon;
 
 }  // namespace
 
@@ -292,15 +285,6 @@ double StepErrorEstimate::error_of_part(int part, const double* next) {
   return std::isfinite(energy) ? energy : 0.0;
 }
 
-/// The largest energy of a part, by island.
-void StepErrorEstimate::measure_waves(const double* a) {
-  std::ranges::fill(wave_J_, 0.0);
-  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
-    double& largest = wave_J_[at(waves_.system().island_of_part(part))];
-    largest = std::max(largest, wave_energy(part, a));
-  }
-}
-
 double StepErrorEstimate::distance(const double* other, const double* next, const double* a) {
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
     waves_.get_state(part, other, other_.data());
@@ -323,7 +307,7 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
   }
   for (Kind& kind : kinds_) {
     kind.next_J =
-        std::max({kind.scale_J, kLeastShareOfMotion * island_J_[at(kind.island)], kLeastMotion_J});
+        std::max({kind.scale_J, least_share() * island_J_[at(kind.island)], kLeastMotion_J});
   }
   return worst;
 }
@@ -419,48 +403,6 @@ double StepErrorEstimate::energy_of_motion(int part, int state, double size) con
   return std::isfinite(energy) ? energy : 0.0;
 }
 
-/// ½|a|² of a part.
-double StepErrorEstimate::wave_energy(int part, const double* a) const {
-  const PartSlot& slot = waves_.slot(part);
-  double sum = 0.0;
-  for (int j = 0; j < waves_.batch(slot.batch).batch->wave_size(); ++j) {
-    const double own = a[slot.wave + j * slot.stride];
-    sum += 0.5 * own * own;
-  }
-  return sum;
-}
-
-/// The energy of differences that cannot be told from an error: some ε in each state, and the remainder of
-/// the inner iteration.
-double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
-  const Told& own = told(part);
-  if (own.physics == nullptr) return 0.0;
-  const double of_waves =
-      kOfCoupling * kOfCoupling * wave_J_[at(waves_.system().island_of_part(part))];
-  double sum = 0.0;
-  if (own.is_diagonal) {
-    const double* const Q = diagonal_.data() + first_state_[at(part)];
-    for (int i = 0; i < own.states; ++i) {
-      if (Q[i] != 0.0) sum += std::abs(x[i] * Q[i] * x[i]);
-    }
-    return 0.5 * kPerState * kPerState * sum + of_waves;
-  }
-  if (const SparseMatrix* const Q = own.form.Q; Q != nullptr) {
-    for (int j = 0; j < Q->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*Q, j); it; ++it) {
-        sum += std::abs(x[it.row()] * it.value() * x[j]);
-      }
-    }
-    return 0.5 * kPerState * kPerState * sum + of_waves;
-  }
-  // gradient_ is that of x: energy_between came before.
-  for (int i = 0; i < own.states; ++i) {
-    sum += std::abs(gradient_[at(i)] * x[i]) * kPerState * kPerState +
-           std::abs(gradient_[at(i)] * e[i]) * kEpsilon;
-  }
-  return sum + of_waves;
-}
-
 /// Motion grows fast at the start only. Less frequent updates compare errors with smaller motion.
 bool StepErrorEstimate::is_motion_due() const {
   constexpr std::int64_t kAlways = 16, kInterval = 4;
@@ -490,8 +432,8 @@ void StepErrorEstimate::measure_motion(const double* next) {
     largest = std::max(largest, kind.next_J);
   }
   for (Kind& kind : kinds_) {
-    kind.next_J = std::max(
-        {kind.next_J, kLeastShareOfMotion * next_island_J_[at(kind.island)], kLeastMotion_J});
+    kind.next_J =
+        std::max({kind.next_J, least_share() * next_island_J_[at(kind.island)], kLeastMotion_J});
   }
 }
 

@@ -12,6 +12,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
+#include "step/sizes/part_kinds.hpp"
 
 namespace portwave {
 
@@ -66,6 +67,10 @@ class StepErrorEstimate {
   StepErrorEstimate(const WaveDiscretisation& waves, const StageRule& rule, const double* record,
                     OtherParts others = OtherParts::none,
                     IdealParts ideal = IdealParts::without_errors);
+
+  /// From now on every kind of parts is measured beside its own motion, down to kLeastShareOfPart: no error is what
+  /// states and the waves at a part's own joints round, whatever waves there are elsewhere. Allocates.
+  void judge_parts();
 
   /// The power of the step size in the estimate.
   static int power(const StageRule& rule) {
@@ -206,6 +211,10 @@ class StepErrorEstimate {
   double energy_between(int part, const double* x, const double* e);
   double floor_J(int part, const double* x, const double* e);
   double wave_energy(int part, const double* a) const;
+  double waves_around_J(int part) const;
+  double least_share() const {
+    return magnitudes_.empty() ? kLeastShareOfMotion : kLeastShareOfPart;
+  }
   void measure_motion(const double* next);
   double motion_J(int part, const double* record);
   void measure_attempts(const double* other, const double* next);
@@ -237,6 +246,7 @@ class StepErrorEstimate {
   std::vector<double> attempt_J_, apart_J_;  // of attempts that are compared, and their difference
   std::vector<double> before_J_;             // scratch
   std::vector<double> wave_J_;               // the largest ½|a|² of a part in a step, by island
+  std::vector<double> magnitudes_;           // of waves, where parts are judged; else empty
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
   /// Weights of the rates of the last two steps, for a state within the last one; `theta` is its place.
   struct DenseWeights {
