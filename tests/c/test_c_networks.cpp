@@ -82,6 +82,76 @@ TEST(Builder, GivesTheBitsOfTheScenarioThatSaysTheSame) {
   portwave_builder_free(builder);
 }
 
+/// A line of forty masses between two springs, struck at one end; cut into pieces where there are more than none.
+portwave_builder* line(int pieces) {
+  portwave_builder* builder = nullptr;
+  EXPECT_EQ(portwave_builder_new("line", 0.01, &builder), PORTWAVE_OK);
+  const int spring = portwave_builder_add(builder, "spring", "spring_damper",
+                                          R"({"stiffness_N_per_m": 30, "damping_Ns_per_m": 0.1})");
+  const int bar = portwave_builder_add(
+      builder, "bar", "mass_spring_damper_chain",
+      R"({"masses": 40, "mass_kg": 0.5, "stiffness_N_per_m": 200, "right_end": "mass"})");
+  const int load = portwave_builder_add(builder, "load", "mass", R"({"mass_kg": 2})");
+  EXPECT_EQ(portwave_builder_set_state(builder, load, "velocity", 1.0), PORTWAVE_OK);
+  if (pieces > 0) {
+    EXPECT_EQ(portwave_builder_cut(builder, bar, pieces), PORTWAVE_OK) << portwave_last_error();
+  }
+  const portwave_port left[] = {{spring, "right"}, {bar, "left"}};
+  const portwave_port right[] = {{bar, "right"}, {load, "port"}};
+  const portwave_port wall[] = {{spring, "left"}};
+  EXPECT_EQ(portwave_builder_join(builder, "connection", left, 2, nullptr), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_join(builder, "common_flow", right, 2, nullptr), PORTWAVE_OK);
+  EXPECT_EQ(portwave_builder_join(builder, "fixed", wall, 1, nullptr), PORTWAVE_OK);
+  EXPECT_EQ(
+      portwave_builder_set(builder, "/method", R"({"kind": "interface", "tolerance": 1e-12})"),
+      PORTWAVE_OK);
+  return builder;
+}
+
+TEST(Builder, CutsAPartThatKeepsItsNames) {
+  const char* const names[] = {"bar.q1", "bar.q20", "bar.v40", "bar.right.flow", "load.velocity"};
+  std::vector<double> whole;
+  for (const int pieces : {0, 1, 4}) {
+    portwave_builder* builder = line(pieces);
+    portwave_simulation* own = built(builder);
+    ASSERT_NE(own, nullptr) << pieces;
+    ASSERT_EQ(portwave_step_n(own, 300), PORTWAVE_OK) << portwave_last_error();
+    std::vector<double> values;
+    for (const char* name : names) {
+      const int quantity = portwave_find_quantity(own, name);
+      ASSERT_GE(quantity, 0) << name << " in " << pieces << ": " << portwave_last_error();
+      values.push_back(portwave_read(own, quantity));
+    }
+    if (pieces == 0) {
+      whole = values;
+      EXPECT_GT(std::abs(whole[0]), 1e-3) << "control: nothing has come so far";
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(values[i], whole[i], 1e-7) << names[i] << " in " << pieces;
+    }
+    // Control: of four pieces there are more parts.
+    double unused = 0.0;
+    const portwave_status found = portwave_get_parameter(own, "bar.mass_kg", &unused);
+    EXPECT_EQ(found == PORTWAVE_OK, pieces == 0) << pieces;
+    portwave_free(own);
+    portwave_builder_free(builder);
+  }
+}
+
+TEST(Builder, SaysWhatCannotBeCut) {
+  portwave_builder* builder = line(0);
+  EXPECT_EQ(portwave_builder_cut(nullptr, 1, 2), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_builder_cut(builder, 1, 0), PORTWAVE_OK);  // building reports it
+  EXPECT_EQ(portwave_builder_cut(builder, 77, 2), PORTWAVE_INVALID_ARGUMENT);
+  portwave_simulation* simulation = nullptr;
+  EXPECT_EQ(portwave_builder_build(builder, nullptr, &simulation), PORTWAVE_CONFIG_ERROR);
+  const std::string message = portwave_last_error();
+  EXPECT_NE(message.find("/subsystems/1/cut"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"bar\""), std::string::npos) << message;
+  EXPECT_NE(message.find("no part of number 77"), std::string::npos) << message;
+  portwave_builder_free(builder);
+}
+
 TEST(Builder, LetsParametersFollowSignals) {
   portwave_builder* builder = pair();
   const char* const follows = R"({"kind": "signal", "signal": "damping"})";

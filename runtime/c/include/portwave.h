@@ -97,7 +97,7 @@ typedef struct portwave_options {
   double deadline_s; /* a step is committed within this time of its beginning [s]; 0: no deadline */
   double pace;       /* simulated time per wall time; 0: as fast as possible */
   portwave_arena* arena; /* whose workers help; NULL: the simulation's own */
-  int allow_plugins;     /* not 0: FMUs and plugins that a scenario names are loaded: code with all your rights */
+  int allow_plugins; /* not 0: FMUs and plugins that a scenario names are loaded: code with all your rights */
 } portwave_options;
 
 /* Loads a plugin: a shared library that adds types of parts, for the life of the program. It must bring its own
@@ -146,6 +146,9 @@ PORTWAVE_API portwave_status portwave_builder_set_state(portwave_builder* builde
 /* Gives an external input: a signal in JSON, as in scenario files; NULL: settable by portwave_set_input. */
 PORTWAVE_API portwave_status portwave_builder_set_input(portwave_builder* builder, int part,
                                                         const char* input, const char* signal);
+/* Cuts a linear part into `pieces`, 1 to 10 000, that are stepped in parallel. It keeps its names: "plate.q1",
+ * "plate.tip.flow". */
+PORTWAVE_API portwave_status portwave_builder_cut(portwave_builder* builder, int part, int pieces);
 /* A port of a part, by its name. */
 typedef struct portwave_port {
   int part;
@@ -252,9 +255,9 @@ PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulati
 typedef struct portwave_energy {
   size_t size;
   double initial_J, final_J, supplied_J, dissipated_J, mismatch_J;
-  double tank_J;   /* what the passivity guard holds in reserve */
-  int certificate; /* 0: holds, 1: conditional, 2: violated */
-  double impact_J; /* taken by impulses, at states that violated rigid joints */
+  double tank_J;                  /* what the passivity guard holds in reserve */
+  int certificate;                /* 0: holds, 1: conditional, 2: violated */
+  double impact_J;                /* taken by impulses, at states that violated rigid joints */
   double numerical_dissipation_J; /* what damped steps took */
 } portwave_energy;
 /* Writes the ledger to *energy. */
@@ -283,11 +286,13 @@ typedef struct portwave_deadline {
   double worst_slack_s;     /* smallest deadline - duration [s] */
   double slack_p01_s, slack_p50_s,
       slack_p99_s; /* its quantiles over the last steps: 1 %, 50 %, 99 % [s] */
-  int64_t guard_misses; /* of the other misses: in time but for the guard, or own work beside the steps */
-  int64_t late_misses;  /* of the others: in time but for a late beginning, due to the step before */
-  int64_t trial_misses; /* of the others: an iteration or a solve was tried that did not seem to fit */
-  double unused_share;  /* mean share of the time that was left in steps that could have used it */
-  double jitter_s;      /* slack_p99_s - slack_p01_s */
+  int64_t
+      guard_misses; /* of the other misses: in time but for the guard, or own work beside the steps */
+  int64_t late_misses; /* of the others: in time but for a late beginning, due to the step before */
+  int64_t
+      trial_misses; /* of the others: an iteration or a solve was tried that did not seem to fit */
+  double unused_share; /* mean share of the time that was left in steps that could have used it */
+  double jitter_s;     /* slack_p99_s - slack_p01_s */
 } portwave_deadline;
 /* Writes it to *deadline. Errors: PORTWAVE_NOT_POSSIBLE without a deadline. */
 PORTWAVE_API portwave_status portwave_get_deadline(const portwave_simulation* simulation,

@@ -215,6 +215,13 @@ portwave_status portwave_builder_set_input(portwave_builder* builder, int part, 
   });
 }
 
+portwave_status portwave_builder_cut(portwave_builder* builder, int part, int pieces) {
+  if (builder == nullptr) return null_pointer();
+  return change(builder, [&] {
+    if (Json* const own = part_of(*builder, part)) (*own)["cut"] = {{"parts", pieces}};
+  });
+}
+
 portwave_status portwave_builder_join(portwave_builder* builder, const char* kind,
                                       const portwave_port* ports, size_t count,
                                       const char* options) {

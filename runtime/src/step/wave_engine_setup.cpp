@@ -139,15 +139,17 @@ void WaveEngine::make_executor() {
   together().join(*this, waves_, step_.ledger(), step_.settings(), step_.now(), step_.next());
   Executor& executor = *runner_.executor;
   step_.bind(executor);
-  const ForEach* loops = &executor.for_each();
+  const ForEach *loops = &executor.for_each(), *within = &executor.for_each_within();
   int helpers = executor.threads();
   if (profiler_ && profiler_->loops() != nullptr) {
     loops = profiler_->loops();
     helpers = 2;  // as if there were others, so that what they would do is timed
+    // With the serial executor a solve is part of what tasks do, and counted there.
+    if (options_.executor == ExecutorKind::async) within = loops;
   }
   step_.ledger().share_with(loops, helpers);
   if (auto& guard = step_.passivity_guard()) guard->share_with(loops, helpers);
-  if (auto& interface = step_.interface()) interface->share_with(executor.for_each_within());
+  if (auto& interface = step_.interface()) interface->share_with(*within);
   if (!options_.time.active()) return;
   rehearse();
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "step/interface_solvers.hpp"
 #include "study/energy_meter.hpp"
 #include "study/machine_probe.hpp"
 #include "study/scaling_model.hpp"
@@ -20,6 +21,7 @@ namespace portwave {
 namespace {
 
 constexpr int kCurve = 32;
+constexpr std::int64_t kMostSettling = 500;
 
 bool is_plain(ExecutorKind executor) {
   return executor == ExecutorKind::automatic || executor == ExecutorKind::serial;
@@ -37,15 +39,18 @@ struct Network {
       : scenario(given), costs(std::make_unique<NetworkCosts>(given, options.grain)) {
     serial = subject_of(given, ExecutorKind::serial, options.grain, 1);
     const auto parts = static_cast<int>(given.system.parts().size());
+    // About as many tasks as the most threads have.
+    const int most = std::max(*std::ranges::max_element(options.threads), 2);
+    cut = options.grain.kind == Grain::Kind::automatic
+              ? Grain::of_parts(std::max(parts / (2 * most), 1))
+              : options.grain;
     for (const ExecutorKind executor : options.executors) {
       const ExecutorKind tasks = tasks_of(executor);
       if (parts > 1 && tasks != ExecutorKind::serial && !alone.contains(tasks)) {
-        // About as many tasks as the most threads have.
-        const int most = std::max(*std::ranges::max_element(options.threads), 2);
-        const Grain grain = options.grain.kind == Grain::Kind::automatic
-                                ? Grain::of_parts(std::max(parts / (2 * most), 1))
-                                : options.grain;
-        alone.emplace(tasks, subject_of(given, tasks, grain, 1));
+        alone.emplace(tasks, subject_of(given, tasks, cut, 1));
+        if (std::min(cores, cores_of_process(0)) > 1 && costs->waves() != nullptr) {
+          apart.emplace(tasks, subject_of(given, tasks, options.grain, 2));
+        }
       }
       for (const int count : threads) {
         if (count > cores || (count == 1 && is_plain(executor))) continue;
@@ -63,6 +68,7 @@ struct Network {
   void collect(std::vector<Subject*>& subjects) const {
     subjects.push_back(serial.get());
     for (const auto& [tasks, subject] : alone) subjects.push_back(subject.get());
+    for (const auto& [tasks, subject] : apart) subjects.push_back(subject.get());
     for (const auto& [key, subject] : others) subjects.push_back(subject.get());
   }
 
@@ -86,8 +92,11 @@ struct Network {
   const Scenario& scenario;
   std::unique_ptr<NetworkCosts> costs;
   std::unique_ptr<Subject> serial;
+  Grain cut;
   std::map<ExecutorKind, std::unique_ptr<Subject>>
       alone;  ///< tasks on one thread: what cutting costs
+  std::map<ExecutorKind, std::unique_ptr<Subject>>
+      apart;  ///< on two threads: what these cost one another
   std::map<std::pair<ExecutorKind, int>, std::unique_ptr<Subject>> others;
 };
 
@@ -97,18 +106,25 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
   tell(listener, {"warming up"});
   std::vector<Subject*> subjects;
   for (Network& network : networks) network.collect(subjects);
-  for (Subject* subject : subjects) subject->warm(kFirstSteps);
-  if (options.steps == 0) {
-    for (Subject* subject : subjects) subject->warm(kSettlingSteps - kFirstSteps);
-  }
-  double slowest_s = 1e-9;
-  for (const Network& network : networks) {
-    slowest_s = std::max(slowest_s, network.serial->warm(kFirstSteps));
-  }
-  for (Subject* subject : subjects) {
-    if (subject->stepper().step_index() < subjects.front()->stepper().step_index()) {
-      subject->warm(kFirstSteps);
+  for (Subject* subject : subjects) subject->warm(kSettlingSteps);
+  // Of some more steps, which all make.
+  const auto slowest_step_s = [&] {
+    double slowest_s = 1e-9;
+    for (const Network& network : networks) {
+      slowest_s = std::max(slowest_s, network.serial->warm(kFirstSteps));
     }
+    for (Subject* subject : subjects) {
+      if (subject->stepper().step_index() < subjects.front()->stepper().step_index()) {
+        subject->warm(kFirstSteps);
+      }
+    }
+    return slowest_s;
+  };
+  double slowest_s = slowest_step_s();
+  if (options.steps == 0) {  // until a guard that acts in the first steps does so no more
+    const std::int64_t more = measured_steps(0, slowest_s).steps;
+    for (Subject* subject : subjects) subject->warm(std::min(more, kMostSettling));
+    slowest_s = slowest_step_s();
   }
   const auto [steps, warming] = measured_steps(options.steps, slowest_s);
   for (int r = 0; r < options.repetitions; ++r) {
@@ -163,7 +179,7 @@ Stepper following(const Scenario& scenario, Grain grain, ExecutorKind executor, 
 Profile followed(const Scenario& scenario, const ScalingOptions& options, ExecutorKind executor,
                  int threads, std::int64_t steps) {
   Stepper stepper = following(scenario, options.grain, executor, threads);
-  stepper.step(options.steps == 0 ? kSettlingSteps : kFirstSteps);
+  stepper.step(kSettlingSteps);
   const Profile before = stepper.profile();
   stepper.step(steps);
   return since(before, stepper.profile());
@@ -204,6 +220,8 @@ void explain(const Scenario& scenario, const ScalingOptions& options, ExecutorKi
 struct Shares {
   double step_s = 0.0;
   double iterate_s = 0.0, commit_s = 0.0, shared_s = 0.0, shared_loops = 0.0, recommits = 0.0;
+  bool solves =
+      false;  ///< interface equations, between the tasks; loops are those of the solves then
 };
 
 Shares shares_in(const Profile& profile) {
@@ -226,10 +244,11 @@ Shares shares_in(const Profile& profile) {
 /// Over the steps that were measured, in as many stretches; of these the one that was disturbed the least.
 Shares shares_of(const Network& network, const ScalingOptions& options, std::int64_t steps) {
   const Stepper& measured = network.serial->stepper();
-  // Where islands solve their interface equation, one thread does so between the tasks; the serial executor
-  // has that among its tasks.
-  const bool solves = measured.iterations().linearisations > 0;
-  Stepper stepper = following(network.scenario, options.grain,
+  // Where islands solve their interface equation, one thread does so between the tasks. The serial executor, and a
+  // task that is alone, have that among what they do.
+  const bool solves = measured.method().method.couples_by_waves() &&
+                      InterfaceSolvers::are_needed(measured.method().method.waves());
+  Stepper stepper = following(network.scenario, solves ? network.cut : options.grain,
                               solves ? ExecutorKind::async : ExecutorKind::serial, 1);
   stepper.step(std::max<std::int64_t>(measured.step_index() - options.repetitions * steps, 1));
   Shares least;
@@ -237,7 +256,8 @@ Shares shares_of(const Network& network, const ScalingOptions& options, std::int
   for (int r = 0; r < options.repetitions; ++r) {
     stepper.step(steps);
     Profile after = stepper.profile();
-    const Shares shares = shares_in(since(before, after));
+    Shares shares = shares_in(since(before, after));
+    shares.solves = solves;
     if (shares.step_s > 0.0 && (least.step_s == 0.0 || shares.step_s < least.step_s)) {
       least = shares;
     }
@@ -271,9 +291,6 @@ ScalingModel model_of(const Network& network, ExecutorKind executor, const Share
   model.serial_step_s = serial.step_s();
   model.serial_phases = serial.phases();
   model.iterations = serial.stepper().iterations().per_step();
-  if (const WaveDiscretisation* const waves = network.costs->waves()) {
-    model.chunks = waves->reduction().chunk_count();
-  }
   model.message_ns = hand_over.message_ns;
   model.line_ns = hand_over.line_ns;
   model.start_ns = hand_over.start_ns;
@@ -285,6 +302,29 @@ ScalingModel model_of(const Network& network, ExecutorKind executor, const Share
   const double cut_s = found->second->undisturbed_s() - serial.undisturbed_s();
   model.phase_ns = std::max(1e9 * cut_s / (tasks * (model.iterations + 1.0)), 0.0);
   return model;
+}
+
+/// The model of a network and executor, and what predicts with it.
+struct Basis {
+  ScalingModel model;
+  ScalingPredictor predictor;
+};
+
+Basis basis_of(const Network& network, const ScalingOptions& options, ExecutorKind executor,
+               const Shares& shares, const HandOver& hand_over) {
+  const ScalingModel model = model_of(network, executor, shares, hand_over);
+  ScalingPredictor predictor(*network.costs, options, model);
+  const auto found = network.apart.find(tasks_of(executor));
+  if (found == network.apart.end()) return {model, predictor};
+  const Subject& two = *found->second;
+  if (two.stepper().execution().starts_with("serial")) return {model, predictor};
+  // As long, beside a step on one thread, as in the repetitions, and divided as in the medians.
+  const StepTimes phases = two.phases();
+  const double step_s = model.serial_step_s * ratio(two, *network.serial);
+  const double scale = step_s / (phases.begin_s + phases.iterate_s + phases.commit_s);
+  predictor.learn({scale * phases.begin_s, scale * phases.iterate_s, scale * phases.commit_s},
+                  shares.solves);
+  return {predictor.model(), predictor};
 }
 
 std::optional<bool> fell_back(const Stepper& stepper, int threads) {
@@ -314,6 +354,12 @@ ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, Exe
     row.imbalance = row.fell_back.value_or(false) ? 1.0 : cut.imbalance;
   }
   return row;
+}
+
+/// Predicts the time in the repetitions in which the row was measured, where one thread without tasks took
+/// `speed_up` times as long: what the machine did meanwhile is no fault of the model.
+void predict_beside(ScalingRow& row, double speed_up, const ScalingModel& model) {
+  row.predicted_step_s *= speed_up * row.step_s / model.serial_step_s;
 }
 
 void check(const ScalingOptions& options) {
@@ -388,8 +434,7 @@ void study_network(const Scenario& scenario, const ScalingOptions& options,
   const Network& network = networks.front();
   const Shares shares = shares_of(network, options, steps);
   for (const ExecutorKind executor : options.executors) {
-    const ScalingModel model = model_of(network, executor, shares, begun.hand_over);
-    const ScalingPredictor predictor(*network.costs, options, model);
+    const auto [model, predictor] = basis_of(network, options, executor, shares, begun.hand_over);
     const std::size_t before = study.rows.size();
     for (const int count : threads) {
       study.rows.push_back(row_of(network, predictor, executor, count));
@@ -397,6 +442,7 @@ void study_network(const Scenario& scenario, const ScalingOptions& options,
       const Subject* const subject = network.subject_for(executor, count);
       row.speed_up =
           subject != nullptr ? ratio(*network.serial, *subject) : model.serial_step_s / row.step_s;
+      if (subject != nullptr) predict_beside(row, row.speed_up, model);
       row.efficiency = row.speed_up / count;
     }
     explain(scenario, options, executor, steps, std::span(study.rows).subspan(before), listener);
@@ -454,8 +500,8 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
   for (const ExecutorKind executor : options.executors) {
     const std::size_t before = study.rows.size();
     for (std::size_t i = 0; i < networks.size(); ++i) {
-      const ScalingModel model = model_of(networks[i], executor, shares[i], begun.hand_over);
-      const ScalingPredictor predictor(*networks[i].costs, options, model);
+      const auto [model, predictor] =
+          basis_of(networks[i], options, executor, shares[i], begun.hand_over);
       study.models.push_back(model);
       const int threads = scenarios[i].threads;
       study.rows.push_back(row_of(networks[i], predictor, executor, threads));
@@ -465,6 +511,7 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
       const Subject* const own = networks[i].subject_for(executor, threads);
       row.efficiency = first != nullptr && own != nullptr ? ratio(*first, *own)
                                                           : study.rows[before].step_s / row.step_s;
+      if (own != nullptr) predict_beside(row, ratio(*networks[i].serial, *own), model);
       row.weak_efficiency = row.efficiency;
       row.speed_up = row.threads * row.efficiency;
       if (i + 1 == networks.size()) add_curve(predictor, model, study.curve);

@@ -254,7 +254,7 @@ StepModel ScalingPredictor::model_for(int threads) const {
     // the other lines, at once, and as many that are taken back for the answer.
     const double others =
         lines > 1.0 ? measured_.message_ns + 2.0 * (lines - 1.0) * measured_.line_ns : 0.0;
-    model.message_ns.push_back(2.0 * measured_.message_ns + others);
+    model.message_ns.push_back(message_factor_ * (2.0 * measured_.message_ns + others));
   }
   if (waits_) {
     for (const Partition::Task& task : partition.tasks)
@@ -273,6 +273,60 @@ ScalingRow ScalingPredictor::partition_of(int threads) const {
   return row;
 }
 
+double ScalingPredictor::step_s(const StepModel& model, int threads) const {
+  // Loops are shared by all threads, also by those that have no task.
+  double out = measured_.one_thread_s + 1e-9 * makespan_ns(model, threads) +
+               measured_.shared_s * network_.share(threads).commit / threads;
+  if (threads > 1) {
+    out += 1e-9 * measured_.start_ns * (1.0 + measured_.recommits + measured_.shared_loops);
+    out += apart_s_ * (threads - 1) / threads;
+  }
+  return out;
+}
+
+void ScalingPredictor::learn(const StepTimes& on_two, bool solves) {
+  constexpr int kTwo = 2;
+  constexpr int kHalvings = 40;
+  message_factor_ = 1.0;
+  apart_s_ = 0.0;
+  StepModel model = model_for(kTwo);
+  // The inner iteration alone: its tasks, and what one thread does between them.
+  StepModel inner = model;
+  inner.commit_ns.assign(inner.commit_ns.size(), 0.0);
+  const std::vector<double> messages = model.message_ns;
+  const auto with_factor = [&](StepModel& own, double factor) -> StepModel& {
+    for (std::size_t t = 0; t < messages.size(); ++t) own.message_ns[t] = factor * messages[t];
+    return own;
+  };
+  const double between_s = std::max(measured_.serial_phases.iterate_s - measured_.iterate_s, 0.0);
+  const double shared_s = solves ? std::min(measured_.shared_s, between_s) : 0.0;
+  const double tasks_ns = 1e9 * (on_two.iterate_s - (between_s - shared_s) - shared_s / kTwo);
+  const auto falls_short = [&](double factor) {
+    return makespan_ns(with_factor(inner, factor), kTwo) < tasks_ns;
+  };
+  // Without neighbours on the other core there is nothing to learn of messages.
+  const bool has_messages =
+      makespan_ns(with_factor(inner, 1.0), kTwo) > makespan_ns(with_factor(inner, 0.0), kTwo);
+  double low = has_messages ? 0.0 : 1.0, high = 1.0;
+  while (has_messages && falls_short(high) && high < 1e6) high *= 2.0;
+  for (int n = 0; n < kHalvings; ++n) {
+    const double middle = 0.5 * (low + high);
+    (falls_short(middle) ? low : high) = middle;
+  }
+  message_factor_ = high;
+  const double all_s = on_two.begin_s + on_two.iterate_s + on_two.commit_s;
+  const double more_s = all_s - step_s(with_factor(model, high), kTwo);
+  apart_s_ = std::max(more_s, 0.0) * kTwo / (kTwo - 1);
+}
+
+ScalingModel ScalingPredictor::model() const {
+  ScalingModel out = measured_;
+  out.message_ns *= message_factor_;
+  out.line_ns *= message_factor_;
+  out.chunks = out.line_ns > 0.0 ? 1e9 * apart_s_ / out.line_ns : 0.0;
+  return out;
+}
+
 ScalingRow ScalingPredictor::predict(int threads) const {
   ScalingRow row;
   row.size = measured_.size;
@@ -285,14 +339,7 @@ ScalingRow ScalingPredictor::predict(int threads) const {
   if (runs_serially(measured_.executor, threads)) return row;
   const StepModel model = model_for(threads);
   const auto tasks = static_cast<int>(model.iterate_ns.size());
-  // Loops are shared by all threads, also by those that have no task.
-  double step_s = measured_.one_thread_s + 1e-9 * makespan_ns(model, threads) +
-                  measured_.shared_s * network_.share(threads).commit / threads;
-  if (threads > 1) {
-    step_s += 1e-9 * measured_.start_ns * (1.0 + measured_.recommits + measured_.shared_loops);
-    // One thread adds up what the others have summed.
-    step_s += 1e-9 * measured_.line_ns * measured_.chunks * (threads - 1) / threads;
-  }
+  const double step_s = this->step_s(model, threads);
   if (measured_.executor == ExecutorKind::automatic &&
       (tasks == 1 || step_s >= measured_.serial_step_s)) {
     return row;

@@ -58,6 +58,12 @@ class ScalingPredictor {
   ScalingPredictor(const NetworkCosts& costs, const ScalingOptions& options,
                    const ScalingModel& measured);
 
+  /// Takes over what two threads cost one another, from `on_two`, the phases of a step on these. `solves`: between
+  /// the iterations one thread solves interface equations, with loops that others share.
+  void learn(const StepTimes& on_two, bool solves);
+  /// What was measured, messages and `chunks` with what was learnt.
+  ScalingModel model() const;
+
   /// A row but for speed_up and efficiency, which compare it with others.
   ScalingRow predict(int threads) const;
   /// Tasks and imbalance of the partition for so many threads.
@@ -66,10 +72,15 @@ class ScalingPredictor {
  private:
   void model_blocks(const System& system);
   StepModel model_for(int threads) const;
+  /// By tasks, with them.
+  double step_s(const StepModel& model, int threads) const;
 
   const NetworkCosts& network_;
   const ScalingOptions& options_;
   ScalingModel measured_;
+  double message_factor_ = 1.0;  // on what messages take between cores that do nothing else
+  double apart_s_ =
+      0.0;  // what one thread takes longer where all that it reads was written by other cores
   StepModel blocks_;  // without waves
   int budget_;
   bool waits_;

@@ -244,10 +244,10 @@ const Columns<ScalingModel>& model_columns() {
       {"commit_s", &Row::commit_s},
       {"recommits", &Row::recommits},
       {"phase_ns", &Row::phase_ns},
-      {"chunks", &Row::chunks},
       {"message_ns", &Row::message_ns},
       {"line_ns", &Row::line_ns},
-      {"start_ns", &Row::start_ns}};
+      {"start_ns", &Row::start_ns},
+      {"lines", &Row::chunks}};
   return columns;
 }
 

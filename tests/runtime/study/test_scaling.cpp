@@ -8,6 +8,7 @@
 #include <portwave/runtime/generate/generate.hpp>
 #include <portwave/runtime/study/scaling.hpp>
 
+#include "study/scaling_model.hpp"
 #include "support/oscillator_pair.hpp"
 
 namespace portwave::test_scaling {
@@ -288,6 +289,60 @@ TEST(StrongScaling, SharesOfAStepAddUpToIt) {
     EXPECT_EQ(model.shared_loops > 0.0, blocks > 1024) << blocks;
     EXPECT_EQ(model.shared_s > 0.0, blocks > 1024) << blocks;
   }
+}
+
+TEST(StrongScaling, SolvesOfInterfaceEquationsAreNoWorkOfTasks) {
+  // Between tasks that are cut one thread solves. A task that is alone would have solves and commits in its iteration.
+  Scenario scenario = generated(network::Grid{.rows = 8, .columns = 8});
+  scenario.options.method = WaveCoupling::automatic(1e-10);
+  scenario.options.method.waves().kind = WaveUpdate::interface;
+  ScalingOptions options = quick(ExecutorKind::async);
+  options.steps = 20;
+  const ScalingModel model = study_strong_scaling(scenario, options).models.front();
+  EXPECT_GT(model.commit_s, 0.0);
+  EXPECT_GT(model.one_thread_s, 0.0);
+  EXPECT_LT(model.iterate_s, model.serial_phases.iterate_s);
+}
+
+TEST(Predictions, LearnWhatTwoCoresCostOneAnother) {
+  const Scenario scenario = generated(network::Chain{.blocks = 64});
+  // Two tasks; what each of them costs was measured, so that they need not be equal.
+  ScalingOptions options;
+  options.grain = Grain::of_parts(32);
+  const NetworkCosts costs(scenario, options.grain);
+  ScalingModel model;
+  model.size = 64;
+  model.executor = ExecutorKind::async;
+  model.iterations = 20.0;
+  model.serial_step_s = 100e-6;
+  model.serial_phases = {1e-6, 60e-6, 39e-6};
+  model.iterate_s = 60e-6;
+  model.commit_s = 30e-6;
+  model.one_thread_s = 10e-6;
+  model.message_ns = 100.0;
+  model.line_ns = 10.0;
+  const auto step_us = [](const ScalingPredictor& own, int threads) {
+    return 1e6 * own.predict(threads).step_s;
+  };
+  ScalingPredictor own(costs, options, model);
+  const double before = step_us(own, 2), alone = step_us(own, 1), four = step_us(own, 4);
+  EXPECT_GE(before, 10.0 + 45.0);
+  EXPECT_LE(before, 110.0);
+  own.learn({1e-6, 90e-6, 49e-6}, false);
+  EXPECT_NEAR(step_us(own, 2), 140.0, 0.1);
+  EXPECT_EQ(step_us(own, 1), alone);
+  // Beyond: each border costs as much.
+  const ScalingModel learnt = own.model();
+  EXPECT_GT(learnt.message_ns, 3.0 * model.message_ns);
+  EXPECT_NEAR(learnt.message_ns / learnt.line_ns, 10.0, 1e-9);
+  EXPECT_GT(learnt.chunks, 0.0);
+  EXPECT_GT(step_us(own, 4), four + 20.0);
+  // What is faster than the simulation says is no message that takes less than no time.
+  own.learn({0.0, 1e-6, 1e-6}, false);
+  EXPECT_GE(own.model().message_ns, 0.0);
+  EXPECT_EQ(own.model().chunks, 0.0);
+  EXPECT_LE(step_us(own, 2), before);
+  EXPECT_GE(step_us(own, 2), 50.0);
 }
 
 TEST(StrongScaling, HasARowForEverySizeExecutorAndThreadCount) {
