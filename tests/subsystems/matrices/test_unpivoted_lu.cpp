@@ -171,6 +171,35 @@ TEST(UnpivotedLu, ALargeSolveIsSharedAndHasTheSameBitsInAnyOrder) {
   EXPECT_EQ(other, x);
 }
 
+// As the interface equation does: waves lie elsewhere than the rows, and some rows are of no wave.
+TEST(UnpivotedLu, TakesAndPutsNumbersWhereItIsToldTo) {
+  std::mt19937_64 random(kSeed);
+  const int n = 60, apart = 3;
+  const Eigen::MatrixXd A = monotone(random, n);
+  Filled filled(A);
+  ASSERT_TRUE(filled.lu.factorise());
+  std::vector<int> places(static_cast<std::size_t>(n));
+  Eigen::VectorXd b = Eigen::VectorXd::Random(apart * n), right = Eigen::VectorXd::Zero(n);
+  for (int i = 0; i < n; ++i) {
+    places[static_cast<std::size_t>(i)] = i % 4 == 0 ? -1 : apart * (n - 1 - i);
+    if (i % 4 != 0) right[i] = b[apart * (n - 1 - i)];
+  }
+  const Eigen::VectorXd expected = filled.solve(right);
+  filled.lu.take_places(places);
+  Eigen::VectorXd x = Eigen::VectorXd::Constant(b.size(), 7.0), scratch(n);
+  const double square = filled.lu.solve(b.data(), x.data(), scratch.data());
+  double sum = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const int place = places[static_cast<std::size_t>(i)];
+    if (place < 0) continue;
+    EXPECT_EQ(x[place], expected[i]);
+    sum += expected[i] * expected[i];
+    x[place] = 7.0;
+  }
+  EXPECT_NEAR(square, sum, 1e-13 * sum);
+  EXPECT_EQ(x, Eigen::VectorXd::Constant(b.size(), 7.0)) << "nothing else is written";
+}
+
 TEST(UnpivotedLu, CountingStopsWhereAskedTo) {
   const Eigen::MatrixXd full = Eigen::MatrixXd::Ones(50, 50);
   EXPECT_EQ(expected_lu_entries(full.sparseView(), 10000), 2500u);
