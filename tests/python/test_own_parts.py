@@ -316,28 +316,24 @@ def test_ctrl_c_in_a_function_is_raised_itself():
 
 def test_ctrl_c_in_a_function_ends_an_ensemble_and_a_definition():
     def interrupted(L):
-        if L[0] > 1.5:
+        if L[0] > 3.0:
             raise KeyboardInterrupt
         return cross(L)
 
-    top("py_interrupted_top", J=interrupted)
+    top("py_interrupted_top", J=interrupted, typical_state=[1.0, 1.0, 1.0])
     system = pw.System(step_s=0.01)
     system.add("top", "py_interrupted_top", initial_state={"L1": 1.0, "L2": 0.1, "L3": 2.0})
     system.join("free", "top.torque")
     for threads in (1, 2):
         ensemble = pw.Ensemble(system, replicas=4, threads=threads)
-        ensemble.step(1)
-        start = ensemble.states()
-        start[2, 0] = 2.0
-        ensemble.set_states(start)
+        start = np.tile([1.0, 0.1, 2.0], (4, 1))
+        start[2, 0] = 4.0
         with pytest.raises(KeyboardInterrupt):
-            ensemble.step(5)
-        assert ensemble.failures == 1  # and no other
-        ensemble.set_states(start[[0, 0, 0, 0]])
-        ensemble.step(5)  # what was raised is over
+            ensemble.rollout(start, steps=5)
+        ensemble.rollout(start[[0, 0, 0, 0]], steps=5)  # what was raised is over
         assert ensemble.failures == 0
     with pytest.raises(KeyboardInterrupt):
-        top("py_interrupted_at_once", J=interrupted, default_state=[2.0, 0.1, 2.0])
+        top("py_interrupted_at_once", J=interrupted, default_state=[4.0, 0.1, 2.0])
 
 
 @pytest.mark.parametrize(
