@@ -69,9 +69,7 @@ void StepComparison::look_beneath(StepAgreement& out, const StepperOptions& fine
     std::vector<double> larger(states_), known(states_);
     std::size_t i = 0;
     for_each_state(scenario_.system, [&](int part, std::size_t) {
-      // Chosen steps hold a part to its own motion, whatever energy others have: the two runs then tell what is rounding.
-      const bool is_rounding =
-          !out.is_chosen && moves[static_cast<std::size_t>(part)] == Motion::rounding;
+      const bool is_rounding = moves[static_cast<std::size_t>(part)] == Motion::rounding;
       known[i] = is_rounding ? 0.0 : other[i].range();
       if (doubts[i].is_small && known[i] > StepAgreement::kLeastOfKind * own[i].range())
         larger[i] = std::max(own[i].range(), known[i]);

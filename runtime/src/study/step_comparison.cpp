@@ -371,10 +371,11 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
     first += start.size();
   }
   for (std::size_t part = 0; part < out.size(); ++part) {
-    constexpr double kOfDoubles = 1e-13;
+    // Chosen steps hold a part to its own motion: a hundred ε of the amplitude of others are no rounding yet.
+    const double of_doubles = options_.sizes ? 1e-14 : 1e-13;
     const double island_J = all_J[island_of(part)];
     if (moved_J[part] == 0.0 || moved_J[part] > kRounding * kRounding * island_J) continue;
-    const bool is_rounding = moved_J[part] <= kOfDoubles * kOfDoubles * island_J;
+    const bool is_rounding = moved_J[part] <= of_doubles * of_doubles * island_J;
     out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }
   if (options_.sizes)

@@ -402,6 +402,32 @@ TEST(StepComparison, WhatChosenStepsDoNotSeeIsJudged) {
   EXPECT_FALSE(small.is_far()) << small.state << ' ' << small.share;
 }
 
+// A bridge in balance: what flows across it is rounding of what flows beside it, in all runs alike.
+TEST(StepComparison, RoundingThatRunsAgreeOnIsNoMotion) {
+  const auto bridge = [](const std::string& c2_F) {
+    return scenario_of(
+        R"json({"name": "bridge", "time": {"step": {"kind": "adaptive", "tolerance": 1e-3},
+    "end_s": 0.1}, "subsystems": [
+      {"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": {"kind": "expression", "expression": "100*sin(50*t)"}}},
+      {"name": "c1", "type": "capacitor", "parameters": {"capacitance_F": 1e-4}},
+      {"name": "c2", "type": "capacitor", "parameters": {"capacitance_F": )json" +
+        c2_F + R"json(}},
+      {"name": "r1", "type": "resistor", "parameters": {"resistance_ohm": 10}},
+      {"name": "r2", "type": "resistor", "parameters": {"resistance_ohm": 10}},
+      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 1e-3}}],
+    "couplings": [{"kind": "kernel", "ports": ["v.port", "c1.terminals", "c2.terminals", "r1.terminals",
+        "r2.terminals", "l.terminals"],
+      "E": [[0,0,0,0,0,0], [0,0,0,0,0,0], [0,0,0,0,0,0], [-1,1,0,1,0,0], [-1,0,1,0,1,0], [0,1,-1,0,0,1]],
+      "F": [[1,1,1,0,0,0], [0,-1,0,1,0,1], [0,0,-1,0,1,-1], [0,0,0,0,0,0], [0,0,0,0,0,0], [0,0,0,0,0,0]]}]})json");
+  };
+  const StepAgreement balanced = agreement(bridge("1e-4"));
+  EXPECT_FALSE(balanced.is_far()) << balanced.state << ' ' << balanced.share;
+  EXPECT_NE(balanced.state, "l.current");
+  // Control: with an imbalance of a millionth it moves, and is judged.
+  EXPECT_EQ(agreement(bridge("1.000001e-4")).state, "l.current");
+}
+
 // A square wave drives an oscillator: rates jump with it, which two conserving stages follow.
 TEST(StepComparison, DampedStagesTellWhatStandsFromWhatMoves) {
   const auto holds = [](const Scenario& scenario) {
