@@ -20,15 +20,11 @@ using namespace nb::literals;
 
 namespace {
 
-thread_local PyObject* raised = nullptr;  // an exception; it leaks where its thread ends first
-// The first that is not an `Exception`, of any thread. Written with the interpreter's lock.
+thread_local PyObject* raised = nullptr;     // an exception; it leaks where its thread ends first
+thread_local bool raised_interrupt = false;  // the exception is not an `Exception`
+// The first such one of a worker. Written with the interpreter's lock.
 PyObject* interrupt = nullptr;
 std::atomic<bool> has_interrupt = false;
-
-void forget_interrupt() {
-  has_interrupt.store(false, std::memory_order_relaxed);
-  Py_XDECREF(std::exchange(interrupt, nullptr));
-}
 
 /// Copies the numbers that a block's function returned; a single number counts as an array of one.
 void copy_numbers(const nb::object& from, std::span<double> to, const char* what,
@@ -129,35 +125,42 @@ void add_block_kind(const std::string& name, const std::string& summary, nb::cal
 
 }  // namespace
 
-void keep_raised(const nb::python_error& error) {
-  Py_XDECREF(std::exchange(raised, nullptr));
+void keep_raised(const nb::python_error& error, bool is_worker) {
+  forget_raised();
   nb::object value = nb::borrow(error.value());
   if (error.traceback().is_valid()) {
     PyException_SetTraceback(value.ptr(), error.traceback().ptr());
   }
-  if (interrupt == nullptr && PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0) {
+  const bool is_interrupt = PyErr_GivenExceptionMatches(value.ptr(), PyExc_Exception) == 0;
+  if (is_interrupt && is_worker && interrupt == nullptr) {
     interrupt = nb::borrow(value).release().ptr();
     has_interrupt.store(true, std::memory_order_relaxed);
   }
+  raised_interrupt = is_interrupt && !is_worker;
   raised = value.release().ptr();
 }
 
 void forget_raised() {
+  raised_interrupt = false;
   Py_XDECREF(std::exchange(raised, nullptr));
-  forget_interrupt();
 }
 
 nb::object take_raised() {
-  if (raised == interrupt) forget_interrupt();
+  raised_interrupt = false;
   return nb::steal(std::exchange(raised, nullptr));
 }
 
+nb::object take_interrupt() {
+  if (raised_interrupt) return take_raised();
+  has_interrupt.store(false, std::memory_order_relaxed);
+  return nb::steal(std::exchange(interrupt, nullptr));
+}
+
 void raise_interrupt() {
-  if (!has_interrupt.load(std::memory_order_relaxed)) return;
+  if (!raised_interrupt && !has_interrupt.load(std::memory_order_relaxed)) return;
   const nb::gil_scoped_acquire lock;
-  const nb::object own = nb::borrow(interrupt);
-  forget_raised();
-  if (!own.is_valid()) return;
+  const nb::object own = take_interrupt();
+  if (!own.is_valid()) return;  // another thread was faster
   PyErr_SetObject(own.type().ptr(), own.ptr());
   throw nb::python_error();
 }

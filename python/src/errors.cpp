@@ -43,12 +43,11 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
     error.attr("waves") = failure.solve().waves;
     error.attr("residual") = failure.solve().residual;
     if (failure.fault() == portwave::StepFault::threw) {
-      const nb::object raised = take_raised();
-      if (raised.is_valid()) {
-        if (PyErr_GivenExceptionMatches(raised.ptr(), PyExc_Exception) == 0) {
-          PyErr_SetObject(raised.type().ptr(), raised.ptr());  // Ctrl-C is no fault of the step
-          return;
-        }
+      if (const nb::object interrupt = take_interrupt(); interrupt.is_valid()) {
+        PyErr_SetObject(interrupt.type().ptr(), interrupt.ptr());  // Ctrl-C is no fault of the step
+        return;
+      }
+      if (const nb::object raised = take_raised(); raised.is_valid()) {
         error.attr("__cause__") = raised;
       }
     }

@@ -153,6 +153,7 @@ void add_part_type(const std::string& name, const std::string& summary,
     return std::make_unique<OwnGradientPart>(signature, std::move(first), hamiltonian, options,
                                              own_gradient);
   };
+  forget_raised();
   try {
     (void)build();  // reports defects here
   } catch (const std::exception&) {

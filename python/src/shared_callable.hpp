@@ -5,6 +5,7 @@
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -49,11 +50,12 @@ class SharedCallable {
   /// thread, and its text is thrown.
   template <class Use>
   auto operator()(const Use& use) const {
+    const bool is_worker = PyGILState_GetThisThreadState() == nullptr;
     const nb::gil_scoped_acquire lock;
     try {
       return use(function_.get());
     } catch (const nb::python_error& error) {
-      keep_raised(error);
+      keep_raised(error, is_worker);
       throw std::runtime_error(error.what());  // copies the text while the lock is held
     }
   }
@@ -68,10 +70,11 @@ inline Numbers as_numbers(const nb::object& from) {
   using namespace nb::literals;
   if (Numbers own; nb::try_cast(from, own, false)) return own;
   const nb::module_ numpy = nb::module_::import_("numpy");
-  if (nb::cast<bool>(numpy.attr("iscomplexobj")(from))) {
+  const nb::object array = numpy.attr("asarray")(from);
+  if (nb::cast<std::string>(array.attr("dtype").attr("kind")) == "c") {
     throw std::runtime_error("real numbers are needed, got complex ones");
   }
-  return nb::cast<Numbers>(numpy.attr("ascontiguousarray")(from, "dtype"_a = "float64"));
+  return nb::cast<Numbers>(numpy.attr("ascontiguousarray")(array, "dtype"_a = "float64"));
 }
 
 inline void copy_result(const nb::object& from, std::size_t size, double* to, const char* what) {

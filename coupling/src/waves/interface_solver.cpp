@@ -283,6 +283,9 @@ bool InterfaceSolver::accept(int island, double gap_square, double size) {
   const double most = wanders ? kWorthTheWay * own.square : own.square;
   const bool is_worse = own.is_far_out || !(gap_square <= most);  // a NaN, too
   flags.stands = !(flags.trial && is_worse);
+  // Where an island stops here, its further evaluations, beside others of its task, are at the same waves.
+  own.from = 1 - own.standing;
+  own.damping = 0.0;
   if (!flags.stands) return false;
   own.before = own.square;
   own.square = gap_square;
@@ -311,16 +314,15 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
                                const double* exchanged, Effort effort) {
   Island* const own = prepare(island);
   if (own == nullptr) return false;
+  if (effort == Effort::renew ? own->parts.is_affine() : !own->ready) return false;
   measure(island, u, exchanged);
   own->standing = 1 - own->standing;
   if (effort == Effort::renew) {
-    if (own->parts.is_affine()) return false;
     own->accuracy = Accuracy::by_differences;
     renew(*own, record, base_of(*own));
     own->is_renewed = false;
     return own->ready;
   }
-  if (!own->ready) return false;
   solve(*own, base_of(*own));
   return true;
 }

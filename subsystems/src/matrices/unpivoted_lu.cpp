@@ -185,7 +185,7 @@ struct UnpivotedLu::Substitution {
   double *x, *scratch;
 };
 
-double UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) const {
+double UnpivotedLu::solve(const double* b, double* x, double* scratch, const ForEach& each) {
   const int n = size();
   const Substitution rows(*this, b, x, scratch);
   double square = 0.0;
@@ -221,7 +221,8 @@ std::size_t UnpivotedLu::bytes() const {
           above_.capacity()) *
              sizeof(int) +
          subtrees_.capacity() * sizeof(Place) + is_block_sound_.capacity() +
-         (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity()) *
+         (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity() +
+          squares_.capacity()) *
              sizeof(double);
 }
 

@@ -110,9 +110,12 @@ class ByHand {
     return square;
   }
   using Effort = InterfaceSolver::Effort;
-  bool judge(double square, Effort most = Effort::renew) {
+  bool accept(double square) {
     solver_.measure(0, iteration_.u().data(), iteration_.shadow().data());
-    const bool stands = solver_.accept(0, square, size_);
+    return solver_.accept(0, square, size_);
+  }
+  bool judge(double square, Effort most = Effort::renew) {
+    const bool stands = accept(square);
     done = solver_.advance(0, record_.data(), most);
     return stands;
   }
@@ -128,6 +131,7 @@ class ByHand {
   }
   InterfaceSolver& solver() { return solver_; }
   AlignedVector u() { return {iteration_.u().begin(), iteration_.u().end()}; }
+  AlignedVector exchanged() { return {iteration_.shadow().begin(), iteration_.shadow().end()}; }
 
  private:
   WaveDiscretisation waves_;
@@ -210,6 +214,26 @@ TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   island.adopt();
   EXPECT_TRUE(island.judge(island.evaluate()));
   EXPECT_GT(island.solver().linearisation_evaluations(), 0);
+}
+
+// Its evaluations go on beside those of other islands of a task.
+TEST(InterfaceSolver, AnIslandThatStopsStaysWhereItIs) {
+  const System system = testing::duffing_grid(2, 2);
+  for (const bool stands : {true, false}) {
+    ByHand island(system);
+    const double first = island.evaluate();
+    island.judge(first);
+    island.adopt();
+    island.evaluate();
+    EXPECT_EQ(island.accept(stands ? 0.1 * first : 2.0 * first), stands);
+    const AlignedVector end = island.u();
+    for (int k = 0; k < 3; ++k) {
+      island.adopt();
+      EXPECT_EQ(island.u(), end) << k;
+      island.evaluate();
+      island.solver().measure(0, island.u().data(), island.exchanged().data());
+    }
+  }
 }
 
 TEST(InterfaceSolver, GoesOnFromTrialsThatAreWorseButNotForEver) {

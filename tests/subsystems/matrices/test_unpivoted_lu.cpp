@@ -52,7 +52,7 @@ struct Filled {
       }
     }
   }
-  Eigen::VectorXd solve(const Eigen::VectorXd& b) const {
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) {
     Eigen::VectorXd x = b, scratch(b.size());
     lu.solve(x.data(), x.data(), scratch.data());
     return x;

@@ -35,7 +35,7 @@ class StateArchive;
 /// renewed or an island is engaged for the first time.
 ///
 /// Whoever evaluates S also writes u, P S(u) and the gap (`trial`), and forms the next iterate of its own waves
-/// (`next`): what is left for one thread is the solve, which `share_with` spreads, and what is decided.
+/// (`next`). One thread alone only solves, with the help of others (`share_with`), and decides.
 class InterfaceSolver {
  public:
   /// `target`: of the residual |P S(u) − u|/|P S(u)|, to decide when to renew D.
@@ -103,7 +103,8 @@ class InterfaceSolver {
   bool rehearse(int island, const double* record, const double* u, const double* exchanged,
                 Effort effort);
 
-  /// The next iterate of an active island: base + damping · change, by wave.
+  /// The next iterate of an active island: base + damping · change, by wave. Neighbours may read it at one another's
+  /// waves: it may lie where the next evaluation is written, so nobody may write there before its neighbours have read.
   struct Update {
     const double *base, *change;
     double damping;

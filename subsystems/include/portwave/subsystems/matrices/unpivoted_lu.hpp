@@ -45,7 +45,7 @@ class UnpivotedLu {
   /// factors are then of no use. Large ones by `each`, to the same bits.
   bool factorise(const ForEach& each = {});
   /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits. Returns |x|².
-  double solve(const double* b, double* x, double* scratch, const ForEach& each = {}) const;
+  double solve(const double* b, double* x, double* scratch, const ForEach& each = {});
 
  private:
   struct Substitution;
@@ -62,9 +62,9 @@ class UnpivotedLu {
   std::vector<Place> subtrees_;
   std::vector<int>
       first_of_block_;  ///< subtrees, dealt out in portions of about the same work; then their number
-  std::vector<int> above_;               ///< rows, increasing
-  std::vector<char> is_block_sound_;     ///< while the portions are factorised, by several threads
-  mutable std::vector<double> squares_;  ///< of portions of x
+  std::vector<int> above_;            ///< rows, increasing
+  std::vector<char> is_block_sound_;  ///< while the portions are factorised, by several threads
+  std::vector<double> squares_;       ///< of portions of x, likewise
 };
 
 }  // namespace portwave
