@@ -30,6 +30,7 @@ void InterfaceResidual::judge_parts() {
   rounded_.resize(gap_.size());
   magnitudes_.resize(static_cast<std::size_t>(waves_.wave_size()));
   terms_.emplace_back(rounded_);
+  lulls_.resize(static_cast<std::size_t>(waves_.system().island_count()));
 }
 
 void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
@@ -75,6 +76,18 @@ MeasuredGap InterfaceResidual::gap(int island, bool per_part) const {
     out.residual = larger_or_nan(out.residual, residual_of(static_cast<std::size_t>(entry)));
   }
   return out;
+}
+
+bool InterfaceResidual::is_rounding(int island, int evaluation, const InterfaceGap& gap) {
+  constexpr double kRounding = 1e-13;
+  constexpr double kFalls = 2.0 / 3.0;
+  constexpr int kPatience = 12;  // evaluations: a rescue comes first
+  if (lulls_.empty()) return false;
+  Lull& own = lulls_[static_cast<std::size_t>(island)];
+  const bool is_small = 2.0 * gap.energy_J <= kRounding * kRounding * gap.size;
+  const bool is_new = evaluation <= own.since;  // the step
+  if (is_new || !is_small || gap.residual < kFalls * own.residual) own = {gap.residual, evaluation};
+  return is_small && evaluation - own.since >= kPatience;
 }
 
 void InterfaceResidual::form(int chunk, double* values) const {

@@ -1,7 +1,5 @@
 #include "parallel/island_iteration.hpp"
 
-#include <utility>
-
 #include "parallel/clock.hpp"
 
 namespace portwave {
@@ -14,18 +12,6 @@ void compare_with_tolerances(const IterationRule& rule, const InterfaceGap& gap,
   const bool energy_met = rule.energy_tolerance_J > 0.0 && gap.energy_J <= rule.energy_tolerance_J;
   outcome.by_energy = !residual_met && energy_met;
   outcome.converged = residual_met || energy_met;
-}
-
-/// Whether what is left is rounding, where parts are judged: less than that of all waves together, and further
-/// evaluations have not made it less. A part whose waves are rounding would never meet a tolerance of its own.
-bool is_rounding(const IterationRule& rule, const InterfaceGap& gap, const InterfaceGap& last,
-                 int evaluations) {
-  constexpr double kRounding = 1e-13;
-  constexpr double kFalls = 0.9;
-  constexpr int kSure = 4;  // evaluations
-  return rule.tolerance_per_part && rule.tolerance > 0.0 && evaluations > kSure &&
-         2.0 * gap.energy_J <= kRounding * kRounding * gap.size &&
-         gap.residual > kFalls * last.residual;
 }
 
 bool may_solve(const DeadlineScheduler* deadline) {
@@ -73,9 +59,11 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
   }
   outcome.iterations = evaluations;
   if (stands) {
-    const InterfaceGap last = std::exchange(outcome.gap, gap);
+    outcome.gap = gap;
     compare_with_tolerances(rule, gap, outcome);
-    if (is_rounding(rule, gap, last, evaluations)) outcome.converged = true;
+    if (rule.tolerance_per_part && s.residual->is_rounding(island_, evaluations, gap)) {
+      outcome.converged = true;
+    }
   }
   if (outcome.converged || evaluations >= rule.budget) return true;
   if (!s.next_iterate.may_solve()) return false;
