@@ -17,12 +17,14 @@ constexpr double kFewEvaluations = 1.5;
 
 StepComparison::Rows StepComparison::rows_of(const StepperOptions& options,
                                              std::vector<Motion>& motion) const {
-  constexpr std::int64_t kMostOfChosen = 32;  // times the steps of the run
+  // Chosen steps of a run of n: 32 n of a short one, which may hardly follow the part; 3 n of one that took time.
+  constexpr std::int64_t kOfShort = 32, kOfLong = 3, kShort = 20'000;
   Rows rows;
   try {
     rows.reserve(values_.size());
     FinerRun run(scenario_, options, states_);
-    run.end_after(kMostOfChosen * (last_step_ + kLeastSteps));
+    const std::int64_t steps = last_step_ + kLeastSteps;
+    run.end_after(std::min(kOfShort * steps, kShort + kOfLong * steps));
     for (const double time_s : times_) {
       if ((options.interrupted && options.interrupted()) || run.is_spent()) break;
       const std::span<const double> x =

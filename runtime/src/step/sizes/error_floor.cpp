@@ -23,10 +23,15 @@ void StepErrorEstimate::judge_parts() {
   magnitudes_.resize(static_cast<std::size_t>(waves_.wave_size()));
 }
 
-/// The largest energy of a part, by island; or the size of the terms of every wave.
+/// The largest energy of a part, by island; or for every wave the size of those that come together at its junction: its
+/// own, and with |P||a| what comes in there, of which it was formed.
 void StepErrorEstimate::measure_waves(const double* a) {
   if (!magnitudes_.empty()) {
-    return waves_.interconnection().all().magnitudes(a, magnitudes_.data());
+    waves_.interconnection().all().magnitudes(a, magnitudes_.data());
+    for (std::size_t w = 0; w < magnitudes_.size(); ++w) {
+      magnitudes_[w] = std::max(magnitudes_[w], std::abs(a[w]));
+    }
+    return;
   }
   std::ranges::fill(wave_J_, 0.0);
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
