@@ -20,12 +20,12 @@
 
 namespace portwave {
 
-constexpr double kFinerTolerance = 0.1;
+inline constexpr double kFinerTolerance = 0.1;
 /// A beginning of fewer steps says too little to prepare a large model for it once more.
-constexpr std::int64_t kLeastSteps = 64;
+inline constexpr std::int64_t kLeastComparedSteps = 64;
 /// Differences below this share of the values themselves are rounding, and so is motion with less than its
 /// square of all energy.
-constexpr double kRounding = 1e-9;
+inline constexpr double kRowRounding = 1e-9;
 
 /// The same with half of the steps, or a tenth of the tolerance.
 inline void refine(StepperOptions& options) {
@@ -54,7 +54,7 @@ class StateRecord {
   }
   double range() const { return most_ - least_ > rounding() ? most_ - least_ : 0.0; }
   /// What counts as rounding of its values.
-  double rounding() const { return kRounding * std::max(std::abs(least_), std::abs(most_)); }
+  double rounding() const { return kRowRounding * std::max(std::abs(least_), std::abs(most_)); }
   struct Difference {
     double share = 0.0;
     double time_s = 0.0;

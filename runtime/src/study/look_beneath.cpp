@@ -23,7 +23,7 @@ StepComparison::Rows StepComparison::rows_of(const StepperOptions& options,
   try {
     rows.reserve(values_.size());
     FinerRun run(scenario_, options, states_);
-    const std::int64_t steps = last_step_ + kLeastSteps;
+    const std::int64_t steps = last_step_ + kLeastComparedSteps;
     run.end_after(std::min(kOfShort * steps, kShort + kOfLong * steps));
     for (const double time_s : times_) {
       if ((options.interrupted && options.interrupted()) || run.is_spent()) break;

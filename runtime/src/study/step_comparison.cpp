@@ -149,7 +149,7 @@ StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& o
   const bool is_short = scenario.steps > 0 && scenario.steps <= most;
   if (extent == Extent::whole) {
     steps_most_ = std::numeric_limits<std::int64_t>::max();
-  } else if (is_short || most >= kLeastSteps) {
+  } else if (is_short || most >= kLeastComparedSteps) {
     steps_most_ = most;
   } else {
     is_too_large_ = true;
@@ -159,7 +159,7 @@ StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& o
 void StepComparison::keep(const Stepper& stepper) {
   last_step_ = stepper.step_index();
   if (last_step_ % stride_ != 0) return;
-  if (values_.size() >= kMostKept && times_.size() > 2 * kLeastSteps) thin_out();
+  if (values_.size() >= kMostKept && times_.size() > 2 * kLeastComparedSteps) thin_out();
   if (last_step_ % stride_ != 0) return;
   if (times_.empty()) is_of_first_order_ = is_of_first_order(stepper);
   evaluations_ = stepper.iterations().per_step();
@@ -374,7 +374,7 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
     // Chosen steps hold a part to its own motion: a hundred ε of the amplitude of others are no rounding yet.
     const double of_doubles = options_.sizes ? 1e-14 : 1e-13;
     const double island_J = all_J[island_of(part)];
-    if (moved_J[part] == 0.0 || moved_J[part] > kRounding * kRounding * island_J) continue;
+    if (moved_J[part] == 0.0 || moved_J[part] > kRowRounding * kRowRounding * island_J) continue;
     const bool is_rounding = moved_J[part] <= of_doubles * of_doubles * island_J;
     out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }
