@@ -402,6 +402,28 @@ TEST(StepComparison, WhatChosenStepsDoNotSeeIsJudged) {
   EXPECT_FALSE(small.is_far()) << small.state << ' ' << small.share;
 }
 
+// Taylor series have no tolerance of parts: two finer runs that agree judge what is too small for one.
+TEST(StepComparison, SmallPartsAreJudgedWithoutWaves) {
+  const auto encoder = [](const std::string& tolerance) {
+    return scenario_of(
+        R"json({"name": "encoder", "time": {"step": {"kind": "adaptive", "tolerance": )json" +
+        tolerance + R"json(}, "end_s": 0.5}, "subsystems": [
+      {"name": "t", "type": "inertia", "parameters": {"inertia_kgm2": 1e5}, "initial_state": {"speed": 314},
+       "inputs": {"torque": {"kind": "expression", "expression": "if(t<0.125,0,5000)"}}},
+      {"name": "s", "type": "torsional_spring_damper",
+       "parameters": {"stiffness_Nm_per_rad": 0.098696, "damping_Nms_per_rad": 1.2566e-5}},
+      {"name": "p", "type": "inertia", "parameters": {"inertia_kgm2": 1e-6}, "initial_state": {"speed": 314}}],
+    "couplings": [{"kind": "connection", "ports": ["t.shaft", "s.left"]},
+                  {"kind": "connection", "ports": ["p.shaft", "s.right"]}],
+    "method": {"kind": "taylor"}})json");
+  };
+  const StepAgreement own = agreement(encoder("1e-4"));
+  EXPECT_TRUE(own.is_far()) << own.share;
+  EXPECT_EQ(own.state, "s.twist");
+  EXPECT_FALSE(own.is_beneath_waves) << "it has no tolerance of parts";
+  EXPECT_FALSE(agreement(encoder("1e-6")).is_far());  // control: right to 0.7 %
+}
+
 // A bridge in balance: what flows across it is rounding of what flows beside it, in all runs alike.
 TEST(StepComparison, RoundingThatRunsAgreeOnIsNoMotion) {
   const auto bridge = [](const std::string& c2_F) {
