@@ -140,7 +140,8 @@ DuffingNodeParameters node_parameters(const Parameters& parameters) {
 }  // namespace
 
 std::unique_ptr<Subsystem> duffing_node(const DuffingNodeParameters& p) {
-  require_valid(duffing_node_type(),
+  static const PartType type = duffing_node_type();
+  require_valid(type,
                 {{"mass_kg", p.mass_kg},
                  {"stiffness_N_per_m", p.stiffness_N_per_m},
                  {"cubic_stiffness_N_per_m3", p.cubic_stiffness_N_per_m3},

@@ -105,7 +105,8 @@ class DuffingOscillator final : public Subsystem, public QuarticStorage {
 }  // namespace
 
 std::unique_ptr<Subsystem> duffing_oscillator(const DuffingOscillatorParameters& p) {
-  require_valid(duffing_oscillator_type(),
+  static const PartType type = duffing_oscillator_type();
+  require_valid(type,
                 {{"mass_kg", p.mass_kg},
                  {"stiffness_N_per_m", p.stiffness_N_per_m},
                  {"cubic_stiffness_N_per_m3", p.cubic_stiffness_N_per_m3},
@@ -146,7 +147,7 @@ PartType duffing_oscillator_type() {
     p.coupling_stiffness_N_per_m = number_of(parameters, "coupling_stiffness_N_per_m");
     p.coupling_damping_Ns_per_m = number_of(parameters, "coupling_damping_Ns_per_m");
     p.allow_active = allows_active(parameters);
-    return duffing_oscillator(p);
+    return std::make_unique<oscillator_part::DuffingOscillator>(p);
   };
   type.example = {{"mass_kg", 8.0},
                   {"stiffness_N_per_m", 100.0},

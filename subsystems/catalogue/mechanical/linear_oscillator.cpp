@@ -12,14 +12,8 @@ LinearOscillatorParameters linear_oscillator_parameters(const Parameters& parame
           .allow_active = allows_active(parameters)};
 }
 
-}  // namespace
-
-std::unique_ptr<Subsystem> linear_oscillator(const LinearOscillatorParameters& parameters) {
-  require_valid(linear_oscillator_type(),
-                {{"mass_kg", parameters.mass_kg},
-                 {"stiffness_N_per_m", parameters.stiffness_N_per_m},
-                 {"damping_Ns_per_m", parameters.damping_Ns_per_m}},
-                parameters.allow_active);
+/// Of parameters that are valid.
+std::unique_ptr<Subsystem> build_linear_oscillator(const LinearOscillatorParameters& parameters) {
   enum State { kPosition, kVelocity, kStates };
   enum Input { kCoupling, kForce, kInputs };
   const double m = parameters.mass_kg;
@@ -43,6 +37,18 @@ std::unique_ptr<Subsystem> linear_oscillator(const LinearOscillatorParameters& p
                                                  std::move(Q), std::move(options));
 }
 
+}  // namespace
+
+std::unique_ptr<Subsystem> linear_oscillator(const LinearOscillatorParameters& parameters) {
+  static const PartType type = linear_oscillator_type();
+  require_valid(type,
+                {{"mass_kg", parameters.mass_kg},
+                 {"stiffness_N_per_m", parameters.stiffness_N_per_m},
+                 {"damping_Ns_per_m", parameters.damping_Ns_per_m}},
+                parameters.allow_active);
+  return build_linear_oscillator(parameters);
+}
+
 PartType linear_oscillator_type() {
   PartType type;
   type.name = "linear_oscillator";
@@ -57,7 +63,7 @@ PartType linear_oscillator_type() {
       damper("damping_Ns_per_m", "N s/m", "damper c to ground"),
   };
   type.build = [](const Parameters& parameters) {
-    return linear_oscillator(linear_oscillator_parameters(parameters));
+    return build_linear_oscillator(linear_oscillator_parameters(parameters));
   };
   type.example = {{"mass_kg", 4.0}, {"stiffness_N_per_m", 50.0}, {"damping_Ns_per_m", 0.1}};
   return type;

@@ -189,7 +189,8 @@ ParameterInfo optional(ParameterInfo info, double by_default) {
 }  // namespace
 
 std::unique_ptr<Subsystem> mass_spring_damper_chain(const ChainParameters& parameters) {
-  require_valid(mass_spring_damper_chain_type(), to_map(parameters), parameters.allow_active);
+  static const PartType type = mass_spring_damper_chain_type();
+  require_valid(type, to_map(parameters), parameters.allow_active);
   return build_mass_spring_damper_chain(parameters);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -18,9 +19,27 @@ __extension__ typedef __float128 Quadruple;  // NOLINT(modernize-use-using): tak
 using Quadruple = long double;
 #endif
 
-/// Solves that set up step maps: refined with residuals in quadruple precision, so that a map is as
-/// exact as its own rounding even where the equations of the step are ill-conditioned. `Factors` is
-/// a factorisation of `matrix`, which must outlive this.
+/// b − Σ aᵢ xᵢ as if in twice the digits of a double: errors of products and sums are exact, and are summed up
+/// beside it (Ogita, Rump, Oishi: Accurate sum and dot product, SIAM J. Sci. Comput. 26, 2005).
+class LongDifference {
+ public:
+  LongDifference(double b = 0.0) : sum_(b) {}  // NOLINT(google-explicit-constructor): a number
+
+  void subtract(double a, double x) {
+    const double product = a * x, of_product = std::fma(a, x, -product);
+    const double sum = sum_ - product, taken = sum - sum_;
+    errors_ += ((sum_ - (sum - taken)) - (product + taken)) - of_product;
+    sum_ = sum;
+  }
+  double value() const { return sum_ + errors_; }
+
+ private:
+  double sum_, errors_ = 0.0;
+};
+
+/// Solves that set up step maps: refined with residuals of twice the digits, so that a map is as exact as its own
+/// rounding even where the equations of the step are ill-conditioned. `Factors` is a factorisation of `matrix`,
+/// which must outlive this.
 template <class Factors>
 class RefinedSolves {
  public:
@@ -47,23 +66,23 @@ class RefinedSolves {
                           const Solve& solve) {
     constexpr int kSweeps = 5;
     Eigen::VectorXd x = solve(b);
-    std::vector<Quadruple> residual(static_cast<std::size_t>(b.size()));
+    std::vector<LongDifference> residual(static_cast<std::size_t>(b.size()));
     for (int sweep = 0; sweep < kSweeps && x.allFinite(); ++sweep) {
-      for (Eigen::Index i = 0; i < b.size(); ++i) residual[static_cast<std::size_t>(i)] = b[i];
+      std::copy_n(b.data(), b.size(), residual.begin());
       for (int j = 0; j < matrix.outerSize(); ++j) {
         for (SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
-          residual[static_cast<std::size_t>(it.row())] -= static_cast<Quadruple>(it.value()) * x[j];
+          residual[static_cast<std::size_t>(it.row())].subtract(it.value(), x[j]);
         }
       }
       Eigen::VectorXd rhs(b.size());
       for (Eigen::Index i = 0; i < b.size(); ++i) {
-        rhs[i] = static_cast<double>(residual[static_cast<std::size_t>(i)]);
+        rhs[i] = residual[static_cast<std::size_t>(i)].value();
       }
       const Eigen::VectorXd correction = solve(rhs);
       if (!correction.allFinite()) break;
-      const double size = x.cwiseAbs().maxCoeff();
+      const Eigen::VectorXd before = x;
       x += correction;
-      if (correction.cwiseAbs().maxCoeff() <= 1e-17 * size) break;
+      if (x == before) break;  // as would all further sweeps
     }
     return x;
   }

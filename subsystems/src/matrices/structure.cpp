@@ -49,6 +49,11 @@ Issues validate(const Structure& structure, int states, int inputs, const Struct
   if (usable(N, inputs, inputs)) N.is_skew();
   if (rules.allow_active || !R_is_sound || !P_is_sound || !S_is_sound) return issues;
 
+  // Without P the blocks are judged by themselves; only what is wrong is to be named in the whole.
+  if (structure.P.nonZeros() == 0 && is_positive_semidefinite(structure.R, rules.tolerance) &&
+      is_positive_semidefinite(structure.S, rules.tolerance)) {
+    return issues;
+  }
   if (const auto found = find_negative_block(dissipation_matrix(structure), rules.tolerance)) {
     issues.push_back({"/R", fmt::format("[R P; P^T S] is not positive semidefinite: {}; a part "
                                         "that may create energy must say allow_active",

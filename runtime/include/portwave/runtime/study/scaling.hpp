@@ -115,10 +115,12 @@ struct ScalingModel {
   double commit_s = 0.0;      ///< of the tasks: commits, also those that the guard asks for again
   double recommits = 0.0;     ///< of the latter, per step
   double phase_ns = 0.0;      ///< StepModel::phase_ns, measured
-  double chunks = 0.0;        ///< sums of the ledger that one thread adds up, each a cache line
-  double message_ns = 0.0;  ///< a message of one cache line between two cores, measured; 0 with one
-  double line_ns = 0.0;     ///< each further line, likewise
-  double start_ns = 0.0;    ///< calling threads to a step or loop and waiting for them, likewise
+  double chunks = 0.0;        ///< cache lines, written by others, that one thread reads after tasks
+  /// A message of one cache line between two cores, and what else a phase takes longer there, measured in steps of the
+  /// network on two threads; 0 with one core.
+  double message_ns = 0.0;
+  double line_ns = 0.0;   ///< each further line, likewise
+  double start_ns = 0.0;  ///< calling threads to a step or loop and waiting for them, likewise
 };
 
 /// A batch of parts of equal shape in the roofline: one port solve of each part on one thread. Counts are those
@@ -165,7 +167,8 @@ struct SizedScenario {
 /// steps, one after the other within each repetition, their workers being started before the clock runs.
 /// Predictions simulate the step (makespan_ns) with the costs of the parts measured alone, at the sizes that the
 /// cores' shares have, and scaled so that one thread takes its measured time; what one thread does beside
-/// its tasks is measured and stays with it.
+/// its tasks is measured and stays with it. What cores cost one another is measured in steps of the network on two
+/// threads, which are not those of the rows.
 /// Errors: ConfigError ("/threads", "/executors", "/steps", "/repetitions" and the Stepper's); StepError;
 /// std::runtime_error when results differ by configuration.
 ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,
