@@ -443,6 +443,8 @@ class System(Controllers):
         <portwave.System 'system': 1 parts>
         """
         refuse_text(outputs)
+        if isinstance(ports, (str, Mapping)):
+            raise TypeError(f"`ports` is a list of mappings, one for each port, got {ports!r}")
         part: JSON = {"name": name, "type": "fmu", "path": os.fspath(path)}
         if ports:
             part["ports"] = plain(list(ports))

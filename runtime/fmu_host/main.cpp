@@ -92,7 +92,8 @@ class Host {
     if (grown_to_ != 0 && !mapping_.map_area(std::exchange(grown_to_, 0))) {
       fail(Channel::kFault, Operation::grow, "no memory for the numbers of the FMU");
     }
-    now_in(Operation::none);
+    // Unloading the library is part of its end.
+    if (!has_ended_) now_in(Operation::none);
   }
   bool has_ended() const { return has_ended_; }
 

@@ -245,6 +245,32 @@ TEST(FmuProcessControl, WithoutItTheProgramHangs) {
   EXPECT_FALSE(hanging.has_ended());
 }
 
+/// What was committed stands, and the run has succeeded.
+TEST(FmuProcessOfTheProgram, TellsHowTheFmuFailsAtItsEnd) {
+  const auto end_of = [](const std::string& harm, double limit_s) {
+    FmuFolder folder;
+    const ProcessResult result =
+        portwave_cli(run_of(folder, scenario_with(folder, harm, true, limit_s)));
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "isolated" / "trajectory.csv"));
+    return result.err;
+  };
+  const std::string crash = end_of("free segv", 60.0);
+  EXPECT_TRUE(
+      has(crash,
+          "portwave: at its end the FMU \"mass.fmu\" crashed in fmi2Terminate, fmi2FreeInstance or "
+          "unloading its library: its process ended with signal SIGSEGV"))
+      << crash;
+  const std::string hang = end_of("free hang", 0.5);
+  EXPECT_TRUE(has(
+      hang,
+      "portwave: at its end the FMU \"mass.fmu\" did not return within 0.5 s from fmi2Terminate"))
+      << hang;
+  const std::string leaves = end_of("free exit", 60.0);
+  EXPECT_TRUE(has(leaves, "its process ended with exit code 7")) << leaves;
+  EXPECT_FALSE(has(end_of("none none", 60.0), "at its end"));
+}
+
 TEST(FmuProcessOfTheProgram, WhatTheFmuPrintsIsPrinted) {
   for (const bool in_process : {false, true}) {
     FmuFolder folder;

@@ -557,7 +557,7 @@ TEST(IsolatedFmu, HasKeysThatAreChecked) {
   FmuPartOptions options;
   options.file = folder.path() / "mass.fmu";
   options.process = true;
-  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const double bad : {0.0, 1e-9, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     options.time_limit_s = bad;
     EXPECT_TRUE(has(failure_of([&] { make_fmu_part(options); }), "/time_limit_s: must be finite"));
   }

@@ -265,3 +265,10 @@ def test_a_missing_fmu_is_named():
     system = pw.System(allow_plugins=True).add_fmu("mass", "nowhere.fmu")
     with pytest.raises(pw.ConfigError, match="nowhere.fmu"):
         pw.Stepper(system)
+
+
+def test_ports_that_are_no_list_are_refused():
+    system = pw.System(allow_plugins=True)
+    for wrong in ("F,v", {"effort": "F", "flow": "v", "input": "effort"}):
+        with pytest.raises(TypeError, match="`ports` is a list of mappings"):
+            system.add_fmu("mass", "mass.fmu", ports=wrong)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -54,12 +55,12 @@ class RemoteInstance final : public Instance {
     if (is_dead_ || !host_.is_ours()) return;
     try {
       begin(Operation::end, 0);
-      if (host_.channel().request_bytes = writer_.size();
-          host_.call(calls_, limit_s_) == HostProcess::End::answered) {
-        host_.ends_within(limit_s_);
-      }
-    } catch (const std::exception&) {
-      // It is ended with the object.
+      flush();
+      if (!host_.ends_within(limit_s_)) fail(HostProcess::End::timed_out);
+      if (host_.how_it_ended() != "exit code 0") fail(HostProcess::End::ended);
+    } catch (const std::exception& error) {
+      // What was committed stands, and nobody is left who could be told otherwise.
+      std::fprintf(stderr, "portwave: at its end %s\n", error.what());
     }
   }
 
@@ -262,9 +263,10 @@ class RemoteInstance final : public Instance {
         return prefix_ + (prefix_ == "fmi2" ? "SetFMUstate" : "SetFMUState");
       case Operation::release:
         return prefix_ + (prefix_ == "fmi2" ? "FreeFMUstate" : "FreeFMUState");
+      case Operation::end:
+        return fmt::format("{0}Terminate, {0}FreeInstance or unloading its library", prefix_);
       case Operation::none:
       case Operation::grow:
-      case Operation::end:
         break;
     }
     return "no call, but in a thread of its own";
