@@ -200,7 +200,7 @@ TEST_P(HostileStructure, IsRefused) {
   EXPECT_TRUE(has(text, GetParam().words)) << text;
 }
 INSTANTIATE_TEST_SUITE_P(All, HostileStructure, ::testing::ValuesIn(hostile_structures()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& own) { return own.param.name; });
 
 /// The control: what all of them are made of is sound.
 TEST(HostileStructureControl, TheSoundOneIsTaken) {

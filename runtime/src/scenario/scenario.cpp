@@ -264,7 +264,10 @@ Scenario load_structure(const std::filesystem::path& file, const std::vector<Ove
   for (const StructureScenario::Fmu& own : structure.fmus) {
     if (file.extension() != ".ssp") scenario.recording.inputs.push_back(own.file);
   }
-  append(scenario.notes, "", structure.notes);
+  for (Issue& note : structure.notes) {
+    if (note.where.empty()) note.where = file.filename().string();
+    scenario.notes.push_back(std::move(note));
+  }
   return scenario;
 }
 

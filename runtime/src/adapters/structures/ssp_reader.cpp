@@ -83,10 +83,11 @@ class SspReader {
     return out;
   }
 
-  /// What portwave has noted of an element, as JSON.
+  /// What portwave has noted of an element: JSON, in the annotation or in an element in it.
   void read_own(pugi::xml_node at, const Description& description, Json& own) {
     for (const pugi::xml_node annotation : annotations(at, kOwnAnnotation)) {
-      Json read = Json::parse(annotation.text().get(), nullptr, false);
+      const pugi::xml_node note = child(annotation, "Note");
+      Json read = Json::parse((note ? note : annotation).text().get(), nullptr, false);
       if (read.is_object()) {
         own = std::move(read);
       } else {
