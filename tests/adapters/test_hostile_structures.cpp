@@ -241,6 +241,22 @@ TEST(HostileStructures, UnknownParametersAreNoted) {
                                  bindings(bound(parameters({{"masss", real("1")}}))))),
           pair_experiment()),
       pair_fmus());
+  const auto mapped = [](const std::string& entry) {
+    const std::string mapping = "<ssd:ParameterMapping><ssm:ParameterMapping version=\"1.0\">" +
+                                entry + "</ssm:ParameterMapping></ssd:ParameterMapping>";
+    return ssd(bindings(binding("<ssd:ParameterValues>" + parameters({{"m", real("1")}}) +
+                                "</ssd:ParameterValues>" + mapping)) +
+                   elements(component("mass", "resources/mass.fmu")),
+               pair_experiment());
+  };
+  SspFolder second;
+  const StructureScenario left_out =
+      structure_of(second.package(mapped("<ssm:MappingEntry source=\"mm\" target=\"mass.mass\"/>"
+                                         "<ssm:MappingEntry source=\"\" target=\"mass.d\"/>"),
+                                  pair_fmus()));
+  EXPECT_TRUE(has(notes_of(left_out), "there is no parameter \"mm\" to map")) << notes_of(left_out);
+  EXPECT_TRUE(has(refusal_of(mapped("<ssm:MappingEntry target=\"mass.mass\"/>")),
+                  "<MappingEntry> has no source"));
   const std::string notes = notes_of(structure_of(file));
   EXPECT_TRUE(has(notes, "\"mass\" has no variable \"masss\": its value is left out")) << notes;
   EXPECT_TRUE(has(notes, "there is no variable \"mass.weight\"")) << notes;

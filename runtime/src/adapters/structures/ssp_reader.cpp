@@ -44,7 +44,9 @@ class SspReader {
   }
 
  private:
-  ReadingOf reading(const Description& description) { return {description.file, issues_}; }
+  ReadingOf reading(const Description& description) {
+    return {description.file, issues_, out_.notes};
+  }
 
   /// The outermost element, its version and units. Errors: ConfigError.
   pugi::xml_node open(Description& description) {
@@ -165,6 +167,13 @@ class SspReader {
     }
     levels_.systems[number].where = description.file.place(at);
     levels_.systems[number].connectors = read_connectors(at, description);
+    for (const pugi::xml_node annotation : annotations(at, "org.openmodelica")) {
+      const pugi::xml_node master = annotation.find_node([](pugi::xml_node node) {
+        return local_name(node) == "FixedStepMaster" && node.attribute("stepSize");
+      });
+      const double step_s = own.number(master, "stepSize", 0.0);
+      if (step_s > 0.0 && (!out_.step_s || step_s < *out_.step_s)) out_.step_s = step_s;
+    }
     for (const pugi::xml_node dictionary :
          children(child(at, "SignalDictionaries"), "SignalDictionary")) {
       read_dictionary(dictionary, description, number);
@@ -419,7 +428,7 @@ class SspReader {
         return reading(description)
             .fail(at, fmt::format("{} holds no {}", in_quotes(file->name()), name));
       }
-      return use(file->root(), ReadingOf{*file, issues_});
+      return use(file->root(), ReadingOf{*file, issues_, out_.notes});
     }
     const pugi::xml_node own = child(content, name);
     if (!own) {
