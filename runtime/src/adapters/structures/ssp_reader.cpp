@@ -39,7 +39,7 @@ class SspReader {
     levels_.systems.emplace_back();
     read_system(child(root, "System"), description, 0, 0);
     connect_levels(levels_, out_, issues_);
-    read_bonds(root, description);
+    take_noted_bonds(out_, file.place(root), issues_);
     return std::move(out_);
   }
 
@@ -99,42 +99,6 @@ class SspReader {
                                           kOwnAnnotation));
       }
     }
-  }
-
-  /// {"bonds": [["mass.v", "spring.F"]]}: outputs that answer one another.
-  void read_bonds(pugi::xml_node root, const Description& description) {
-    const auto bonds = out_.own.find("bonds");
-    if (bonds == out_.own.end()) return;
-    const auto fail = [&](std::string what) { reading(description).fail(root, std::move(what)); };
-    if (!bonds->is_array()) return fail("\"bonds\" must be a list of pairs of outputs");
-    for (const Json& own : *bonds) {
-      const bool is_pair =
-          own.is_array() && own.size() == 2 && own[0].is_string() && own[1].is_string();
-      if (!is_pair) {
-        fail("each of \"bonds\" must be a pair of outputs, such as [\"mass.v\", \"spring.F\"]");
-        continue;
-      }
-      const auto a = variable_named(own[0].get<std::string>());
-      const auto b = variable_named(own[1].get<std::string>());
-      for (std::size_t i = 0; i < 2; ++i) {
-        if (!(i == 0 ? a : b)) {
-          fail(fmt::format("\"bonds\": there is no variable {}",
-                           in_quotes(own[i].get<std::string>())));
-        }
-      }
-      if (a && b) out_.bonds.emplace_back(*a, *b);
-    }
-    out_.own.erase("bonds");
-  }
-
-  std::optional<Variable> variable_named(const std::string& name) const {
-    for (std::size_t i = 0; i < out_.elements.size(); ++i) {
-      const Element& element = out_.elements[i];
-      if (!name.starts_with(element.name + ".") || element.fmu == nullptr) continue;
-      const std::string rest = name.substr(element.name.size() + 1);
-      if (element.fmu->description().find(rest) != nullptr) return Variable{i, rest};
-    }
-    return std::nullopt;
   }
 
   std::map<std::string, SystemConnector> read_connectors(pugi::xml_node at,
