@@ -301,9 +301,12 @@ TEST(HostileOsp, IsRefused) {
          "\"flag\" of \"other\" is connected already");
   expect(osp_refusal(joined(at("mass", "v"), at("other", "F"), "powerBond=\"b\"")),
          "the power bond \"b\" has 1 connection, and needs two");
-  expect(osp_refusal(joined(at("mass", "v"), at("other", "flag"), "powerBond=\"b\"") +
-                     joined(at("other", "v"), at("mass", "flag"), "powerBond=\"b\"")),
+  expect(osp_refusal(joined(at("mass", "x"), at("other", "F"), "powerBond=\"b\"") +
+                     joined(at("other", "x"), at("mass", "F"), "powerBond=\"b\"")),
          "is named a power bond, and effort times flow there is no power");
+  expect(osp_refusal(joined(at("mass", "v"), at("other", "F"), "powerBond=\"b\"") +
+                     joined(at("other", "v"), at("mass", "F"), "powerBond=\"b\"")),
+         "is named a power bond, and both answer flows");
   expect(osp_refusal("<SignalConnection>" + at("mass", "v") + signal("f", "in") +
                      "</SignalConnection>"),
          "there is no function \"f\"");
