@@ -307,6 +307,10 @@ def study_scaling(
     cores: int,
 ) -> str: ...
 
+def is_structure_file(file: str) -> bool: ...
+
+def read_structure(file: str, allow_plugins: bool) -> tuple[str, list[tuple[str, str]], Any]: ...
+
 def write_fmu(
     text: str,
     folder: str,
@@ -319,6 +323,8 @@ def write_fmu(
     name: str,
     library: str,
 ) -> list[str]: ...
+
+def write_ssp(text: str, folder: str, out: str, allow_plugins: bool) -> list[str]: ...
 
 def tune(
     text: str,

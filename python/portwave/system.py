@@ -9,11 +9,17 @@ import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._portwave import show_portwave_to_plugins, write_fmu
+from ._portwave import (
+    is_structure_file,
+    read_structure,
+    show_portwave_to_plugins,
+    write_fmu,
+    write_ssp,
+)
 from .arrays import flag, number, plain, refuse_text, whole
 from .catalogue_part import CataloguePart, written_down
 from .controllers import Controllers
-from .errors import ScenarioWarning
+from .errors import ScenarioWarning, issue_warnings
 from .matrices import Handed, Handover, as_parameter, json_default, written_out
 from .second_order import second_order_parameters
 
@@ -93,6 +99,7 @@ class System(Controllers):
             time["steps"] = 1  # a stepper steps as long as it is asked to
         self.folder = Path(".")
         self.allow_plugins = flag(allow_plugins, "`allow_plugins`")
+        self._kept: Any = None
         self._document: JSON = {
             "name": name,
             "time": time,
@@ -134,17 +141,19 @@ class System(Controllers):
         system = cls.__new__(cls)
         system.folder = Path(folder)
         system.allow_plugins = flag(allow_plugins, "`allow_plugins`")
+        system._kept = None
         system._document = copy.deepcopy(plain(document))
         return system
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"], *, allow_plugins: bool = False) -> "System":
-        """Read a scenario file.
+        """Read a scenario file, or a system structure of FMUs.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Path of the file (JSON in UTF-8).
+            Path of the file: a scenario (JSON in UTF-8), a system structure of SSP (``.ssp``, ``.ssd``) or an
+            ``OspSystemStructure.xml``.
         allow_plugins : bool, optional
             Whether its FMUs and plugins may be loaded: code that may do all that this process may.
             Default: False.
@@ -160,8 +169,21 @@ class System(Controllers):
             The file cannot be read.
         json.JSONDecodeError
             The file is not JSON (a ``ValueError``).
+        ConfigError
+            What is wrong with a system structure, all at once; also that `allow_plugins` is missing.
+
+        Warns
+        -----
+        ScenarioWarning
+            What was chosen or left out of a system structure.
         """
         path = Path(path)
+        if is_structure_file(str(path)):
+            text, notes, kept = read_structure(str(path), flag(allow_plugins, "`allow_plugins`"))
+            issue_warnings(notes, level=2)
+            system = cls.from_dict(json.loads(text), path.parent, allow_plugins=allow_plugins)
+            system._kept = kept
+            return system
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         return cls.from_dict(document, path.parent, allow_plugins=allow_plugins)
 
@@ -298,6 +320,35 @@ class System(Controllers):
             warnings.warn(note, ScenarioWarning, stacklevel=2)
         return path
 
+    def to_ssp(self, path: Union[str, "os.PathLike[str]"]) -> Path:
+        """Write the system, whose parts are FMUs, as a package of a system structure (SSP 1.0).
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Path of the package.
+
+        Returns
+        -------
+        pathlib.Path
+            The package.
+
+        Raises
+        ------
+        ConfigError
+            Parts that are no FMUs, couplings and blocks that connections cannot say: all at once; nothing was
+            written.
+
+        Warns
+        -----
+        ScenarioWarning
+            What other tools do not learn from it.
+        """
+        path = Path(path)
+        for note in write_ssp(self.to_json(), str(self.folder), str(path), self.allow_plugins):
+            warnings.warn(note, ScenarioWarning, stacklevel=2)
+        return path
+
     def copy(self) -> "System":
         """Create an independent copy.
 
@@ -306,7 +357,9 @@ class System(Controllers):
         System
             The copy.
         """
-        return System.from_dict(self._document, self.folder, allow_plugins=self.allow_plugins)
+        own = System.from_dict(self._document, self.folder, allow_plugins=self.allow_plugins)
+        own._kept = self._kept
+        return own
 
     def add(
         self,

@@ -200,7 +200,7 @@ TEST_P(HostileStructure, IsRefused) {
   EXPECT_TRUE(has(text, GetParam().words)) << text;
 }
 INSTANTIATE_TEST_SUITE_P(All, HostileStructure, ::testing::ValuesIn(hostile_structures()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& own) { return own.param.name; });
 
 /// The control: what all of them are made of is sound.
 TEST(HostileStructureControl, TheSoundOneIsTaken) {
@@ -241,6 +241,22 @@ TEST(HostileStructures, UnknownParametersAreNoted) {
                                  bindings(bound(parameters({{"masss", real("1")}}))))),
           pair_experiment()),
       pair_fmus());
+  const auto mapped = [](const std::string& entry) {
+    const std::string mapping = "<ssd:ParameterMapping><ssm:ParameterMapping version=\"1.0\">" +
+                                entry + "</ssm:ParameterMapping></ssd:ParameterMapping>";
+    return ssd(bindings(binding("<ssd:ParameterValues>" + parameters({{"m", real("1")}}) +
+                                "</ssd:ParameterValues>" + mapping)) +
+                   elements(component("mass", "resources/mass.fmu")),
+               pair_experiment());
+  };
+  SspFolder second;
+  const StructureScenario left_out =
+      structure_of(second.package(mapped("<ssm:MappingEntry source=\"mm\" target=\"mass.mass\"/>"
+                                         "<ssm:MappingEntry source=\"\" target=\"mass.d\"/>"),
+                                  pair_fmus()));
+  EXPECT_TRUE(has(notes_of(left_out), "there is no parameter \"mm\" to map")) << notes_of(left_out);
+  EXPECT_TRUE(has(refusal_of(mapped("<ssm:MappingEntry target=\"mass.mass\"/>")),
+                  "<MappingEntry> has no source"));
   const std::string notes = notes_of(structure_of(file));
   EXPECT_TRUE(has(notes, "\"mass\" has no variable \"masss\": its value is left out")) << notes;
   EXPECT_TRUE(has(notes, "there is no variable \"mass.weight\"")) << notes;
@@ -285,9 +301,12 @@ TEST(HostileOsp, IsRefused) {
          "\"flag\" of \"other\" is connected already");
   expect(osp_refusal(joined(at("mass", "v"), at("other", "F"), "powerBond=\"b\"")),
          "the power bond \"b\" has 1 connection, and needs two");
-  expect(osp_refusal(joined(at("mass", "v"), at("other", "flag"), "powerBond=\"b\"") +
-                     joined(at("other", "v"), at("mass", "flag"), "powerBond=\"b\"")),
+  expect(osp_refusal(joined(at("mass", "x"), at("other", "F"), "powerBond=\"b\"") +
+                     joined(at("other", "x"), at("mass", "F"), "powerBond=\"b\"")),
          "is named a power bond, and effort times flow there is no power");
+  expect(osp_refusal(joined(at("mass", "v"), at("other", "F"), "powerBond=\"b\"") +
+                     joined(at("other", "v"), at("mass", "F"), "powerBond=\"b\"")),
+         "is named a power bond, and both answer flows");
   expect(osp_refusal("<SignalConnection>" + at("mass", "v") + signal("f", "in") +
                      "</SignalConnection>"),
          "there is no function \"f\"");

@@ -373,6 +373,21 @@ TEST(Structure, StepsAreChosenWhereNothingIsSaid) {
   EXPECT_EQ(given["time"]["end_s"], 1.0);
 }
 
+/// OMSimulator notes its step size at systems.
+TEST(Ssp, StepsOfOMSimulatorAreTaken) {
+  SspFolder folder;
+  const std::string note =
+      "<ssd:Annotations><ssc:Annotation type=\"org.openmodelica\"><oms:Annotations "
+      "xmlns:oms=\"urn:oms\"><oms:SimulationInformation><oms:FixedStepMaster "
+      "description=\"oms-ma\" "
+      "stepSize=\"0.004\"/></oms:SimulationInformation></oms:Annotations></ssc:Annotation>"
+      "</ssd:Annotations>";
+  const StructureScenario made = structure_of(folder.package(
+      ssd(pair_elements() + pair_connections() + note, experiment("stopTime=\"2\"")), pair_fmus()));
+  EXPECT_EQ(Json::parse(made.text)["time"]["step_s"], 0.004);
+  EXPECT_EQ(notes_of(made), "");
+}
+
 // OSP-IS
 
 /// The text of a label has three characters, which the fixture takes for its damping.

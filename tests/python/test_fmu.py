@@ -260,6 +260,27 @@ def test_fmus_are_loaded_only_where_that_is_allowed(tmp_path):
     pw.Stepper(system).step()
 
 
+def test_system_structures_are_written_and_read(tmp_path):
+    system = joined(*spring_and_mass(tmp_path), allow_plugins=True)
+    system.observe("mass.mass_position")
+    package = system.to_ssp(tmp_path / "joined.ssp")
+    with pytest.raises(pw.ConfigError, match="allow_plugins=True"):
+        pw.System.from_file(package)
+    back = pw.System.from_file(package, allow_plugins=True)
+    assert list(back.parts) == ["mass", "spring"]
+    copied = back.copy()
+    del back  # the copy keeps the files that were unpacked
+    stepper, expected = pw.Stepper(copied), pw.Stepper(system)
+    for _ in range(50):
+        stepper.step()
+        expected.step()
+    assert stepper["mass.mass_position"] == expected["mass.mass_position"] != 0.1
+    system.add("own", "mass", mass_kg=1.0)
+    with pytest.raises(pw.ConfigError, match="is of the type"):
+        system.to_ssp(tmp_path / "other.ssp")
+    assert not (tmp_path / "other.ssp").exists()
+
+
 def test_a_missing_fmu_is_named():
     needs_export()
     system = pw.System(allow_plugins=True).add_fmu("mass", "nowhere.fmu")

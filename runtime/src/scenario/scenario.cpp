@@ -264,7 +264,10 @@ Scenario load_structure(const std::filesystem::path& file, const std::vector<Ove
   for (const StructureScenario::Fmu& own : structure.fmus) {
     if (file.extension() != ".ssp") scenario.recording.inputs.push_back(own.file);
   }
-  append(scenario.notes, "", structure.notes);
+  for (Issue& note : structure.notes) {
+    if (note.where.empty()) note.where = file.filename().string();
+    scenario.notes.push_back(std::move(note));
+  }
   return scenario;
 }
 
@@ -315,8 +318,9 @@ bool reads_outside(const Scenario& scenario, const std::filesystem::path& folder
 
 std::string read_scenario_text(const std::filesystem::path& file) {
   if (is_structure_file(file)) {
-    throw ScenarioError(file.string(), {{"", "is a system structure, and a scenario is needed here: "
-                                             "write one by portwave import"}});
+    throw ScenarioError(file.string(), {{"",
+                                         "is a system structure, and a scenario is needed here: "
+                                         "write one by portwave import"}});
   }
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);

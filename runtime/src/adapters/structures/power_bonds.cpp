@@ -190,7 +190,15 @@ class Finder {
     out.evidence = is_listed ? Evidence::listed : best;
     if (out.evidence == Evidence::none) return;
     // Who knows which of them is the effort tells the others.
-    if (!settle_kinds(at_hub, pairs)) return;
+    if (!settle_kinds(at_hub, pairs)) {
+      if (!is_listed) return;
+      issues_.push_back(
+          {value.where,
+           fmt::format("{} is named a power bond, and both answer {}: one "
+                       "has to answer the effort, the other one the flow",
+                       described(out.bond), at_hub.answers_effort ? "efforts" : "flows")});
+      return;
+    }
     take(at_hub, out.bond.hub);
     const std::string suffix = suffix_of(input);
     out.names_agree = !suffix.empty() && suffix == suffix_of(output);

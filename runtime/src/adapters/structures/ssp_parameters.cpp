@@ -152,7 +152,9 @@ std::vector<NamedParameter> map_parameters(pugi::xml_node mapping, const Reading
                                            const std::vector<NamedParameter>& parameters) {
   std::vector<NamedParameter> out;
   for (const pugi::xml_node own : children(mapping, "MappingEntry")) {
-    const std::string source = reading.required(own, "source");
+    const std::string source = attribute(own, "source");
+    if (!own.attribute("source")) reading.fail(own, "<MappingEntry> has no source");
+    if (source.empty()) continue;  // tools list what might be mapped
     const std::string target = reading.required(own, "target");
     const Transformation transformation = read_transformation(own, reading);
     const bool keeps_unit = !reading.truth(own, "suppressUnitConversion", false);
@@ -168,8 +170,9 @@ std::vector<NamedParameter> map_parameters(pugi::xml_node mapping, const Reading
     if (!is_found) {
       std::vector<std::string> names;
       for (const NamedParameter& parameter : parameters) names.push_back(parameter.name);
-      reading.fail(own, fmt::format("there is no parameter {} to map.{}", in_quotes(source),
-                                    did_you_mean(source, names)));
+      reading.notes.push_back(
+          {reading.file.place(own), fmt::format("there is no parameter {} to map.{}",
+                                                in_quotes(source), did_you_mean(source, names))});
     }
   }
   return out;

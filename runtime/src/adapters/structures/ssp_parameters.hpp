@@ -25,10 +25,11 @@ struct NamedParameter {
   ParameterValue value;
 };
 
-/// What an element of XML is read with: the file it stands in, and the list of defects.
+/// What an element of XML is read with: the file it stands in, and the lists of defects and of notes.
 struct ReadingOf {
   const XmlFile& file;
   Issues& issues;
+  Issues& notes;
 
   void fail(pugi::xml_node at, std::string what) const {
     issues.push_back({file.place(at), std::move(what)});

@@ -39,12 +39,14 @@ class SspReader {
     levels_.systems.emplace_back();
     read_system(child(root, "System"), description, 0, 0);
     connect_levels(levels_, out_, issues_);
-    read_bonds(root, description);
+    take_noted_bonds(out_, file.place(root), issues_);
     return std::move(out_);
   }
 
  private:
-  ReadingOf reading(const Description& description) { return {description.file, issues_}; }
+  ReadingOf reading(const Description& description) {
+    return {description.file, issues_, out_.notes};
+  }
 
   /// The outermost element, its version and units. Errors: ConfigError.
   pugi::xml_node open(Description& description) {
@@ -83,10 +85,11 @@ class SspReader {
     return out;
   }
 
-  /// What portwave has noted of an element, as JSON.
+  /// What portwave has noted of an element: JSON, in the annotation or in an element in it.
   void read_own(pugi::xml_node at, const Description& description, Json& own) {
     for (const pugi::xml_node annotation : annotations(at, kOwnAnnotation)) {
-      Json read = Json::parse(annotation.text().get(), nullptr, false);
+      const pugi::xml_node note = child(annotation, "Note");
+      Json read = Json::parse((note ? note : annotation).text().get(), nullptr, false);
       if (read.is_object()) {
         own = std::move(read);
       } else {
@@ -96,42 +99,6 @@ class SspReader {
                                           kOwnAnnotation));
       }
     }
-  }
-
-  /// {"bonds": [["mass.v", "spring.F"]]}: outputs that answer one another.
-  void read_bonds(pugi::xml_node root, const Description& description) {
-    const auto bonds = out_.own.find("bonds");
-    if (bonds == out_.own.end()) return;
-    const auto fail = [&](std::string what) { reading(description).fail(root, std::move(what)); };
-    if (!bonds->is_array()) return fail("\"bonds\" must be a list of pairs of outputs");
-    for (const Json& own : *bonds) {
-      const bool is_pair =
-          own.is_array() && own.size() == 2 && own[0].is_string() && own[1].is_string();
-      if (!is_pair) {
-        fail("each of \"bonds\" must be a pair of outputs, such as [\"mass.v\", \"spring.F\"]");
-        continue;
-      }
-      const auto a = variable_named(own[0].get<std::string>());
-      const auto b = variable_named(own[1].get<std::string>());
-      for (std::size_t i = 0; i < 2; ++i) {
-        if (!(i == 0 ? a : b)) {
-          fail(fmt::format("\"bonds\": there is no variable {}",
-                           in_quotes(own[i].get<std::string>())));
-        }
-      }
-      if (a && b) out_.bonds.emplace_back(*a, *b);
-    }
-    out_.own.erase("bonds");
-  }
-
-  std::optional<Variable> variable_named(const std::string& name) const {
-    for (std::size_t i = 0; i < out_.elements.size(); ++i) {
-      const Element& element = out_.elements[i];
-      if (!name.starts_with(element.name + ".") || element.fmu == nullptr) continue;
-      const std::string rest = name.substr(element.name.size() + 1);
-      if (element.fmu->description().find(rest) != nullptr) return Variable{i, rest};
-    }
-    return std::nullopt;
   }
 
   std::map<std::string, SystemConnector> read_connectors(pugi::xml_node at,
@@ -164,6 +131,13 @@ class SspReader {
     }
     levels_.systems[number].where = description.file.place(at);
     levels_.systems[number].connectors = read_connectors(at, description);
+    for (const pugi::xml_node annotation : annotations(at, "org.openmodelica")) {
+      const pugi::xml_node master = annotation.find_node([](pugi::xml_node node) {
+        return local_name(node) == "FixedStepMaster" && node.attribute("stepSize");
+      });
+      const double step_s = own.number(master, "stepSize", 0.0);
+      if (step_s > 0.0 && (!out_.step_s || step_s < *out_.step_s)) out_.step_s = step_s;
+    }
     for (const pugi::xml_node dictionary :
          children(child(at, "SignalDictionaries"), "SignalDictionary")) {
       read_dictionary(dictionary, description, number);
@@ -418,7 +392,7 @@ class SspReader {
         return reading(description)
             .fail(at, fmt::format("{} holds no {}", in_quotes(file->name()), name));
       }
-      return use(file->root(), ReadingOf{*file, issues_});
+      return use(file->root(), ReadingOf{*file, issues_, out_.notes});
     }
     const pugi::xml_node own = child(content, name);
     if (!own) {

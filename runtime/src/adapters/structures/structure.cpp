@@ -1,6 +1,7 @@
 #include "adapters/structures/structure.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,16 @@ using fmi::Role;
 bool has_value_of_its_own(Role role) {
   return role == Role::output || role == Role::local || role == Role::calculated_parameter ||
          role == Role::independent;
+}
+
+std::optional<Variable> variable_named(const Structure& structure, const std::string& name) {
+  for (std::size_t i = 0; i < structure.elements.size(); ++i) {
+    const Element& element = structure.elements[i];
+    if (!name.starts_with(element.name + ".") || element.fmu == nullptr) continue;
+    const std::string rest = name.substr(element.name.size() + 1);
+    if (element.fmu->description().find(rest) != nullptr) return Variable{i, rest};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -84,6 +95,30 @@ const fmi::Variable* find_variable(const Element& element, const std::string& na
                           : found->type == fmi::VariableType::text ? "a text"
                                                                    : "neither number nor text")});
   return nullptr;
+}
+
+void take_noted_bonds(Structure& structure, const std::string& where, Issues& issues) {
+  const auto bonds = structure.own.find("bonds");
+  if (bonds == structure.own.end()) return;
+  const auto fail = [&](std::string what) { issues.push_back({where, std::move(what)}); };
+  if (!bonds->is_array()) return fail("\"bonds\" must be a list of pairs of outputs");
+  for (const Json& own : *bonds) {
+    if (!own.is_array() || own.size() != 2 || !own[0].is_string() || !own[1].is_string()) {
+      fail("each of \"bonds\" must be a pair of outputs, such as [\"mass.v\", \"spring.F\"]");
+      continue;
+    }
+    std::vector<Variable> pair;
+    for (const Json& end : own) {
+      const auto name = end.get<std::string>();
+      if (const auto found = variable_named(structure, name)) {
+        pair.push_back(*found);
+      } else {
+        fail(fmt::format("\"bonds\": there is no variable {}", in_quotes(name)));
+      }
+    }
+    if (pair.size() == 2) structure.bonds.emplace_back(pair[0], pair[1]);
+  }
+  structure.own.erase("bonds");
 }
 
 std::optional<Expression> Connector::output(std::size_t element, const std::string& variable,

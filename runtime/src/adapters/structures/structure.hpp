@@ -117,6 +117,9 @@ void open_element(Element& element, Issues& issues);
 const fmi::Variable* find_variable(const Element& element, const std::string& name,
                                    const std::string& where, Issues& issues);
 
+/// Takes {"bonds": [["mass.v", "spring.F"]]} of what is noted of the whole: outputs that answer one another.
+void take_noted_bonds(Structure& structure, const std::string& where, Issues& issues);
+
 /// What goes to an input of an element, in its own unit: checked, and kept in it.
 class Connector {
  public:

@@ -15,6 +15,9 @@ struct ScenarioOptions {
   std::function<std::string(const Element&)> path_of;
 };
 
+/// Steps of a run of which nothing is said.
+inline constexpr double kUsualSteps = 1000.0;
+
 /// The step size of a structure: what it says, else what its simulators or FMUs say, else a thousandth of the run.
 /// Notes what is not said.
 double step_of(Structure& structure);

@@ -39,7 +39,10 @@ void annotate(pugi::xml_node at, const Json& own) {
   if (own.empty()) return;
   pugi::xml_node annotation = at.append_child("ssd:Annotations").append_child("ssc:Annotation");
   set(annotation, "type", structures::kOwnAnnotation);
-  annotation.text().set(own.dump().c_str());
+  // In an element: SSP 1.0 allows no text there.
+  pugi::xml_node note = annotation.append_child("portwave:Note");
+  set(note, "xmlns:portwave", "urn:portwave:note");
+  note.text().set(own.dump().c_str());
 }
 
 const char* type_of(const fmi::Variable& variable) {
