@@ -323,7 +323,7 @@ ScalingModel ScalingPredictor::model() const {
   ScalingModel out = measured_;
   out.message_ns *= message_factor_;
   out.line_ns *= message_factor_;
-  out.chunks = out.line_ns > 0.0 ? 1e9 * apart_s_ / out.line_ns : 0.0;
+  out.lines = out.line_ns > 0.0 ? 1e9 * apart_s_ / out.line_ns : 0.0;
   return out;
 }
 

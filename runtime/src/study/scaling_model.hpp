@@ -61,7 +61,7 @@ class ScalingPredictor {
   /// Takes over what two threads cost one another, from `on_two`, the phases of a step on these. `solves`: between
   /// the iterations one thread solves interface equations, with loops that others share.
   void learn(const StepTimes& on_two, bool solves);
-  /// What was measured, messages and `chunks` with what was learnt.
+  /// What was measured, messages and `lines` with what was learnt.
   ScalingModel model() const;
 
   /// A row but for speed_up and efficiency, which compare it with others.

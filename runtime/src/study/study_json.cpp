@@ -247,7 +247,7 @@ const Columns<ScalingModel>& model_columns() {
       {"message_ns", &Row::message_ns},
       {"line_ns", &Row::line_ns},
       {"start_ns", &Row::start_ns},
-      {"lines", &Row::chunks}};
+      {"lines", &Row::lines}};
   return columns;
 }
 

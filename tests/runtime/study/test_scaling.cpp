@@ -335,12 +335,12 @@ TEST(Predictions, LearnWhatTwoCoresCostOneAnother) {
   const ScalingModel learnt = own.model();
   EXPECT_GT(learnt.message_ns, 3.0 * model.message_ns);
   EXPECT_NEAR(learnt.message_ns / learnt.line_ns, 10.0, 1e-9);
-  EXPECT_GT(learnt.chunks, 0.0);
+  EXPECT_GT(learnt.lines, 0.0);
   EXPECT_GT(step_us(own, 4), four + 20.0);
   // What is faster than the simulation says is no message that takes less than no time.
   own.learn({0.0, 1e-6, 1e-6}, false);
   EXPECT_GE(own.model().message_ns, 0.0);
-  EXPECT_EQ(own.model().chunks, 0.0);
+  EXPECT_EQ(own.model().lines, 0.0);
   EXPECT_LE(step_us(own, 2), before);
   EXPECT_GE(step_us(own, 2), 50.0);
 }

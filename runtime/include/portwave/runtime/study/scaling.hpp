@@ -115,7 +115,7 @@ struct ScalingModel {
   double commit_s = 0.0;      ///< of the tasks: commits, also those that the guard asks for again
   double recommits = 0.0;     ///< of the latter, per step
   double phase_ns = 0.0;      ///< StepModel::phase_ns, measured
-  double chunks = 0.0;        ///< cache lines, written by others, that one thread reads after tasks
+  double lines = 0.0;         ///< cache lines, written by others, that one thread reads after tasks
   /// A message of one cache line between two cores, and what else a phase takes longer there, measured in steps of the
   /// network on two threads; 0 with one core.
   double message_ns = 0.0;
