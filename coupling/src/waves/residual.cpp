@@ -79,8 +79,8 @@ MeasuredGap InterfaceResidual::gap(int island, bool per_part) const {
 }
 
 bool InterfaceResidual::is_rounding(int island, int evaluation, const InterfaceGap& gap) {
-  constexpr double kRounding = 1e-13;
-  constexpr double kFalls = 2.0 / 3.0;
+  constexpr double kRounding = 1e-14;
+  constexpr double kFalls = 0.9;
   constexpr int kPatience = 12;  // evaluations: a rescue comes first
   if (lulls_.empty()) return false;
   Lull& own = lulls_[static_cast<std::size_t>(island)];

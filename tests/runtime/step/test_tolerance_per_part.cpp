@@ -57,7 +57,7 @@ TEST(TolerancePerPartControl, OneEvaluationIsNotEnoughWhileItCharges) {
 }
 
 /// Two masses on a spring, of 1e-10 m/s and with impedances that let their waves converge slowly, next to nothing away
-/// from a mass of 1 m/s, beside whose waves their gap is soon 1e-13.
+/// from a mass of 1 m/s, beside whose waves their gap is soon 1e-13. Rounding of those waves is 1e-6 of theirs.
 Scenario slow_small_ones(const std::string& kind) {
   return scenario_of(R"json({"name": "s", "time": {"step_s": 0.01, "end_s": 0.1}, "subsystems": [
       {"name": "big", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}},
@@ -81,7 +81,7 @@ TEST(TolerancePerPart, WhatStillConvergesIsNoRounding) {
   solved.step(sure.steps);
   EXPECT_GT(waves.iterations().per_step(), 20.0) << "control: it does converge slowly";
   const double right = solved.state(part_named(sure.system, "m2"))[0];
-  EXPECT_NEAR(waves.state(part_named(slow.system, "m2"))[0] / right, 1.0, 1e-7);
+  EXPECT_NEAR(waves.state(part_named(slow.system, "m2"))[0] / right, 1.0, 2e-6);
 }
 
 /// An encoder of 1e-6 kg m² on the shaft of a rotor of 1e5 kg m², which a torque begins to turn faster.

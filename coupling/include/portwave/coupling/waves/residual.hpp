@@ -75,8 +75,8 @@ class InterfaceResidual final : public IslandSums {
   /// a weak part does not hide behind a strong one. A gap that is rounding of the sums in P b̂ counts as none there:
   /// the waves of a part at rest between moving ones are rounding, and never agree. NaN when a wave is NaN.
   MeasuredGap gap(int island, bool per_part) const;
-  /// Where parts are judged: whether what is left of the gap is rounding, though not that of sums in P b̂: less than
-  /// that of all waves together, and twelve evaluations have not taken a third of the largest residual. A part whose
+  /// Where parts are judged: whether what is left of the gap is rounding, though not that of sums in P b̂: 1e-14
+  /// of all waves together, and twelve evaluations have not taken a tenth of the largest residual. A part whose
   /// waves are rounding of what it answers to larger ones would never meet a tolerance of its own. To be asked after
   /// each evaluation that stands, by number, from 1 in each step.
   bool is_rounding(int island, int evaluation, const InterfaceGap& gap);
