@@ -365,7 +365,7 @@ class Masters:
         return self.ecco(tolerance, max_step_size=0.1)
 
     def ecco_gains(self, tolerance):
-        """Half the gains, and a smaller safety factor, as in another test of libcosim."""
+        """Half the gains, and a smaller safety factor."""
         return self.ecco(tolerance, p_gain=0.1, i_gain=0.075, safety_factor=0.8)
 
     def ecos(self, step_s):
