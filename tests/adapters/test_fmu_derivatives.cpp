@@ -88,6 +88,10 @@ TEST_P(FmuDerivatives, AreThoseOfAMassByHand) {
   const auto both =
       derivatives(*raw, unknowns, {(*fmu)["mass.force"], (*fmu)["mass.port.effort"]}, {1.0, 0.5});
   EXPECT_NEAR(both[0], 0.5 * h / m, 1e-12);
+  // One that is named twice has the sum of both seeds, also where that is nothing.
+  const std::uint32_t force = (*fmu)["mass.force"];
+  EXPECT_NEAR(derivatives(*raw, unknowns, {force, force}, {1.0, 0.5})[0], 1.5 * h / m, 1e-12);
+  EXPECT_EQ(derivatives(*raw, unknowns, {force, force}, {1.0, -1.0})[0], 0.0);
   const auto by_mass = derivatives(*raw, unknowns, {(*fmu)["mass.mass_kg"]}, {1.0});
   EXPECT_NEAR(by_mass[0], -3.0 * h / (m * m), 1e-9);
   EXPECT_EQ(read(*raw, unknowns), before);  // bit by bit

@@ -89,6 +89,28 @@ def test_other_masters_run_these_fmus_as_our_exchange_of_samples_does(made, mast
     assert error(getattr(masters, master), 0.005) == pytest.approx(ours, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::portwave.ScenarioWarning")
+@pytest.mark.parametrize("by", ["c", "portwave"])
+def test_an_exchange_that_is_iterated_on_the_same_integrals_has_the_errors_of_waves(made, by):
+    needs("fmpy_jacobi")
+    masters = made[0](by)
+    for step_s in (0.05, 0.01):
+        ours = error(masters.waves, step_s)
+        assert error(masters.iterated_integrals, step_s) == pytest.approx(ours, rel=1e-3)
+        assert error(masters.iterated_secant, step_s) > 10 * ours  # the control
+
+
+def test_what_integrals_are_worth(made):
+    masters = made[0]("c")
+    errors = []
+    for step_s in (0.01, 0.005):
+        with pytest.warns(pw.ScenarioWarning):
+            errors.append(error(masters.waves_without_integral, step_s))
+        with pytest.warns(pw.ScenarioWarning):
+            assert errors[-1] > 10 * error(masters.waves, step_s)
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.1)
+
+
 def test_waves_need_a_fifth_of_the_steps_of_ecco(made):
     needs("libcosim")
     make, counter = made

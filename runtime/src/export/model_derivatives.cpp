@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -114,11 +115,16 @@ std::vector<double> ModelRun::directional_derivative(std::span<const std::size_t
   for (const double own : seed) {
     if (!std::isfinite(own)) throw Refusal("a seed is not finite");
   }
+  // One that is named twice moves by the sum of both.
+  std::map<std::size_t, double> direction;
+  for (std::size_t k = 0; k < knowns.size(); ++k) direction[knowns[k]] += seed[k];
+  std::vector<std::size_t> moved;
   // A length of 1 changes no known by more than its own size, or by 1 where it is 0.
   double widest = 0.0;
-  for (std::size_t k = 0; k < knowns.size(); ++k) {
-    const double value = std::abs(last_.before.values[knowns[k]]);
-    widest = std::max(widest, std::abs(seed[k]) / (value > 0.0 ? value : 1.0));
+  for (const auto& [known, share] : direction) {
+    const double value = std::abs(last_.before.values[known]);
+    moved.push_back(known);
+    widest = std::max(widest, std::abs(share) / (value > 0.0 ? value : 1.0));
   }
   std::vector<double> out(unknowns.size(), 0.0);
   if (widest == 0.0 || unknowns.empty()) return out;
@@ -126,11 +132,11 @@ std::vector<double> ModelRun::directional_derivative(std::span<const std::size_t
   const RunState now = save();
   LastStep step = std::move(last_);
   std::vector<Estimate> estimates(unknowns.size());
-  std::vector<double> values(knowns.size());
+  std::vector<double> values(moved.size());
   const auto at = [&](double length) {
-    for (std::size_t k = 0; k < knowns.size(); ++k)
-      values[k] = step.before.values[knowns[k]] + length * seed[k];
-    return taken_otherwise(step, unknowns, knowns, values);
+    for (std::size_t k = 0; k < moved.size(); ++k)
+      values[k] = step.before.values[moved[k]] + length * direction.at(moved[k]);
+    return taken_otherwise(step, unknowns, moved, values);
   };
   const auto go_back = [&] {
     restore(now);

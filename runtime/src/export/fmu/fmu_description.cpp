@@ -151,6 +151,11 @@ class DescriptionWriter {
     add(root, "generationTool", std::string("portwave " PORTWAVE_VERSION));
     add(root, "variableNamingConvention",
         std::string(are_structured(model_.variables) ? "structured" : "flat"));
+    // Who reads the flags of derivatives expects those at the communication point, which are all 0.
+    root.append_child(pugi::node_comment)
+        .set_value(
+            " Derivatives are those by inputs and parameters that were held over the last "
+            "communication step, not those at the communication point. ");
     write_interface(root.append_child("CoSimulation"));
     write_units(root);
     xml_node categories = root.append_child("LogCategories");
