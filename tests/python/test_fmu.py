@@ -281,7 +281,7 @@ def test_system_structures_are_written_and_read(tmp_path):
         stepper.step()
         expected.step()
     assert stepper["mass.mass_position"] == expected["mass.mass_position"] != 0.1
-    system.add("own", "mass", mass_kg=1.0)
+    system.add("own", "mass", mass_kg=1.0).join("free", "own.port")
     with pytest.raises(pw.ConfigError, match="is of the type"):
         system.to_ssp(tmp_path / "other.ssp")
     assert not (tmp_path / "other.ssp").exists()
