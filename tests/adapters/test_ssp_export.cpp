@@ -1,5 +1,6 @@
 // Scenarios of FMUs as packages of a system structure, and back: the same scenario, and the same bits.
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -43,7 +44,7 @@ Json signal_scenario() {
   out["subsystems"][1]["inputs"] = {{"flag", {{"kind", "signal"}, {"signal", "turned"}}}};
   out["signals"]["every"] = 2;
   out["signals"]["blocks"] = Json::parse(R"([
-    {"kind": "sine", "name": "push", "amplitude": 2, "frequency_Hz": 1},
+    {"kind": "sine_product", "name": "push", "amplitude": 2, "sines": [{"frequency_Hz": 1.5}]},
     {"kind": "fmu", "name": "sensor", "path": "mass.fmu", "signals": {"F": "push", "flag": "mass.v"},
      "outputs": ["v", "x"], "start": {"mass": 3}, "every": 3},
     {"kind": "gain", "name": "turned", "signal": "sensor[0]", "factor": -2, "offset": 0.5}
@@ -84,6 +85,14 @@ std::vector<double> states_of(const Scenario& scenario) {
   return out;
 }
 
+/// What recorded signals are in the end.
+double signal_at_end(const Scenario& scenario, const std::string& name) {
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(static_cast<int>(scenario.steps));
+  const int at = scenario.options.signals->find_signal(name);
+  return at < 0 ? std::nan("") : stepper.signals()[static_cast<std::size_t>(at)];
+}
+
 Scenario scenario_in(const FmuFolder& folder, const Json& json) {
   return parse_scenario(json.dump(), "x.json", folder.path(), {}, {}, Plugins::allowed);
 }
@@ -111,7 +120,8 @@ TEST(SspExport, ComesBackAsTheSameScenario) {
     }
     for (Json& own : ordered["subsystems"]) {
       Json start = Json::object();
-      for (const auto& [name, value] : nlohmann::json(own["start"]).items()) {
+      const nlohmann::json sorted = own["start"];
+      for (const auto& [name, value] : sorted.items()) {
         start[name] = value.is_number() ? Json(value.get<double>()) : Json(value);
       }
       own["start"] = start;
@@ -136,7 +146,12 @@ TEST(SspExport, SignalsComeBackToo) {
   // The control: another gain, other states.
   Json other = signal_scenario();
   other["signals"]["blocks"][0]["amplitude"] = 2.5;
-  EXPECT_NE(states_of(scenario_in(folder_of_pair(), other)), states_of(again));
+  const double turned = signal_at_end(again, "turned");
+  EXPECT_EQ(signal_at_end(first, "turned"), turned);
+  EXPECT_NE(signal_at_end(scenario_in(folder_of_pair(), other), "turned"), turned);
+  other["signals"]["blocks"][0]["amplitude"] = 2;
+  other["signals"]["blocks"][1]["every"] = 5;
+  EXPECT_NE(signal_at_end(scenario_in(folder_of_pair(), other), "turned"), turned);
 }
 
 /// Every kind of coupling of two ports, with FMUs that count in either direction.
@@ -168,47 +183,173 @@ TEST(SspExport, ChangedConnectionsAreTaken) {
                                  "parameters/mass.ssv", "parameters/spring.ssv"}) {
     members.push_back({name, archive.content(name)});
   }
-  text.replace(at, 11, "factor=\"1\"");
-  text.replace(text.find("startConnector=\"v\""), 0, "");
-  members.push_back({"SystemStructure.ssd", text});
   FmuFolder folder;
-  const StructureScenario changed = structure_of(folder.add("changed.ssp", members));
-  EXPECT_TRUE(has(notes_of(changed), "is not that of the connections: these are taken"))
-      << notes_of(changed);
-  EXPECT_FALSE(has(changed.text, "common_flow"));
+  const auto changed_to = [&](const std::string& description) {
+    std::vector<ZipMember> all = members;
+    all.push_back({"SystemStructure.ssd", description});
+    return structure_of(folder.add("changed.ssp", all));
+  };
+  // The control: as it was.
+  EXPECT_TRUE(has(changed_to(text).text, "common_flow"));
+  std::string sign = text;
+  sign.replace(at, 11, "factor=\"1\"");
+  ASSERT_NE(sign, text);
+  const StructureScenario turned = changed_to(sign);
+  EXPECT_TRUE(has(notes_of(turned), "is not that of the connections: these are taken"))
+      << notes_of(turned);
+  EXPECT_FALSE(has(turned.text, "common_flow"));
+  // Another connector: the spring is driven by where the mass is, and no bond is left.
+  std::string elsewhere = text;
+  const std::string from = "startConnector=\"v\"";
+  const std::size_t start = elsewhere.find(from);
+  ASSERT_NE(start, std::string::npos) << text;
+  elsewhere.replace(start, from.size(), "startConnector=\"x\" suppressUnitConversion=\"true\"");
+  const StructureScenario moved = changed_to(elsewhere);
+  EXPECT_TRUE(has(notes_of(moved), "is not that of the connections: these are taken"))
+      << notes_of(moved);
+  EXPECT_FALSE(has(moved.text, "common_flow")) << moved.text;
+}
+
+std::string refusal_to_write(const Json& json, Plugins plugins = Plugins::allowed) {
+  try {
+    Written(folder_of_pair(), json, plugins);
+  } catch (const ScenarioError& error) {
+    return error.report();
+  }
+  return "";
+}
+
+/// A force in N drives a block that counts in kN: a scenario sends numbers as they are, and so does the package.
+TEST(SspExport, SignalsKeepTheirNumbers) {
+  FmuFolder folder;
+  folder.add("mass.fmu", FmuRecipe{.version = 3});
+  folder.add("spring.fmu", FmuRecipe{.version = 2, .library = "spring"});
+  folder.add("kilo.fmu", FmuRecipe{.version = 2, .units = "kilo"});
+  for (const bool by_gain : {false, true}) {
+    Json json = pair_scenario();
+    json["signals"]["blocks"] = Json::parse(R"([
+      {"kind": "gain", "name": "scaled", "signal": "spring.F", "factor": 0.001},
+      {"kind": "gain", "name": "of_a_way", "signal": "mass.x", "factor": 3},
+      {"kind": "fmu", "name": "driven", "path": "kilo.fmu", "outputs": ["x"]}])");
+    json["signals"]["blocks"][2]["signals"]["F"] = by_gain ? "scaled" : "spring.F";
+    json["outputs"]["observe"] = {"driven"};
+    const Written made(folder, json);
+    const Scenario first = scenario_in(folder, json);
+    const Scenario again = load_scenario(made.file, {}, {}, Plugins::allowed);
+    const double direct = signal_at_end(first, "driven");
+    EXPECT_EQ(direct, signal_at_end(again, "driven")) << by_gain;
+    EXPECT_GT(std::abs(direct), 1e-6);
+    // Gains that nobody observes keep their names.
+    EXPECT_EQ(signal_at_end(first, "of_a_way"), signal_at_end(again, "of_a_way"));
+    // The control: a reader that converts finds something else.
+    std::string text = fmi::FmuArchive(made.file).content("SystemStructure.ssd");
+    EXPECT_TRUE(has(text, "suppressUnitConversion=\"true\"")) << text;
+  }
+}
+
+/// Two FMUs mean different things by one name of a unit, and a power bond is between them.
+TEST(SspExport, UnitsOfOneNameStayApart) {
+  FmuFolder folder;
+  folder.add("mass.fmu", FmuRecipe{.version = 3, .units = "kilo"});
+  folder.add("spring.fmu", FmuRecipe{.version = 2, .library = "spring"});
+  Json json = pair_scenario();
+  json["subsystems"][1]["start"] = {{"mass", 2e-6}, {"d", 1e-7}, {"start.x", 200}};
+  const Written made(folder, json);
+  EXPECT_EQ(states_of(scenario_in(folder, json)),
+            states_of(load_scenario(made.file, {}, {}, Plugins::allowed)));
+  const std::string text = fmi::FmuArchive(made.file).content("SystemStructure.ssd");
+  EXPECT_TRUE(has(text, "name=\"force\"")) << text;
+  EXPECT_TRUE(has(text, "name=\"force_2\"")) << text;
+}
+
+TEST(SspExport, NothingIsLeftOutWithoutAWord) {
+  // Gains of a rate of their own, units and files of blocks.
+  Json json = signal_scenario();
+  json["signals"]["blocks"][2]["every"] = 10;
+  EXPECT_TRUE(
+      has(refusal_to_write(json), "/signals/blocks/2/every: \"turned\" is sampled every 10 steps"))
+      << refusal_to_write(json);
+  json["signals"]["blocks"][2]["every"] = 2;  // as all others
+  EXPECT_EQ(refusal_to_write(json), "");
+  json["signals"]["blocks"][2]["unit"] = "N";
+  EXPECT_TRUE(has(refusal_to_write(json), "/signals/blocks/2/unit: \"unit\" cannot go into"))
+      << refusal_to_write(json);
+  json = signal_scenario();
+  write_text(folder_of_pair().path() / "drive.csv", "0,0\n1,1\n");
+  json["signals"]["blocks"][0] = {{"kind", "table"}, {"name", "push"}, {"file", "drive.csv"}};
+  EXPECT_TRUE(has(refusal_to_write(json), "/signals/blocks/0: \"push\" reads a file"))
+      << refusal_to_write(json);
+  // A part that is called as the one beside which blocks are stepped.
+  json = pair_scenario();
+  json["subsystems"].push_back(
+      {{"name", "at_rest"}, {"type", "mass"}, {"parameters", {{"mass_kg", 7}}}});
+  json["couplings"] = Json::parse(R"([
+    {"kind": "common_flow", "ports": ["spring.F_v", "at_rest.port"]},
+    {"kind": "free", "ports": ["mass.flange"]}])");
+  EXPECT_TRUE(has(refusal_to_write(json), "\"at_rest\" is of the type \"mass\""))
+      << refusal_to_write(json);
+}
+
+/// Blocks alone, with the part at rest that import writes.
+TEST(SspExport, BlocksAloneComeBack) {
+  Json json = Json::parse(R"({"name": "alone", "time": {"step_s": 0.01, "end_s": 1},
+    "subsystems": [{"name": "at_rest", "type": "mass", "parameters": {"mass_kg": 1}}],
+    "couplings": [{"kind": "free", "ports": ["at_rest.port"]}],
+    "signals": {"blocks": [
+      {"kind": "constant", "name": "push", "value": 4, "unit": "N"},
+      {"kind": "fmu", "name": "a+b", "path": "mass.fmu", "signals": {"F": "push"}, "outputs": ["x"],
+       "start": {"mass": 3}, "unit": "m"},
+      {"kind": "fmu", "name": "a_b", "path": "mass.fmu", "signals": {"F": "push"}, "outputs": ["x"],
+       "start": {"mass": 5}}]}})");
+  json["outputs"]["observe"] = {"a+b", "a_b"};
+  const Written made(folder_of_pair(), json);
+  const Json back = scenario_of(made.file);
+  // Names that differ in signs alone have values of their own.
+  ASSERT_EQ(back["signals"]["blocks"].size(), 3u) << back.dump(1);
+  EXPECT_EQ(back["signals"]["blocks"][0], json["signals"]["blocks"][0]);
+  EXPECT_EQ(back["signals"]["blocks"][1]["start"]["mass"], 3.0);
+  EXPECT_EQ(back["signals"]["blocks"][1]["unit"], "m");
+  EXPECT_EQ(back["signals"]["blocks"][2]["start"]["mass"], 5.0);
+}
+
+/// A domain that the units would not tell.
+TEST(SspExport, DomainsOfPortsComeBack) {
+  FmuFolder folder;
+  folder.add("mass.fmu", FmuRecipe{.version = 3, .units = "none"});
+  folder.add("spring.fmu", FmuRecipe{.version = 2, .library = "spring", .units = "none"});
+  Json json = pair_scenario();
+  for (Json& part : json["subsystems"]) part["ports"][0]["domain"] = "translation";
+  const Json back = scenario_of(Written(folder, json).file);
+  for (const Json& part : back["subsystems"]) {
+    EXPECT_EQ(part["ports"][0]["domain"], "translation") << back.dump(1);
+  }
 }
 
 TEST(SspExport, RefusesWhatConnectionsCannotSay) {
-  const auto refusal = [](const Json& json, Plugins plugins = Plugins::allowed) {
-    try {
-      Written(folder_of_pair(), json, plugins);
-    } catch (const ScenarioError& error) {
-      return error.report();
-    }
-    return std::string();
-  };
-  EXPECT_TRUE(has(refusal(pair_scenario(), Plugins::refused), "give --allow-plugins"));
+  EXPECT_TRUE(has(refusal_to_write(pair_scenario(), Plugins::refused), "give --allow-plugins"));
   Json json = pair_scenario();
   json["subsystems"].push_back(
       {{"name", "own"}, {"type", "mass"}, {"parameters", {{"mass_kg", 1}}}});
   json["couplings"].push_back({{"kind", "free"}, {"ports", {"own.port"}}});
-  EXPECT_TRUE(has(refusal(json), "/subsystems/2: \"own\" is of the type \"mass\""))
-      << refusal(json);
+  EXPECT_TRUE(has(refusal_to_write(json), "/subsystems/2: \"own\" is of the type \"mass\""))
+      << refusal_to_write(json);
   json = pair_scenario();
   json["subsystems"].push_back(json["subsystems"][1]);
   json["subsystems"][2]["name"] = "other";
   json["couplings"][0]["ports"].push_back("other.flange");
-  EXPECT_TRUE(has(refusal(json), "/couplings/0: a coupling \"common_flow\" of 3 ports"))
-      << refusal(json);
+  EXPECT_TRUE(has(refusal_to_write(json), "/couplings/0: a coupling \"common_flow\" of 3 ports"))
+      << refusal_to_write(json);
   json["couplings"] = Json::parse(R"([
     {"kind": "connection", "ports": ["mass.flange", "other.flange"]},
     {"kind": "fixed", "ports": ["spring.F_v"]}])");
-  EXPECT_TRUE(has(refusal(json), "/couplings/0: both ports take the effort")) << refusal(json);
+  EXPECT_TRUE(has(refusal_to_write(json), "/couplings/0: both ports take the effort"))
+      << refusal_to_write(json);
   json = signal_scenario();
   json["signals"]["blocks"].push_back(
       {{"kind", "sum"}, {"name", "both"}, {"signals", {"push", "turned"}}});
-  EXPECT_TRUE(has(refusal(json), "/signals/blocks/3: \"both\" is a block of the kind \"sum\""))
-      << refusal(json);
+  EXPECT_TRUE(
+      has(refusal_to_write(json), "/signals/blocks/3: \"both\" is a block of the kind \"sum\""))
+      << refusal_to_write(json);
 }
 
 /// Parts of ours as FMUs, in a package: the trajectory of the whole.

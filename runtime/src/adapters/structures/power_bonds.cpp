@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -180,6 +181,7 @@ class Finder {
       worst = std::min(worst, pairs.back().evidence);
     }
     const bool is_listed = is_named(out.bond, value);
+    if (is_pair_in(all_.not_bonds, out.bond)) return;
     if (is_listed && worst == Evidence::against) {
       issues_.push_back({value.where, fmt::format("{} is named a power bond, and effort times flow "
                                                   "there is no power",
@@ -278,9 +280,17 @@ class Finder {
     const BondEnd& member = bond.members.front();
     const Expression& there = all_.elements[member.element].inputs.at(member.input);
     if (!to_hub.bond.empty() && to_hub.bond == there.bond) return true;
-    const Key a{bond.hub.element, bond.hub.output}, b{member.element, member.output};
-    return std::ranges::any_of(all_.bonds, [&](const auto& own) {
-      return (own.first == a && own.second == b) || (own.first == b && own.second == a);
+    return is_pair_in(all_.bonds, bond);
+  }
+  /// Whether the hub and one of the others answer one another, as the user has listed.
+  static bool is_pair_in(const std::vector<std::pair<Variable, Variable>>& pairs,
+                         const Bond& bond) {
+    const Key a{bond.hub.element, bond.hub.output};
+    return std::ranges::any_of(bond.members, [&](const BondEnd& member) {
+      const Key b{member.element, member.output};
+      return std::ranges::any_of(pairs, [&](const auto& own) {
+        return (own.first == a && own.second == b) || (own.first == b && own.second == a);
+      });
     });
   }
 
@@ -335,8 +345,8 @@ class Finder {
     return out;
   }
 
-  /// +1: inwards, −1: outwards, 0: not known.
-  int direction_of(const BondEnd& end) {
+  /// +1: inwards, −1: outwards, 0: it answers nothing; none: it cannot be told.
+  std::optional<int> direction_of(const BondEnd& end) {
     if (end.says_direction) return end.counts_outward ? -1 : 1;
     const Element& element = all_.elements[end.element];
     const auto [known, is_new] =
@@ -353,6 +363,16 @@ class Finder {
     return known->second;
   }
 
+  bool cannot_tell(const std::string& where, const BondEnd& end) {
+    const std::string variable = all_.elements[end.element].name + "." + end.output;
+    note(where,
+         fmt::format("which way {} counts power cannot be measured, since its first answers to "
+                     "long steps and to short ones differ in sign: it is exchanged as samples, "
+                     "unless a terminal, or \"ports\" in a note, with \"power\", say it",
+                     in_quotes(variable)));
+    return false;
+  }
+
   /// Power out of one is power into the other: with q_i = a q, p = b p_i and signs s of the ends,
   /// s s_i = − sign(a b).
   bool settle_directions(Candidate& own) {
@@ -364,12 +384,19 @@ class Finder {
           back_signs_.at({bond.hub.element, bond.hub.input, member.element, member.output});
       products.push_back(bond.ratios[i] * back > 0.0 ? -1 : 1);
     }
-    const bool hub_says = bond.hub.says_direction;
-    int hub = direction_of(bond.hub);
-    bool is_told = hub_says;
+    bool is_told = bond.hub.says_direction;
+    std::vector<BondEnd> ends = {bond.hub};
+    ends.insert(ends.end(), bond.members.begin(), bond.members.end());
+    std::vector<int> directions;
+    for (const BondEnd& end : ends) {
+      const auto known = direction_of(end);
+      if (!known) return cannot_tell(own.where, end);
+      directions.push_back(*known);
+    }
+    int hub = directions.front();
     for (std::size_t i = 0; i < bond.members.size(); ++i) {
       const BondEnd& member = bond.members[i];
-      const int its = direction_of(member) * products[i];
+      const int its = directions[i + 1] * products[i];
       if (its == 0) continue;
       const bool says = member.says_direction;
       if (hub == 0 || (says && !is_told)) {
@@ -383,7 +410,18 @@ class Finder {
         return false;
       }
     }
-    if (hub == 0) hub = 1;  // sources that nothing moves
+    if (hub == 0) {  // sources that nothing moves
+      hub = 1;
+      note(own.where,
+           fmt::format("{}: no end answers the other one, so that nothing tells which way "
+                       "they count power; they are taken to count it inwards",
+                       described(bond)));
+    } else if (own.evidence == Evidence::units) {
+      const bool is_measured =
+          std::ranges::any_of(ends, [](const BondEnd& end) { return !end.says_direction; });
+      note(own.where, fmt::format("{} is coupled by waves: known from units{}", described(bond),
+                                  is_measured ? ", the direction of power measured" : ""));
+    }
     bond.hub.counts_outward = hub < 0;
     for (std::size_t i = 0; i < bond.members.size(); ++i) {
       bond.members[i].counts_outward = hub * products[i] < 0;
@@ -398,7 +436,7 @@ class Finder {
   std::vector<Candidate> candidates_;
   std::set<Key> used_;
   std::set<std::string> told_;
-  std::map<std::pair<Key, std::string>, int> measured_;
+  std::map<std::pair<Key, std::string>, std::optional<int>> measured_;
   std::map<std::tuple<std::size_t, std::string, std::size_t, std::string>, double> back_signs_;
 };
 

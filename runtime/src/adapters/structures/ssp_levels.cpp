@@ -51,36 +51,50 @@ class Resolver {
     return node.name;
   }
 
-  /// The value at a connector, in its unit. Nothing: nobody gives it one.
+  /// The value at a connector, in its unit. Nothing: nobody gives it one. Connectors are followed to what drives
+  /// them one after the other, since a chain of them may be as long as the file.
   std::optional<Expression> resolve(const Node& node) {
-    if (!on_the_way_.insert(node).second) {
-      if (loops_.insert(node).second) {
-        issues_.push_back(
-            {drivers_.at(node)->where,
-             fmt::format("the connections around {} form a loop without any component "
-                         "in it",
-                         in_quotes(shown_node(node)))});
+    std::vector<const Wire*> chain;
+    std::set<Node> on_the_way;
+    std::optional<Expression> value;
+    for (const Node* at = &node;;) {
+      if (const auto known = known_.find(*at); known != known_.end()) {
+        value = known->second;
+        break;
       }
-      return std::nullopt;
+      if (!on_the_way.insert(*at).second) {
+        tell_loop(*at);
+        break;
+      }
+      const auto driver = drivers_.find(*at);
+      if (driver == drivers_.end()) {
+        value = own_value(*at);
+        break;
+      }
+      const Wire& wire = *driver->second;
+      chain.push_back(&wire);
+      at = &wire.from;
+      if (at->of != Node::Of::component) continue;
+      value = connector_.output(at->index, at->name, wire.where);
+      if (value && !value->unit) take_unit_of(connector_of(*at), *value);
+      break;
     }
-    auto out = resolve_once(node);
-    on_the_way_.erase(node);
-    return out;
+    for (auto wire = chain.rbegin(); wire != chain.rend(); ++wire) {
+      if (value) value = pass(**wire, *std::move(value));
+      if ((*wire)->to.of != Node::Of::component) known_.emplace((*wire)->to, value);
+    }
+    return value;
   }
 
-  std::optional<Expression> resolve_once(const Node& node) {
-    const auto driver = drivers_.find(node);
-    if (driver != drivers_.end()) {
-      const Wire& wire = *driver->second;
-      auto value = wire.from.of == Node::Of::component
-                       ? connector_.output(wire.from.index, wire.from.name, wire.where)
-                       : resolve(wire.from);
-      if (!value) return std::nullopt;
-      if (wire.from.of == Node::Of::component && !value->unit) {
-        take_unit_of(connector_of(wire.from), *value);
-      }
-      return pass(wire, *std::move(value));
-    }
+  void tell_loop(const Node& node) {
+    issues_.push_back(
+        {drivers_.at(node)->where,
+         fmt::format("the connections around {} form a loop without any component in it",
+                     in_quotes(shown_node(node)))});
+  }
+
+  /// That of a connector which nothing drives.
+  std::optional<Expression> own_value(const Node& node) {
     if (node.of != Node::Of::system) return std::nullopt;
     const Level& level = levels_.systems[node.index];
     const SystemConnector& connector = level.connectors.at(node.name);
@@ -102,7 +116,7 @@ class Resolver {
         differ(bound->second.where, value, connector.unit, connector.unit_name, node);
         return std::nullopt;
       }
-      out.offset = value.offset;
+      out.offset = bound->second.then.of(value.offset);
       if (!out.unit) out.unit = value.unit;
     }
     if (is_outermost && (connector.kind == "input" || connector.kind == "inout")) {
@@ -220,7 +234,7 @@ class Resolver {
   Issues& issues_;
   Connector connector_;
   std::map<Node, const Wire*> drivers_;
-  std::set<Node> on_the_way_, loops_;
+  std::map<Node, std::optional<Expression>> known_;  // of connectors on the way
 };
 
 }  // namespace
@@ -230,13 +244,20 @@ void connect_levels(const Levels& levels, Structure& structure, Issues& issues) 
 }
 
 std::optional<FmuValue> value_for(const ParameterValue& value, const Element& element,
-                                  const fmi::Variable& variable, Issues& issues) {
+                                  const fmi::Variable& variable, Issues& issues, Issues& notes) {
   const auto* const number = std::get_if<double>(&value.value);
   if (number == nullptr) return value.value;
   const auto unit = unit_of(*element.fmu, variable);
-  if (!value.unit || !unit) return value.value;
+  if (!value.unit && !value.unit_name.empty() && value.unit_name != variable.unit) {
+    notes.push_back(
+        {value.where,
+         fmt::format(
+             "the unit {} of the value of {} of {} is defined nowhere: it is taken in {}",
+             in_quotes(value.unit_name), in_quotes(variable.name), in_quotes(element.name),
+             variable.unit.empty() ? "the unit of the variable" : shown(unit, variable.unit))});
+  }
   Expression converted{.offset = *number, .unit = value.unit, .unit_name = value.unit_name};
-  if (convert(converted, *unit)) return converted.offset;
+  if (!unit || convert(converted, *unit)) return value.then.of(converted.offset);
   issues.push_back(
       {value.where, fmt::format("{} of {} is in {}, and the value given is in {}",
                                 in_quotes(variable.name), in_quotes(element.name),

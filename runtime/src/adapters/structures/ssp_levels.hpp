@@ -62,8 +62,9 @@ struct Levels {
 /// dictionaries, and what the outermost system takes and gives. Defects are added to `issues`.
 void connect_levels(const Levels& levels, Structure& structure, Issues& issues);
 
-/// A value in the unit of a variable. Nothing, and noted, where it is of another kind or another dimension.
+/// A value in the unit of a variable. Nothing, and noted, where it is of another kind or another dimension. Units
+/// that nobody defines are told in `notes`.
 std::optional<FmuValue> value_for(const ParameterValue& value, const Element& element,
-                                  const fmi::Variable& variable, Issues& issues);
+                                  const fmi::Variable& variable, Issues& issues, Issues& notes);
 
 }  // namespace portwave::structures

@@ -33,18 +33,12 @@ std::optional<double> item_of(pugi::xml_node set, const std::string& enumeration
   return std::nullopt;
 }
 
-void scale(ParameterValue& value, const Transformation& by) {
-  if (auto* const number = std::get_if<double>(&value.value)) {
-    *number = by.factor * *number + by.offset;
-    for (const auto& [from, to] : by.points) {
-      if (*number != from) continue;
-      *number = to;
-      break;
-    }
-  }
-}
-
 }  // namespace
+
+double Transformation::of(double value) const {
+  const auto found = std::ranges::find(points, value, &std::pair<double, double>::first);
+  return found != points.end() ? found->second : factor * value + offset;
+}
 
 std::string ReadingOf::required(pugi::xml_node at, const char* name) const {
   std::string value = attribute(at, name);
@@ -119,6 +113,14 @@ std::vector<NamedParameter> read_parameter_set(pugi::xml_node set, const Reading
       parameter.value.unit_name = unit;
       if (const auto known = units.find(unit); known != units.end()) {
         parameter.value.unit = known->second;
+      } else if (!unit.empty() && child(set, "Units")) {
+        std::vector<std::string> names;
+        for (const auto& [name, ignored] : units) names.push_back(name);
+        reading.fail(
+            type,
+            fmt::format("the unit {} of the parameter {} is not among the <Units>.{}",
+                        in_quotes(unit), in_quotes(parameter.name), did_you_mean(unit, names)));
+        continue;
       }
     } else if (kind == "Boolean") {
       if (const auto truth = truth_in(text)) value = *truth ? 1.0 : 0.0;
@@ -163,8 +165,11 @@ std::vector<NamedParameter> map_parameters(pugi::xml_node mapping, const Reading
       if (parameter.name != source) continue;
       is_found = true;
       NamedParameter mapped{target, parameter.value};
-      scale(mapped.value, transformation);
-      if (!keeps_unit) mapped.value.unit.reset();
+      mapped.value.then = transformation;
+      if (!keeps_unit) {
+        mapped.value.unit.reset();
+        mapped.value.unit_name.clear();
+      }
       out.push_back(std::move(mapped));
     }
     if (!is_found) {

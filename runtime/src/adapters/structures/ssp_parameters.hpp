@@ -12,12 +12,21 @@ namespace portwave::structures {
 
 using Units = std::map<std::string, fmi::Unit, std::less<>>;
 
+/// What a connection or a mapping makes of a value, after its units are converted.
+struct Transformation {
+  double factor = 1.0, offset = 0.0;
+  std::vector<std::pair<double, double>> points = {};  ///< of a mapping of numbers
+  bool is_none() const { return factor == 1.0 && offset == 0.0 && points.empty(); }
+  double of(double value) const;
+};
+
 /// A value of a parameter set (SSV), in a unit of its own.
 struct ParameterValue {
   FmuValue value = 0.0;
   std::optional<fmi::Unit> unit = {};
   std::string unit_name = {};
   std::string where = {};
+  Transformation then = {};  ///< of what it is in the unit of where it goes
 };
 
 struct NamedParameter {
@@ -50,12 +59,6 @@ std::vector<NamedParameter> read_parameter_set(pugi::xml_node set, const Reading
 std::vector<NamedParameter> map_parameters(pugi::xml_node mapping, const ReadingOf& reading,
                                            const std::vector<NamedParameter>& parameters);
 
-/// What a connection makes of a value, beside its units.
-struct Transformation {
-  double factor = 1.0, offset = 0.0;
-  std::vector<std::pair<double, double>> points = {};  ///< of a mapping of numbers
-  bool is_none() const { return factor == 1.0 && offset == 0.0 && points.empty(); }
-};
 /// The transformation below an element; none where there is none.
 Transformation read_transformation(pugi::xml_node at, const ReadingOf& reading);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/structures/own_notes.hpp"
 #include "adapters/structures/ssp_levels.hpp"
 #include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -35,7 +36,7 @@ class SspReader {
     out_.name = attribute(root, "name");
     out_.description = attribute(root, "description");
     read_experiment(child(root, "DefaultExperiment"), description);
-    read_own(root, description, out_.own);
+    read_own(root, description, check_whole_note, out_.own);
     levels_.systems.emplace_back();
     read_system(child(root, "System"), description, 0, 0);
     connect_levels(levels_, out_, issues_);
@@ -86,18 +87,25 @@ class SspReader {
   }
 
   /// What portwave has noted of an element: JSON, in the annotation or in an element in it.
-  void read_own(pugi::xml_node at, const Description& description, Json& own) {
+  void read_own(pugi::xml_node at, const Description& description,
+                void (*check)(const Json&, const Complain&), Json& own) {
     for (const pugi::xml_node annotation : annotations(at, kOwnAnnotation)) {
       const pugi::xml_node note = child(annotation, "Note");
-      Json read = Json::parse((note ? note : annotation).text().get(), nullptr, false);
-      if (read.is_object()) {
-        own = std::move(read);
+      Json read = parse_note((note ? note : annotation).text().get());
+      bool is_sound = read.is_object();
+      const auto complain = [&](std::string what) {
+        is_sound = false;
+        reading(description).fail(annotation, std::move(what));
+      };
+      if (is_sound) {
+        check(read, complain);
       } else {
-        reading(description)
-            .fail(annotation, fmt::format("an annotation of the type {} must hold "
-                                          "an object of JSON",
-                                          kOwnAnnotation));
+        complain(
+            fmt::format("an annotation of the type {} must hold an object of JSON, nested not "
+                        "more than 64 deep",
+                        kOwnAnnotation));
       }
+      if (is_sound) own = std::move(read);
     }
   }
 
@@ -182,7 +190,7 @@ class SspReader {
     if (element.fmu == nullptr) return true;
     const fmi::Variable* const variable = element.fmu->description().find(name);
     if (variable == nullptr) return false;
-    if (auto own = value_for(value, element, *variable, issues_)) {
+    if (auto own = value_for(value, element, *variable, issues_, out_.notes)) {
       element.start.insert_or_assign(name, *std::move(own));
     }
     return true;
@@ -270,7 +278,7 @@ class SspReader {
                     .where = description.file.place(at),
                     .file = *file};
     open_element(element, issues_);
-    read_own(at, description, element.own);
+    read_own(at, description, check_element_note, element.own);
     if (const auto own_step = element.own.find("step_s");
         own_step != element.own.end() && own_step->is_number()) {
       element.step_s = own_step->get<double>();

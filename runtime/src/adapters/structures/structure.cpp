@@ -98,27 +98,25 @@ const fmi::Variable* find_variable(const Element& element, const std::string& na
 }
 
 void take_noted_bonds(Structure& structure, const std::string& where, Issues& issues) {
-  const auto bonds = structure.own.find("bonds");
-  if (bonds == structure.own.end()) return;
   const auto fail = [&](std::string what) { issues.push_back({where, std::move(what)}); };
-  if (!bonds->is_array()) return fail("\"bonds\" must be a list of pairs of outputs");
-  for (const Json& own : *bonds) {
-    if (!own.is_array() || own.size() != 2 || !own[0].is_string() || !own[1].is_string()) {
-      fail("each of \"bonds\" must be a pair of outputs, such as [\"mass.v\", \"spring.F\"]");
-      continue;
-    }
-    std::vector<Variable> pair;
-    for (const Json& end : own) {
-      const auto name = end.get<std::string>();
-      if (const auto found = variable_named(structure, name)) {
-        pair.push_back(*found);
-      } else {
-        fail(fmt::format("\"bonds\": there is no variable {}", in_quotes(name)));
+  for (const char* const key : {"bonds", "not_bonds"}) {
+    const auto noted = structure.own.find(key);
+    if (noted == structure.own.end()) continue;
+    auto& pairs = std::string_view(key) == "bonds" ? structure.bonds : structure.not_bonds;
+    for (const Json& own : *noted) {
+      std::vector<Variable> pair;
+      for (const Json& end : own) {
+        const auto name = end.get<std::string>();
+        if (const auto found = variable_named(structure, name)) {
+          pair.push_back(*found);
+        } else {
+          fail(fmt::format("\"{}\": there is no variable {}", key, in_quotes(name)));
+        }
       }
+      if (pair.size() == 2) pairs.emplace_back(pair[0], pair[1]);
     }
-    if (pair.size() == 2) structure.bonds.emplace_back(pair[0], pair[1]);
+    structure.own.erase(key);
   }
-  structure.own.erase("bonds");
 }
 
 std::optional<Expression> Connector::output(std::size_t element, const std::string& variable,

@@ -97,8 +97,8 @@ struct Structure {
   std::vector<StructureInput> inputs;
   std::vector<StructureOutput> outputs;
   std::vector<LookupTable> lookups;
-  std::vector<std::pair<Variable, Variable>>
-      bonds;  ///< outputs that answer one another, as the user says
+  std::vector<std::pair<Variable, Variable>> bonds,
+      not_bonds;  ///< outputs that answer one another, and such that are no bonds, as the user says
   std::optional<double> start_s, stop_s, step_s;
   Json own = Json::object();  ///< what portwave has noted of the whole
   Issues notes;
@@ -117,7 +117,8 @@ void open_element(Element& element, Issues& issues);
 const fmi::Variable* find_variable(const Element& element, const std::string& name,
                                    const std::string& where, Issues& issues);
 
-/// Takes {"bonds": [["mass.v", "spring.F"]]} of what is noted of the whole: outputs that answer one another.
+/// Takes {"bonds": [["mass.v", "spring.F"]]} of what is noted of the whole: outputs that answer one another; and
+/// "not_bonds", which are exchanged as samples.
 void take_noted_bonds(Structure& structure, const std::string& where, Issues& issues);
 
 /// What goes to an input of an element, in its own unit: checked, and kept in it.

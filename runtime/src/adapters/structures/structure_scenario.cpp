@@ -123,8 +123,10 @@ class Writer {
     Json block = {
         {"kind", "constant"}, {"name", input_names_.back()}, {"value", input.value.value_or(0.0)}};
     if (noted != nullptr) {
+      const Json value = block["value"];
       block = *noted;
       block["name"] = input_names_.back();
+      if (input.value && block.contains("value")) block["value"] = value;
     }
     blocks_.push_back(std::move(block));
   }
@@ -298,6 +300,19 @@ class Writer {
     if (element.own.contains("time_limit_s")) entry["time_limit_s"] = element.own["time_limit_s"];
   }
 
+  /// Settings that only portwave has, in no place of what the structure says itself.
+  static void add_settings(Json& entry, const Element& element) {
+    const auto settings = element.own.find("settings");
+    if (settings == element.own.end()) return;
+    for (const auto& [key, value] : settings->items()) {
+      constexpr std::string_view kSaid[] = {"ports",   "start",   "inputs",      "signals",
+                                            "outputs", "process", "time_limit_s"};
+      if (std::ranges::find(kSaid, key) == std::end(kSaid) && !entry.contains(key)) {
+        entry[key] = value;
+      }
+    }
+  }
+
   void add_block(std::size_t index) {
     const Element& element = all_.elements[index];
     Json entry = {{"kind", "fmu"}, {"name", names_of_[index]}, {"path", options_.path_of(element)}};
@@ -320,6 +335,7 @@ class Writer {
     if (Json start = start_of(element); !start.empty()) entry["start"] = std::move(start);
     if (const int every = every_of(element); every > 1) entry["every"] = every;
     add_process(entry, element);
+    add_settings(entry, element);
     blocks_.push_back(std::move(entry));
     for (const std::string& output : shown_[index]) {
       Expression value;
@@ -353,6 +369,7 @@ class Writer {
                                                        in_quotes(element.name), step_s_)});
     }
     add_process(entry, element);
+    add_settings(entry, element);
     parts_.push_back(std::move(entry));
     std::set<std::string> plain;
     for (const std::string& output : shown_[index]) {

@@ -19,24 +19,38 @@ std::string_view without_blanks(std::string_view text) {
   return last == std::string_view::npos ? std::string_view() : text.substr(first, last + 1 - first);
 }
 
-std::ptrdiff_t line_at(std::string_view text, std::ptrdiff_t offset) {
-  const auto end = text.substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
-  return 1 + std::count(end.begin(), end.end(), '\n');
-}
+constexpr std::size_t kLineBlock = 4096;  // bytes, of which the newlines before are known
 
 }  // namespace
 
 XmlFile::XmlFile(std::string name, std::string text)
     : name_(std::move(name)), text_(std::move(text)) {
+  std::ptrdiff_t lines = 0;
+  for (std::size_t i = 0; i < text_.size(); i += kLineBlock) {
+    lines_before_.push_back(lines);
+    const std::string_view block = std::string_view(text_).substr(i, kLineBlock);
+    lines += std::count(block.begin(), block.end(), '\n');
+  }
   // Entities are those of XML alone, and a document type, which could define others, is not read.
   const pugi::xml_parse_result result = document_.load_buffer(text_.data(), text_.size());
   if (result) return;
-  throw ConfigError("", fmt::format("{}, line {}: is no XML: {}", name_,
-                                    line_at(text_, result.offset), result.description()));
+  throw ConfigError("", fmt::format("{}, line {}: is no XML: {}", name_, line_at(result.offset),
+                                    result.description()));
 }
 
 std::string XmlFile::place(pugi::xml_node element) const {
-  return fmt::format("{}, line {}", name_, line_at(text_, element.offset_debug()));
+  return fmt::format("{}, line {}", name_, line_at(element.offset_debug()));
+}
+
+std::ptrdiff_t XmlFile::line_at(std::ptrdiff_t offset) const {
+  const std::size_t end =
+      std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)), text_.size());
+  if (lines_before_.empty()) return 1;
+  const std::size_t block = std::min(end / kLineBlock, lines_before_.size() - 1);
+  const std::string_view own = std::string_view(text_).substr(block * kLineBlock);
+  return 1 + lines_before_[block] +
+         std::count(own.begin(),
+                    own.begin() + static_cast<std::ptrdiff_t>(end - block * kLineBlock), '\n');
 }
 
 std::string_view local_name(pugi::xml_node element) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <pugixml.hpp>
 #include <string>
@@ -20,7 +21,10 @@ class XmlFile {
   std::string place(pugi::xml_node element) const;
 
  private:
+  std::ptrdiff_t line_at(std::ptrdiff_t offset) const;
+
   std::string name_, text_;
+  std::vector<std::ptrdiff_t> lines_before_;  // each block of the text
   pugi::xml_document document_;
 };
 

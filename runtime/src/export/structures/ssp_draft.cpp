@@ -1,7 +1,10 @@
 #include "export/structures/ssp_draft.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,16 +52,36 @@ FmuPort port_of(const Json& entry) {
   return out;
 }
 
-Json noted_port(const fmi::PortVariables& port) {
+/// `given`: the port as the scenario has it; null: the FMU declares it.
+Json noted_port(const fmi::PortVariables& port, const Json& given) {
   const bool takes_effort = port.causality == Causality::effort_in;
   Json out = {{"name", port.name},
               {"effort", (takes_effort ? port.input : port.output)->name},
               {"flow", (takes_effort ? port.output : port.input)->name},
               {"input", takes_effort ? "effort" : "flow"}};
   if (port.integral != nullptr) out["integral"] = port.integral->name;
+  if (given.is_object() && given.contains("domain")) out["domain"] = given["domain"];
   if (port.output_factor < 0.0) out["power"] = "out";
   return out;
 }
+
+/// Whether a value names a file, such as the points of a table.
+bool names_file(const Json& value) {
+  if (!value.is_structured()) return false;
+  if (value.is_object() && value.contains("file")) return true;
+  return std::ranges::any_of(value, names_file);
+}
+
+/// Keys of which a package says what they say, by elements of SSP or by a note.
+constexpr std::string_view kPartKeys[] = {"name",   "type",    "path",    "ports",       "start",
+                                          "inputs", "outputs", "process", "time_limit_s"};
+constexpr std::string_view kFmuBlockKeys[] = {"kind",    "name",  "path",    "signals",
+                                              "outputs", "start", "process", "time_limit_s",
+                                              "every",   "unit"};
+constexpr std::string_view kPortKeys[] = {"name",     "effort", "flow", "input",
+                                          "integral", "domain", "power"};
+constexpr std::string_view kGainKeys[] = {"kind", "name", "signal", "factor", "offset", "every"};
+constexpr std::string_view kSensorKeys[] = {"kind", "name", "of", "every"};
 
 class Drafter {
  public:
@@ -68,7 +91,8 @@ class Drafter {
 
   void draft() {
     const Json& parts = scenario_["subsystems"];
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts.size() == 1 && is_idle(parts[0])) idle_ = text_of(parts[0], "name");
+    for (std::size_t i = 0; i < parts.size() && idle_.empty(); ++i) {
       add_part(parts[i], fmt::format("/subsystems/{}", i));
     }
     const Json blocks = list("/signals/blocks"_json_pointer);
@@ -77,7 +101,7 @@ class Drafter {
     }
     const Json couplings = list("/couplings"_json_pointer);
     out_.own["couplings"] = Json::array();
-    for (std::size_t i = 0; i < couplings.size(); ++i) {
+    for (std::size_t i = 0; i < couplings.size() && idle_.empty(); ++i) {
       add_coupling(couplings[i], fmt::format("/couplings/{}", i));
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -88,7 +112,7 @@ class Drafter {
         connect_inputs(blocks[i], "signals", fmt::format("/signals/blocks/{}", i));
       }
     }
-    show_gains();
+    show_gains(blocks);
     keep_the_rest();
   }
 
@@ -107,6 +131,58 @@ class Drafter {
   Json list(const Json::json_pointer& place) const {
     return scenario_.contains(place) && scenario_.at(place).is_array() ? scenario_.at(place)
                                                                        : Json::array();
+  }
+
+  /// The part beside which blocks alone are stepped, as import writes it.
+  bool is_idle(const Json& entry) const {
+    const std::string name = text_of(entry, "name");
+    // In any order of keys.
+    using Plain = nlohmann::json;
+    const Plain same = {{"name", name}, {"type", "mass"}, {"parameters", {{"mass_kg", 1}}}};
+    const Plain joined =
+        Plain::array({{{"kind", "free"}, {"ports", Plain::array({name + ".port"})}}});
+    return name.starts_with("at_rest") && Plain(entry) == same &&
+           Plain(list("/couplings"_json_pointer)) == joined;
+  }
+
+  /// A key that a package does not keep would change the results without a word.
+  void check_keys(const Json& entry, const std::string& where,
+                  std::span<const std::string_view> kept, const char* remedy) {
+    for (const auto& [key, value] : entry.items()) {
+      if (std::ranges::find(kept, key) != kept.end()) continue;
+      fail(fmt::format("{}/{}", where, escape_key(key)),
+           fmt::format("{} cannot go into a package: {}", in_quotes(key), remedy));
+    }
+  }
+
+  /// Connections pass values on at every sample: a block of its own rate is none.
+  void check_rate(const Json& entry, const std::string& where) {
+    const auto every = entry.find("every");
+    const Json usual = scenario_.value("/signals/every"_json_pointer, Json(1));
+    if (every == entry.end() || *every == usual) return;
+    fail(
+        where + "/every",
+        fmt::format("{} is sampled every {} steps, and connections pass values on at every sample: "
+                    "leave \"every\" out, or make an FMU of it",
+                    in_quotes(text_of(entry, "name")), every->dump()));
+  }
+
+  bool refuse_file(const Json& value, const std::string& name, const std::string& where) {
+    if (!names_file(value)) return false;
+    fail(where, fmt::format("{} reads a file, which no package holds for other tools: write its "
+                            "rows into the scenario",
+                            in_quotes(name)));
+    return true;
+  }
+
+  std::string parameters_of(std::string name) {
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '_');
+    std::string out = fmt::format("parameters/{}.ssv", name);
+    for (int n = 2; !parameters_.insert(out).second; ++n) {
+      out = fmt::format("parameters/{}_{}.ssv", name, n);
+    }
+    return out;
   }
 
   std::string source_of(const std::filesystem::path& file) {
@@ -147,15 +223,22 @@ class Drafter {
     }
     own.source = source_of(own.file);
     if (entry.contains("start")) own.start = entry["start"];
+    own.parameters = parameters_of(own.name);
     for (const char* const key : {"process", "time_limit_s", "outputs"}) {
       if (entry.contains(key)) own.own[key] = entry[key];
+    }
+    keep_more(entry, is_part, own.own);
+    if (const auto ports = entry.find("ports"); ports != entry.end() && ports->is_array()) {
+      for (std::size_t i = 0; i < ports->size(); ++i) {
+        check_keys((*ports)[i], fmt::format("{}/ports/{}", where, i), kPortKeys, "leave it out");
+      }
     }
     for (const fmi::Variable* const output : own.setup.outputs) {
       own.connectors.insert(output->name);
     }
     if (is_part) {
       for (const fmi::PortVariables& port : own.setup.ports) {
-        own.own["ports"].push_back(noted_port(port));
+        own.own["ports"].push_back(noted_port(port, given_port(entry, port.name)));
       }
     }
     index_.emplace(own.name, out_.components.size());
@@ -163,13 +246,26 @@ class Drafter {
     return true;
   }
 
+  /// Settings of a part or block that only portwave has: noted as they are.
+  static void keep_more(const Json& entry, bool is_part, Json& own) {
+    const std::span<const std::string_view> said =
+        is_part ? std::span<const std::string_view>(kPartKeys) : kFmuBlockKeys;
+    for (const auto& [key, value] : entry.items()) {
+      const bool is_said = std::ranges::find(said, key) != said.end();
+      if (!is_said || key == "unit") own["settings"][key] = value;
+    }
+  }
+  static Json given_port(const Json& entry, const std::string& name) {
+    if (!entry.contains("ports")) return {};
+    for (const Json& own : entry["ports"]) {
+      const std::string usual = text_of(own, "effort") + "_" + text_of(own, "flow");
+      if (text_of(own, "name", plain_fmu_name(usual)) == name) return own;
+    }
+    return {};
+  }
+
   void add_part(const Json& entry, const std::string& where) {
     if (text_of(entry, "type") != "fmu") {
-      // What blocks are stepped beside, as import writes it.
-      if (text_of(entry, "name") == "at_rest" && text_of(entry, "type") == "mass") {
-        idle_ = true;
-        return;
-      }
       fail(where,
            fmt::format("{} is of the type {}: a system structure holds FMUs.\nportwave fmu "
                        "writes parts as FMUs",
@@ -188,6 +284,12 @@ class Drafter {
       }
       return;
     }
+    if (kind == "gain" || kind == "sensor") {
+      check_keys(entry, where,
+                 kind == "gain" ? std::span<const std::string_view>(kGainKeys) : kSensorKeys,
+                 "leave it out");
+      check_rate(entry, where);
+    }
     if (kind == "gain") {
       signals_[name] = {text_of(entry, "signal"), entry.value("factor", 1.0),
                         entry.value("offset", 0.0)};
@@ -205,9 +307,11 @@ class Drafter {
                               in_quotes(name), in_quotes(kind)));
       return;
     }
+    refuse_file(entry, name, where);
     SspConnector connector{.name = name};
     if (kind == "constant") {
       connector.value = entry.value("value", 0.0);
+      if (entry.size() > 3) out_.own["inputs"][name] = entry;
     } else {
       out_.own["inputs"][name] = entry;
       out_.notes.push_back(
@@ -237,11 +341,14 @@ class Drafter {
   void add_coupling(const Json& entry, const std::string& where) {
     const std::vector<std::string> ports = entry["ports"].get<std::vector<std::string>>();
     const std::string kind = text_of(entry, "kind");
-    if (idle_ && ports.size() == 1 && ports[0].starts_with("at_rest.")) return;
     std::vector<PortAt> ends;
     for (const std::string& label : ports) {
       ends.push_back(port_named(label));
-      if (ends.back().port == nullptr) return;  // of a part that has defects
+      if (ends.back().port != nullptr) continue;
+      // Of a part with defects, which are told, or of none.
+      if (issues_.empty())
+        fail(where, fmt::format("there is no FMU with the port {}", in_quotes(label)));
+      return;
     }
     if (ports.size() == 1 && (kind == "free" || kind == "fixed")) {
       out_.own["couplings"].push_back(entry);
@@ -286,13 +393,15 @@ class Drafter {
       return at.component->setup.fmu->description().unit_of(*variable) != nullptr;
     };
     // Units are converted on the way only where both are known.
-    if (!is_known(from, y.output) || !is_known(to, u.input)) {
-      factor *= std::abs(y.output_factor) / u.input_factor;
-    }
+    const bool converts = is_known(from, y.output) && is_known(to, u.input);
+    if (!converts) factor *= std::abs(y.output_factor) / u.input_factor;
     from.component->connectors.insert(y.output->name);
     to.component->connectors.insert(u.input->name);
-    out_.connections.push_back(
-        {{from.component->name, y.output->name}, {to.component->name, u.input->name}, factor});
+    out_.connections.push_back({{from.component->name, y.output->name},
+                                {to.component->name, u.input->name},
+                                factor,
+                                0.0,
+                                converts});
   }
 
   /// The end that a signal comes from, with all gains on the way. Nothing, and noted, where it has none.
@@ -349,7 +458,7 @@ class Drafter {
       std::optional<SspConnection> wire;
       if (is_signal) {
         wire = from_signal(value.get<std::string>(), place);
-      } else {
+      } else if (!refuse_file(value, component.name + "." + key, place)) {
         wire = from_time(component.name + "." + key, value);
       }
       const fmi::Variable* const input = input_of(component, key);
@@ -378,15 +487,13 @@ class Drafter {
     return {{"", name}, {}};
   }
 
-  /// Gains that are observed are outputs of the structure.
-  void show_gains() {
-    const Json observe = list("/outputs/observe"_json_pointer);
-    for (const Json& label : observe) {
-      if (!label.is_string()) continue;
-      const std::string name = label.get<std::string>();
+  /// Gains are outputs of the structure, which keeps their names.
+  void show_gains(const Json& blocks) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const std::string name = text_of(blocks[i], "name");
       const auto own = signals_.find(name);
       if (own == signals_.end() || !own->second.connector.empty()) continue;
-      auto wire = from_signal(name, "/outputs/observe");
+      auto wire = from_signal(name, fmt::format("/signals/blocks/{}", i));
       if (!wire) continue;
       wire->to = {"", name};
       out_.connectors.push_back({.name = name, .is_input = false});
@@ -412,9 +519,9 @@ class Drafter {
   double step_s_;
   SspDraft& out_;
   Issues& issues_;
-  bool idle_ = false;
+  std::string idle_;  // the part beside which blocks alone are stepped; empty: none
   std::map<std::string, std::string> sources_;
-  std::set<std::string> taken_, is_part_;
+  std::set<std::string> taken_, is_part_, parameters_;
   std::map<std::string, std::size_t> index_;  // of components
   std::map<std::string, Signal> signals_;
 };

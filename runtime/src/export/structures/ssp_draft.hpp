@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 struct SspComponent {
   std::string name;
   std::filesystem::path file;
-  std::string source = {};  ///< in the package
+  std::string source = {};      ///< in the package
+  std::string parameters = {};  ///< its parameter set in the package, if it has start values
   fmi::PartSetup setup = {};
   Json start = Json::object();
   Json own = Json::object();  ///< its annotation
@@ -35,6 +36,7 @@ struct SspEnd {
 struct SspConnection {
   SspEnd from, to;
   double factor = 1.0, offset = 0.0;
+  bool converts_units = false;  ///< by who reads it; signals of a scenario are numbers as they are
 };
 /// A connector of the system.
 struct SspConnector {
@@ -62,7 +64,5 @@ SspDraft draft_ssp(const Json& scenario, const std::filesystem::path& folder, do
 /// SystemStructure.ssd, and the parameter set of a component (empty where it has no start values).
 std::string structure_description(const SspDraft& draft);
 std::string parameter_set(const SspComponent& component);
-/// The file of its parameter set in the package.
-std::string parameter_file(const SspComponent& component);
 
 }  // namespace portwave::exported

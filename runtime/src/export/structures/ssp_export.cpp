@@ -34,7 +34,7 @@ SspExport export_ssp(const ScenarioText& given, Plugins permission,
   std::set<std::string> sources;
   for (const SspComponent& own : draft.components) {
     if (std::string set = parameter_set(own); !set.empty()) {
-      members.push_back({parameter_file(own), std::move(set), {}});
+      members.push_back({own.parameters, std::move(set), {}});
     }
     if (sources.insert(own.source).second) members.push_back({own.source, {}, own.file});
   }

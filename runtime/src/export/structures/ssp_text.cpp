@@ -70,12 +70,17 @@ void add_connector(pugi::xml_node list, const fmi::Fmu& fmu, const std::string& 
   pugi::xml_node kind = connector.append_child(("ssc:" + type).c_str());
   const fmi::Unit* const unit = fmu.description().unit_of(*variable);
   if (unit == nullptr || type != "Real") return;
-  // Two FMUs may mean different things by one name: the later one's is left out.
-  const auto [known, is_new] = units.emplace(variable->unit, *unit);
-  const bool is_same =
-      is_new || (known->second.powers == unit->powers && known->second.factor == unit->factor &&
-                 known->second.offset == unit->offset);
-  if (is_same) set(kind, "unit", variable->unit);
+  // Two FMUs may mean different things by one name.
+  std::string called = variable->unit;
+  for (int n = 2;; ++n) {
+    const auto [known, is_new] = units.emplace(called, *unit);
+    if (is_new || (known->second.powers == unit->powers && known->second.factor == unit->factor &&
+                   known->second.offset == unit->offset)) {
+      break;
+    }
+    called = fmt::format("{}_{}", variable->unit, n);
+  }
+  set(kind, "unit", called);
 }
 
 void add_units(pugi::xml_node root, const std::map<std::string, fmi::Unit>& units) {
@@ -126,6 +131,7 @@ void add_connections(pugi::xml_node system, const SspDraft& draft) {
     set(connection, "startConnector", own.from.connector);
     if (!own.to.component.empty()) set(connection, "endElement", own.to.component);
     set(connection, "endConnector", own.to.connector);
+    if (!own.converts_units) set(connection, "suppressUnitConversion", "true");
     if (own.factor == 1.0 && own.offset == 0.0) continue;
     pugi::xml_node transformation = connection.append_child("ssc:LinearTransformation");
     set(transformation, "factor", exact(own.factor));
@@ -174,7 +180,7 @@ std::string structure_description(const SspDraft& draft) {
       pugi::xml_node binding =
           component.append_child("ssd:ParameterBindings").append_child("ssd:ParameterBinding");
       set(binding, "type", "application/x-ssp-parameter-set");
-      set(binding, "source", parameter_file(own));
+      set(binding, "source", own.parameters);
     }
     Json noted = own.own;
     if (own.step_s > 0.0) noted["step_s"] = own.step_s;
@@ -187,13 +193,6 @@ std::string structure_description(const SspDraft& draft) {
   set(experiment, "stopTime", exact(draft.end_s));
   annotate(root, draft.own);
   return text_of(document);
-}
-
-std::string parameter_file(const SspComponent& component) {
-  std::string name = component.name;
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '_');
-  return fmt::format("parameters/{}.ssv", name);
 }
 
 std::string parameter_set(const SspComponent& component) {
