@@ -2,11 +2,11 @@
 
 #include "fmu.hpp"
 
+#include <memory>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -49,7 +49,7 @@ Names write_ssp(const std::string& text, const std::string& folder, const std::s
 std::tuple<std::string, std::vector<std::pair<std::string, std::string>>, nb::capsule>
 read_structure(const std::string& file, bool allows_plugins) {
   portwave::StructureScenario made =
-      portwave::read_structure(file, {.permission = permission(allows_plugins)});
+      portwave::read_structure(file, {.may_run_fmus = allows_plugins});
   std::vector<std::pair<std::string, std::string>> notes;
   for (const portwave::Issue& note : made.notes) notes.emplace_back(note.where, note.what);
   using Kept = std::shared_ptr<const void>;

@@ -152,7 +152,7 @@ inline std::vector<std::pair<std::string, FmuRecipe>> pair_fmus(int mass_version
 
 inline StructureScenario structure_of(const std::filesystem::path& file,
                                       StructureOptions options = {}) {
-  options.permission = Plugins::allowed;
+  options.may_run_fmus = true;
   return read_structure(file, options);
 }
 inline Json scenario_of(const std::filesystem::path& file, StructureOptions options = {}) {

@@ -62,7 +62,7 @@ int import_structure(const ImportArguments& arguments, std::ostream& out, std::o
   try {
     const StructureScenario made =
         read_structure(arguments.file,
-                       {.permission = permission,
+                       {.may_run_fmus = arguments.loads_fmus,
                         .finds_bonds = !arguments.as_samples,
                         .process = arguments.process,
                         .step_s = arguments.step_s.value_or(0.0),

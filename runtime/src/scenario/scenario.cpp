@@ -252,7 +252,7 @@ Scenario load_structure(const std::filesystem::path& file, const std::vector<Ove
   tell(listener, {"reading " + file.string()});
   StructureScenario structure;
   try {
-    structure = read_structure(file, {.permission = plugins});
+    structure = read_structure(file, {.may_run_fmus = plugins == Plugins::allowed});
   } catch (const ConfigError& error) {
     throw ScenarioError(file.string(), error.issues());
   }

@@ -111,7 +111,7 @@ StructureScenario read_structure(const std::filesystem::path& file, const Struct
   if (structure.elements.empty() && issues.empty()) {
     issues.push_back({"", "there is no component in it"});
   }
-  if (options.permission == Plugins::refused && !structure.elements.empty()) {
+  if (!options.may_run_fmus && !structure.elements.empty()) {
     issues.push_back({"", kNeedsPermission});
   }
   throw_if_any(std::move(issues));

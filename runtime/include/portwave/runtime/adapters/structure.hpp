@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/scenario/plugins.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
 
 struct StructureOptions {
-  /// FMUs are code: the directions in which they count power are measured by running them.
-  Plugins permission = Plugins::refused;
+  /// FMUs are code, which may be run: the directions in which they count power are measured so.
+  bool may_run_fmus = false;
   /// Pairs of connections that carry power become couplings by waves; false: all become signals.
   bool finds_bonds = true;
   /// Each FMU runs in a process of its own.
