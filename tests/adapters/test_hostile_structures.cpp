@@ -108,8 +108,6 @@ std::vector<Hostile> hostile_structures() {
        "\"v\" of \"other\" is no input: a connection ends at an input"},
       {"input_to_input", system_of(two(), connection("mass.F", "other.F")),
        "\"F\" of \"mass\" is an input: a connection starts at an output"},
-      {"turned_with_transformation", system_of(two(), connection("other.F", "mass.v", linear("2"))),
-       "exchange its ends"},
       {"parameter_of_an_output", system_of(two(), connection("mass.calls", "other.k")),
        "\"k\" of \"other\" is a parameter: it takes a value before the run"},
       {"text_on_a_connection", system_of(two(), connection("mass.v", "other.label")),
@@ -133,8 +131,54 @@ std::vector<Hostile> hostile_structures() {
       {"too_deep", ssd(elements(deep)), "systems are nested more than 64 deep"},
       {"itself_within",
        system_of(
-           component("again", "SystemStructure.ssd", "", "type=\"application/x-ssp-definition\"")),
-       "systems are nested more than 64 deep"},
+           component("again", "SystemStructure.ssd", "", "type=\"application/x-ssp-definition\"") +
+           component("more", "SystemStructure.ssd", "", "type=\"application/x-ssp-definition\"")),
+       "is within itself"},
+      {"misspelt_element",
+       ssd(elements(two()) + "<ssd:Conections>" + connection("mass.v", "other.flag") +
+           "</ssd:Conections>"),
+       "<ssd:Conections> has no place in <System>. Did you mean \"Connections\"?"},
+      {"misplaced_element", ssd(elements(two()) + connection("mass.v", "other.flag")),
+       "<ssd:Connection> has no place in <System>"},
+      {"misplaced_binding",
+       system_of(component("mass", "resources/mass.fmu", bound(parameters({{"mass", real("1")}})))),
+       "<ssd:ParameterBinding> has no place in <Component>. Did you mean \"ParameterBindings\"?"},
+      {"misspelt_attribute",
+       system_of(two(), connection("mass.v", "other.F", "", "suppresUnitConversion=\"true\"")),
+       "has no attribute \"suppresUnitConversion\". Did you mean \"suppressUnitConversion\"?"},
+      {"exponent_no_number",
+       ssd(elements(two()),
+           "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"abc\"/></ssc:Unit></ssd:Units>"),
+       "m of <BaseUnit> must be a finite number, got \"abc\""},
+      {"exponent_not_whole",
+       ssd(elements(two()),
+           "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"0.5\"/></ssc:Unit></ssd:Units>"),
+       "must be a whole number from -100 to 100"},
+      {"step_below_zero", ssd(elements(two()), pair_experiment("-0.01")),
+       "baseStepSize must be above 0, got -0.01"},
+      {"note_of_deep_json",
+       ssd(elements(two()),
+           note_of_ours("{\"scenario\": {\"method\": " + std::string(200'000, '[') +
+                        std::string(200'000, ']') + "}}")),
+       "nested not more than 64 deep"},
+      {"note_of_other_types",
+       ssd(elements(two()), note_of_ours("{\"scenario\": {\"time\": {\"start_s\": \"x\"}}}")),
+       "\"start_s\" of \"time\" must be a number"},
+      {"note_of_no_object", ssd(elements(two()), note_of_ours("{\"scenario\": 5}")),
+       "\"scenario\" must be an object"},
+      {"note_of_a_coupling",
+       ssd(elements(two()), note_of_ours("{\"couplings\": [{\"kind\": 5, \"ports\": [5]}]}")),
+       "\"ports\" of a coupling must be a list of texts"},
+      {"note_of_bonds", ssd(elements(two()), note_of_ours("{\"bonds\": [[\"mass.v\"]]}")),
+       "\"bonds\" must be a list of pairs of outputs"},
+      {"note_of_a_part",
+       system_of(component("mass", "resources/mass.fmu",
+                           note_of_ours("{\"ports\": [{\"name\": 5}], \"outputs\": 5}"))),
+       "\"outputs\" must be a list of texts"},
+      {"entities",
+       "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY e \"made\">]>" +
+           ssd(elements(component("&e;", "resources/none.fmu"))).substr(39),
+       "the source of \"&e;\" \"resources/none.fmu\" is not in the package"},
       {"no_dictionary",
        system_of("<ssd:SignalDictionaryReference name=\"bus\" dictionary=\"can\"/>" + two()),
        "there is no signal dictionary \"can\""},
@@ -232,6 +276,61 @@ TEST(HostileStructures, AllDefectsAreToldAtOnce) {
   EXPECT_FALSE(has(text, "there is no element \"third\"")) << text;
 }
 
+/// Connectors one after the other, as many as a file has room for.
+TEST(HostileStructures, LongChainsAreFollowed) {
+  constexpr int kSize = 20'000;
+  std::string inside = two(), joined = connection("mass.v", "s0.in");
+  for (int i = 0; i < kSize; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    inside += "<ssd:System name=\"" + name + "\">" +
+              connectors(connector("in", "input") + connector("out", "output")) +
+              connections(connection("in", "out")) + "</ssd:System>\n";
+    if (i > 0) joined += connection("s" + std::to_string(i - 1) + ".out", name + ".in");
+  }
+  joined += connection("s" + std::to_string(kSize - 1) + ".out", "other.flag", linear("3"));
+  SspFolder folder;
+  const Json made = scenario_of(folder.package(system_of(inside, joined), pair_fmus()));
+  // What comes through them all is what went in.
+  double factor = 0.0;
+  for (const Json& block : made["signals"]["blocks"]) {
+    if (block["name"] == "to_other_flag") factor = block["factor"];
+  }
+  EXPECT_EQ(factor, 3.0);
+}
+
+/// Structures that name one another twice each would be read as often as a power of two.
+TEST(HostilePackage, InclusionInBreadthIsBounded) {
+  const std::string type = "type=\"application/x-ssp-definition\"";
+  std::vector<ZipMember> more;
+  constexpr int kLevels = 40;
+  for (int i = 0; i < kLevels; ++i) {
+    const std::string next = i + 1 < kLevels ? "level" + std::to_string(i + 1) + ".ssd" : "";
+    more.push_back({"level" + std::to_string(i) + ".ssd",
+                    next.empty() ? system_of("")
+                                 : system_of(component("a", next, "", type) +
+                                             component("b", next, "", type))});
+  }
+  const std::string text = refusal_of(system_of(component("top", "level0.ssd", "", type)), more);
+  EXPECT_TRUE(has(text, "there are more than 100000 elements")) << text.substr(0, 1000);
+}
+
+/// What packages in a package unpack to is counted all together, and one that is named often is unpacked once.
+TEST(HostilePackage, PackagesWithinAreCounted) {
+  const auto nested = [](std::size_t bytes) {
+    FmuFolder folder;
+    return read_text(folder.add(
+        "in.ssp", {{"SystemStructure.ssd", ssd("")}, {"zeros", std::string(bytes, '\0')}}));
+  };
+  const std::string type = "type=\"application/x-ssp-package\"";
+  const std::string one = nested(std::size_t{40} << 20);
+  const std::string inside = two() + component("a", "a.ssp", "", type);
+  EXPECT_EQ(refusal_of(system_of(inside + component("b", "a.ssp", "", type)), {{"a.ssp", one}}),
+            "");
+  EXPECT_TRUE(has(refusal_of(system_of(inside + component("b", "b.ssp", "", type)),
+                             {{"a.ssp", one}, {"b.ssp", one}}),
+                  "the packages within the structure hold more than 64 MiB"));
+}
+
 /// Values of names that are nowhere are left out, which is told.
 TEST(HostileStructures, UnknownParametersAreNoted) {
   SspFolder folder;
@@ -316,6 +415,17 @@ TEST(HostileOsp, IsRefused) {
          "the function \"f\" has no signal \"in[7]\"");
   expect(osp_refusal(sound, "<Sum name=\"f\" inputCount=\"-1\"/>"),
          "inputCount must be a whole number from 1 to 10000, got \"-1\"");
+  expect(osp_refusal(sound, "<VectorSum name=\"f\" inputCount=\"10000\" dimension=\"10000\"/>"),
+         "has 10000 inputs of 10000 components, and may have 1000000 signals in all");
+  for (const char* const wrong :
+       {"in[0]", "in[2][0]", "in[0][3]", "in[00][0]", "in[0][0]x", "in[-1][0]"}) {
+    expect(osp_refusal(
+               "<SignalConnection>" + at("mass", "v") + signal("f", wrong) + "</SignalConnection>",
+               "<VectorSum name=\"f\" inputCount=\"2\" dimension=\"3\"/>"),
+           "the function \"f\" has no signal \"" + std::string(wrong) + "\"");
+  }
+  expect(osp_refusal(sound, "<LinearTransformation name=\"f\" factor=\"nan\"/>"),
+         "factor must be a finite number, got \"nan\"");
   expect(osp_refusal(sound, "<Product name=\"f\"/>"), "the function <Product> is not known");
   expect(osp_refusal(sound, "", "<BaseStepSize>0</BaseStepSize>"),
          "<BaseStepSize> must be a number above 0, got \"0\"");

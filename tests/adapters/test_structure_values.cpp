@@ -1,5 +1,6 @@
 // What a structure says of values, units and directions: each is taken as its format defines it.
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,76 @@ TEST(SspValues, UnitsOfValuesAreKnown) {
                   "nowhere: it is taken in kg"))
       << words("t", "");
   EXPECT_EQ(words("kg", ""), "");
+}
+
+/// Start and end of a connection say no direction; what is transformed is the value.
+TEST(SspValues, ReversedConnectionsKeepTheirTransformation) {
+  for (const bool is_reversed : {false, true}) {
+    SspFolder folder;
+    const std::string joined = is_reversed ? connection("other.flag", "mass.v", linear("2", "1"))
+                                           : connection("mass.v", "other.flag", linear("2", "1"));
+    const Json made =
+        scenario_of(folder.package(ssd(elements(component("mass", "resources/mass.fmu") +
+                                                component("other", "resources/mass.fmu")) +
+                                           connections(joined),
+                                       pair_experiment()),
+                                   pair_fmus()));
+    bool is_found = false;
+    for (const Json& block : made["signals"]["blocks"]) {
+      if (block["name"] != "to_other_flag") continue;
+      is_found = true;
+      EXPECT_EQ(block["factor"], 2.0);
+      EXPECT_EQ(block["offset"], 1.0);
+    }
+    EXPECT_TRUE(is_found) << made.dump(1);
+  }
+}
+
+TEST(SspValues, UnitsOfConnectorsThatDifferAreTold) {
+  const auto notes = [](const std::string& factor) {
+    SspFolder folder;
+    return notes_of(structure_of(folder.package(
+        ssd(elements(
+                component("mass", "resources/mass.fmu", connectors(connector("F", "input", "N")))),
+            "<ssd:Units><ssc:Unit name=\"N\"><ssc:BaseUnit kg=\"1\" m=\"1\" s=\"-2\" factor=\"" +
+                factor + "\"/></ssc:Unit></ssd:Units>" + pair_experiment()),
+        pair_fmus())));
+  };
+  EXPECT_EQ(notes("1"), "");
+  EXPECT_TRUE(has(notes("1000"),
+                  "the connector \"F\" of \"mass\" is in N, and the FMU's variable in "
+                  "force: the FMU's unit counts"))
+      << notes("1000");
+}
+
+/// A description in a folder of its own: its sources are relative to it, or absolute.
+TEST(SspValues, SourcesOfInnerDescriptions) {
+  SspFolder folder;
+  const auto fmu = std::filesystem::absolute(folder.add("mass.fmu", FmuRecipe{})).string();
+  std::filesystem::create_directories(folder.path() / "sub");
+  const std::string type = "type=\"application/x-ssp-definition\"";
+  const auto file = folder.path() / "SystemStructure.ssd";
+  write_text(file, ssd(elements(component("in", "sub/in.ssd", "", type)), pair_experiment()));
+  for (const std::string& source : {std::string("../mass.fmu"), fmu, "file://" + fmu}) {
+    write_text(folder.path() / "sub/in.ssd", ssd(elements(component("mass", source))));
+    EXPECT_EQ(refusal_of(file), "") << source;
+  }
+  write_text(folder.path() / "sub/in.ssd", ssd(elements(component("mass", "mass.fmu"))));
+  EXPECT_TRUE(has(refusal_of(file), "is no file that can be read"));
+}
+
+/// Elements of other namespaces, and what is in annotations, are nobody else's business.
+TEST(SspValues, OtherNamespacesPass) {
+  SspFolder folder;
+  const std::string foreign =
+      "<tool:Conections xmlns:tool=\"urn:tool\"><tool:Connection/></tool:Conections>"
+      "<ssd:Annotations><ssc:Annotation type=\"tool\"><ssd:System/></ssc:Annotation>"
+      "</ssd:Annotations><ssd:Novelty/>";
+  const StructureScenario made = structure_of(folder.package(
+      ssd(elements(component("mass", "resources/mass.fmu")) + foreign, pair_experiment()),
+      pair_fmus()));
+  EXPECT_TRUE(has(notes_of(made), "<ssd:Novelty> has no place in <System>. It is passed over"))
+      << notes_of(made);
 }
 
 /// A spring-damper that moves a small mass answers at once, and has decayed before the first step ends.

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,17 +32,33 @@ std::string contents_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A copy beside the scenario; a file that is there already must be the same.
-void lay_beside(const std::filesystem::path& from, const std::filesystem::path& to) {
+/// A copy beside the scenario; a file that is there already must be the same. Whether it is new.
+bool lay_beside(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;
-  if (std::filesystem::equivalent(from, to, error)) return;
+  if (std::filesystem::equivalent(from, to, error)) return false;
   const std::string content = contents_of(from);
   if (std::filesystem::exists(to, error)) {
-    if (contents_of(to) == content) return;
+    if (contents_of(to) == content) return false;
     throw ScenarioError(to.string(), {{"", "is another file: move it, or write elsewhere"}});
   }
   write_file_atomically(to, content);
+  return true;
 }
+
+/// Copies that were made, which are taken back unless the import succeeds.
+struct Copies {
+  std::vector<std::filesystem::path> made;
+  bool are_kept = false;
+  Copies() = default;
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+  ~Copies() {
+    std::error_code error;
+    for (const auto& own : made) {
+      if (!are_kept) std::filesystem::remove(own, error);
+    }
+  }
+};
 
 int import_structure(const ImportArguments& arguments, std::ostream& out, std::ostream& err) {
   const std::string file = arguments.file.string();
@@ -68,8 +85,10 @@ int import_structure(const ImportArguments& arguments, std::ostream& out, std::o
                         .step_s = arguments.step_s.value_or(0.0),
                         .duration_s = arguments.duration_s.value_or(0.0)},
                        folder);
+    Copies copies;
     for (const StructureScenario::Fmu& own : made.fmus) {
-      if (arguments.out) lay_beside(own.file, folder / own.path);
+      const std::filesystem::path to = folder / own.path;
+      if (arguments.out && lay_beside(own.file, to)) copies.made.push_back(to);
     }
     parse_scenario(made.text, file, folder, {}, {}, permission);  // what is written runs
     for (const Issue& note : made.notes) {
@@ -81,6 +100,7 @@ int import_structure(const ImportArguments& arguments, std::ostream& out, std::o
       return kOk;
     }
     write_file_atomically(*arguments.out, made.text);
+    copies.are_kept = true;
     err << fmt::format("written to {}, {} FMU{} beside it\n", arguments.out->string(),
                        made.fmus.size(), made.fmus.size() == 1 ? "" : "s");
   } catch (const ScenarioError&) {

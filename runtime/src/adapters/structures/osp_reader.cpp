@@ -15,7 +15,9 @@
 namespace portwave::structures {
 namespace {
 
-constexpr long kMostInputs = 10'000;  // of a function
+constexpr long kMostInputs = 10'000;      // of a function
+constexpr long kMostSignals = 1'000'000;  // of all its inputs
+constexpr long kMostGuesses = 1'000;      // names that a misspelt one is compared with
 
 struct Function {
   enum class Kind { linear, sum };
@@ -25,6 +27,38 @@ struct Function {
   bool is_vector = false;
   std::string where;
 };
+
+/// A signal of a function: "in", "out", "in[2]", "in[2][0]" or "out[0]".
+struct Signal {
+  bool is_input = false;
+  std::vector<long> places;
+};
+
+std::optional<Signal> signal_in(std::string_view name) {
+  Signal out;
+  if (name.starts_with("in")) {
+    out.is_input = true;
+    name.remove_prefix(2);
+  } else if (name.starts_with("out")) {
+    name.remove_prefix(3);
+  } else {
+    return std::nullopt;
+  }
+  while (!name.empty()) {
+    long place = -1;
+    const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), place);
+    const bool is_closed = error == std::errc() && end != name.data() + name.size() && *end == ']';
+    // As it is written by numbers: no sign, no zeros before.
+    const auto length = static_cast<std::size_t>(end - name.data());
+    if (name.front() != '[' || !is_closed || place < 0 ||
+        name.substr(1, length - 1) != std::to_string(place)) {
+      return std::nullopt;
+    }
+    out.places.push_back(place);
+    name.remove_prefix(length + 1);
+  }
+  return out;
+}
 
 /// "in[2]" of a function of vectors is a group, "in[2][0]" one of its signals.
 std::string signal_name(const std::string& group, long component) {
@@ -89,11 +123,11 @@ class OspReader {
   double attribute_number(pugi::xml_node at, const char* name, double otherwise) {
     if (!at.attribute(name)) return otherwise;
     const auto value = number_in(at.attribute(name).value());
-    if (!value) {
-      fail(at,
-           fmt::format("{} must be a number, got {}", name, in_quotes(at.attribute(name).value())));
+    if (!value || !std::isfinite(*value)) {
+      fail(at, fmt::format("{} must be a finite number, got {}", name,
+                           in_quotes(at.attribute(name).value())));
     }
-    return value.value_or(otherwise);
+    return value && std::isfinite(*value) ? *value : otherwise;
   }
 
   long attribute_count(pugi::xml_node at, const char* name) {
@@ -215,6 +249,12 @@ class OspReader {
       function.inputs = attribute_count(at, "inputCount");
       function.is_vector = kind == "VectorSum";
       if (function.is_vector) function.dimension = attribute_count(at, "dimension");
+      if (function.inputs * function.dimension > kMostSignals) {
+        return fail(
+            at, fmt::format("the function {} has {} inputs of {} components, and may have {} "
+                            "signals in all",
+                            in_quotes(name), function.inputs, function.dimension, kMostSignals));
+      }
     } else {
       return fail(at, fmt::format("the function <{}> is not known: LinearTransformation, Sum and "
                                   "VectorSum are",
@@ -298,6 +338,14 @@ class OspReader {
         join(at, attribute(groups[0], "simulator"), (*a)[i], attribute(groups[1], "simulator"),
              (*b)[i], bond.empty() || a->size() == 2 ? bond : "");
       }
+      if (!bond.empty() && a->size() != 2) {
+        out_.notes.push_back(
+            {file_.place(at),
+             fmt::format("the power bond {} joins groups of {} variables, and a bond "
+                         "has two: its pairs are known from what the FMUs declare, or "
+                         "from units",
+                         in_quotes(bond), a->size())});
+      }
     } else if (kind == "SignalConnection" && variables.size() == 1 && signals.size() == 1) {
       const std::string simulator = required(variables[0], "simulator"),
                         variable = required(variables[0], "name");
@@ -324,34 +372,37 @@ class OspReader {
     const std::string name = required(end, "function");
     const Function* const function = find_function(end, name);
     if (function == nullptr) return;
-    const std::vector<std::string> ins = inputs_of(*function), outs = outputs_of(*function);
-    if (std::ranges::find(outs, signal) != outs.end()) {
-      wires_.push_back({at, true, name, signal, false, simulator, variable});
-    } else if (std::ranges::find(ins, signal) != ins.end()) {
+    const auto own = signal_in(signal);
+    if (!own || !has_signal(*function, *own)) {
+      return fail(end, fmt::format("the function {} has no signal {}.{}", in_quotes(name),
+                                   in_quotes(signal), did_you_mean(signal, signals_of(*function))));
+    }
+    if (own->is_input) {
       wires_.push_back({at, false, simulator, variable, true, name, signal});
     } else {
-      std::vector<std::string> all = ins;
-      all.insert(all.end(), outs.begin(), outs.end());
-      fail(end, fmt::format("the function {} has no signal {}.{}", in_quotes(name),
-                            in_quotes(signal), did_you_mean(signal, all)));
+      wires_.push_back({at, true, name, signal, false, simulator, variable});
     }
   }
 
-  static std::vector<std::string> inputs_of(const Function& function) {
-    if (function.kind == Function::Kind::linear) return {"in"};
+  static bool has_signal(const Function& function, const Signal& signal) {
+    std::vector<long> sizes;
+    if (signal.is_input && function.kind == Function::Kind::sum) sizes.push_back(function.inputs);
+    if (function.is_vector) sizes.push_back(function.dimension);
+    return std::ranges::equal(signal.places, sizes,
+                              [](long place, long size) { return place < size; });
+  }
+
+  /// The first of them, for guesses.
+  static std::vector<std::string> signals_of(const Function& function) {
+    if (function.kind == Function::Kind::linear) return {"in", "out"};
     std::vector<std::string> out;
-    for (long i = 0; i < function.inputs; ++i) {
-      const std::string group = fmt::format("in[{}]", i);
-      for (long k = 0; k < function.dimension; ++k) {
+    for (long k = 0; k < std::min(function.dimension, kMostGuesses); ++k) {
+      out.push_back(function.is_vector ? signal_name("out", k) : "out");
+      for (long i = 0; i < std::min(function.inputs, kMostGuesses / function.dimension + 1); ++i) {
+        const std::string group = fmt::format("in[{}]", i);
         out.push_back(function.is_vector ? signal_name(group, k) : group);
       }
     }
-    return out;
-  }
-  static std::vector<std::string> outputs_of(const Function& function) {
-    if (!function.is_vector) return {"out"};
-    std::vector<std::string> out;
-    for (long k = 0; k < function.dimension; ++k) out.push_back(signal_name("out", k));
     return out;
   }
 
@@ -416,15 +467,19 @@ class OspReader {
     }
     const Function& function = functions_.at(wire.from);
     Expression out;
-    for (const std::string& input : inputs_of(function)) {
-      if (function.is_vector) {
-        // The component of each vector that this output sums.
-        const std::string component = wire.from_name.substr(wire.from_name.find('['));
-        if (!input.ends_with("]" + component)) continue;
-      }
-      const auto found = into_functions_.find({wire.from, input});
-      if (found == into_functions_.end()) continue;  // an input that nothing sets is 0
-      const auto value = value_of(*found->second);
+    // By number; an input that nothing sets is 0.
+    std::map<long, const Wire*> inputs;
+    const Signal answer = signal_in(wire.from_name).value();
+    const std::pair<std::string, std::string> first(wire.from, "");
+    for (auto at = into_functions_.lower_bound(first);
+         at != into_functions_.end() && at->first.first == wire.from; ++at) {
+      const Signal input = signal_in(at->first.second).value();
+      // The component of each vector that this output sums.
+      if (function.is_vector && input.places.back() != answer.places.front()) continue;
+      inputs.emplace(input.places.empty() ? 0 : input.places.front(), at->second);
+    }
+    for (const auto& [number, input] : inputs) {
+      const auto value = value_of(*input);
       if (!value) return std::nullopt;
       for (const Expression::Term& term : value->terms) {
         out.terms.push_back({term.source, function.factor * term.factor});

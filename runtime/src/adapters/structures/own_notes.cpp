@@ -68,6 +68,14 @@ class Members {
 
 }  // namespace
 
+std::vector<pugi::xml_node> annotations(pugi::xml_node at, std::string_view type) {
+  std::vector<pugi::xml_node> out;
+  for (const pugi::xml_node own : children(child(at, "Annotations"), "Annotation")) {
+    if (attribute(own, "type") == type) out.push_back(own);
+  }
+  return out;
+}
+
 Json parse_note(const std::string& text) {
   bool is_deep = false;
   // Deep values are dropped as they come: who walks through them, walks by calls within calls.

@@ -4,8 +4,12 @@
 #include <string>
 
 #include "adapters/structures/structure.hpp"
+#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
+
+/// The annotations of an element of SSP that are of a type.
+std::vector<pugi::xml_node> annotations(pugi::xml_node at, std::string_view type);
 
 /// JSON of a note; null where it is no object of JSON, or nested more deeply than a note is.
 Json parse_note(const std::string& text);

@@ -75,7 +75,14 @@ void read_units(pugi::xml_node list, const ReadingOf& reading, Units& units) {
     if (!base) continue;
     unit.is_known = true;
     for (std::size_t i = 0; i < fmi::Unit::kBases; ++i) {
-      unit.powers[i] = base.attribute(kNames[i]).as_int();
+      const double power = reading.number(base, kNames[i], 0.0);
+      if (power != std::round(power) || std::abs(power) > 100.0) {
+        reading.fail(base,
+                     fmt::format("{} of unit {} must be a whole number from -100 to 100, got {}",
+                                 kNames[i], in_quotes(unit.name), power));
+        continue;
+      }
+      unit.powers[i] = static_cast<int>(power);
     }
     unit.factor = reading.number(base, "factor", 1.0);
     unit.offset = reading.number(base, "offset", 0.0);

@@ -1,12 +1,15 @@
 #include "adapters/structures/ssp_reader.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "adapters/structures/own_notes.hpp"
 #include "adapters/structures/ssp_levels.hpp"
+#include "adapters/structures/ssp_packages.hpp"
+#include "adapters/structures/ssp_shape.hpp"
 #include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -21,16 +24,24 @@ struct Description {
   std::string base;  ///< folder of the description within the files, with a slash; or empty
   const XmlFile& file;
   Units units;
+
+  /// What `find` of the files takes for a source: those that are relative are so to the description.
+  std::string uri_of(const std::string& source) const {
+    const bool is_relative = !source.starts_with('/') && source.find("://") == std::string::npos;
+    return is_relative && !source.empty() ? base + source : source;
+  }
 };
 
 class SspReader {
  public:
-  SspReader(const StructureFiles& files, Issues& issues,
+  SspReader(const StructureFiles& files, const std::filesystem::path& outermost, Issues& issues,
             std::vector<std::shared_ptr<const void>>& unpacked)
-      : files_(files), issues_(issues), unpacked_(unpacked) {}
+      : files_(files), issues_(issues), packages_(files, outermost, unpacked) {}
 
   Structure read() {
-    const XmlFile file(files_.main(), StructureFiles::text_of(files_.folder() / files_.main()));
+    const std::filesystem::path main = files_.folder() / files_.main();
+    const SspPackages::Reading is_read(packages_, main);
+    const XmlFile& file = packages_.xml(main, files_.main());
     Description description{files_, "", file, {}};
     const pugi::xml_node root = open(description);
     out_.name = attribute(root, "name");
@@ -63,6 +74,7 @@ class SspReader {
                                   in_quotes(version)));
     }
     if (!child(root, "System")) reading(description).fail(root, "there is no <System>");
+    if (shaped_.insert(&description.file).second) check_shape(reading(description));
     read_units(child(root, "Units"), reading(description), description.units);
     return root;
   }
@@ -73,17 +85,14 @@ class SspReader {
     if (at.attribute("stopTime")) out_.stop_s = own.number(at, "stopTime", 0.0);
     for (const pugi::xml_node annotation : annotations(at, "com.opensimulationplatform")) {
       const pugi::xml_node algorithm = child(child(annotation, "Algorithm"), "FixedStepAlgorithm");
-      const double step_s = own.number(algorithm, "baseStepSize", 0.0);
-      if (step_s > 0.0) out_.step_s = step_s;
+      if (!algorithm.attribute("baseStepSize")) continue;
+      const double step_s = own.number(algorithm, "baseStepSize", 1.0);
+      if (!(step_s > 0.0)) {
+        own.fail(algorithm, fmt::format("baseStepSize must be above 0, got {}", step_s));
+      } else {
+        out_.step_s = step_s;
+      }
     }
-  }
-
-  static std::vector<pugi::xml_node> annotations(pugi::xml_node at, std::string_view type) {
-    std::vector<pugi::xml_node> out;
-    for (const pugi::xml_node own : children(child(at, "Annotations"), "Annotation")) {
-      if (attribute(own, "type") == type) out.push_back(own);
-    }
-    return out;
   }
 
   /// What portwave has noted of an element: JSON, in the annotation or in an element in it.
@@ -269,7 +278,7 @@ class SspReader {
                                       in_quotes(name), printable(implementation)));
     }
     std::string refusal;
-    const auto file = description.files.find(description.base + source, refusal);
+    const auto file = description.files.find(description.uri_of(source), refusal);
     if (!file) return own.fail(at, fmt::format("the source of {} {}", in_quotes(name), refusal));
     if (!is_fmu) return read_inner(at, name, *file, is_package, description, level, depth);
     const std::string& path = levels_.systems[level].path;
@@ -317,7 +326,16 @@ class SspReader {
       }
       const auto unit = unit_of(*element.fmu, *variable);
       Expression as_said{.unit = connector.unit};
-      if (unit && !convert(as_said, *unit)) {
+      const bool is_alike = !unit || convert(as_said, *unit);
+      if (is_alike && as_said.is_converted) {
+        out_.notes.push_back(
+            {connector.where,
+             fmt::format("the connector {} of {} is in {}, and the FMU's variable in {}: the FMU's "
+                         "unit counts",
+                         in_quotes(name), in_quotes(element.name),
+                         shown(connector.unit, connector.unit_name), shown(unit, variable->unit))});
+      }
+      if (!is_alike) {
         issues_.push_back(
             {connector.where,
              fmt::format("the connector {} of {} is in {}, and the FMU's variable in {}",
@@ -335,20 +353,15 @@ class SspReader {
                                  fmt::format("systems are nested more than {} deep", kMostDepth));
     }
     try {
-      std::shared_ptr<const StructureFiles> own_files;
-      std::string main = file.filename().string(), base;
-      if (is_package) {
-        own_files = std::make_shared<const StructureFiles>(file);
-        unpacked_.push_back(own_files);
-        main = own_files->main();
-      } else {
+      const StructureFiles& files = is_package ? packages_.package(file) : outer.files;
+      const std::filesystem::path main = is_package ? files.folder() / files.main() : file;
+      std::string base;
+      if (!is_package) {
         base = file.lexically_relative(outer.files.folder()).parent_path().string();
         if (!base.empty()) base += '/';
       }
-      const StructureFiles& files = is_package ? *own_files : outer.files;
-      const XmlFile xml(attribute(at, "source"),
-                        StructureFiles::text_of(is_package ? files.folder() / main : file));
-      Description description{files, base, xml, {}};
+      const SspPackages::Reading is_read(packages_, main);
+      Description description{files, base, packages_.xml(main, attribute(at, "source")), {}};
       const pugi::xml_node root = open(description);
       const std::size_t number = add_level(level, name);
       read_system(child(root, "System"), description, number, depth + 1);
@@ -377,7 +390,7 @@ class SspReader {
           if (!text.empty()) return std::make_unique<XmlFile>(source, std::move(text));
           refusal = in_quotes(source) + " is not in the FMU";
         }
-      } else if (const auto file = description.files.find(description.base + source, refusal)) {
+      } else if (const auto file = description.files.find(description.uri_of(source), refusal)) {
         return std::make_unique<XmlFile>(source, StructureFiles::text_of(*file));
       }
     } catch (const ConfigError& error) {
@@ -400,7 +413,9 @@ class SspReader {
         return reading(description)
             .fail(at, fmt::format("{} holds no {}", in_quotes(file->name()), name));
       }
-      return use(file->root(), ReadingOf{*file, issues_, out_.notes});
+      const ReadingOf own{*file, issues_, out_.notes};
+      check_shape(own);
+      return use(file->root(), own);
     }
     const pugi::xml_node own = child(content, name);
     if (!own) {
@@ -534,13 +549,8 @@ class SspReader {
     if (!from || !to) return;
     Wire wire{*from, *to, read_transformation(at, own),
               !own.truth(at, "suppressUnitConversion", false), description.file.place(at)};
-    // Some tools write what takes the value first.
+    // Start and end say no direction: some tools write what takes the value first. What is transformed is the value.
     if (takes_value(*from, level) && gives_value(*to, level)) {
-      if (!wire.transformation.is_none()) {
-        return own.fail(at,
-                        "starts where a value is taken, and has a transformation: exchange its "
-                        "ends");
-      }
       std::swap(wire.from, wire.to);
     }
     levels_.wires.push_back(std::move(wire));
@@ -573,16 +583,17 @@ class SspReader {
 
   const StructureFiles& files_;
   Issues& issues_;
-  std::vector<std::shared_ptr<const void>>& unpacked_;
+  SspPackages packages_;
+  std::set<const XmlFile*> shaped_;  // files whose elements stand where they should
   Structure out_;
   Levels levels_;
 };
 
 }  // namespace
 
-Structure read_ssp(const StructureFiles& files, Issues& issues,
-                   std::vector<std::shared_ptr<const void>>& unpacked) {
-  return SspReader(files, issues, unpacked).read();
+Structure read_ssp(const StructureFiles& files, const std::filesystem::path& outermost,
+                   Issues& issues, std::vector<std::shared_ptr<const void>>& unpacked) {
+  return SspReader(files, outermost, issues, unpacked).read();
 }
 
 }  // namespace portwave::structures

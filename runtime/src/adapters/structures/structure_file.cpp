@@ -107,7 +107,7 @@ StructureScenario read_structure(const std::filesystem::path& file, const Struct
   kept->unpacked.push_back(files);
   const bool is_osp = file.extension() == ".xml";
   Structure structure =
-      is_osp ? read_osp(*files, issues) : read_ssp(*files, issues, kept->unpacked);
+      is_osp ? read_osp(*files, issues) : read_ssp(*files, file, issues, kept->unpacked);
   if (structure.elements.empty() && issues.empty()) {
     issues.push_back({"", "there is no component in it"});
   }
