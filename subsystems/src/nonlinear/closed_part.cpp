@@ -480,7 +480,7 @@ void ClosedPart::add_structure_slopes(const double* a, const VectorXd& dx,
 void ClosedPart::add_stage_slopes(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
   const int count = hidden_->stage_count(), n = n_ / (count + 1);
   const auto take = [&](int k, double by, VectorXd& v) {
-    hidden_->moved_structure(x_.data(), dx.data(), k, by, probe_structure_);
+    hidden_->moved_structure(x_.data(), dx.data(), k, by, h_, probe_structure_);
     if (feeds_through_) close_ports(probe_structure_);
     rate<false>(probe_structure_, g_, a, u_, y_, v);
   };

@@ -26,11 +26,13 @@ class HiddenTerms {
   /// The structure of stage i is taken at X(cᵢ) = x + Σⱼ reachᵢⱼ δⱼ, and no stage sees that of another.
   virtual int stage_count() const = 0;
   virtual double stage_reach(int i, int j) const = 0;
+  /// Whether ∇̄H and the structure depend on x⁺ − x = Σⱼ √bⱼδⱼ alone; stage_reach is then ½√bⱼ.
+  virtual bool takes_whole_step() const = 0;
   /// Whether it depends on a state of X.
   virtual bool stages_depend_on(int state) const = 0;
-  /// That at (x, Δ) with one state of every X(cᵢ) moved by `by`.
+  /// That over a step from x by Δ with one state of every X(cᵢ) moved by `by`.
   virtual void moved_structure(const double* start, const double* increment, int state, double by,
-                               Structure& out) const = 0;
+                               double step_s, Structure& out) const = 0;
   /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
   virtual void add_to_gradient(const double* x, double* size) const = 0;
   /// Ã (s×s): at the start, the gradients gᵢ of the stages have ∂gᵢ/∂δⱼ = Ãᵢⱼ ∇²H.

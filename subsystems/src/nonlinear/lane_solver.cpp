@@ -76,6 +76,12 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
   }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
+  if (!has_hidden_terms_ && n == 1) shares_ = {1.0};
+  if (has_hidden_terms_ && hidden->takes_whole_step() && still_ == 1) {
+    for (int j = 0; j < hidden->stage_count(); ++j) {
+      shares_.push_back(2.0 * hidden->stage_reach(0, j));
+    }
+  }
   if (has_hidden_terms_ && hidden->stage_count() > 1) {
     predicted_.setZero(n);
     const Eigen::Index stages = hidden->stage_count();
@@ -90,7 +96,7 @@ StepFault LaneSolver::solve(const double* a, double* b) {
   }
   StepFault fault = solve_cold(a);
   if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
-  if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
+  if (fault == StepFault::not_converged && !shares_.empty()) {
     fault = solve_bracketed(a);
   }
   if (fault == StepFault::none) part_.outgoing(a, b);
@@ -291,9 +297,15 @@ bool LaneSolver::is_rounding(const double* a) {
 /// is looked for on the side to which F points, then on the other.
 StepFault LaneSolver::solve_bracketed(const double* a) {
   const auto residual_at = [&](double dx) {
-    dx_[0] = dx;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      dx_[still_ + static_cast<Eigen::Index>(i)] = shares_[i] * dx;
+    }
     part_.evaluate_plainly(a, dx_);
-    return part_.residual()[0];
+    double sum = 0.0;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      sum += shares_[i] * part_.residual()[still_ + static_cast<Eigen::Index>(i)];
+    }
+    return sum;
   };
   const double at_rest = residual_at(0.0);
   double near = 0.0, far = 0.0;
@@ -315,7 +327,12 @@ StepFault LaneSolver::solve_bracketed(const double* a) {
     if (middle == near || middle == far) break;
     ((residual_at(middle) > 0.0) == (at_rest > 0.0) ? near : far) = middle;
   }
-  dx_[0] = std::abs(residual_at(near)) < std::abs(residual_at(far)) ? near : far;
+  const double best = std::abs(residual_at(near)) < std::abs(residual_at(far)) ? near : far;
+  residual_at(best);        // puts it into Δx
+  if (has_hidden_terms_) {  // what is left is how stages differ, which changes no gradient
+    dx_ -= part_.residual();
+    return iterate_cold(a);
+  }
   part_.linearise(dx_);
   const double size = part_.evaluate(a, dx_);
   if (!part_.residual().allFinite()) return StepFault::not_finite;

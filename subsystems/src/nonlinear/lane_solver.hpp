@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -101,7 +102,8 @@ class LaneSolver {
   ClosedPart part_;
   int max_steps_;
   bool has_hidden_terms_;
-  int still_;  ///< so many of the first unknowns stay 0
+  int still_;                   ///< so many of the first unknowns stay 0
+  std::vector<double> shares_;  ///< of one unknown in those that move, where nothing else counts
   Eigen::VectorXd dx_, start_, step_, F_, w_;
   Eigen::VectorXd predicted_;       ///< ∇̄H after a simplified step, from that before it
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise

@@ -106,7 +106,7 @@ class StagedPart final : public Component {
         return make_staged_linear_batch(parts, stages_);
       case StageSolver::frictions:
         return make_stribeck_batch(port_hamiltonian_parts(parts), stages_);
-      case StageSolver::friction_contacts:  // one stage: they are not smooth
+      case StageSolver::friction_contacts:  // one stage
         return make_friction_contact_batch(port_hamiltonian_parts(parts), stages_);
       case StageSolver::newton:
         break;
@@ -137,8 +137,8 @@ std::string defect_of_stages(const Component& part, int stages) {
   if (physics->linear_form().E != nullptr) {
     return "is a descriptor part of a kind that is not known here";
   }
-  if (!physics->is_smooth() && stages > 1) {
-    return "has a stiffness that jumps, and more stages would not keep its energy: take one";
+  if (stages > 1 && solver_of(*physics) == StageSolver::friction_contacts) {
+    return "has friction by the normal force of a step, which is that of one stage: take one";
   }
   const int states = part.signature().state_size();
   if (solver_of(*physics) != StageSolver::sparse_factors && states > kMostStagedStates) {
@@ -168,6 +168,9 @@ std::string substepping_defect(const Component& part) {
   if (std::string defect = staging_defect(part); !defect.empty()) return defect;
   if (part.port_hamiltonian()->linear_form().E != nullptr) {
     return "is a descriptor part, which takes one step at a time";
+  }
+  if (!part.port_hamiltonian()->is_smooth()) {
+    return "has a stiffness that jumps, which takes one step at a time";
   }
   if (part.port_hamiltonian()->has_port_laws()) {
     return "has a nonlinear resistance at its ports, which takes one step at a time";

@@ -72,9 +72,13 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
   }
   find_terms();
-  const int points = quadrature_points(part, stages.count);
-  nodes_ = nodes_of(points);
-  if (points > stages.count + 1) coarse_nodes_ = nodes_of(stages.count + 1);
+  if (!part.is_smooth() && stages.count > 1) {
+    find_whole_step();
+  } else {
+    const int points = quadrature_points(part, stages.count);
+    nodes_ = nodes_of(points);
+    if (points > stages.count + 1) coarse_nodes_ = nodes_of(stages.count + 1);
+  }
   size_weight_.resize(static_cast<std::size_t>(stages.count));
   for (const Node& node : nodes_) {
     for (std::size_t i = 0; i < size_weight_.size(); ++i) {
@@ -85,6 +89,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
   }
+  if (whole_ != nullptr) reach_the_middle();
   coupling_.resize(stages.count, stages.count);
   for (int i = 0; i < stages.count; ++i) {
     for (int j = 0; j < stages.count; ++j) {
@@ -234,7 +239,11 @@ void StagedPhysics::discrete_gradient(const double* start, const double* next, d
     std::fill(g, g + n, 0.0);
     return;
   }
-  add_gradients(nodes_, start, next, g);
+  if (whole_ != nullptr) {
+    whole_gradient(start, next, g);
+  } else {
+    add_gradients(nodes_, start, next, g);
+  }
 }
 
 void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* start,
@@ -279,6 +288,7 @@ void StagedPhysics::find_terms() {
 void StagedPhysics::add_gradient_terms(const double* start, const double* next, const double* /*g*/,
                                        double* terms) const {
   if (!has_terms_) return;
+  if (whole_ != nullptr) return add_whole_terms(start, next, terms);
   const int n = layout_.n;
   if (terms_are_of_start_) {
     for (int i = 0; i < layout_.stages; ++i) {
@@ -312,6 +322,11 @@ void StagedPhysics::hessian_at(const double* x,
 
 double StagedPhysics::numerical_dissipation(const double* start, const double* increment) const {
   if (!stages_.is_damped()) return 0.0;
+  if (damped_whole_) {
+    detail::Workspace moved(static_cast<std::size_t>(layout_.n));
+    whole_step(increment + layout_.n, moved.data());
+    return damped_whole_->numerical_dissipation(start, moved.data());
+  }
   const Eigen::Index n = layout_.n;
   top_.setZero();
   for (int j = 0; j < layout_.stages; ++j) {
@@ -345,6 +360,7 @@ void StagedPhysics::discrete_gradient_jacobian(
   terms_are_of_start_ = false;
   has_hessian_terms_ = true;
   of_delta_.setZero();
+  if (whole_ != nullptr) add_whole_slopes(start, next);
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
     own.clear();
@@ -365,7 +381,7 @@ void StagedPhysics::discrete_gradient_jacobian(
       }
     }
   }
-  add_damping_slopes(start);
+  if (whole_ == nullptr) add_damping_slopes(start);
   for (int column = 0; column < layout_.states(); ++column) {
     for (int row = 0; row < layout_.states(); ++row) {
       const double value = of_delta_(row, column);
@@ -427,9 +443,9 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   }
 }
 
-/// Stages of which some states alone are damped have no common Ã.
+/// Stages of which some states alone are damped, and those of a whole step, have no Ã of full rank in common.
 const StageStart* StagedPhysics::start(const double* x) const {
-  if (stages_.is_damped() && stages_.conserved != 0) return nullptr;
+  if (whole_ != nullptr || (stages_.is_damped() && stages_.conserved != 0)) return nullptr;
   const auto n = static_cast<std::size_t>(layout_.n);
   if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
   terms_are_of_start_ = start_is_finite_;
@@ -532,11 +548,17 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
 }
 
 void StagedPhysics::moved_structure(const double* start, const double* increment, int state,
-                                    double by, Structure& out) const {
+                                    double by, double step_s, Structure& out) const {
   const int n = layout_.n;
   detail::Workspace scratch(static_cast<std::size_t>(2 * n));
   double* const x = scratch.data();
   double* const held = x + n;
+  if (whole_ != nullptr) {  // the middle moves half as far as the end
+    whole_step(increment + n, held);
+    held[state] += 2.0 * by;
+    part_.structure_over(start, held, step_s, stage_structure_);
+    return put_at_all_stages(out);
+  }
   for (int k = 0; k < n; ++k) held[k] = start[k] + 0.5 * increment[k];
   for (int i = 0; i < layout_.stages; ++i) {
     state_at(held, increment + n, at_stages_[static_cast<std::size_t>(i)].reach, x);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/stage_layout.hpp"
@@ -15,8 +16,12 @@ namespace portwave {
 /// that serves: its states are (x, δ) with δᵢ = √bᵢ h ẋᵢ, of which x does not move and δ starts at
 /// 0; its discrete gradient has gᵢ = √bᵢ ∇̄ᵢH beside δᵢ and 0 beside x, so that
 ///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
-/// Damped stages (StageRule) see gᵢ + δθ √bᵢP̂(cᵢ) K Σⱼ √bⱼP̂(cⱼ)δⱼ. The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature. One thread at a time: it keeps
-/// scratch.
+/// Damped stages (StageRule) see gᵢ + δθ √bᵢP̂(cᵢ) K Σⱼ √bⱼP̂(cⱼ)δⱼ. The integrals of ∇̄ᵢH are taken by Gauss–Legendre
+/// quadrature. One thread at a time: it keeps scratch.
+///
+/// Quadrature does not see where ∇²H jumps. A part that is not smooth has the discrete gradient of one stage over the
+/// whole step instead, gᵢ = √bᵢ ∇̄H(x, x⁺), damped as one stage is, and the structure of the whole step at all stages:
+/// the balance is exact, and the mean effort of a contact never pulls. Its own order is that of one stage.
 class StagedPhysics final : public Subsystem, public HiddenTerms, public NumericalDissipation {
  public:
   /// `part` must outlive it.
@@ -56,15 +61,18 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   double stage_reach(int i, int j) const override {
     return at_stages_[static_cast<std::size_t>(i)].reach[static_cast<std::size_t>(j)];
   }
+  bool takes_whole_step() const override { return whole_ != nullptr; }
   bool stages_depend_on(int state) const override { return part_.structure_depends_on(state); }
   void moved_structure(const double* start, const double* increment, int state, double by,
-                       Structure& out) const override;
+                       double step_s, Structure& out) const override;
   /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
   /// discrete_gradient_jacobian does.
   void linearise(const double* state, Eigen::MatrixXd& of_delta, Eigen::MatrixXd& of_start) const;
   bool constant_structure() const override { return part_.constant_structure(); }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* mid, Structure& out) const override;
+  void structure_over(const double* start, const double* increment, double step_s,
+                      Structure& out) const override;
   bool has_port_laws() const override { return part_.has_port_laws(); }
   PortLawValue port_law(int scalar_port, double u) const override;
   bool has_vertical_laws() const override { return part_.has_vertical_laws(); }
@@ -88,6 +96,13 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> nodes_of(int points) const;
   void add_gradients(const std::vector<Node>& nodes, const double* start, const double* next,
                      double* g) const;
+  void find_whole_step();
+  void reach_the_middle();
+  void whole_step(const double* delta, double* moved) const;
+  void whole_gradient(const double* start, const double* next, double* g) const;
+  void add_whole_terms(const double* start, const double* next, double* terms) const;
+  void add_whole_slopes(const double* start, const double* next) const;
+  void put_at_all_stages(Structure& out) const;
   void find_terms();
   void find_start(const double* x) const;
   void find_turning(const double* x) const;
@@ -100,6 +115,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   const Subsystem& part_;
   StageRule stages_;
   StageLayout layout_;
+  std::optional<DampedPhysics> damped_whole_;
+  const Subsystem* whole_ = nullptr;  ///< the part over the whole step; null: quadrature
   Structure structure_;
   Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
@@ -107,7 +124,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
   std::vector<double> root_weight_;  ///< √bᵢ
   Eigen::MatrixXd coupling_;
-  std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+  std::vector<Node> at_stages_;  ///< reach of X(cᵢ), or of the middle of the whole step
   std::vector<Places> places_;   ///< by stage
   bool has_terms_ = false;       ///< of gradients
 

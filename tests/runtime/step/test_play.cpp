@@ -27,7 +27,8 @@ struct Teeth {
 };
 
 /// A torque of 1 N m on the input turns round at 0.2 s; both shafts start at rest in the middle of the play.
-Scenario gear(const std::string& time, const Teeth& teeth = {}) {
+Scenario gear(const std::string& time, const Teeth& teeth = {},
+              const std::string& method = R"({"kind": "auto"})") {
   return parse_scenario(fmt::format(R"({{"name": "reversal", "time": {},
   "subsystems": [
     {{"name": "motor", "type": "inertia", "parameters": {{"inertia_kgm2": 0.01}},
@@ -38,8 +39,8 @@ Scenario gear(const std::string& time, const Teeth& teeth = {}) {
     {{"name": "load", "type": "inertia", "parameters": {{"inertia_kgm2": 0.2}}}}],
   "couplings": [{{"kind": "connection", "ports": ["motor.shaft", "gear.input"]}},
                 {{"kind": "connection", "ports": ["gear.output", "load.shaft"]}}],
-  "method": {{"kind": "auto"}}}})",
-                                    time, teeth.backlash_rad, teeth.ratio),
+  "method": {}}})",
+                                    time, teeth.backlash_rad, teeth.ratio, method),
                         "gear.json", ".");
 }
 
@@ -125,6 +126,87 @@ TEST(GearWithBacklash, KeepsItsAccountAcrossEveryFlankAtEveryStep) {
       turned_rad = stepper.state("motor")[0];
     }
     EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
+  }
+}
+
+/// All stages see the gradient of the whole step.
+TEST(GearWithBacklash, TakesSeveralStagesAndKeepsItsAccount) {
+  for (const char* method : {R"({"kind": "auto", "stages": 2, "integrator": "gauss"})",
+                             R"({"kind": "auto", "stages": 3, "integrator": "gauss"})",
+                             R"({"kind": "auto", "stages": 2, "integrator": "damped"})",
+                             R"({"kind": "auto", "stages": 3})"}) {
+    for (const double step_s : {1e-5, 1e-3, 0.02}) {
+      const Scenario scenario =
+          gear(fmt::format(R"({{"step_s": {}, "end_s": 2}})", step_s), {}, method);
+      Stepper stepper(scenario.system, scenario.options);
+      double before_J = 0.0, most_J = 0.0, turned_rad = 0.0;
+      for (const GearRow& row : kGear) {
+        const auto last = static_cast<std::int64_t>(std::llround(row.time_s / step_s));
+        while (stepper.step_index() < last) {
+          const double torque_Nm = stepper.time_s() + 0.5 * step_s < 0.2 ? 1.0 : -1.0;
+          const StepReport report = stepper.step();
+          const double after_J = gear_energy_J(stepper);
+          const double work_J = torque_Nm * (stepper.state("motor")[0] - turned_rad);
+          most_J = std::max(most_J, after_J);
+          EXPECT_NEAR(after_J - before_J,
+                      work_J - report.energy.dissipated_J - report.energy.numerical_dissipation_J -
+                          report.energy.mismatch_J,
+                      1e-12 * (1.0 + most_J))
+              << method << step_s;
+          EXPECT_GE(report.energy.dissipated_J, 0.0);
+          EXPECT_GE(report.energy.numerical_dissipation_J, 0.0);
+          before_J = after_J;
+          turned_rad = stepper.state("motor")[0];
+        }
+        if (step_s > 1e-5) continue;
+        const bool is_damped = std::string(method).find("gauss") == std::string::npos;
+        EXPECT_NEAR(stepper.state("motor")[0], row.motor_rad, is_damped ? 2e-3 : 2e-5) << method;
+        EXPECT_NEAR(stepper.state("load")[1], row.load_rad_per_s, is_damped ? 2e-2 : 1e-3)
+            << method;
+      }
+      EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
+    }
+  }
+}
+
+/// A mass that flies into a spring and out of it: d = v t to the face, half a period within, and back.
+TEST(Contact, ThrowsAMassBackWithSeveralStages) {
+  constexpr double kSpeed = 1.0, kGap_m = 0.1, kStiffness = 1e4;
+  const double touched_s = kGap_m / kSpeed, left_s = touched_s + M_PI / std::sqrt(kStiffness);
+  for (int stages = 1; stages <= 3; ++stages) {
+    double before = 0.0;
+    for (const double step_s : {2e-3, 1e-3, 5e-4, 2.5e-4}) {
+      const Scenario scenario = parse_scenario(fmt::format(R"({{"name": "bounce",
+  "time": {{"step_s": {}, "end_s": 0.2}},
+  "subsystems": [
+    {{"name": "ball", "type": "mass", "parameters": {{"mass_kg": 1}}, "initial_state": {{"velocity": 1}}}},
+    {{"name": "wall", "type": "contact",
+      "parameters": {{"force_N": 1e4, "compression_m": 1, "gap_m": 0.1}}}}],
+  "couplings": [{{"kind": "connection", "ports": ["ball.port", "wall.face"]}}],
+  "method": {{"kind": "auto", "stages": {}, "integrator": "gauss"}}}})",
+                                                           step_s, stages),
+                                               "bounce.json", ".");
+      Stepper stepper(scenario.system, scenario.options);
+      run_to(stepper, 0.09, step_s);
+      EXPECT_NEAR(stepper.state("ball")[0], 0.09, 1e-15) << stages;
+      double least_N = 0.0, largest_N = 0.0;
+      const auto last = static_cast<std::int64_t>(std::llround(0.2 / step_s));
+      while (stepper.step_index() < last) {
+        stepper.step();
+        const double force_N = stepper.effort(scenario.system.first_scalar_port(1));
+        least_N = std::min(least_N, force_N);
+        largest_N = std::max(largest_N, force_N);
+      }
+      EXPECT_GE(least_N, 0.0) << "it pulls";
+      EXPECT_NEAR(largest_N, kSpeed * std::sqrt(kStiffness), 2.0);
+      EXPECT_NEAR(stepper.state("ball")[1], -kSpeed, 1e-12);
+      const double error_m =
+          std::abs(stepper.state("ball")[0] - (kGap_m - kSpeed * (0.2 - left_s)));
+      if (before > 0.0) {
+        EXPECT_LT(error_m, 0.4 * before) << stages << " " << step_s;
+      }
+      before = error_m;
+    }
   }
 }
 

@@ -98,8 +98,8 @@ class Subsystem : public Component {
     return false;
   }
 
-  /// False where ∇²H jumps, as at the edge of a contact. Then steps of one stage only are taken, whose
-  /// discrete gradient may be exact there: more stages take integrals by quadrature, which is not.
+  /// False where ∇²H jumps, as at the edge of a contact. Quadrature is not exact there, a discrete gradient may be:
+  /// several stages then take the one of the whole step.
   virtual bool is_smooth() const { return true; }
 
   /// Levels of states where the equations change, as where a contact closes. Steps that choose their

@@ -22,6 +22,9 @@ namespace PORTWAVE_EXPORT portwave {
 /// zᵢ of StageRule takes the place of ∇̄ᵢH, and what it dissipates is in the ledger too
 /// (StepEnergy::numerical_dissipation_J). With one damped stage ∇̄H is the part's own discrete gradient.
 ///
+/// Where ∇²H jumps (Subsystem::is_smooth) all stages see the discrete gradient and the structure of the whole step: exact,
+/// and of the order of one stage for what such a part does.
+///
 /// A descriptor part, d/dt(Ex) = …, has E X(cᵢ) = E x + h Σⱼ aᵢⱼ Kⱼ and E x⁺ = E x + h Σᵢ bᵢKᵢ with Kᵢ
 /// the right-hand side at stage i. Ex is of order 2s. The components of x⁺ that E does not see are those of
 /// the polynomial through the X(cᵢ) at the end of the step, of order s; no step depends on them.
