@@ -26,6 +26,11 @@ int quadrature_points(const Subsystem& part, int stages) {
   return own->options().polynomial_degree > 0 ? points : std::max(kLeastQuadraturePoints, points);
 }
 
+const GradientsSideBySide* side_by_side(const Subsystem& part) {
+  const auto* const own = dynamic_cast<const GradientsSideBySide*>(&part);
+  return own != nullptr && own->takes_gradients() ? own : nullptr;
+}
+
 Signature lifted_signature(const Subsystem& part, const StageRule& stages) {
   Signature out = staged_signature(part.signature(), stages.count);
   for (int i = 1; i <= stages.count; ++i) {
@@ -58,6 +63,7 @@ Structure lifted_structure(const StageLayout& layout, const Structure& own) {
 StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     : Subsystem(lifted_signature(part, stages)),
       part_(part),
+      together_(side_by_side(part)),
       stages_(stages),
       layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
               part.signature().input_size()},
@@ -81,6 +87,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
       size_weight_[i] += std::abs(node.weight[i]);
     }
   }
+  put_nodes_together();
   for (int i = 0; i < stages.count; ++i) {
     root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
@@ -244,7 +251,9 @@ void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* 
   double* const x = scratch.data();
   double* const slope = x + n;
   std::fill(g, g + n + layout_.states(), 0.0);
+  if (together_ != nullptr) add_gradients_together(start, next + n, g);
   for (const Node& node : nodes) {
+    if (together_ != nullptr) break;
     state_at(start, next + n, node.reach, x);
     part_.gradient(x, slope);
     for (int i = 0; i < layout_.stages; ++i) {
@@ -439,12 +448,16 @@ const StageStart* StagedPhysics::start(const double* x) const {
 void StagedPhysics::find_start(const double* x) const {
   const Eigen::Index n = layout_.n;
   start_x_.clear();  // as long as a callback may throw
-  stage_hessian_.clear();
-  hessian_at(x, stage_hessian_);
   start_.hessian.setZero(n, n);
   start_.turning.setZero(n, n);
-  for (const auto& entry : stage_hessian_) {
-    start_.hessian(entry.row(), entry.col()) += entry.value();
+  if (together_ != nullptr) {
+    find_hessian_together(x);
+  } else {
+    stage_hessian_.clear();
+    hessian_at(x, stage_hessian_);
+    for (const auto& entry : stage_hessian_) {
+      start_.hessian(entry.row(), entry.col()) += entry.value();
+    }
   }
   std::fill(start_size_.begin(), start_size_.end(), 0.0);
   for (Eigen::Index j = 0; j < n; ++j) {

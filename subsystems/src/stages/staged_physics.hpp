@@ -6,6 +6,7 @@
 #include "core/stage_layout.hpp"
 #include "nonlinear/closed_part.hpp"
 #include "nonlinear/damped_physics.hpp"
+#include "nonlinear/gradients_side_by_side.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -43,7 +44,10 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
                           double* terms) const override;
   void add_to_gradient(const double* start, double* size) const override;
   const Eigen::MatrixXd& coupling() const override { return coupling_; }
-  bool has_coarse_gradient() const override { return !coarse_nodes_.empty(); }
+  /// Side by side, fewer points take no less time.
+  bool has_coarse_gradient() const override {
+    return !coarse_nodes_.empty() && together_ == nullptr;
+  }
   void coarse_gradient(const double* start, const double* next, double* g) const override {
     add_gradients(coarse_nodes_, start, next, g);
   }
@@ -88,22 +92,28 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> nodes_of(int points) const;
   void add_gradients(const std::vector<Node>& nodes, const double* start, const double* next,
                      double* g) const;
+  void add_gradients_together(const double* start, const double* delta, double* g) const;
+  void find_hessian_together(const double* x) const;
   void find_terms();
   void find_start(const double* x) const;
   void find_turning(const double* x) const;
   bool is_start(const double* delta) const;
   void find_places();
+  void put_nodes_together();
   void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
   void add_damping_slopes(const double* x) const;
 
   const Subsystem& part_;
+  const GradientsSideBySide* const together_;  ///< the part, if it takes gradients side by side
   StageRule stages_;
   StageLayout layout_;
   Structure structure_;
   Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
+  /// Of nodes_, kLaneGroup of them side by side: the rows of a group are by stage.
+  std::vector<double> lane_reach_, lane_weight_;
   std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
   std::vector<double> root_weight_;  ///< √bᵢ
   Eigen::MatrixXd coupling_;
