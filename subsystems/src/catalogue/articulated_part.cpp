@@ -464,23 +464,12 @@ void ArticulatedPart::discrete_gradient_jacobian(
 
 void ArticulatedPart::gradients(const double* x, double* g) const {
   const Tree& tree = design_.tree;
-  std::array<double, static_cast<std::size_t>(tree::kMostBodies) * kLaneGroup> cosines, sines;
-  for (std::size_t i = 0; i < kernel_bodies_.size(); ++i) {
-    if (kernel_bodies_[i].joint != tree::Joint::revolute) continue;
-    const double* const angles = x + static_cast<std::ptrdiff_t>(kernel_bodies_[i].q) * kLaneGroup;
-    for (std::size_t l = 0; l < static_cast<std::size_t>(kLaneGroup); ++l) {
-      cosines[i * kLaneGroup + l] = std::cos(angles[l]);
-      sines[i * kLaneGroup + l] = std::sin(angles[l]);
-    }
-  }
   tree::kernels().gradients({.bodies = kernel_bodies_.data(),
                              .count = static_cast<int>(kernel_bodies_.size()),
                              .positions = tree.positions,
                              .velocities = tree.velocities,
                              .gravity = tree.gravity,
                              .x = x,
-                             .cosines = cosines.data(),
-                             .sines = sines.data(),
                              .g = g});
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/tree_kernels.hpp"
 
+#include "kernels/lane_sine.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
@@ -93,7 +94,7 @@ struct TreeGradient {
       place[i] = all3(body.place);
       switch (body.joint) {
         case tree::Joint::revolute: {
-          const V c = at(t.cosines, i), s = at(t.sines, i);
+          const auto [s, c] = LaneSine::of(at(t.x, body.q));
           E = {{added(s, A.row[1], times(c, A.row[0])),
                 added(negate(s), A.row[0], times(c, A.row[1])), A.row[2]}};
           break;

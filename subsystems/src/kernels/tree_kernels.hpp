@@ -30,8 +30,7 @@ struct Task {
   int count = 0;
   int positions = 0, velocities = 0;
   double gravity = 0.0;
-  const double* x = nullptr;                          ///< (q, p)
-  const double *cosines = nullptr, *sines = nullptr;  ///< of the angles, by body
+  const double* x = nullptr;  ///< (q, p)
   double* g =
       nullptr;  ///< ∂H/∂q, then v = M⁻¹p; not a number in lanes where M is not positive definite
 };

@@ -65,10 +65,11 @@ void StagedPhysics::add_gradients_together(const double* start, const double* de
 /// By differences in one direction: simplified steps need no more. The first lane of all is at x.
 void StagedPhysics::find_hessian_together(const double* x) const {
   const int n = layout_.n;
-  detail::Workspace scratch(static_cast<std::size_t>(2 * n * W + n));
+  detail::Workspace scratch(static_cast<std::size_t>(2 * n * W));
   double* const places = scratch.data();
   double* const slopes = places + n * W;
-  double* const here = slopes + n * W;
+  start_gradient_.resize(static_cast<std::size_t>(n));
+  double* const here = start_gradient_.data();
   const double share = std::sqrt(std::numeric_limits<double>::epsilon());
   const auto reach = [&](int j) {
     return share * std::max(own_typical_[static_cast<std::size_t>(j)], std::abs(x[j]));

@@ -102,6 +102,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
   start_size_.resize(own_typical_.size());
   start_terms_.resize(own_typical_.size());
   start_x_.reserve(own_typical_.size());
+  stored_x_.reserve(own_typical_.size());
   find_places();
 }
 
@@ -220,7 +221,13 @@ void StagedPhysics::fit_increments(const double* x_next, double* state) const {
 double StagedPhysics::storage(const double* state) const {
   detail::Workspace x(static_cast<std::size_t>(layout_.n));
   final_state(state, x.data());
-  return part_.storage(x.data());
+  double* const end = x.data() + layout_.n;
+  if (stored_x_.empty() || !std::equal(x.data(), end, stored_x_.begin())) {
+    stored_x_.clear();  // as long as a callback may throw
+    stored_J_ = part_.storage(x.data());
+    stored_x_.assign(x.data(), end);
+  }
+  return stored_J_;
 }
 
 /// Whether there are several stages, none of which has left x.
@@ -232,7 +239,11 @@ bool StagedPhysics::is_start(const double* delta) const {
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
   const int n = layout_.n;
   if (is_start(next + n)) {  // ∫lᵢ = bᵢ
-    part_.gradient(start, g + n);
+    if (together_ != nullptr && is_known_start(start)) {
+      std::ranges::copy(start_gradient_, g + n);
+    } else {
+      part_.gradient(start, g + n);
+    }
     for (int i = layout_.stages; i > 0; --i) {
       for (int k = 0; k < n; ++k) {
         g[i * n + k] = root_weight_[static_cast<std::size_t>(i - 1)] * g[n + k];
@@ -439,10 +450,14 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
 /// Stages of which some states alone are damped have no common Ã.
 const StageStart* StagedPhysics::start(const double* x) const {
   if (stages_.is_damped() && stages_.conserved != 0) return nullptr;
-  const auto n = static_cast<std::size_t>(layout_.n);
-  if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
+  if (!is_known_start(x)) find_start(x);
   terms_are_of_start_ = start_is_finite_;
   return start_is_finite_ ? &start_ : nullptr;
+}
+
+bool StagedPhysics::is_known_start(const double* x) const {
+  const auto n = static_cast<std::size_t>(layout_.n);
+  return start_x_.size() == n && std::equal(x, x + n, start_x_.begin());
 }
 
 void StagedPhysics::find_start(const double* x) const {

@@ -96,6 +96,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void find_hessian_together(const double* x) const;
   void find_terms();
   void find_start(const double* x) const;
+  bool is_known_start(const double* x) const;
   void find_turning(const double* x) const;
   bool is_start(const double* delta) const;
   void find_places();
@@ -129,11 +130,15 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
   std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
+  // Where H was asked for last, and its value: a step begins where the last one has ended.
+  mutable std::vector<double> stored_x_;
+  mutable double stored_J_ = 0.0;
   // At the start x that was asked for last.
   mutable StageStart start_;
-  mutable std::vector<double> start_x_;      // empty: none
-  mutable std::vector<double> start_size_;   // |∇²H||x|
-  mutable std::vector<double> start_terms_;  // of ∇H, beside its own; only if it has some
+  mutable std::vector<double> start_x_;         // empty: none
+  mutable std::vector<double> start_gradient_;  // ∇H there; of gradients side by side
+  mutable std::vector<double> start_size_;      // |∇²H||x|
+  mutable std::vector<double> start_terms_;     // of ∇H, beside its own; only if it has some
   mutable bool start_is_finite_ = false;
   mutable bool terms_are_of_start_ = false;  // and not in hessian_terms_
   mutable bool has_hessian_terms_ = false;   // hessian_terms_ are not all 0
