@@ -166,14 +166,14 @@ Structure body_structure(const BodyParameters& p, const Inputs& inputs, const do
   for (int i = 0; i < 3; ++i) {
     s.J.insert(kPosition + i, kMomentum + i) = 1.0;
     s.J.insert(kMomentum + i, kPosition + i) = -1.0;
-    s.R.insert(kMomentum + i, kMomentum + i) = p.damping;
-    s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
+    if (p.damping != 0.0) s.R.insert(kMomentum + i, kMomentum + i) = p.damping;
+    if (p.angular_damping != 0.0) s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
     if (inputs.has_force_port) s.G.insert(kMomentum + i, inputs.force_port() + i) = -1.0;
     s.G.insert(kMomentum + i, inputs.force() + i) = 1.0;
   }
   for (const auto& [row, column] : Attitude::of_J()) s.J.insert(row, column) = 0.0;
   for (const auto& [row, column] : Attitude::of_G(inputs)) s.G.insert(row, column) = 0.0;
-  for (SparseMatrix* M : {&s.J, &s.G}) M->makeCompressed();
+  for (SparseMatrix* M : {&s.J, &s.R, &s.G}) M->makeCompressed();
   Attitude(s, inputs).set(x, s);
   return s;
 }

@@ -95,7 +95,8 @@ void SmallLu::factorise(Complex gain, const MatrixXd& M) {
   const auto fill = [&](double own, double one, double* to) {
     for (int j = 0; j < n_; ++j) {
       double* const column = to + static_cast<std::ptrdiff_t>(j) * stride_;
-      for (int i = 0; i < n_; ++i) column[i] = -own * M(i, j);
+      const double* const from = M.data() + static_cast<std::ptrdiff_t>(j) * n_;
+      for (int i = 0; i < n_; ++i) column[i] = -own * from[i];
       for (int i = n_; i < stride_; ++i) column[i] = 0.0;
       column[j] += one;
     }

@@ -1,11 +1,13 @@
-// Gradients along a step, of parts that take them side by side.
+// Gradients along a step, of parts that take them side by side, and derivatives at its start by differences.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "base/workspace.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
 #include "stages/staged_physics.hpp"
 
 namespace portwave {
@@ -90,6 +92,40 @@ void StagedPhysics::find_hessian_together(const double* x) const {
   }
   for (Eigen::Index j = 0; j < n; ++j) {
     for (Eigen::Index i = 0; i < j; ++i) K(i, j) = K(j, i) = 0.5 * (K(i, j) + K(j, i));
+  }
+}
+
+/// By differences in one direction: simplified steps need no more.
+void StagedPhysics::find_turning(const double* x) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
+  double* const moved = scratch.data();
+  double* const slope = moved + n;
+  double* const rate = slope + n;
+  const auto take = [&](double sign, double* out) {
+    for (const auto& [M, gain] :
+         {std::pair(&stage_structure_.J, sign), std::pair(&stage_structure_.R, -sign)}) {
+      for (int j = 0; j < n; ++j) {
+        for (SparseMatrix::InnerIterator it(*M, j); it; ++it)
+          out[it.row()] += gain * it.value() * slope[j];
+      }
+    }
+  };
+  part_.gradient(x, slope);
+  std::fill(rate, rate + n, 0.0);
+  part_.structure_at(x, stage_structure_);
+  take(1.0, rate);
+  std::copy(x, x + n, moved);
+  for (int k = 0; k < n; ++k) {
+    if (!part_.structure_depends_on(k)) continue;
+    const double reach = difference_step(own_typical_[static_cast<std::size_t>(k)], x[k]);
+    moved[k] = x[k] + reach;
+    part_.structure_at(moved, stage_structure_);
+    moved[k] = x[k];
+    double* const column = start_.turning.col(k).data();
+    std::copy(rate, rate + n, column);
+    take(-1.0, column);
+    for (int i = 0; i < n; ++i) column[i] /= -reach;
   }
 }
 

@@ -165,9 +165,14 @@ void StagedPhysics::put_stage(int stage, Structure& out) const {
   const Matrices own = matrices_of(stage_structure_), pattern = matrices_of(stage_pattern_);
   const Matrices all = matrices_of(structure_);
   const std::array<SparseMatrix*, 6> to = {&out.J, &out.R, &out.G, &out.P, &out.S, &out.N};
+  // Values that are put do not change where they stand: the first stage looks for all.
+  if (stage == 0)
+    has_places_ = std::ranges::equal(
+        to, all, [](const auto* a, const auto* b) { return has_pattern(*a, *b); });
   for (std::size_t m = 0; m < to.size(); ++m) {
-    if (has_pattern(*own[m], *pattern[m]) && has_pattern(*to[m], *all[m])) continue;
+    if (has_places_ && has_pattern(*own[m], *pattern[m])) continue;
     add_stage(layout_, stage, layout_.n, stage_structure_, out);
+    has_places_ = false;
     return;
   }
   for (std::size_t m = 0; m < to.size(); ++m) {
@@ -489,40 +494,6 @@ void StagedPhysics::find_start(const double* x) const {
   }
   start_is_finite_ = start_.hessian.allFinite() && start_.turning.allFinite();
   start_x_.assign(x, x + n);
-}
-
-/// By differences in one direction: simplified steps need no more.
-void StagedPhysics::find_turning(const double* x) const {
-  const int n = layout_.n;
-  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
-  double* const moved = scratch.data();
-  double* const slope = moved + n;
-  double* const rate = slope + n;
-  const auto take = [&](double sign, double* out) {
-    for (const auto& [M, gain] :
-         {std::pair(&stage_structure_.J, sign), std::pair(&stage_structure_.R, -sign)}) {
-      for (int j = 0; j < n; ++j) {
-        for (SparseMatrix::InnerIterator it(*M, j); it; ++it)
-          out[it.row()] += gain * it.value() * slope[j];
-      }
-    }
-  };
-  part_.gradient(x, slope);
-  std::fill(rate, rate + n, 0.0);
-  part_.structure_at(x, stage_structure_);
-  take(1.0, rate);
-  std::copy(x, x + n, moved);
-  for (int k = 0; k < n; ++k) {
-    if (!part_.structure_depends_on(k)) continue;
-    const double reach = difference_step(own_typical_[static_cast<std::size_t>(k)], x[k]);
-    moved[k] = x[k] + reach;
-    part_.structure_at(moved, stage_structure_);
-    moved[k] = x[k];
-    double* const column = start_.turning.col(k).data();
-    std::copy(rate, rate + n, column);
-    take(-1.0, column);
-    for (int i = 0; i < n; ++i) column[i] /= -reach;
-  }
 }
 
 void StagedPhysics::forget_terms() const {

@@ -141,7 +141,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable std::vector<double> start_terms_;     // of ∇H, beside its own; only if it has some
   mutable bool start_is_finite_ = false;
   mutable bool terms_are_of_start_ = false;  // and not in hessian_terms_
-  mutable bool has_hessian_terms_ = false;   // hessian_terms_ are not all 0
+  mutable bool has_places_ = false;         // the structure under way has the pattern of structure_
+  mutable bool has_hessian_terms_ = false;  // hessian_terms_ are not all 0
 };
 
 }  // namespace portwave

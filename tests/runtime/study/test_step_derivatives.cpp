@@ -17,7 +17,7 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-const char* const kDrivenPendulum = R"({"portwave": 1, "name": "driven",
+const char* const kDrivenPendulum = R"({"name": "driven",
   "time": {"step_s": 0.01, "end_s": 1.0},
   "method": {"kind": "auto", "tolerance": 1e-13},
   "subsystems": [
@@ -27,7 +27,7 @@ const char* const kDrivenPendulum = R"({"portwave": 1, "name": "driven",
     {"name": "spring", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 20.0}},
     {"name": "flywheel", "type": "inertia", "parameters": {"inertia_kgm2": 0.1}},
     {"name": "drive", "type": "effort_source", "parameters": {"domain": "rotation"},
-     "inputs": {"effort": "settable"}}],
+     "inputs": {"effort": {"kind": "settable"}}}],
   "couplings": [
     {"kind": "connection", "ports": ["pendulum.shaft", "spring.left"]},
     {"kind": "common_flow", "ports": ["spring.right", "flywheel.shaft", "drive.port"]}]})";
@@ -107,6 +107,40 @@ TEST_P(StepDerivativesOf, AreThoseOfDifferences) {
 INSTANTIATE_TEST_SUITE_P(StepDerivatives, StepDerivativesOf,
                          ::testing::Values("", R"("substeps": 3,)", R"("integrator": "damped",)",
                                            R"("integrator": "damped", "theta": 0.5,)"));
+
+/// A body that rests against an end stop, so far pressed into it.
+std::string pressed(double approach_m) {
+  const std::string by = std::to_string(approach_m);
+  return R"({"name": "stop", "time": {"step_s": 0.01, "end_s": 1.0},
+    "method": {"kind": "auto", "tolerance": 1e-13},
+    "subsystems": [
+      {"name": "body", "type": "mass", "parameters": {"mass_kg": 1.0}},
+      {"name": "stop", "type": "contact", "parameters": {"force_N": 100.0, "compression_m": 0.1},
+       "initial_state": [)" +
+         by + R"(]}],
+    "couplings": [{"kind": "connection", "ports": ["body.port", "stop.face"]}]})";
+}
+
+std::string told_by_a_step(double approach_m) {
+  const Scenario scenario = parse_scenario(pressed(approach_m), "stop.json", ".");
+  Stepper stepper(scenario.system, scenario.options);
+  StepDifferentiator differentiator(stepper, scenario, 0.01);
+  try {
+    differentiator.step();
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(stepper.step_index(), 1);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StepDerivatives, AreRefusedRightAtAKinkByTheNameOfThePart) {
+  EXPECT_NE(told_by_a_step(0.0).find("part \"stop\" has a kink at this state"), std::string::npos)
+      << told_by_a_step(0.0);
+  // The controls: on either side there are derivatives.
+  EXPECT_EQ(told_by_a_step(0.05), "");
+  EXPECT_EQ(told_by_a_step(-0.05), "");
+}
 
 TEST(StepDerivatives, AreRefusedByNameBeforeAStep) {
   const Scenario scenario = scenario_of("");
