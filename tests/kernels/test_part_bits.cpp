@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/numbers.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
@@ -75,6 +76,24 @@ std::unique_ptr<Subsystem> saturating_part(int ports, Random& random) {
       std::move(signature),
       SaturatingLaw{
           .saturation = random(0.0, 4.0), .reach = random(1e-4, 0.5), .slope = random(0.0, 0.2)});
+}
+
+/// A free body with limbs on each kind of joint.
+std::shared_ptr<const Component> robot(Random& random) {
+  Parameters p;
+  p["joints"] = std::vector<std::string>{"revolute", "prismatic", "spherical", "revolute"};
+  p["parents"] = std::vector<double>{0, 1, 1, 3};
+  p["places_m"] = MatrixRows{{0, 0, 0}, {0.3, 0, 0.1}, {-0.3, 0.1, 0}, {0, 0, -0.4}};
+  p["axes"] = MatrixRows{{0, 1, 0}, {0, 0, 1}, {0, 0, 1}, {1, 1, 0}};
+  p["masses_kg"] = std::vector<double>{random(3, 5), random(1, 2), 1.5, 0.7};
+  p["centres_m"] =
+      MatrixRows{{0.05, 0, 0.1}, {0.2, 0, 0}, {-0.2, 0, 0.1}, {0, 0, random(-0.3, -0.2)}};
+  p["inertias_kgm2"] = MatrixRows{{0.4, 0, 0.02, 0.5, 0, 0.3},
+                                  {0.03, 0, 0, 0.06, 0, 0.06},
+                                  {0.12, 0, 0, 0.15, 0, 0.15},
+                                  {0.06, 0, 0, 0.06, 0, 0.01}};
+  p["damping"] = std::vector<double>{0.3, 0.2, 0.1, 0.1};
+  return make_part("articulated", std::move(p));
 }
 
 /// Equal parts share their coefficients, different ones do not.
@@ -162,6 +181,10 @@ const testing::DigestSuite kPartBitsDigests("PartBits", [] {
     print("duffing_node" + suffix,
           [stages](Random& r) { return staged_part(duffing_node(duffing_parameters(r)), stages); });
   }
+  for (const int stages : {2, 3}) {
+    print("articulated_" + std::to_string(stages) + "_stages",
+          [stages](Random& r) { return staged_part(robot(r), stages); });
+  }
   for (const int ports : {1, 2}) {
     print("saturating_" + std::to_string(ports),
           [ports](Random& r) { return saturating_part(ports, r); });
@@ -171,14 +194,15 @@ const testing::DigestSuite kPartBitsDigests("PartBits", [] {
   }
 });
 
-TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 156); }
+TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 180); }
 
 #ifdef PORTWAVE_OTHER_PROGRAM
 TEST(PartBits, AreTheSameOnAnotherArchitecture) {
   // Step maps of linear parts are products and factors of Eigen, which fuses multiply and add where
-  // the architecture has it.
-  testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "PartBits", 48,
-                             [](const std::string& name) { return !name.starts_with("linear_"); });
+  // the architecture has it; and robots take sines of the C library.
+  testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "PartBits", 48, [](const std::string& name) {
+    return !name.starts_with("linear_") && !name.starts_with("articulated_");
+  });
 }
 #endif
 

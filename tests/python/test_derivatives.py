@@ -10,12 +10,16 @@ PARAMETERS = ["pendulum.length_m", "spring.stiffness_Nm_per_rad", "flywheel.iner
 INPUTS = 0.5 * np.sin(np.arange(12.0))[:, np.newaxis]
 
 
-def driven_pendulum(stages=1, part="pendulum"):
-    """A pendulum, or a flywheel in its place, on an elastic shaft with a flywheel that a torque drives."""
-    system = pw.System("driven", step_s=0.01, method={**METHOD, "stages": stages})
+def driven_pendulum(stages=1, part="pendulum", **how):
+    """A pendulum, or a flywheel in its place, on an elastic shaft with a flywheel that a torque drives.
+
+    `how` the pendulum is stepped, as for `pw.System.add`; and the `kind` of method.
+    """
+    kind = how.pop("kind", "auto")
+    system = pw.System("driven", step_s=0.01, method={**METHOD, "kind": kind, "stages": stages})
     if part == "pendulum":
         own = pw.pendulum(mass_kg=1.0, length_m=0.5, damping_Nms_per_rad=0.02)
-        system.add("pendulum", own, initial_state=[1.2, 0.3])
+        system.add("pendulum", own, initial_state=[1.2, 0.3], **how)
         port = "pendulum.shaft"
     elif part == "energy":
         own = pw.port_hamiltonian(
@@ -27,7 +31,7 @@ def driven_pendulum(stages=1, part="pendulum"):
             G=[[0], [-1]],
             ports=[{"name": "shaft", "causality": "effort_in", "domain": "rotation"}],
         )
-        system.add("pendulum", own, initial_state=[1.2, 0.3])
+        system.add("pendulum", own, initial_state=[1.2, 0.3], **how)
         port = "pendulum.shaft"
     else:
         system.add("pendulum", pw.inertia(inertia_kgm2=0.25))
@@ -63,8 +67,35 @@ def assert_close(found, wanted, share):
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("part", ["pendulum", "energy"])
 def test_derivatives_are_those_of_differences(part, stages):
-    system = driven_pendulum(stages, part)
-    parameters = PARAMETERS if part == "pendulum" else PARAMETERS[1:]
+    check_by_differences(driven_pendulum(stages, part), PARAMETERS if part == "pendulum" else PARAMETERS[1:])
+
+
+DAMPED = {"integrator": "damped"}
+
+
+@pytest.mark.parametrize(
+    "stages, part, how",
+    [
+        (1, "pendulum", {"substeps": 3}),
+        (1, "energy", {"substeps": 4}),
+        (2, "pendulum", {"substeps": 2}),
+        (1, "pendulum", DAMPED),
+        (2, "energy", {**DAMPED, "kind": "interface"}),
+        (1, "pendulum", {**DAMPED, "theta": 0.5}),
+        (1, "energy", {**DAMPED, "damped_states": ["p"]}),
+        (1, "pendulum", {**DAMPED, "substeps": 2}),
+    ],
+)
+def test_derivatives_of_substeps_and_damped_parts_are_those_of_differences(stages, part, how):
+    system = driven_pendulum(stages, part, **how)
+    check_by_differences(system, PARAMETERS if part == "pendulum" else PARAMETERS[1:])
+    # The control: these are other steps than plain ones.
+    plain, own = (pw.Stepper(s).differentiate(INPUTS) for s in (driven_pendulum(stages, part), system))
+    with pytest.raises(AssertionError):
+        assert_close(own.by_state(), plain.by_state(), 1e-9)
+
+
+def check_by_differences(system, parameters):
     stepper = pw.Stepper(system)
     begin = stepper.snapshot()
     x0 = stepper.states()
@@ -193,3 +224,63 @@ def test_what_has_no_derivatives_is_refused_by_name():
     poor = pw.Stepper(driven_pendulum(), overrides={"/method": few})
     with pytest.raises(RuntimeError, match="did not converge"):
         poor.differentiate([[1.0]] * 5)
+
+
+def refused_before_a_step(system, told, **options):
+    stepper = pw.Stepper(system, **options)
+    before = stepper.states()
+    with pytest.raises(ValueError, match=told):
+        stepper.differentiate()
+    assert stepper.step_index == 0
+    np.testing.assert_array_equal(stepper.states(), before)
+
+
+def test_other_systems_without_derivatives_are_refused_before_a_step():
+    chosen = {"/time": {"step": {"kind": "adaptive", "tolerance": 1e-4}, "end_s": 1.0}}
+    refused_before_a_step(driven_pendulum(), "choose their size: give `step_s`", overrides=chosen)
+    controlled = driven_pendulum()
+    controlled.add_controller(
+        "law", lambda t, u, x: (np.array([-u[0]]), x), inputs=["flywheel.speed"], state=[0.0], outputs=1
+    )
+    refused_before_a_step(controlled, 'blocks of a controller: make their inputs "settable"')
+    M, K = np.eye(4), 2.0 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)
+    cut = pw.System("cut", step_s=0.01).add_second_order("bar", M, K, 0.1 * M, np.eye(4)[:, :1], cut=2)
+    refused_before_a_step(cut, 'part "bar" is cut into pieces')
+    # The controls: without the cut, and with the step given.
+    whole = pw.System("cut", step_s=0.01).add_second_order("bar", M, K, 0.1 * M, np.eye(4)[:, :1])
+    assert len(pw.Stepper(whole).differentiate()) == 1
+
+
+def on_the_ground(approach_m, speed_m_per_s):
+    """A body against an end stop, which it meets where the approach is 0."""
+    system = pw.System("stop", step_s=0.01, method=METHOD)
+    system.add("body", pw.mass(mass_kg=1.0), initial_state=[approach_m, speed_m_per_s])
+    stop = pw.contact(force_N=100.0, compression_m=0.1)
+    return system.add("stop", stop, initial_state=[approach_m]).connect("body.port", "stop.face")
+
+
+def test_a_part_that_changes_over_is_refused_by_name_after_the_step():
+    stepper = pw.Stepper(on_the_ground(0.0, 0.0))
+    with pytest.raises(RuntimeError, match='part "stop" has a kink at this state'):
+        stepper.differentiate()
+    assert stepper.step_index == 1  # the step was made
+    # The controls: on either side of the kink there are derivatives, with the stop and without it.
+    pressed, free = (pw.Stepper(on_the_ground(d, 0.0)).differentiate().by_state() for d in (0.05, -0.05))
+    speed, approach = 1, 2
+    assert pressed[speed, approach] < -1.0  # -h k/m, less what a step of 0.01 s bends
+    assert abs(free[speed, approach]) < 1e-9
+
+
+def test_a_jump_of_states_is_refused_after_the_step():
+    system = pw.System("two", step_s=0.01, method=METHOD)
+    system.add("left", pw.inertia(inertia_kgm2=0.2), initial_state={"speed": 1.0})
+    system.add("right", pw.inertia(inertia_kgm2=0.1), initial_state={"speed": 1.0})
+    stepper = pw.Stepper(system.join("common_flow", "left.shaft", "right.shaft"))
+    assert len(stepper.differentiate()) == 1
+    x = stepper.states()
+    x[stepper.state_names.index("left.speed")] = 3.0
+    stepper.set_states(x)
+    with pytest.raises(RuntimeError, match="an impulse made states jump"):
+        stepper.differentiate()
+    assert stepper.step_index == 2
+    assert len(stepper.differentiate()) == 1  # the step after it has no jump

@@ -434,3 +434,31 @@ def test_derivatives_and_ensembles_take_such_parts():
     stepper.step(20)
     np.testing.assert_array_equal(states[0, -1], stepper.states())
     assert replicas.failures == 0
+
+
+def test_a_hessian_of_another_length_is_refused_by_the_name_of_the_type():
+    with pytest.raises(pw.ConfigError, match=r'"py_slide": .*the Hessian must have 4 entries, got 3') as caught:
+        slide("py_slide", hessian=lambda z: np.zeros(3))
+    assert str(caught.value).startswith("/hamiltonian/hessian")
+    slide("py_slide", hessian=lambda z: np.diag([0.0, 1.0]))  # the control
+
+
+@pytest.mark.parametrize("entry", [-1.0 - 1e-9, "-1 - 1e-9", "-1 - 1e-9*q"])
+def test_a_matrix_that_is_hardly_skew_is_refused_by_part_row_column_and_values(entry):
+    system = pw.System("one", step_s=0.01)
+    part = pw.port_hamiltonian(
+        states={"q": "m", "p": "kg m/s"},
+        ports=[{"name": "port", "causality": "effort_in", "domain": "translation"}],
+        energy="q^2/2 + p^2/2",
+        J=[[0, 1], [entry, 0]],
+        G=[[0], [-1]],
+    )
+    system.add("body", part).join("free", "body.port")
+    with pytest.raises(pw.ConfigError) as caught:
+        pw.Stepper(system)
+    told = str(caught.value)
+    assert told.count('"body" (port_hamiltonian)') == 1 and '"port_hamiltonian":' not in told
+    if isinstance(entry, str) and "q" in entry:
+        assert "/J/0/1" in told and "(1,0)" in told
+    else:
+        assert "J(0,1) = 1, J(1,0) = -1.000000001" in told

@@ -15,6 +15,7 @@
 #include "portwave/coupling/system/cut.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/parts/without_type.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/settings/names.hpp"
 
@@ -289,7 +290,11 @@ std::string NetworkBuilder::parts_in_words(const Issue& issue) const {
 void NetworkBuilder::name_parts(Issues& issues) const {
   for (Issue& issue : issues) {
     const std::string words = parts_in_words(issue);
-    if (!words.empty()) issue.what = words + ": " + issue.what;
+    if (words.empty()) continue;
+    const Place place = place_of(issue.where);
+    const bool has_type = !place.is_coupling && place.number >= 0;  // see parts_in_words
+    issue.what = words + ": " +
+                 (has_type ? without_type(issue.what, parts_[at(place.number)].type) : issue.what);
   }
   std::ranges::stable_sort(issues, {}, [](const Issue& issue) {
     const Place place = place_of(issue.where);

@@ -29,7 +29,8 @@ Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method,
   choice_ = choose_method(*responses_, method, anytime);
   const WaveCoupling& chosen = choice_.method.waves();
   const bool follows = chosen.retune_factor > 0.0 && responses_->depends_on_state() &&
-                       chosen.impedance_kind != ImpedanceKind::given;
+                       chosen.impedance_kind != ImpedanceKind::given &&
+                       !system.scalar_ports().empty();
   follows_ = follows;
   if (!follows) responses_.reset();
 }

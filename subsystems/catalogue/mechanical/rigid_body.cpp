@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -9,15 +10,26 @@
 #include <fmt/format.h>
 
 #include "catalogue/part_types.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
 namespace {
 namespace body_part {
 
-/// The first states and inputs of each three; of the quaternion, w comes first.
+/// The first states of each three; of the quaternion, w comes first.
 enum State { kPosition = 0, kMomentum = 3, kQuaternion = 6, kSpin = 10, kStates = 13 };
-enum Input { kForcePort = 0, kTorquePort = 3, kForce = 6, kTorque = 9, kInputs = 12 };
+
+/// The first inputs of each three. Idle ports may be left away.
+struct Inputs {
+  bool has_force_port = true, has_torque_port = true;
+
+  int force_port() const { return 0; }
+  int torque_port() const { return has_force_port ? 3 : 0; }
+  int force() const { return torque_port() + (has_torque_port ? 3 : 0); }
+  int torque() const { return force() + 3; }
+  int count() const { return torque() + 3; }
+};
 
 struct BodyParameters {
   double mass = 1.0;
@@ -85,7 +97,8 @@ class Entries {
 /// torques, which are given in world axes and act on L in body axes.
 class Attitude {
  public:
-  explicit Attitude(const Structure& pattern) : J_(pattern.J, of_J()), G_(pattern.G, of_G()) {}
+  Attitude(const Structure& pattern, const Inputs& inputs)
+      : has_port_(inputs.has_torque_port), J_(pattern.J, of_J()), G_(pattern.G, of_G(inputs)) {}
 
   void set(const double* x, Structure& s) const {
     const double* const q = x + kQuaternion;
@@ -110,7 +123,7 @@ class Attitude {
     next = G.data();
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) {
-        *next++ = -to_world(i, j);
+        if (has_port_) *next++ = -to_world(i, j);
         *next++ = to_world(i, j);
       }
     }
@@ -132,35 +145,36 @@ class Attitude {
     }
     return out;
   }
-  static std::vector<Entries::Place> of_G() {
+  static std::vector<Entries::Place> of_G(const Inputs& inputs) {
     std::vector<Entries::Place> out;
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) {
-        out.push_back({kSpin + j, kTorquePort + i});
-        out.push_back({kSpin + j, kTorque + i});
+        if (inputs.has_torque_port) out.push_back({kSpin + j, inputs.torque_port() + i});
+        out.push_back({kSpin + j, inputs.torque() + i});
       }
     }
     return out;
   }
 
  private:
+  bool has_port_;
   Entries J_, G_;
 };
 
-Structure body_structure(const BodyParameters& p, const double* x) {
-  Structure s = Structure::zero(kStates, kInputs);
+Structure body_structure(const BodyParameters& p, const Inputs& inputs, const double* x) {
+  Structure s = Structure::zero(kStates, inputs.count());
   for (int i = 0; i < 3; ++i) {
     s.J.insert(kPosition + i, kMomentum + i) = 1.0;
     s.J.insert(kMomentum + i, kPosition + i) = -1.0;
-    s.R.insert(kMomentum + i, kMomentum + i) = p.damping;
-    s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
-    s.G.insert(kMomentum + i, kForcePort + i) = -1.0;
-    s.G.insert(kMomentum + i, kForce + i) = 1.0;
+    if (p.damping != 0.0) s.R.insert(kMomentum + i, kMomentum + i) = p.damping;
+    if (p.angular_damping != 0.0) s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
+    if (inputs.has_force_port) s.G.insert(kMomentum + i, inputs.force_port() + i) = -1.0;
+    s.G.insert(kMomentum + i, inputs.force() + i) = 1.0;
   }
   for (const auto& [row, column] : Attitude::of_J()) s.J.insert(row, column) = 0.0;
-  for (const auto& [row, column] : Attitude::of_G()) s.G.insert(row, column) = 0.0;
-  for (SparseMatrix* M : {&s.J, &s.G}) M->makeCompressed();
-  Attitude(s).set(x, s);
+  for (const auto& [row, column] : Attitude::of_G(inputs)) s.G.insert(row, column) = 0.0;
+  for (SparseMatrix* M : {&s.J, &s.R, &s.G}) M->makeCompressed();
+  Attitude(s, inputs).set(x, s);
   return s;
 }
 
@@ -193,7 +207,14 @@ Hamiltonian body_storage(const BodyParameters& p) {
   return H;
 }
 
-Signature body_signature() {
+Signature body_signature(const Inputs& inputs) {
+  std::vector<Port> ports;
+  if (inputs.has_force_port) {
+    ports.push_back({"force", Causality::effort_in, Domain::translation, 3});
+  }
+  if (inputs.has_torque_port) {
+    ports.push_back({"torque", Causality::effort_in, Domain::rotation, 3});
+  }
   return {"rigid_body",
           {{"x", "m"},
            {"y", "m"},
@@ -208,8 +229,7 @@ Signature body_signature() {
            {"L_1", "kg m^2/s"},
            {"L_2", "kg m^2/s"},
            {"L_3", "kg m^2/s"}},
-          {{"force", Causality::effort_in, Domain::translation, 3},
-           {"torque", Causality::effort_in, Domain::rotation, 3}},
+          std::move(ports),
           {{"force_x", "N"},
            {"force_y", "N"},
            {"force_z", "N"},
@@ -218,10 +238,43 @@ Signature body_signature() {
            {"torque_z", "N m"}}};
 }
 
-class RigidBody final : public NonlinearPortHamiltonian {
- public:
-  using NonlinearPortHamiltonian::NonlinearPortHamiltonian;
+NonlinearPortHamiltonian::Options body_options(const BodyParameters& p, const Inputs& inputs,
+                                               bool allow_active) {
+  NonlinearPortHamiltonian::Options options;
+  // One point is exact for a quadratic H.
+  options.discrete_gradient = DiscreteGradient::mean_value;
+  options.quadrature_points = 1;
+  options.polynomial_degree = 2;
+  options.allow_active = allow_active;
+  options.default_state.assign(kStates, 0.0);
+  options.default_state[kQuaternion] = 1.0;
+  options.typical_state.assign(kStates, 1.0);  // 1 m, 1 m/s, 1 rad/s
+  for (std::size_t i = 0; i < 3; ++i) {
+    options.typical_state[kMomentum + i] = p.mass;
+    options.typical_state[kSpin + i] = p.inertia[i];
+  }
+  const Structure structure = body_structure(p, inputs, options.default_state.data());
+  options.structure_at = [attitude = Attitude(structure, inputs)](const double* x, Structure& out) {
+    attitude.set(x, out);
+  };
+  return options;
+}
 
+class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts {
+ public:
+  RigidBody(const BodyParameters& p, const Inputs& inputs, const Options& options)
+      : NonlinearPortHamiltonian(body_signature(inputs),
+                                 body_structure(p, inputs, options.default_state.data()),
+                                 body_storage(p), options),
+        parameters_(p) {}
+
+  /// Of a body with all ports.
+  std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
+    if (signature().ports.size() < 2) return nullptr;
+    const Inputs inputs = {.has_force_port = !idle[0], .has_torque_port = !idle[1]};
+    return std::make_shared<const RigidBody>(
+        parameters_, inputs, body_options(parameters_, inputs, options().allow_active));
+  }
   bool structure_depends_on(int state) const override { return state >= kQuaternion; }
   Issues check_initial_state(const double* x) const override {
     const double length = Eigen::Map<const Eigen::Vector4d>(x + kQuaternion).stableNorm();
@@ -231,6 +284,9 @@ class RigidBody final : public NonlinearPortHamiltonian {
                          "without rotation it is (1, 0, 0, 0)",
                          length)}};
   }
+
+ private:
+  BodyParameters parameters_;
 };
 
 constexpr const char* kInertiaNames[] = {"inertia_1_kgm2", "inertia_2_kgm2", "inertia_3_kgm2"};
@@ -256,25 +312,8 @@ std::unique_ptr<Subsystem> build_rigid_body(const Parameters& parameters) {
                       .gravity = number_of(parameters, "gravity_m_per_s2")};
   for (std::size_t i = 0; i < 3; ++i) p.inertia[i] = number_of(parameters, kInertiaNames[i]);
   check_inertias(p.inertia);
-  NonlinearPortHamiltonian::Options options;
-  // One point is exact for a quadratic H.
-  options.discrete_gradient = DiscreteGradient::mean_value;
-  options.quadrature_points = 1;
-  options.polynomial_degree = 2;
-  options.allow_active = allows_active(parameters);
-  options.default_state.assign(kStates, 0.0);
-  options.default_state[kQuaternion] = 1.0;
-  options.typical_state.assign(kStates, 1.0);  // 1 m, 1 m/s, 1 rad/s
-  for (std::size_t i = 0; i < 3; ++i) {
-    options.typical_state[kMomentum + i] = p.mass;
-    options.typical_state[kSpin + i] = p.inertia[i];
-  }
-  Structure structure = body_structure(p, options.default_state.data());
-  options.structure_at = [attitude = Attitude(structure)](const double* x, Structure& out) {
-    attitude.set(x, out);
-  };
-  return std::make_unique<RigidBody>(body_signature(), std::move(structure), body_storage(p),
-                                     std::move(options));
+  return std::make_unique<RigidBody>(p, Inputs{},
+                                     body_options(p, Inputs{}, allows_active(parameters)));
 }
 
 }  // namespace body_part

@@ -331,6 +331,50 @@ Hamiltonian hamiltonian_of(const Tree& tree) {
   return H;
 }
 
+/// Empty: they are too many.
+std::vector<tree::Body> kernel_bodies_of(const Tree& tree) {
+  std::vector<tree::Body> out;
+  if (tree.bodies.size() > static_cast<std::size_t>(tree::kMostBodies) ||
+      tree.velocities > tree::kMostVelocities) {
+    return out;
+  }
+  const auto joint_of = [](JointKind kind) {
+    switch (kind) {
+      case JointKind::revolute:
+        return tree::Joint::revolute;
+      case JointKind::prismatic:
+        return tree::Joint::prismatic;
+      case JointKind::spherical:
+        return tree::Joint::spherical;
+      case JointKind::free:
+        break;
+    }
+    return tree::Joint::free;
+  };
+  const auto put = [](const Vec3& from, double* to) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
+    const Body& body = tree.bodies[i];
+    tree::Body& own = out.emplace_back();
+    own.joint = joint_of(body.kind);
+    own.parent = body.parent;
+    own.q = body.q;
+    own.v = body.v;
+    for (int r = 0; r < 3; ++r) {
+      put(body.to_joint.row[r], own.to_joint + 3 * r);
+      put(body.inertia.row[r], own.inertia + 3 * r);
+    }
+    put(body.place, own.place);
+    put(body.moment, own.moment);
+    own.mass = body.mass;
+    own.weight = tree.weight[i];
+  }
+  return out;
+}
+
 NonlinearPortHamiltonian::Options options_of(const Design& design, bool allow_active) {
   NonlinearPortHamiltonian::Options options;
   options.allow_active = allow_active;
@@ -360,7 +404,8 @@ int Design::joint_port_size() const {
 ArticulatedPart::ArticulatedPart(Design design, bool allow_active)
     : NonlinearPortHamiltonian(signature_of(design), structure_of(design),
                                hamiltonian_of(design.tree), options_of(design, allow_active)),
-      design_(std::move(design)) {}
+      design_(std::move(design)),
+      kernel_bodies_(kernel_bodies_of(design_.tree)) {}
 
 /// Without them the Newton solver for designs remains, and the structure may become constant.
 std::shared_ptr<const Component> ArticulatedPart::without_ports(
@@ -417,6 +462,17 @@ void ArticulatedPart::discrete_gradient_jacobian(
   }
 }
 
+void ArticulatedPart::gradients(const double* x, double* g) const {
+  const Tree& tree = design_.tree;
+  tree::kernels().gradients({.bodies = kernel_bodies_.data(),
+                             .count = static_cast<int>(kernel_bodies_.size()),
+                             .positions = tree.positions,
+                             .velocities = tree.velocities,
+                             .gravity = tree.gravity,
+                             .x = x,
+                             .g = g});
+}
+
 /// Frames depend on all positions, and turns on their quaternions and momenta.
 bool ArticulatedPart::structure_depends_on(int state) const {
   const Tree& tree = design_.tree;
@@ -440,3 +496,9 @@ std::unique_ptr<StepBatch> ArticulatedPart::make_batch(
 }
 
 }  // namespace portwave::articulated
+
+namespace portwave::tree {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kTree); }
+
+}  // namespace portwave::tree

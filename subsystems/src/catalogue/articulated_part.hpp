@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "catalogue/articulated_tree.hpp"
+#include "kernels/tree_kernels.hpp"
+#include "nonlinear/gradients_side_by_side.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
@@ -29,7 +31,9 @@ struct Design {
 };
 
 /// The part "articulated": state (q, p), H as in Tree, ports at joints and frames.
-class ArticulatedPart final : public NonlinearPortHamiltonian, public LeavesPorts {
+class ArticulatedPart final : public NonlinearPortHamiltonian,
+                              public LeavesPorts,
+                              public GradientsSideBySide {
  public:
   /// Errors: ConfigError where M is not positive definite at the default state.
   ArticulatedPart(Design design, bool allow_active);
@@ -43,9 +47,12 @@ class ArticulatedPart final : public NonlinearPortHamiltonian, public LeavesPort
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
   bool structure_depends_on(int state) const override;
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
+  bool takes_gradients() const override { return !kernel_bodies_.empty(); }
+  void gradients(const double* x, double* g) const override;
 
  private:
   Design design_;
+  std::vector<tree::Body> kernel_bodies_;  ///< empty: more than the kernel has room for
 };
 
 }  // namespace portwave::articulated

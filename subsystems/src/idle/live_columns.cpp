@@ -30,6 +30,9 @@ void LiveColumns::take(const SparseMatrix& from, bool rows_too, SparseMatrix& to
   const Eigen::Index rows = rows_too ? columns : from.rows();
   if (to.rows() != rows || to.cols() != columns) to.resize(rows, columns);
   if (!to.isCompressed()) to.makeCompressed();
+  if (from.isCompressed() && (!rows_too || from.nonZeros() == 0)) {
+    return take_whole_columns(from, to);
+  }
   const auto row_of = [&](Eigen::Index row) {
     return rows_too ? place_[static_cast<std::size_t>(row)] : static_cast<int>(row);
   };
@@ -49,6 +52,24 @@ void LiveColumns::take(const SparseMatrix& from, bool rows_too, SparseMatrix& to
       to.innerIndexPtr()[next] = row_of(it.row());
       to.valuePtr()[next++] = it.value();
     });
+  }
+  *begin = next;
+}
+
+/// Of compressed matrices.
+void LiveColumns::take_whole_columns(const SparseMatrix& from, SparseMatrix& to) const {
+  const int* const begins = from.outerIndexPtr();
+  Eigen::Index count = 0;
+  for (const int column : inputs_) count += begins[column + 1] - begins[column];
+  to.resizeNonZeros(count);
+  int next = 0;
+  int* begin = to.outerIndexPtr();
+  for (const int column : inputs_) {
+    *begin++ = next;
+    for (int k = begins[column]; k < begins[column + 1]; ++k, ++next) {
+      to.innerIndexPtr()[next] = from.innerIndexPtr()[k];
+      to.valuePtr()[next] = from.valuePtr()[k];
+    }
   }
   *begin = next;
 }

@@ -27,6 +27,7 @@ class LiveColumns {
   void take(const Structure& from, Structure& to) const;
 
  private:
+  void take_whole_columns(const SparseMatrix& from, SparseMatrix& to) const;
   void take(const SparseMatrix& from, bool rows_too, SparseMatrix& to) const;
 
   Signature signature_;

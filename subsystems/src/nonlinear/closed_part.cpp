@@ -27,9 +27,13 @@ void for_column(const SparseMatrix& A, int column, const Act& act) {
   for (int k = begin; k < end; ++k) act(rows[k], values[k]);
 }
 
+/// As most matrices of most parts are.
+bool is_empty(const SparseMatrix& A) { return A.isCompressed() && A.nonZeros() == 0; }
+
 /// y += sign · A x, or |A| x for magnitudes.
 template <bool kMagnitudes>
 void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
+  if (is_empty(A)) return;
   double* const out = y.data();
   const int columns = static_cast<int>(A.outerSize());
   for (int j = 0; j < columns; ++j) {
@@ -43,6 +47,7 @@ void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd
 /// y += Aᵀ x, or |A|ᵀ x for magnitudes.
 template <bool kMagnitudes>
 void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
+  if (is_empty(A)) return;
   const int columns = static_cast<int>(A.outerSize());
   for (int j = 0; j < columns; ++j) {
     double& out = y.data()[j];
@@ -58,6 +63,7 @@ void add_column(const SparseMatrix& A, int column, double sign, VectorXd& out) {
 
 /// xᵀ A y
 double bilinear_form(const SparseMatrix& A, const VectorXd& x, const VectorXd& y) {
+  if (is_empty(A)) return 0.0;
   double sum = 0.0;
   for (int j = 0; j < A.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(A, j); it; ++it) sum += x[it.row()] * it.value() * y[j];

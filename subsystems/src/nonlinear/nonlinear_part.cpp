@@ -106,7 +106,7 @@ class Validator {
           options_.typical_state =
               typical_sizes({hamiltonian_.value, hamiltonian_.gradient}, start_of(options_, n_));
         }
-        check_storage();
+        if (has_hessian_at_default()) check_storage();
         if (structure_is_sound && options_.structure_at) check_state_dependence();
       }
     }
@@ -123,7 +123,8 @@ class Validator {
     StructureRules rules;
     rules.allow_active = options_.allow_active;
     rules.names = names_;
-    const Issues found = validate(structure, n_, m_, rules);
+    Issues found = validate(structure, n_, m_, rules);
+    for (Issue& own : found) own.what = fmt::format("{}: {}", in_quotes(signature_.type), own.what);
     append(issues_, prefix, found);
     return found.empty();
   }
@@ -182,6 +183,21 @@ class Validator {
       if (std::isfinite(g[i])) continue;
       add("/hamiltonian/gradient", fmt::format("∂H/∂{} = {} is not finite at the default state {}",
                                                names_[i], shown_number(g[i]), describe(x.data())));
+      return false;
+    }
+    return true;
+  }
+
+  /// Every batch asks for one there.
+  bool has_hessian_at_default() {
+    if (!hamiltonian_.hessian) return true;
+    const std::vector<double> x = start_of(options_, n_);
+    std::vector<double> hessian(x.size() * x.size());
+    try {
+      hamiltonian_.hessian(x.data(), hessian.data());
+    } catch (const std::exception& error) {
+      add("/hamiltonian/hessian",
+          fmt::format("threw at the default state {}: {}", describe(x.data()), error.what()));
       return false;
     }
     return true;

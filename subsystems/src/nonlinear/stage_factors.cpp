@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "portwave/subsystems/base/lane_group.hpp"
+
 namespace portwave {
 namespace {
 
@@ -81,51 +83,74 @@ Eigen::Matrix<Scalar, Eigen::Dynamic, 1> eigenvector_of(const MatrixXd& A, Scala
 
 }  // namespace
 
-template <class Scalar>
-void SmallLu<Scalar>::factorise() {
-  const Index n = lu_.rows();
-  for (Index k = 0; k < n; ++k) order_[static_cast<std::size_t>(k)] = k;
-  for (Index k = 0; k < n; ++k) {
-    Index pivot = k;
-    double largest = size_of(lu_(k, k));
-    for (Index i = k + 1; i < n; ++i) {
-      const double own = size_of(lu_(i, k));
-      if (own > largest) {
-        largest = own;
-        pivot = i;
-      }
+SmallLu::SmallLu(Index n, bool is_complex)
+    : n_(static_cast<int>(n)),
+      stride_((n_ + kLaneGroup - 1) / kLaneGroup * kLaneGroup),
+      is_complex_(is_complex),
+      size_(static_cast<std::ptrdiff_t>(n_) * stride_),
+      room_(static_cast<std::size_t>((is_complex ? 6 : 3) * size_ + 4 * stride_)),
+      order_(static_cast<std::size_t>(n_)) {}
+
+void SmallLu::factorise(Complex gain, const MatrixXd& M) {
+  const auto fill = [&](double own, double one, double* to) {
+    for (int j = 0; j < n_; ++j) {
+      double* const column = to + static_cast<std::ptrdiff_t>(j) * stride_;
+      const double* const from = M.data() + static_cast<std::ptrdiff_t>(j) * n_;
+      for (int i = 0; i < n_; ++i) column[i] = -own * from[i];
+      for (int i = n_; i < stride_; ++i) column[i] = 0.0;
+      column[j] += one;
     }
-    if (pivot != k) {
-      for (Index j = 0; j < n; ++j) std::swap(lu_(k, j), lu_(pivot, j));
-      std::swap(order_[static_cast<std::size_t>(k)], order_[static_cast<std::size_t>(pivot)]);
-    }
-    const Index below = n - k - 1;
-    lu_.col(k).tail(below) *= Scalar(1.0) / lu_(k, k);
-    for (Index j = k + 1; j < n; ++j) {
-      const Scalar entry = lu_(k, j);
-      if (entry == Scalar(0.0)) continue;
-      lu_.col(j).tail(below) -= entry * lu_.col(k).tail(below);
-    }
-  }
+  };
+  fill(gain.real(), 1.0, array(0));
+  if (!is_complex_) return small_lu::kernels().factorise(real());
+  fill(gain.imag(), 0.0, array(3));
+  small_lu::kernels().factorise_complex(complex());
 }
 
-template <class Scalar>
-void SmallLu<Scalar>::solve(Vector& b) const {
-  const Index n = lu_.rows();
-  given_ = b;
-  for (Index k = 0; k < n; ++k) b[k] = given_[order_[static_cast<std::size_t>(k)]];
-  for (Index k = 0; k < n; ++k) {
-    const Index below = n - k - 1;
-    b.tail(below) -= b[k] * lu_.col(k).tail(below);
-  }
-  for (Index k = n - 1; k >= 0; --k) {
-    b[k] /= lu_(k, k);
-    b.head(k) -= b[k] * lu_.col(k).head(k);
-  }
+small_lu::Real SmallLu::real() {
+  return {.n = n_,
+          .stride = stride_,
+          .A = array(0),
+          .L = array(1),
+          .U = array(2),
+          .diagonal = array(is_complex_ ? 6 : 3),
+          .order = order_.data()};
 }
 
-template class SmallLu<double>;
-template class SmallLu<Complex>;
+small_lu::Complex SmallLu::complex() {
+  return {.n = n_,
+          .stride = stride_,
+          .A = array(0),
+          .A_imaginary = array(3),
+          .L = array(1),
+          .L_imaginary = array(4),
+          .U = array(2),
+          .U_imaginary = array(5),
+          .diagonal = array(6),
+          .diagonal_imaginary = array(6) + stride_,
+          .order = order_.data()};
+}
+
+void SmallLu::solve(const double* b, const double* b_imaginary, double* x, double* x_imaginary) {
+  double* const own = array(is_complex_ ? 6 : 3) + static_cast<std::ptrdiff_t>(2) * stride_;
+  double* const imaginary = own + stride_;
+  for (int i = 0; i < n_; ++i) own[i] = b[order_[static_cast<std::size_t>(i)]];
+  if (!is_complex_) {
+    small_lu::kernels().solve(real(), own);
+    std::copy_n(own, n_, x);
+    return;
+  }
+  for (int i = 0; i < n_; ++i) imaginary[i] = b_imaginary[order_[static_cast<std::size_t>(i)]];
+  small_lu::kernels().solve_complex(complex(), own, imaginary);
+  std::copy_n(own, n_, x);
+  std::copy_n(imaginary, n_, x_imaginary);
+}
+
+namespace small_lu {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kSmallLu); }
+
+}  // namespace small_lu
 
 StageFactors::StageFactors(const MatrixXd& coupling, Index n, Index p)
     : coupling_(coupling),
@@ -134,8 +159,8 @@ StageFactors::StageFactors(const MatrixXd& coupling, Index n, Index p)
       s_(coupling.rows()),
       n_(n),
       p_(p),
-      real_(s_ == 3 ? n : 0),
-      complex_(n),
+      real_(s_ == 3 ? n : 0, false),
+      complex_(n, true),
       port_lu_(s_ * p) {
   const Eigenvalues values = eigenvalues_of(coupling);
   single_ = values.single;
@@ -153,8 +178,6 @@ StageFactors::StageFactors(const MatrixXd& coupling, Index n, Index p)
   port_matrix_.setZero(s_ * p, s_ * p);
   parts_.setZero(n, s_);
   mixed_.setZero(n, s_);
-  own_.setZero(n);
-  own_pair_.setZero(n);
   port_column_.setZero(s_ * n);
   seen_.setZero(s_ * p);
   port_solution_.setZero(s_ * p);
@@ -163,14 +186,8 @@ StageFactors::StageFactors(const MatrixXd& coupling, Index n, Index p)
 bool StageFactors::factorise(double h) {
   h_ = h;
   if (!given_.E.allFinite() || !given_.closing.allFinite()) return false;
-  if (s_ == 3) {
-    real_.matrix() = (-h * single_) * given_.E;
-    real_.matrix().diagonal().array() += 1.0;
-    real_.factorise();
-  }
-  complex_.matrix() = (-h * pair_) * given_.E;
-  complex_.matrix().diagonal().array() += 1.0;
-  complex_.factorise();
+  if (s_ == 3) real_.factorise(h * single_, given_.E);
+  complex_.factorise(h * pair_, given_.E);
   for (Index i = 0; i < s_; ++i) {
     for (Index l = 0; l < p_; ++l) {
       port_column_.setZero();
@@ -193,18 +210,27 @@ bool StageFactors::factorise(double h) {
 /// (1 − h Ã ⊗ E)⁻¹. A pair v′ ± iv″ of eigenvectors to the values λ and λ̄ carries parts a and b with
 /// (1 − hλE)(a − ib) = f_a − i f_b.
 void StageFactors::solve_open(const double* F, double* x) {
-  parts_.noalias() = Eigen::Map<const MatrixXd>(F, n_, s_).lazyProduct(to_.transpose());
-  if (s_ == 3) {
-    own_ = parts_.col(0);
-    real_.solve(own_);
-    parts_.col(0) = own_;
+  mix(F, to_, parts_.data());
+  if (s_ == 3) real_.solve(parts_.data(), nullptr, parts_.data(), nullptr);
+  double* const re = parts_.col(s_ - 2).data();
+  double* const im = parts_.col(s_ - 1).data();
+  for (Index i = 0; i < n_; ++i) im[i] = -im[i];
+  complex_.solve(re, im, re, im);
+  for (Index i = 0; i < n_; ++i) im[i] = -im[i];
+  mix(parts_.data(), back_, x);
+}
+
+/// Column i of `out` is Σⱼ T(i, j) times column j of `in`.
+void StageFactors::mix(const double* in, const MatrixXd& T, double* out) const {
+  const Index n = n_;
+  for (Index i = 0; i < s_; ++i) {
+    double* const to = out + i * n;
+    const double first = T(i, 0), second = T(i, 1);
+    for (Index k = 0; k < n; ++k) to[k] = in[k] * first + in[n + k] * second;
+    if (s_ < 3) continue;
+    const double third = T(i, 2);
+    for (Index k = 0; k < n; ++k) to[k] += in[2 * n + k] * third;
   }
-  own_pair_.real() = parts_.col(s_ - 2);
-  own_pair_.imag() = -parts_.col(s_ - 1);
-  complex_.solve(own_pair_);
-  parts_.col(s_ - 2) = own_pair_.real();
-  parts_.col(s_ - 1) = -own_pair_.imag();
-  Eigen::Map<MatrixXd>(x, n_, s_).noalias() = parts_.lazyProduct(back_.transpose());
 }
 
 /// (V K)(Ã ⊗ 1)x

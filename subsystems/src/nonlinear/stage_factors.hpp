@@ -6,29 +6,34 @@
 
 #include <Eigen/Core>
 
+#include "kernels/small_lu_kernels.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 
-/// LU with partial pivoting of a small matrix, without the workspace that libraries for large ones prepare.
-template <class Scalar>
+/// LU with partial pivoting of a small matrix, real or complex, without the workspace that libraries for large ones
+/// prepare.
 class SmallLu {
  public:
-  using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-  using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  SmallLu(Eigen::Index n, bool is_complex);
 
-  explicit SmallLu(Eigen::Index n) : lu_(n, n), order_(static_cast<std::size_t>(n)), given_(n) {}
-
-  /// To be filled before `factorise`, which leaves something else there.
-  Matrix& matrix() { return lu_; }
-  /// A singular matrix shows in solutions that are not finite.
-  void factorise();
-  void solve(Vector& b) const;
+  /// Of 1 − gain M. A singular matrix shows in solutions that are not finite.
+  void factorise(std::complex<double> gain, const Eigen::MatrixXd& M);
+  /// x = (1 − gain M)⁻¹b. Of a real matrix b and x are real.
+  void solve(const double* b, const double* b_imaginary, double* x, double* x_imaginary);
 
  private:
-  Matrix lu_;
-  std::vector<Eigen::Index> order_;  ///< row i of LU is row order[i] of the matrix
-  mutable Vector given_;
+  double* array(int number) { return room_.data() + number * size_; }
+  small_lu::Real real();
+  small_lu::Complex complex();
+
+  int n_, stride_;
+  bool is_complex_;
+  std::ptrdiff_t size_;  ///< of a matrix
+  AlignedVector
+      room_;  ///< A, L and U, then the diagonal and a right side, each with its imaginary part
+  std::vector<int> order_;
 };
 
 /// The parts of ∂F/∂δ of s stages at their common start, δᵢ = √bᵢ h ẋᵢ:
@@ -63,6 +68,7 @@ class StageFactors {
 
  private:
   void solve_open(const double* F, double* x);
+  void mix(const double* in, const Eigen::MatrixXd& T, double* out) const;
   void see(const double* x, double* out) const;
 
   Eigen::MatrixXd coupling_, to_, back_;  ///< Ã; into its eigenvectors, and back
@@ -72,16 +78,14 @@ class StageFactors {
   Eigen::Index s_, n_, p_;
   double h_ = 0.0;
   StageDerivative given_;
-  SmallLu<double> real_;
-  SmallLu<std::complex<double>> complex_;
+  SmallLu real_, complex_;
   Eigen::MatrixXd port_columns_;  ///< (1 − h Ã ⊗ E)⁻¹ h B N
   Eigen::MatrixXd port_matrix_;
   DenseLu port_lu_;
 
   // Scratch.
   Eigen::MatrixXd parts_, mixed_;
-  Eigen::VectorXd own_, port_column_, seen_, port_solution_;
-  Eigen::VectorXcd own_pair_;
+  Eigen::VectorXd port_column_, seen_, port_solution_;
 };
 
 }  // namespace portwave

@@ -26,6 +26,11 @@ int quadrature_points(const Subsystem& part, int stages) {
   return own->options().polynomial_degree > 0 ? points : std::max(kLeastQuadraturePoints, points);
 }
 
+const GradientsSideBySide* side_by_side(const Subsystem& part) {
+  const auto* const own = dynamic_cast<const GradientsSideBySide*>(&part);
+  return own != nullptr && own->takes_gradients() ? own : nullptr;
+}
+
 Signature lifted_signature(const Subsystem& part, const StageRule& stages) {
   Signature out = staged_signature(part.signature(), stages.count);
   for (int i = 1; i <= stages.count; ++i) {
@@ -58,6 +63,7 @@ Structure lifted_structure(const StageLayout& layout, const Structure& own) {
 StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
     : Subsystem(lifted_signature(part, stages)),
       part_(part),
+      together_(side_by_side(part)),
       stages_(stages),
       layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
               part.signature().input_size()},
@@ -85,6 +91,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
       size_weight_[i] += std::abs(node.weight[i]);
     }
   }
+  put_nodes_together();
   for (int i = 0; i < stages.count; ++i) {
     root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
     at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
@@ -100,6 +107,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
   start_size_.resize(own_typical_.size());
   start_terms_.resize(own_typical_.size());
   start_x_.reserve(own_typical_.size());
+  stored_x_.reserve(own_typical_.size());
   find_places();
 }
 
@@ -162,9 +170,14 @@ void StagedPhysics::put_stage(int stage, Structure& out) const {
   const Matrices own = matrices_of(stage_structure_), pattern = matrices_of(stage_pattern_);
   const Matrices all = matrices_of(structure_);
   const std::array<SparseMatrix*, 6> to = {&out.J, &out.R, &out.G, &out.P, &out.S, &out.N};
+  // Values that are put do not change where they stand: the first stage looks for all.
+  if (stage == 0)
+    has_places_ = std::ranges::equal(
+        to, all, [](const auto* a, const auto* b) { return has_pattern(*a, *b); });
   for (std::size_t m = 0; m < to.size(); ++m) {
-    if (has_pattern(*own[m], *pattern[m]) && has_pattern(*to[m], *all[m])) continue;
+    if (has_places_ && has_pattern(*own[m], *pattern[m])) continue;
     add_stage(layout_, stage, layout_.n, stage_structure_, out);
+    has_places_ = false;
     return;
   }
   for (std::size_t m = 0; m < to.size(); ++m) {
@@ -218,7 +231,13 @@ void StagedPhysics::fit_increments(const double* x_next, double* state) const {
 double StagedPhysics::storage(const double* state) const {
   detail::Workspace x(static_cast<std::size_t>(layout_.n));
   final_state(state, x.data());
-  return part_.storage(x.data());
+  double* const end = x.data() + layout_.n;
+  if (stored_x_.empty() || !std::equal(x.data(), end, stored_x_.begin())) {
+    stored_x_.clear();  // as long as a callback may throw
+    stored_J_ = part_.storage(x.data());
+    stored_x_.assign(x.data(), end);
+  }
+  return stored_J_;
 }
 
 /// Whether there are several stages, none of which has left x.
@@ -230,7 +249,11 @@ bool StagedPhysics::is_start(const double* delta) const {
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
   const int n = layout_.n;
   if (is_start(next + n)) {  // ∫lᵢ = bᵢ
-    part_.gradient(start, g + n);
+    if (together_ != nullptr && is_known_start(start)) {
+      std::ranges::copy(start_gradient_, g + n);
+    } else {
+      part_.gradient(start, g + n);
+    }
     for (int i = layout_.stages; i > 0; --i) {
       for (int k = 0; k < n; ++k) {
         g[i * n + k] = root_weight_[static_cast<std::size_t>(i - 1)] * g[n + k];
@@ -253,7 +276,9 @@ void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* 
   double* const x = scratch.data();
   double* const slope = x + n;
   std::fill(g, g + n + layout_.states(), 0.0);
+  if (together_ != nullptr) add_gradients_together(start, next + n, g);
   for (const Node& node : nodes) {
+    if (together_ != nullptr) break;
     state_at(start, next + n, node.reach, x);
     part_.gradient(x, slope);
     for (int i = 0; i < layout_.stages; ++i) {
@@ -446,21 +471,29 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
 /// Stages of which some states alone are damped, and those of a whole step, have no Ã of full rank in common.
 const StageStart* StagedPhysics::start(const double* x) const {
   if (whole_ != nullptr || (stages_.is_damped() && stages_.conserved != 0)) return nullptr;
-  const auto n = static_cast<std::size_t>(layout_.n);
-  if (start_x_.size() != n || !std::equal(x, x + n, start_x_.begin())) find_start(x);
+  if (!is_known_start(x)) find_start(x);
   terms_are_of_start_ = start_is_finite_;
   return start_is_finite_ ? &start_ : nullptr;
+}
+
+bool StagedPhysics::is_known_start(const double* x) const {
+  const auto n = static_cast<std::size_t>(layout_.n);
+  return start_x_.size() == n && std::equal(x, x + n, start_x_.begin());
 }
 
 void StagedPhysics::find_start(const double* x) const {
   const Eigen::Index n = layout_.n;
   start_x_.clear();  // as long as a callback may throw
-  stage_hessian_.clear();
-  hessian_at(x, stage_hessian_);
   start_.hessian.setZero(n, n);
   start_.turning.setZero(n, n);
-  for (const auto& entry : stage_hessian_) {
-    start_.hessian(entry.row(), entry.col()) += entry.value();
+  if (together_ != nullptr) {
+    find_hessian_together(x);
+  } else {
+    stage_hessian_.clear();
+    hessian_at(x, stage_hessian_);
+    for (const auto& entry : stage_hessian_) {
+      start_.hessian(entry.row(), entry.col()) += entry.value();
+    }
   }
   std::fill(start_size_.begin(), start_size_.end(), 0.0);
   for (Eigen::Index j = 0; j < n; ++j) {
@@ -477,40 +510,6 @@ void StagedPhysics::find_start(const double* x) const {
   }
   start_is_finite_ = start_.hessian.allFinite() && start_.turning.allFinite();
   start_x_.assign(x, x + n);
-}
-
-/// By differences in one direction: simplified steps need no more.
-void StagedPhysics::find_turning(const double* x) const {
-  const int n = layout_.n;
-  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
-  double* const moved = scratch.data();
-  double* const slope = moved + n;
-  double* const rate = slope + n;
-  const auto take = [&](double sign, double* out) {
-    for (const auto& [M, gain] :
-         {std::pair(&stage_structure_.J, sign), std::pair(&stage_structure_.R, -sign)}) {
-      for (int j = 0; j < n; ++j) {
-        for (SparseMatrix::InnerIterator it(*M, j); it; ++it)
-          out[it.row()] += gain * it.value() * slope[j];
-      }
-    }
-  };
-  part_.gradient(x, slope);
-  std::fill(rate, rate + n, 0.0);
-  part_.structure_at(x, stage_structure_);
-  take(1.0, rate);
-  std::copy(x, x + n, moved);
-  for (int k = 0; k < n; ++k) {
-    if (!part_.structure_depends_on(k)) continue;
-    const double reach = difference_step(own_typical_[static_cast<std::size_t>(k)], x[k]);
-    moved[k] = x[k] + reach;
-    part_.structure_at(moved, stage_structure_);
-    moved[k] = x[k];
-    double* const column = start_.turning.col(k).data();
-    std::copy(rate, rate + n, column);
-    take(-1.0, column);
-    for (int i = 0; i < n; ++i) column[i] /= -reach;
-  }
 }
 
 void StagedPhysics::forget_terms() const {

@@ -7,6 +7,7 @@
 #include "core/stage_layout.hpp"
 #include "nonlinear/closed_part.hpp"
 #include "nonlinear/damped_physics.hpp"
+#include "nonlinear/gradients_side_by_side.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -48,7 +49,10 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
                           double* terms) const override;
   void add_to_gradient(const double* start, double* size) const override;
   const Eigen::MatrixXd& coupling() const override { return coupling_; }
-  bool has_coarse_gradient() const override { return !coarse_nodes_.empty(); }
+  /// Side by side, fewer points take no less time.
+  bool has_coarse_gradient() const override {
+    return !coarse_nodes_.empty() && together_ == nullptr;
+  }
   void coarse_gradient(const double* start, const double* next, double* g) const override {
     add_gradients(coarse_nodes_, start, next, g);
   }
@@ -103,16 +107,21 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void add_whole_terms(const double* start, const double* next, double* terms) const;
   void add_whole_slopes(const double* start, const double* next) const;
   void put_at_all_stages(Structure& out) const;
+  void add_gradients_together(const double* start, const double* delta, double* g) const;
+  void find_hessian_together(const double* x) const;
   void find_terms();
   void find_start(const double* x) const;
+  bool is_known_start(const double* x) const;
   void find_turning(const double* x) const;
   bool is_start(const double* delta) const;
   void find_places();
+  void put_nodes_together();
   void put_stage(int stage, Structure& out) const;
   void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
   void add_damping_slopes(const double* x) const;
 
   const Subsystem& part_;
+  const GradientsSideBySide* const together_;  ///< the part, if it takes gradients side by side
   StageRule stages_;
   StageLayout layout_;
   std::optional<DampedPhysics> damped_whole_;
@@ -121,6 +130,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   Structure stage_pattern_;  ///< of one stage, compressed
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
+  /// Of nodes_, kLaneGroup of them side by side: the rows of a group are by stage.
+  std::vector<double> lane_reach_, lane_weight_;
   std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
   std::vector<double> root_weight_;  ///< √bᵢ
   Eigen::MatrixXd coupling_;
@@ -136,14 +147,19 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
   std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
+  // Where H was asked for last, and its value: a step begins where the last one has ended.
+  mutable std::vector<double> stored_x_;
+  mutable double stored_J_ = 0.0;
   // At the start x that was asked for last.
   mutable StageStart start_;
-  mutable std::vector<double> start_x_;      // empty: none
-  mutable std::vector<double> start_size_;   // |∇²H||x|
-  mutable std::vector<double> start_terms_;  // of ∇H, beside its own; only if it has some
+  mutable std::vector<double> start_x_;         // empty: none
+  mutable std::vector<double> start_gradient_;  // ∇H there; of gradients side by side
+  mutable std::vector<double> start_size_;      // |∇²H||x|
+  mutable std::vector<double> start_terms_;     // of ∇H, beside its own; only if it has some
   mutable bool start_is_finite_ = false;
   mutable bool terms_are_of_start_ = false;  // and not in hessian_terms_
-  mutable bool has_hessian_terms_ = false;   // hessian_terms_ are not all 0
+  mutable bool has_places_ = false;         // the structure under way has the pattern of structure_
+  mutable bool has_hessian_terms_ = false;  // hessian_terms_ are not all 0
 };
 
 }  // namespace portwave

@@ -419,7 +419,8 @@ TEST(ExpressionPart, TellsWhatIsNotPassiveOrNotSkew) {
       << text_of(issues_of(given));
   given = double_well();
   given.R = {{"q", 0}, {0, 0}};
-  EXPECT_NE(text_of(issues_of(given)).find("/R: [R P; P^T S] is not positive semidefinite"),
+  EXPECT_NE(text_of(issues_of(given))
+                .find("/R: \"port_hamiltonian\": [R P; P^T S] is not positive semidefinite"),
             std::string::npos)
       << text_of(issues_of(given));
   given = double_well();

@@ -11,7 +11,10 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
+#include "nonlinear/gradients_side_by_side.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 #include "support/free_motion.hpp"
 
 namespace portwave::test_mechanisms_articulated {
@@ -115,6 +118,77 @@ TEST(Articulated, MovesAsLagrangeSays) {
     lighter.parameters["gravity_m_per_s2"] = 9.81 * (1.0 - 1e-5);
     EXPECT_GT(error_of(lighter, 3, 100), 1e-7);
   }
+}
+
+/// Of eight states near the start, each moved by its own share of the way to the end.
+struct SideBySide {
+  int states;
+  Numbers x, g;
+
+  SideBySide(const Reference& known, const GradientsSideBySide& part)
+      : states(static_cast<int>(known.start.size())),
+        x(known.start.size() * kLaneGroup),
+        g(x.size()) {
+    for (int i = 0; i < states; ++i) {
+      for (int l = 0; l < kLaneGroup; ++l) {
+        const double way = known.end[at(i)] - known.start[at(i)];
+        x[at(i * kLaneGroup + l)] = known.start[at(i)] + 0.1 * std::sin(1.0 + l + i) * way;
+      }
+    }
+    part.gradients(x.data(), g.data());
+  }
+  Numbers state(int lane) const { return lane_of(x, lane); }
+  Numbers gradient(int lane) const { return lane_of(g, lane); }
+  Numbers lane_of(const Numbers& all, int lane) const {
+    Numbers out;
+    for (int i = 0; i < states; ++i) out.push_back(all[at(i * kLaneGroup + lane)]);
+    return out;
+  }
+};
+
+TEST(Articulated, HasTheSameGradientsSideBySide) {
+  for (const Reference& known : {crane(), balls(), satellite()}) {
+    const auto part = part_of(known.parameters);
+    const Subsystem& physics = *part->port_hamiltonian();
+    const auto* const own = dynamic_cast<const GradientsSideBySide*>(&physics);
+    ASSERT_NE(own, nullptr);
+    ASSERT_TRUE(own->takes_gradients());
+    const SideBySide all(known, *own);
+    for (int lane = 0; lane < kLaneGroup; ++lane) {
+      Numbers alone(known.start.size());
+      physics.gradient(all.state(lane).data(), alone.data());
+      EXPECT_LE(distance(alone, all.gradient(lane)), 1e-12) << "lane " << lane;
+      // The control: the lane beside it has another gradient.
+      EXPECT_GT(distance(alone, all.gradient((lane + 1) % kLaneGroup)), 1e-3) << "lane " << lane;
+    }
+  }
+}
+
+TEST(Articulated, HasNoGradientWhereItHasNoState) {
+  Reference known = crane();
+  const auto part = part_of(known.parameters);
+  const auto& own = dynamic_cast<const GradientsSideBySide&>(*part->port_hamiltonian());
+  const SideBySide sound(known, own);
+  known.start[2] = std::numeric_limits<double>::quiet_NaN();
+  const SideBySide lost(known, own);
+  for (const double value : sound.gradient(3)) EXPECT_TRUE(std::isfinite(value));
+  EXPECT_FALSE(std::isfinite(lost.gradient(3)[4]));
+}
+
+TEST(Articulated, TakesGradientsOneByOneWhereItHasTooManyBodies) {
+  const auto chain = [](std::size_t links) {
+    Parameters p;
+    p["joints"] = Texts(links, "revolute");
+    p["places_m"] = MatrixRows(links, Numbers{0, 0, -0.1});
+    p["axes"] = MatrixRows(links, Numbers{0, 1, 0});
+    p["masses_kg"] = Numbers(links, 0.5);
+    p["centres_m"] = MatrixRows(links, Numbers{0, 0, -0.05});
+    p["inertias_kgm2"] = MatrixRows(links, Numbers{0.01, 0, 0, 0.01, 0, 0.01});
+    const auto part = part_of(std::move(p));
+    return dynamic_cast<const GradientsSideBySide&>(*part->port_hamiltonian()).takes_gradients();
+  };
+  EXPECT_TRUE(chain(24));
+  EXPECT_FALSE(chain(25));
 }
 
 TEST(Articulated, HasOrderTwiceItsStages) {

@@ -20,6 +20,7 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/catalogue/catalogue_part.hpp"
+#include "scenario/parts/without_type.hpp"
 
 namespace portwave {
 namespace {
@@ -278,8 +279,9 @@ auto of_part(const Stepper& stepper, int part, const Make& make) {
     const Part& own = stepper.system().parts()[at(part)];
     Issues issues = error.issues();
     for (Issue& issue : issues) {
-      issue.what = fmt::format("{} ({}): {}", in_quotes(own.name), own.component->signature().type,
-                               issue.what);
+      const std::string& type = own.component->signature().type;
+      issue.what =
+          fmt::format("{} ({}): {}", in_quotes(own.name), type, without_type(issue.what, type));
     }
     throw ConfigError(std::move(issues));
   }
