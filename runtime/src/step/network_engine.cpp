@@ -451,7 +451,7 @@ class NetworkEngine final : public StepEngine {
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
   std::vector<double>
-      settings_;                 ///< of the steps to come, by slot; empty where the method has none
+      settings_;             ///< of the steps to come, by slot; empty where the method has none
   bool is_changed_ = false;  ///< since the last step: its states, or a part
   std::optional<TrialSteps> sizes_;     ///< if steps choose their size
   std::optional<HiddenInputs> hidden_;  ///< else, with an account: if inputs are functions of time

@@ -101,8 +101,8 @@ TEST(ExplicitEvents, OfAnEnergyAreTimedAsWellAsTheMotion) {
   const double angle = std::acos(0.25);
   std::vector<double> expected_s;
   for (int turn = 0; turn < 5; ++turn) {
-    for (const double own : {2.0 * std::numbers::pi * turn + angle,
-                             2.0 * std::numbers::pi * (turn + 1) - angle}) {
+    for (const double own :
+         {2.0 * std::numbers::pi * turn + angle, 2.0 * std::numbers::pi * (turn + 1) - angle}) {
       if (own / 3.0 < 8.0) expected_s.push_back(own / 3.0);
     }
   }
@@ -148,7 +148,8 @@ TEST(ExplicitEvents, OfEqualStepsHaveTheOrderOfThePolynomial) {
   const System system = alone(Signal::constant(0.0));
   Stepper probe(system, options_of(kAll[1], 0.01));
   probe.step();
-  const std::vector<double> expected_s = passages_of_velocity(probe.flow(0) < 0.0 ? -1.0 : 1.0, 8.0);
+  const std::vector<double> expected_s =
+      passages_of_velocity(probe.flow(0) < 0.0 ? -1.0 : 1.0, 8.0);
   const Watch watch = watch_of({Sensor::Kind::flow, -1, 0}, 0.6);
   const auto worst = [&](const Case& own, double step_s) {
     return worst_of(event_times(system, options_of(own, step_s), watch, 8.0), expected_s);

@@ -46,7 +46,7 @@ struct KickDriftMethod::Impl {
   std::vector<const KickDriftIsland*> islands;  ///< of the stepper
   StepPolynomial within;
   std::optional<NetworkTrials::Step> known;  ///< the step that `within` is of
-  std::vector<double> x;  ///< scratch
+  std::vector<double> x;                     ///< scratch
 };
 
 KickDriftMethod::KickDriftMethod(const System& system, double start_s, double step_s,

@@ -188,8 +188,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, con
   // What earlier roundings have left is made up for as far as that hardly moves the state: not near rest, where it
   // may be as large as the energy of all motion.
   const double most = kOfTank * std::abs(slope);
-  const double taken =
-      model.momenta() == 0 ? from.tank_J : std::clamp(from.tank_J, -most, most);
+  const double taken = model.momenta() == 0 ? from.tank_J : std::clamp(from.tank_J, -most, most);
   double expected = taken + supply - lost;
   const double level = std::abs(from.stored_J) + first.kinetic;
   const auto rounding = [&](double terms) {

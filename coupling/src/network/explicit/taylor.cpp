@@ -36,10 +36,10 @@ struct TaylorMethod::Impl {
   const LinearNetwork& network;
   TaylorScheme scheme;
   double step_s;
-  std::unique_ptr<TaylorPolynomial> within;  ///< null until somebody asks
+  std::unique_ptr<TaylorPolynomial> within;                    ///< null until somebody asks
   NetworkTrials::Step known = NetworkTrials::Step::committed;  ///< the step that it is of
-  std::vector<double> x;  ///< scratch
-  std::vector<const TaylorIsland*> islands;  ///< of the stepper
+  std::vector<double> x;                                       ///< scratch
+  std::vector<const TaylorIsland*> islands;                    ///< of the stepper
 };
 
 TaylorMethod::TaylorMethod(const System& system, double start_s, double step_s,

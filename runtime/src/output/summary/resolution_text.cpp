@@ -155,9 +155,10 @@ std::string beside_tolerance(const RunSummary& summary) {
   if (!summary.sizes || summary.method.couples_by_waves()) return {};
   const double times = summary.agreement->share / summary.sizes->tolerance;
   if (!(times > kMuch)) return {};
-  return fmt::format(",{}which is {:.2g} times the tolerance: errors of steps add up here. Ask for a "
-                     "smaller one{}(--set /time/step/tolerance={:.3g})",
-                     kNextLine, times, kNextLine, summary.sizes->tolerance / times);
+  return fmt::format(
+      ",{}which is {:.2g} times the tolerance: errors of steps add up here. Ask for a "
+      "smaller one{}(--set /time/step/tolerance={:.3g})",
+      kNextLine, times, kNextLine, summary.sizes->tolerance / times);
 }
 
 std::string agreement_text(const RunSummary& summary) {

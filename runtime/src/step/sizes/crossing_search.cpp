@@ -27,12 +27,8 @@ CrossingSearch::CrossingSearch(const TriedStates& states, std::span<const Watch>
       if (!states.knows_quantities()) continue;
       QuantityLevel& own = others_.emplace_back();
       own.of = watch.of;
-      own.level = {-1,
-                   -1,
-                   watch.level,
-                   watch.wants(true),
-                   watch.wants(false),
-                   watch.changes_equations};
+      own.level = {
+          -1, -1, watch.level, watch.wants(true), watch.wants(false), watch.changes_equations};
       continue;
     }
     levels_.push_back({watch.of.part, watch.of.index, watch.level, watch.wants(true),

@@ -29,12 +29,13 @@ class TriedStates {
   ~TriedStates() = default;
 };
 
-/// Finds where in an attempted step a state, or another quantity that is known there, passes a watched level, so that the step can be repeated with an
-/// end there. Many passages in a short while, as of a contact that chatters, are left to the error of the
-/// step.
+/// Finds where in an attempted step a state, or another quantity that is known there, passes a watched level, so that
+/// the step can be repeated with an end there. Many passages in a short while, as of a contact that chatters, are left
+/// to the error of the step.
 class CrossingSearch {
  public:
-  /// Uses those of `watches` that watch states or quantities that are known. `record`: the initial state. `states` must outlive it.
+  /// Uses those of `watches` that watch states or quantities that are known. `record`: the initial state. `states` must
+  /// outlive it.
   CrossingSearch(const TriedStates& states, std::span<const Watch> watches, double tolerance_s,
                  const double* record);
 
