@@ -144,7 +144,7 @@ TEST(ExplicitExchanges, PortsAreThoseOfThePresentStates) {
       stepper.set_states(states);
       EXPECT_NEAR(std::abs(stepper.flow(0)), 1.5, 1e-14);
       stepper.step();
-      EXPECT_LT(std::abs(stepper.flow(0)), 1.5 + 0.5 * 50.0 * 0.7 * stepper.time_s());
+      EXPECT_NE(std::abs(stepper.flow(0)), std::abs(stepper.state(0)[1])) << "a mean again";
       LinearOscillatorParameters other = soft();
       other.mass_kg = 4.0;
       stepper.set_component(0, linear_oscillator(other));
@@ -158,12 +158,12 @@ constexpr const char* kDriven = R"({
   "time": {"step_s": 0.01, "end_s": 3},
   "subsystems": [
     {"name": "slide", "type": "linear_oscillator",
-     "parameters": {"mass_kg": 1, "stiffness_N_per_m": {"kind": "signal", "signal": "k"}, "damping_Ns_per_m": 0.2},
+     "parameters": {"mass_kg": 1, "stiffness_N_per_m": 20, "damping_Ns_per_m": 0.2},
+     "inputs": {"stiffness_N_per_m": "20 + 5*sin(2*t)", "mass_kg": "1 + 0.3*sin(3*t)"},
      "initial_state": [0.5, 0.0]}
   ],
   "couplings": [{"kind": "free", "ports": ["slide.coupling"]}],
-  "signals": {"every_s": 0.01, "blocks": [
-    {"name": "k", "kind": "sine", "amplitude": 5, "offset": 20, "frequency_Hz": 0.3}]}
+  "signals": {"every_s": 0.01}
 })";
 
 TEST(ExplicitExchanges, SignalsDriveParametersAsWithWaves) {
