@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <numbers>
 #include <string>
@@ -163,7 +164,7 @@ TEST(ExplicitEvents, OfEqualStepsHaveTheOrderOfThePolynomial) {
 
 TEST(ExplicitEvents, AreOfTheOrderWithNonlinearSprings) {
   const System system = testing::separable_pair();
-  const Watch watch = watch_of({Sensor::Kind::storage, 0, 0}, 10.0);
+  const Watch watch = watch_of({Sensor::Kind::storage, 0, 0}, 62.0);
   StepperOptions fine = options_of(kAll[1], 1.0);
   fine.sizes = StepSizes{.tolerance = 1e-12};
   const std::vector<double> expected_s = event_times(system, fine, watch, 5.0);
