@@ -154,7 +154,7 @@ TEST(ExplicitExchanges, PortsAreThoseOfThePresentStates) {
   }
 }
 
-constexpr const char* kDriven = R"({
+constexpr const char* kDriven = R"json({
   "name": "driven",
   "time": {"step_s": 0.01, "end_s": 3},
   "subsystems": [
@@ -165,7 +165,7 @@ constexpr const char* kDriven = R"({
   ],
   "couplings": [{"kind": "free", "ports": ["slide.coupling"]}],
   "signals": {"every_s": 0.01}
-})";
+})json";
 
 TEST(ExplicitExchanges, SignalsDriveParametersAsWithWaves) {
   const auto run = [](const char* method, const char* time) {
