@@ -441,4 +441,47 @@ TEST_F(Servo, ChangesAParameterBetweenSteps) {
             PORTWAVE_INVALID_ARGUMENT);
 }
 
+// Steps without waves that choose their size: on to a time, back to a snapshot, a clone, another parameter.
+TEST(ChosenStepsWithoutWaves, AreSteppedLikeAllOthers) {
+  const auto run = [](const char* method) {
+    const std::string text = R"json({"name": "pair",
+      "time": {"step": {"kind": "adaptive", "tolerance": 1e-8}, "end_s": 5},
+      "subsystems": [
+        {"name": "A", "type": "linear_oscillator",
+         "parameters": {"mass_kg": 2, "stiffness_N_per_m": 50, "damping_Ns_per_m": 0.3},
+         "initial_state": {"q2": 0.1},
+         "inputs": {"force": {"kind": "settable", "value": 1}}}],
+      "couplings": [{"kind": "free", "ports": ["A.coupling"]}], "method": )json" +
+                             std::string(method) + "}";
+    portwave_simulation* simulation = nullptr;
+    EXPECT_EQ(portwave_parse(text.c_str(), nullptr, nullptr, 0, &simulation), PORTWAVE_OK)
+        << portwave_last_error();
+    if (simulation == nullptr) return;
+    const int place = portwave_find_quantity(simulation, "A.q2");
+    EXPECT_EQ(portwave_run_until(simulation, 1.0), PORTWAVE_OK);
+    portwave_snapshot* snapshot = nullptr;
+    EXPECT_EQ(portwave_snapshot_new(&snapshot), PORTWAVE_OK);
+    EXPECT_EQ(portwave_snapshot_save(simulation, snapshot), PORTWAVE_OK);
+    portwave_simulation* clone = nullptr;
+    EXPECT_EQ(portwave_clone(simulation, &clone), PORTWAVE_OK);
+    EXPECT_EQ(portwave_set_parameter(simulation, "A.stiffness_N_per_m", 80.0), PORTWAVE_OK)
+        << portwave_last_error();
+    EXPECT_EQ(portwave_run_until(simulation, 2.0), PORTWAVE_OK);
+    const double stiffer = portwave_read(simulation, place);
+    EXPECT_EQ(portwave_restore(simulation, snapshot), PORTWAVE_OK) << portwave_last_error();
+    double stiffness = 0.0;
+    EXPECT_EQ(portwave_get_parameter(simulation, "A.stiffness_N_per_m", &stiffness), PORTWAVE_OK);
+    EXPECT_EQ(stiffness, 50.0);
+    EXPECT_EQ(portwave_run_until(simulation, 2.0), PORTWAVE_OK);
+    EXPECT_EQ(portwave_run_until(clone, 2.0), PORTWAVE_OK);
+    EXPECT_EQ(portwave_read(simulation, place), portwave_read(clone, place));
+    EXPECT_GT(std::abs(stiffer - portwave_read(clone, place)), 1e-3) << "control";
+    portwave_free(clone);
+    portwave_free(simulation);
+    portwave_snapshot_free(snapshot);
+  };
+  run(R"({"kind": "kick-drift", "order": 6})");
+  run(R"({"kind": "taylor", "order": 12})");
+}
+
 }  // namespace

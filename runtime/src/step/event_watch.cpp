@@ -46,9 +46,12 @@ EventWatch::EventWatch(std::vector<Watch> watches, Reader reader, const System& 
     const double value = reader_(watch) - watch.level;
     values_.push_back(value);
     sides_.push_back(is_mean(watch) ? 0 : side_of(value));
-    if (watch.signal >= 0 || watch.of.kind != Sensor::Kind::state) continue;
-    const Signature& signature = system.parts()[at(watch.of.part)].component->signature();
-    most = std::max(most, at(signature.state_size()));
+    if (watch.signal >= 0 || is_mean(watch)) continue;
+    const int last = watch.of.part + (watch.of.kind == Sensor::Kind::storage ? watch.of.index : 0);
+    for (int part = watch.of.part; part <= last; ++part) {
+      const Signature& signature = system.parts()[at(part)].component->signature();
+      most = std::max(most, at(signature.state_size()));
+    }
   }
   events_.reserve(watches_.size());
   counts_.resize(watches_.size());
@@ -59,9 +62,13 @@ void EventWatch::look(StepEngine& engine, double start_s, double end_s) {
   events_.clear();
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     const Watch& watch = watches_[i];
-    const double before = std::exchange(values_[i], reader_(watch) - watch.level);
+    const bool is_known = engine.has_ports_within() && is_mean(watch);
+    if (is_known) values_[i] = value_at(watch, engine, start_s) - watch.level;
+    const double before = std::exchange(
+        values_[i], (is_known ? value_at(watch, engine, end_s) : reader_(watch)) - watch.level);
     const int side = side_of(values_[i]);
     if (side == 0) continue;
+    if (is_known && sides_[i] == 0) sides_[i] = side_of(before);
     const int side_before = std::exchange(sides_[i], side);
     if (side_before == 0 || side_before == side || !watch.wants(side > 0)) continue;
     events_.push_back({static_cast<int>(i), side > 0,
@@ -85,20 +92,40 @@ void EventWatch::restart() {
 double EventWatch::time_of(const Watch& watch, double before, double after, int side,
                            StepEngine& engine, double start_s, double end_s) {
   if (watch.signal >= 0) return end_s;
-  if (watch.of.kind != Sensor::Kind::state || !engine.has_states_within()) {
+  const bool is_known =
+      watch.of.kind == Sensor::Kind::state ? engine.has_states_within() : engine.has_ports_within();
+  if (!is_known) {
     const double share = side_of(before) == 0 ? 0.0 : before / (before - after);
     return start_s + share * (end_s - start_s);
   }
-  const Signature& signature = engine.system().parts()[at(watch.of.part)].component->signature();
-  const std::span<double> state(state_.data(), at(signature.state_size()));
   double low = start_s, high = end_s;
   for (int i = 0; i < kBisections; ++i) {
     const double middle = 0.5 * (low + high);
     if (middle <= low || middle >= high) break;
-    engine.state_at(watch.of.part, middle, state);
-    (side_of(state[at(watch.of.index)] - watch.level) == side ? high : low) = middle;
+    (side_of(value_at(watch, engine, middle) - watch.level) == side ? high : low) = middle;
   }
   return high;
+}
+
+double EventWatch::value_at(const Watch& watch, StepEngine& engine, double time_s) {
+  const Sensor& of = watch.of;
+  if (of.kind == Sensor::Kind::effort) return engine.port_at(of.index, time_s).effort;
+  if (of.kind == Sensor::Kind::flow) return engine.port_at(of.index, time_s).flow;
+  const std::span<const Part> parts = engine.system().parts();
+  const auto find_state = [&](int part) {
+    const auto size = parts[at(part)].component->signature().state_size();
+    engine.state_at(part, time_s, std::span(state_).first(at(size)));
+  };
+  if (of.kind == Sensor::Kind::state) {
+    find_state(of.part);
+    return state_[at(of.index)];
+  }
+  double stored_J = 0.0;
+  for (int part = of.part; part <= of.part + of.index; ++part) {
+    find_state(part);
+    stored_J += parts[at(part)].port_hamiltonian()->storage(state_.data());
+  }
+  return stored_J;
 }
 
 void EventWatch::archive(StateArchive& archive) {

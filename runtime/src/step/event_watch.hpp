@@ -39,6 +39,8 @@ class EventWatch {
  private:
   double time_of(const Watch& watch, double before, double after, int side, StepEngine& engine,
                  double start_s, double end_s);
+  /// At a time within the last step. Precondition: it is known there.
+  double value_at(const Watch& watch, StepEngine& engine, double time_s);
 
   std::vector<Watch> watches_;
   Reader reader_;

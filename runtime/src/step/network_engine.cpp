@@ -17,6 +17,7 @@
 #include "parallel/threads/faster_of_two.hpp"
 #include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/network/explicit_method.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/network_model.hpp"
 #include "portwave/coupling/network/network_trials.hpp"
@@ -47,7 +48,7 @@ class NetworkEngine final : public StepEngine {
         options_(given),
         model_(make_network_model(system, given.start_s, given.method)),
         has_active_(model_->has_active()),
-        method_(made_method()),
+        method_(made_method(*model_)),
         runner_(make_block_runner(given.executor, given.threads, given.arena, method_->tasks(),
                                   method_->shared_cost_ns())),
         effort_(system.scalar_ports().size(), 0.0),
@@ -76,12 +77,36 @@ class NetworkEngine final : public StepEngine {
     }
   }
 
-  void component_changed(int /*part*/, double /*more_J*/) override {
-    throw std::logic_error("the method couples without waves: parts stay as they are");
+  /// The network is set up anew.
+  void component_changed(int part, double more_J) override {
+    auto* const before = dynamic_cast<ExplicitMethod*>(method_.get());
+    if (before == nullptr) {
+      throw std::logic_error(
+          fmt::format("the method \"{}\" couples without waves: parts stay as they are",
+                      to_string(options_.method.kind())));
+    }
+    std::unique_ptr<NetworkModel> model =
+        make_network_model(system(), options_.start_s, options_.method);
+    std::unique_ptr<NetworkMethod> method = made_method(*model);
+    dynamic_cast<ExplicitMethod&>(*method).take_over(*before, part, more_J);
+    method->set_interrupted(options_.interrupted);
+    if (sizes_) sizes_->exchange(*model, *method, dynamic_cast<NetworkTrials&>(*method));
+    method_ = std::move(method);
+    model_ = std::move(model);
+    has_active_ = model_->has_active();
+    choice_.reason = method_->description();
+    has_changed(more_J);
   }
   void component_restored(int /*part*/) override {}
+  void put_state(int part, std::span<const double> state, double /*more_J*/) override {
+    const int number = model_->block_of_part(part);
+    if (number < 0) return;
+    const std::span<const double> now = method_->state();
+    std::vector<double> states(now.begin(), now.end());
+    std::ranges::copy(state, states.begin() + model_->blocks()[at(number)].first);
+    states_changed(states);
+  }
   void states_changed(std::span<const double> states) override {
-    if (clock().steps() > 0 && ports_step_ != clock().steps()) find_ports();  // of the last step
     double more_J = 0.0;
     for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
       more_J -= method_->storage(i);
@@ -95,9 +120,7 @@ class NetworkEngine final : public StepEngine {
     for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
       more_J += method_->storage(i);
     }
-    revalue(more_J);
-    states_are_set_ = true;
-    start_ports_.forget();
+    has_changed(more_J);
     if (sizes_) sizes_->restart();
   }
   std::span<double> settings() override { return settings_; }
@@ -122,15 +145,16 @@ class NetworkEngine final : public StepEngine {
     return sizes_ ? &sizes_->statistics() : nullptr;
   }
   EffortFlow effort_flow(int scalar_port) override {
-    if (clock().steps() == 0) return start_ports_.of(scalar_port, *this);
+    if (clock().steps() == 0 || is_changed_) return start_ports_.of(scalar_port, *this);
     if (ports_step_ != clock().steps()) find_ports();
     return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
   }
   bool has_states_within() const override { return sizes_ || model_->has_states_within(); }
+  bool has_ports_within() const override { return has_states_within(); }
   void state_at(int part, double time_s, std::span<double> state) override {
     const int number = model_->block_of_part(part);
     if (number < 0) return;
-    if (states_are_set_) return StepEngine::state_at(part, time_s, state);
+    if (is_changed_) return StepEngine::state_at(part, time_s, state);
     const NetworkBlock& block = model_->blocks()[at(number)];
     const std::span<double> own = state.first(at(block.size));
     if (sizes_) {
@@ -140,11 +164,16 @@ class NetworkEngine final : public StepEngine {
     model_->state_within(*method_, number, share_of_step(time_s), own);
   }
   EffortFlow port_at(int scalar_port, double time_s) override {
-    if (!sizes_ || clock().steps() == 0 || states_are_set_) return effort_flow(scalar_port);
+    if (!has_ports_within() || clock().steps() == 0 || is_changed_) return effort_flow(scalar_port);
     if (within_.step != clock().steps() || within_.time_s != time_s) {
       within_.effort.resize(effort_.size());
       within_.flow.resize(flow_.size());
-      trials().ports_within(share_of_step(time_s), within_.effort, within_.flow);
+      const double share = share_of_step(time_s);
+      if (sizes_) {
+        trials().ports_within(NetworkTrials::Step::committed, share, within_.effort, within_.flow);
+      } else {
+        model_->ports_within(*method_, share, within_.effort, within_.flow);
+      }
       within_.step = clock().steps();
       within_.time_s = time_s;
     }
@@ -200,7 +229,7 @@ class NetworkEngine final : public StepEngine {
     method_->archive(archive);
     if (sizes_) sizes_->archive(archive);
     if (hidden_) hidden_->archive(archive);
-    archive.values(begins_window_, totals_, run_, worst_ratio_, states_are_set_);
+    archive.values(begins_window_, totals_, run_, worst_ratio_, is_changed_);
     for (const std::span<double> own : {std::span<double>(settings_), model_->settings()}) {
       archive.array(own);
       archive.expect_finite(own, "a settable input");
@@ -222,9 +251,9 @@ class NetworkEngine final : public StepEngine {
 
   /// Steps that choose their size: what a method prepares for one, such as how exactly it takes dampers, is prepared
   /// for a size that the tolerance asks for.
-  std::unique_ptr<NetworkMethod> made_method() const {
+  std::unique_ptr<NetworkMethod> made_method(const NetworkModel& model) const {
     const auto made_for = [&](double step_s) {
-      return model_->make_method(step_s, options_.method, options_.certify != Certify::none);
+      return model.make_method(step_s, options_.method, options_.certify != Certify::none);
     };
     std::unique_ptr<NetworkMethod> made = made_for(options_.step_s);
     if (!options_.sizes) return made;
@@ -250,7 +279,7 @@ class NetworkEngine final : public StepEngine {
     StepReport report;
     std::ranges::copy(settings_, model_->settings().begin());
     const NetworkStep done = run(step, report);
-    states_are_set_ = false;
+    is_changed_ = false;
     if (timed) stepped = Clock::now();
     report.iterations = done.iterations;
     report.residual = done.residual;
@@ -343,8 +372,11 @@ class NetworkEngine final : public StepEngine {
     ports_step_ = clock().steps();
   }
 
-  /// States that were set store `more_J` more, which their setter supplies.
-  void revalue(double more_J) {
+  /// Somebody has set states, or exchanged a part: what is stored more now is supplied.
+  void has_changed(double more_J) {
+    is_changed_ = true;
+    start_ports_.forget();
+    ports_step_ = within_.step = -1;
     totals_.final_J += more_J;
     totals_.max_J = std::max(totals_.max_J, totals_.final_J);
     run_.supplied.add(more_J);
@@ -419,8 +451,8 @@ class NetworkEngine final : public StepEngine {
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
   std::vector<double>
-      settings_;                 ///< of the steps to come, by slot; empty where the method has none
-  bool states_are_set_ = false;  ///< since the last step
+      settings_;             ///< of the steps to come, by slot; empty where the method has none
+  bool is_changed_ = false;  ///< since the last step: its states, or a part
   std::optional<TrialSteps> sizes_;     ///< if steps choose their size
   std::optional<HiddenInputs> hidden_;  ///< else, with an account: if inputs are functions of time
   BlockRunner runner_;

@@ -145,7 +145,9 @@ class StepEngine {
   virtual std::optional<Resolution> resolution() const { return std::nullopt; }
   /// Whether there are states within the last step.
   virtual bool has_states_within() const { return step_sizes() != nullptr; }
-  /// Precondition: `has_states_within`, for a port `step_sizes`, and a time within the last step.
+  /// Whether ports, and with them the energies of parts, are known there as exactly as states.
+  virtual bool has_ports_within() const { return false; }
+  /// Precondition: `has_states_within`, for a port `step_sizes` or `has_ports_within`, and a time within the last step.
   virtual void state_at(int part, double time_s, std::span<double> state);
   virtual EffortFlow port_at(int scalar_port, double time_s);
 

@@ -242,10 +242,10 @@ void check_signals(const StepperOptions& options, Issues& issues) {
                       "signals drive parameters of parts, and with several ranks no part can be "
                       "exchanged: step it in one process"});
   }
-  if (!options.signals->parameter_actuators().empty() && !options.method.couples_by_waves()) {
-    issues.push_back(
-        {"/signals",
-         "signals drive parameters of parts, and without waves no part can be exchanged"});
+  if (!options.signals->parameter_actuators().empty() && !can_choose_sizes(options.method)) {
+    issues.push_back({"/signals",
+                      "signals drive parameters of parts, and without waves no part can be "
+                      "exchanged, but for \"kick-drift\" and \"taylor\""});
   }
   if (!can_choose_sizes(options.method)) {
     issues.push_back(

@@ -134,6 +134,11 @@ ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions&
   }
   out.reference =
       fmt::format("auto, {} stage{}, tolerance {:g}", most, most == 1 ? "" : "s", tolerance);
+  if (!scenario.options.method.couples_by_waves()) {
+    // What the method refuses is told before the reference takes its time.
+    const Stepper refusing(scenario.system,
+                           options_for(scenario, 0, options.tolerances.front(), options.threads));
+  }
   if (listener) listener({"the reference: " + out.reference});
   // Not by the scenario's own method: that may be what is off.
   StepperOptions of_reference = options_for(scenario, most, tolerance, options.threads);

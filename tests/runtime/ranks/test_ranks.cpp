@@ -253,6 +253,22 @@ TEST(Ranks, ChooseTheSameStepSizes) {
   EXPECT_TRUE(testing::same_bits(expected, found));
 }
 
+/// Rank 0 steps such a system by itself.
+TEST(Ranks, GiveTheBitsOfOneProcessWithoutWaves) {
+  const System system = islands();
+  for (const bool chosen : {false, true}) {
+    StepperOptions options = options_of(Splitting{.kind = SplittingKind::kick_drift});
+    if (chosen) options.sizes = StepSizes{.tolerance = 1e-6};
+    const std::vector<double> expected = testing::trace(system, options, 25);
+    for (const int ranks : {2, 3}) {
+      EXPECT_TRUE(testing::same_bits(expected, trace_on_ranks(ranks, system, options, 25)))
+          << chosen << " ranks=" << ranks;
+    }
+    options.method = Splitting{.kind = SplittingKind::kick_drift, .order = 4};
+    EXPECT_FALSE(testing::same_bits(expected, trace_on_ranks(2, system, options, 25))) << "control";
+  }
+}
+
 /// Without the waves of the others a chain is another system: the comparison can fail.
 TEST(RanksControl, AMessageThatIsNotTheSentOneIsSeen) {
   const System system = testing::chain_of_blocks(24, 3);

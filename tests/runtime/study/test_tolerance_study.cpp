@@ -71,6 +71,24 @@ TEST(ToleranceStudy, StepsOfMethodsWithoutWavesAreStudiedAgainstWaves) {
   EXPECT_THROW(study_tolerance(strang, {.tolerances = {1e-4}}), ConfigError);
 }
 
+TEST(ToleranceStudy, WhatAMethodWithoutWavesRefusesIsToldBeforeTheReferenceRuns) {
+  const auto phases = [](const char* method) {
+    const Scenario scenario =
+        load_scenario(testing::source_folder() / "examples" / "two_oscillators.json",
+                      {{"/method", method}, {"/time", R"({"step_s": 0.01, "end_s": 0.1})"}});
+    int count = 0;
+    try {
+      study_tolerance(scenario, {.tolerances = {1e-3}}, [&count](const auto&) { ++count; });
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("not quadratic"), std::string::npos);
+      return -1 - count;
+    }
+    return count;
+  };
+  EXPECT_EQ(phases(R"({"kind": "taylor"})"), -1);
+  EXPECT_EQ(phases(R"({"kind": "kick-drift"})"), 2) << "control";
+}
+
 // A reference by a method that does not converge would agree with a run that does not either.
 TEST(ToleranceStudy, AMethodThatDoesNotConvergeIsFoundOut) {
   const Scenario scenario =

@@ -40,6 +40,11 @@ bool ExplicitMethod::set_state(std::span<const double> x) {
   return true;
 }
 
+void ExplicitMethod::take_over(ExplicitMethod& before, int part, double more_J) {
+  forget_states_within();
+  stepper_->take_over(*before.stepper_, part, more_J);
+}
+
 bool ExplicitMethod::attempt(double step_s, const ForEach& each) {
   forget_states_within();
   return stepper_->attempt(step_s, each);

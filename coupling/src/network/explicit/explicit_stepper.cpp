@@ -209,6 +209,25 @@ void ExplicitStepper::set_state(std::span<const double> x) {
   depth_ = 0;
 }
 
+void ExplicitStepper::take_over(ExplicitStepper& before, int part, double more_J) {
+  x_ = before.state();
+  previous_x_ = x_;
+  load();
+  const int island = network_.system().island_of_part(part);
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    now_[i].tank_J = before.now_[i].tank_J;
+    now_[i].stored_J = before.now_[i].stored_J;
+    if (network_.system().island_of_part(part_of_island_[i]) == island) now_[i].stored_J += more_J;
+  }
+  stored_ = before.stored_;
+  stored_.add(more_J);
+  clock_ = before.clock_;
+  halvings_ = before.halvings_;
+  halved_steps_ = before.halved_steps_;
+  if (compares_ && before.trial_ != nullptr) trial().committed_middle_x = x_;
+  set_step(before.step_s_);
+}
+
 void ExplicitStepper::halve(std::size_t island, double start_s) {
   bool is_met = false;
   try {

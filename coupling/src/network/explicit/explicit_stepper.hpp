@@ -36,6 +36,9 @@ class ExplicitStepper {
   void set_step(double step_s);
   /// Goes on from another state of the whole: no step leads to it.
   void set_state(std::span<const double> x);
+  /// Goes on where `before` is, whose network was that of another component of a part; the present one stores `more_J`
+  /// more in the same state. No step leads to that.
+  void take_over(ExplicitStepper& before, int part, double more_J);
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);

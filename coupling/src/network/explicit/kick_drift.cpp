@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +45,8 @@ struct KickDriftMethod::Impl {
   double step_s;                                ///< the first size
   std::vector<const KickDriftIsland*> islands;  ///< of the stepper
   StepPolynomial within;
-  bool knows_within = false;
-  std::vector<double> x;  ///< scratch
+  std::optional<NetworkTrials::Step> known;  ///< the step that `within` is of
+  std::vector<double> x;                     ///< scratch
 };
 
 KickDriftMethod::KickDriftMethod(const System& system, double start_s, double step_s,
@@ -103,34 +104,46 @@ KickDriftMethod::Rates KickDriftMethod::rates() const {
 
 int KickDriftMethod::order() const { return impl_->scheme.order; }
 
-/// The error of a step of hω = 1 is about 1e-6 of the motion.
-double KickDriftMethod::suited_step_s(double tolerance) const {
-  constexpr double kLongest = 2.0, kOwnDamping = 1.0, kSharedDamping = 0.3;
-  double frequency = 0.0, damping = 0.0;
+/// The error of a step of hω = 1 is about 1e-6 of the motion. Of oscillations alone.
+double KickDriftMethod::free_step_s(double tolerance) const {
+  constexpr double kLongest = 2.0;
+  double frequency = 0.0;
   for (const KickDriftIsland* const island : impl_->islands) {
     frequency = std::max(frequency, island->highest_frequency());
+  }
+  return std::min(kLongest, std::pow(1e6 * tolerance, 1.0 / order())) / frequency;
+}
+
+double KickDriftMethod::suited_step_s(double tolerance) const {
+  constexpr double kOwnDamping = 1.0, kSharedDamping = 0.3;
+  double damping = 0.0;
+  for (const KickDriftIsland* const island : impl_->islands) {
     const double most = island->degree() > 0 ? kSharedDamping : kOwnDamping;
     damping = std::max(damping, island->fastest_damping() / most);
   }
-  const double angle = std::min(kLongest, std::pow(1e6 * tolerance, 1.0 / order()));
-  return std::min(angle / frequency, 1.0 / damping);
+  return std::min(free_step_s(tolerance), 1.0 / damping);
 }
 
-double KickDriftMethod::error_of(double amplitude) const {
+double KickDriftMethod::error_of(double amplitude, double tolerance) const {
   // The error of the halves by the order, if the two are close enough for it. Where drifts take dampers to few terms
   // the leading error may go with the fourth power only.
   constexpr double kTrusted = 5.0;
   const int degree = impl_->degree();
   const int power = degree > 0 && degree < order() ? 4 : order();
   const double share = std::max(1.0 / (std::exp2(power) - 1.0), kTrusted * amplitude);
-  return std::min(share, 1.0) * amplitude;
+  // Where inputs or dampers make steps far shorter than oscillations ask for, there are as many more of them in each of
+  // these, and their errors may all have one sign.
+  constexpr double kUsual = 4.0, kMost = 16.0;
+  const double free = free_step_s(tolerance) / (kUsual * stepper().step_s());
+  const double more = std::isfinite(free) ? std::clamp(free, 1.0, kMost) : 1.0;
+  return more * std::min(share, 1.0) * amplitude;
 }
 
-void KickDriftMethod::forget_states_within() { impl_->knows_within = false; }
+void KickDriftMethod::forget_states_within() { impl_->known.reset(); }
 
 void KickDriftMethod::state_within(Step step, int first, double share, std::span<double> state) {
   Impl& i = *impl_;
-  if (!i.knows_within) {
+  if (i.known != step) {
     const bool is_attempt = step == Step::attempted;
     const double h = is_attempt ? stepper().step_s() : clock().last_step_s();
     const std::span<const double> start = is_attempt ? this->state() : previous_state();
@@ -138,16 +151,18 @@ void KickDriftMethod::state_within(Step step, int first, double share, std::span
                                           {0.5, stepper().middle(step)},
                                           {1.0, is_attempt ? attempted() : this->state()}};
     i.within.pass_through(nodes, clock().time_s() - (is_attempt ? 0.0 : h), h);
-    i.knows_within = true;
+    i.known = step;
   }
   i.within.state(first, share, state);
 }
 
-void KickDriftMethod::ports_within(double share, std::span<double> effort, std::span<double> flow) {
+void KickDriftMethod::ports_within(Step step, double share, std::span<double> effort,
+                                   std::span<double> flow) {
   Impl& i = *impl_;
-  state_within(Step::committed, 0, share, i.x);
-  const double h = clock().last_step_s();
-  i.within.look_at(i.x.data(), clock().time_s() - h, h, share, false);
+  state_within(step, 0, share, i.x);
+  const bool is_attempt = step == Step::attempted;
+  const double h = is_attempt ? stepper().step_s() : clock().last_step_s();
+  i.within.look_at(i.x.data(), clock().time_s() - (is_attempt ? 0.0 : h), h, share, false);
   i.network.ports(i.within.z().data(), i.within.s().data(), effort, flow);
 }
 
@@ -248,22 +263,34 @@ class KickDriftNetwork final : public ExplicitModel {
   void state_within(const NetworkMethod& method, int block, double share,
                     std::span<double> state) override {
     const NetworkBlock& own = blocks()[at(block)];
-    const std::span<const double> start = method.previous_state(), end = method.state();
-    if (within_step_ != method.clock().steps() ||
-        !within_.ends_at(start, end, own.first, own.size)) {
-      const double h = method.clock().last_step_s();
-      const StepPolynomial::Node ends[] = {{0.0, start}, {1.0, end}};
-      within_.pass_through(ends, method.clock().time_s() - h, h);
-      within_step_ = method.clock().steps();
-    }
+    pass_through_ends(method, own.first, own.size);
     within_.state(own.first, share, state);
+  }
+  void ports_within(const NetworkMethod& method, double share, std::span<double> effort,
+                    std::span<double> flow) override {
+    pass_through_ends(method, 0, network_.size());
+    x_.resize(at(network_.size()));
+    within_.state(0, share, x_);
+    const double h = method.clock().last_step_s();
+    within_.look_at(x_.data(), method.clock().time_s() - h, h, share, false);
+    network_.ports(within_.z().data(), within_.s().data(), effort, flow);
   }
 
  private:
+  void pass_through_ends(const NetworkMethod& method, int first, int size) {
+    const std::span<const double> start = method.previous_state(), end = method.state();
+    if (within_step_ == method.clock().steps() && within_.ends_at(start, end, first, size)) return;
+    const double h = method.clock().last_step_s();
+    const StepPolynomial::Node ends[] = {{0.0, start}, {1.0, end}};
+    within_.pass_through(ends, method.clock().time_s() - h, h);
+    within_step_ = method.clock().steps();
+  }
+
   std::shared_ptr<const SeparableNetwork> shared_;
   const SeparableNetwork& network_;
   double start_s_;
   Eigen::VectorXd middle_, mean_z_, mean_s_;  // scratch
+  std::vector<double> x_;
   StepPolynomial within_;
   std::int64_t within_step_ = -1;  // that it is of
 };

@@ -157,36 +157,72 @@ void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState
   }
 }
 
+bool KickDriftIsland::Impl::bends_little(const IslandState& to, double slope) const {
+  constexpr double kLeft = 0.3;
+  constexpr int kLanes = 4;
+  const bool is_damped = model.has_own || model.has_shared || model.decays() > 0;
+  if (!is_damped && model.effort_power.empty()) return false;
+  double lanes[kLanes] = {};  // a rough sum, which may cost little
+  const auto change = [&](int row) { return force_after[at(row)] - force_before[at(row)]; };
+  int i = 0;
+  for (; model.has_diagonal_mass && i + kLanes <= model.momenta(); i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) {
+      lanes[k] += model.mass[at(i + k)] * to.u[at(i + k)] * change(i + k);
+    }
+  }
+  for (; i < model.momenta(); ++i) {
+    if (model.has_diagonal_mass) {
+      lanes[0] += model.mass[at(i)] * to.u[at(i)] * change(i);
+      continue;
+    }
+    for (RowMatrix::InnerIterator it(model.W, i); it; ++it) {
+      lanes[0] += it.value() * to.u[at(static_cast<int>(it.col()))] * change(i);
+    }
+  }
+  for (const InputEntry& entry : model.effort_power) {
+    lanes[0] += entry.value * change_of_input(entry.input) * to.u[at(entry.row)];
+  }
+  const double own = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), of_positions = slope - own;
+  return std::abs(slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
+}
+
 bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, const Level& own,
                                    double supply, double lost, IslandEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
+  constexpr double kOfTank = 1e-6, kTiny = 1e-9, kAtRest = 16.0;
   constexpr int kMostTurns = 8;
   const double h = own.h;
-  double expected = from.tank_J + supply - lost;
   const Balance first = balance(from, to);
+  const double slope = h * first.slope;
+  // What earlier roundings have left is made up for as far as that hardly moves the state: not near rest, where it
+  // may be as large as the energy of all motion.
+  const double most = kOfTank * std::abs(slope);
+  const double taken = model.momenta() == 0 ? from.tank_J : std::clamp(from.tank_J, -most, most);
+  double expected = taken + supply - lost;
   const double level = std::abs(from.stored_J) + first.kinetic;
   const auto rounding = [&](double terms) {
     return std::numeric_limits<double>::epsilon() *
            (kRounding * (terms + std::abs(supply) + std::abs(lost)) + level);
   };
-  if (model.momenta() == 0 && first.change <= from.tank_J + supply) {
+  if (model.momenta() == 0 && first.change <= taken + supply) {
     // Nothing but decays, which have no curvature to move along: what is gone was dissipated.
-    lost = from.tank_J + supply - first.change;
+    lost = taken + supply - first.change;
     expected = first.change;
   }
   double missing = first.change - expected;
   if (!std::isfinite(missing) || !std::isfinite(first.size)) return false;
-  const double slope = h * first.slope;
-  const bool curved = std::abs(missing) <= kCurved * std::abs(slope);
+  const bool scales = std::abs(missing) <= kScaled * first.kinetic;
+  const bool curved =
+      std::abs(missing) <= kCurved * std::abs(slope) &&
+      !(scales && std::abs(missing) > kTiny * std::abs(slope) && bends_little(to, slope / h));
   if (std::abs(missing) > rounding(first.size)) {
     if (curved) {
       move(to, -missing / slope * h, &from);
-    } else if (std::abs(missing) <= kScaled * first.kinetic) {
+    } else if (scales) {
       const double factor = std::sqrt(1.0 - missing / first.kinetic);
       for (double& u : to.u) u *= factor;
-    } else if (!(std::abs(missing) <=
-                 kLeft * (first.size + std::abs(supply) + std::abs(lost) + level))) {
-      return false;  // else at rest under a load: the tank holds what roundings of steps add up to
+    } else if (!(std::abs(missing) <= kAtRest * rounding(first.size))) {
+      return false;  // else at rest: the tank holds what roundings of steps add up to
     }
   }
   double size = 0.0;
@@ -199,9 +235,9 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, con
     size = 0.0;
     change = energy_change(from, to, &size);
   }
-  to.tank_J = expected - change;
-  if (!(std::abs(to.tank_J) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level)))
-    return false;
+  const double left = expected - change;
+  if (!(std::abs(left) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level))) return false;
+  to.tank_J = (from.tank_J - taken) + left;
   CompensatedSum all(change);
   const double fall = model.dead.decay(own.dead_kept, from.dead, to.dead);
   all.add(-fall);

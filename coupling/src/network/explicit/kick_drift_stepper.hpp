@@ -151,6 +151,9 @@ struct KickDriftIsland::Impl {
   /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping. `from`: xⁿ for the first move of a step, which notes
   /// ũ − uⁿ in `moved`; later null.
   void move(IslandState& to, double step, const IslandState* from);
+  /// Whether the energy hardly changes along p, since what positions give momenta take: on the slow motions of
+  /// overdamped parts, and under fast inputs. A move along p that makes up for an error is then far larger than it.
+  bool bends_little(const IslandState& to, double slope) const;
   bool attempt(const IslandState& from, IslandState& to, int depth, IslandEnergies& energies);
   bool settle(const IslandState& from, IslandState& to, const Level& own, double supply,
               double lost, IslandEnergies& energies);

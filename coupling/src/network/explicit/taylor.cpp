@@ -24,9 +24,7 @@ struct TaylorMethod::Impl {
         network(*owner),
         scheme(order),
         step_s(step),
-        x(at(network.size())),
-        z(network.size()),
-        s(static_cast<Eigen::Index>(network.inputs.size())) {}
+        x(at(network.size())) {}
 
   double fastest_rate() const {
     double rate = 0.0;
@@ -38,10 +36,10 @@ struct TaylorMethod::Impl {
   const LinearNetwork& network;
   TaylorScheme scheme;
   double step_s;
-  std::unique_ptr<TaylorPolynomial> within;  ///< null until somebody asks
-  std::vector<double> x;
-  Eigen::VectorXd z, s;
-  std::vector<const TaylorIsland*> islands;  ///< of the stepper
+  std::unique_ptr<TaylorPolynomial> within;                    ///< null until somebody asks
+  NetworkTrials::Step known = NetworkTrials::Step::committed;  ///< the step that it is of
+  std::vector<double> x;                                       ///< scratch
+  std::vector<const TaylorIsland*> islands;                    ///< of the stepper
 };
 
 TaylorMethod::TaylorMethod(const System& system, double start_s, double step_s,
@@ -83,30 +81,41 @@ void TaylorMethod::forget_states_within() {
 void TaylorMethod::state_within(Step step, int first, double share, std::span<double> state) {
   Impl& i = *impl_;
   if (i.within == nullptr) i.within = std::make_unique<TaylorPolynomial>(i.network, i.scheme);
-  if (step == Step::attempted) {
-    i.within->pass_through(this->state(), attempted(), clock().time_s(), stepper().step_s());
-    i.within->state(first, share, state);
-    return i.within->forget();
-  }
-  if (!i.within->is_known()) {
-    const double h = clock().last_step_s();
-    i.within->pass_through(previous_state(), this->state(), clock().time_s() - h, h);
+  if (!i.within->is_known() || i.known != step) {
+    if (step == Step::attempted) {
+      i.within->pass_through(this->state(), attempted(), clock().time_s(), stepper().step_s());
+    } else {
+      const double h = clock().last_step_s();
+      i.within->pass_through(previous_state(), this->state(), clock().time_s() - h, h);
+    }
+    i.known = step;
   }
   i.within->state(first, share, state);
 }
 
-void TaylorMethod::ports_within(double share, std::span<double> effort, std::span<double> flow) {
+namespace {
+
+/// Efforts and flows of all ports in a state within a step.
+void find_ports(const LinearNetwork& network, std::span<const double> x,
+                const Signal::StepPlace& place, std::span<double> effort, std::span<double> flow) {
+  Eigen::VectorXd z = network.hessian * Eigen::Map<const Eigen::VectorXd>(
+                                            x.data(), static_cast<Eigen::Index>(x.size()));
+  z += Eigen::Map<const Eigen::VectorXd>(network.constant.data(), z.size());
+  Eigen::VectorXd s(static_cast<Eigen::Index>(network.inputs.size()));
+  for (int k = 0; k < static_cast<int>(s.size()); ++k) s[k] = network.input_in_step(k, place);
+  network.ports(z.data(), s.data(), effort, flow);
+}
+
+}  // namespace
+
+void TaylorMethod::ports_within(Step step, double share, std::span<double> effort,
+                                std::span<double> flow) {
   Impl& i = *impl_;
-  state_within(Step::committed, 0, share, i.x);
-  const double h = clock().last_step_s(), start_s = clock().time_s() - h;
-  i.z = i.network.hessian *
-        Eigen::Map<const Eigen::VectorXd>(i.x.data(), static_cast<Eigen::Index>(i.x.size()));
-  i.z += Eigen::Map<const Eigen::VectorXd>(i.network.constant.data(), i.z.size());
-  for (std::size_t k = 0; k < i.network.inputs.size(); ++k) {
-    i.s[static_cast<Eigen::Index>(k)] =
-        i.network.input_in_step(static_cast<int>(k), {start_s + share * h, start_s, h, share, 3});
-  }
-  i.network.ports(i.z.data(), i.s.data(), effort, flow);
+  state_within(step, 0, share, i.x);
+  const bool is_attempt = step == Step::attempted;
+  const double h = is_attempt ? stepper().step_s() : clock().last_step_s();
+  const double start_s = clock().time_s() - (is_attempt ? 0.0 : h);
+  find_ports(i.network, i.x, {start_s + share * h, start_s, h, share, 3}, effort, flow);
 }
 
 std::string TaylorMethod::description() const {
@@ -141,6 +150,21 @@ class TaylorModel final : public ExplicitModel {
   }
   std::span<double> settings() override { return network_.settings(); }
 
+  bool has_states_within() const override { return true; }
+  void state_within(const NetworkMethod& method, int block, double share,
+                    std::span<double> state) override {
+    const double of_piece = pass_through_piece(method, share);
+    within_->polynomial.state(blocks()[at(block)].first, of_piece, state);
+  }
+  void ports_within(const NetworkMethod& method, double share, std::span<double> effort,
+                    std::span<double> flow) override {
+    const double of_piece = pass_through_piece(method, share);
+    x_at_.resize(at(network_.size()));
+    within_->polynomial.state(0, of_piece, x_at_);
+    const double h = method.clock().last_step_s(), start_s = method.clock().time_s() - h;
+    find_ports(network_, x_at_, {start_s + share * h, start_s, h, share, 3}, effort, flow);
+  }
+
   /// Means of the series itself, formed anew from the state before the step.
   void mean_ports(const NetworkMethod& method, std::span<double> effort,
                   std::span<double> flow) override {
@@ -166,6 +190,56 @@ class TaylorModel final : public ExplicitModel {
   }
 
  private:
+  /// The series of a step, or of the piece of a halved one, that was asked for last.
+  struct Within {
+    Within(const LinearNetwork& network, const TaylorScheme& scheme)
+        : series(network, scheme), polynomial(network, scheme) {}
+    TaylorSeries series;
+    TaylorPolynomial polynomial;
+    std::vector<double> before, step_end;  ///< states before and after the step
+    Eigen::VectorXd begin, end;            ///< of the piece
+    int piece = -1;
+    double step_end_s = 0.0;
+  };
+
+  /// The share of the piece that lies at this share of the step.
+  double pass_through_piece(const NetworkMethod& method, double share) {
+    if (within_ == nullptr) within_ = std::make_unique<Within>(network_, *scheme_);
+    Within& own = *within_;
+    const std::span<const double> before = method.previous_state(), after = method.state();
+    const bool is_known = own.piece >= 0 && own.step_end_s == method.clock().time_s() &&
+                          std::ranges::equal(own.before, before) &&
+                          std::ranges::equal(own.step_end, after);
+    const int pieces = 1 << static_cast<const TaylorMethod&>(method).depth_of_last_step();
+    const int wanted = std::clamp(static_cast<int>(share * pieces), 0, pieces - 1);
+    if (!is_known || own.piece != wanted) {
+      const double step_s = method.clock().last_step_s(), h = step_s / pieces;
+      const double begin_s = method.clock().time_s() - step_s;
+      if (!is_known || own.piece > wanted) {
+        own.before.assign(before.begin(), before.end());
+        own.step_end.assign(after.begin(), after.end());
+        own.step_end_s = method.clock().time_s();
+        own.end = Eigen::Map<const Eigen::VectorXd>(before.data(), network_.size());
+        own.piece = -1;
+      }
+      while (own.piece < wanted) {
+        own.begin = own.end;
+        ++own.piece;
+        own.series.begin(own.begin, begin_s + own.piece * h, h);
+        for (int k = 0; k <= scheme_->order; ++k) {
+          own.series.next();
+          own.end += own.series.term();
+        }
+      }
+      if (own.piece == pieces - 1) {
+        own.end = Eigen::Map<const Eigen::VectorXd>(after.data(), network_.size());
+      }
+      own.polynomial.pass_through({own.begin.data(), before.size()},
+                                  {own.end.data(), before.size()}, begin_s + own.piece * h, h);
+    }
+    return std::clamp(share * pieces - wanted, 0.0, 1.0);
+  }
+
   void add_means(double start_s, double h) {
     series_->begin(x_, start_s, h);
     mean_ += series_->term();
@@ -185,6 +259,8 @@ class TaylorModel final : public ExplicitModel {
   mutable std::unique_ptr<TaylorScheme> scheme_;  ///< of the method
   std::unique_ptr<TaylorSeries> series_;
   Eigen::VectorXd x_, mean_, z_, mean_s_;
+  std::unique_ptr<Within> within_;  ///< null until somebody asks
+  std::vector<double> x_at_;
 };
 
 }  // namespace

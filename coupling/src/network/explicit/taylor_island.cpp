@@ -347,7 +347,7 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
   // The first omitted term may have a thousandth of the amplitude of the motion; λ be 2, or, along the second
   // term, a thousandth.
   constexpr double kOmitted = 1e-6, kFar = 2.0, kCurved = 1e-3;
-  constexpr double kRounding = 8.0, kLeft = 1e-12;
+  constexpr double kRounding = 8.0, kLeft = 1e-12, kAtRest = 16.0;
   constexpr int kMostTurns = 4;
   const SeriesSums first = sums(from, last_);
   if (!std::isfinite(first.size + first.square + first.slope + first.residual)) return false;
@@ -357,33 +357,47 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
     lost = supply - first.change - (scheme_.order + 1) * first.residual;
     if (!network_.has_active()) lost = std::max(lost, 0.0);
   }
-  const double expected = from.tank_J + supply - lost;
   const double rounding =
       std::numeric_limits<double>::epsilon() *
       (kRounding * (first.size + std::abs(supply) + std::abs(lost)) + std::abs(from.stored_J));
-  const double missing = expected - first.change;
   const Array* direction = &last_;
   double lambda = 1.0, slope = first.slope, square = first.square;
-  if (std::abs(missing - (slope + 0.5 * square)) > rounding) {
+  std::optional<SeriesSums> second;
+  const auto can_meet = [&](double missing) {
+    direction = &last_;
+    lambda = 1.0;
+    slope = first.slope;
+    square = first.square;
+    if (std::abs(missing - (slope + 0.5 * square)) <= rounding) return true;
     const std::optional<double> near = taylor::root(square, slope, missing);
     if (near && std::abs(*near) <= kFar) {
       lambda = *near;
-    } else {
-      const SeriesSums second = sums(from, second_);
-      const std::optional<double> small = taylor::root(second.square, second.slope, missing);
-      lambda = second.slope != 0.0 ? missing / second.slope : kFar;
-      if (small && std::abs(lambda) <= kCurved) {
-        direction = &second_;
-        slope = second.slope;
-        square = second.square;
-      } else {
-        // Under a load at rest nothing moves that could make up for what roundings of earlier steps add up to.
-        const double all = first.size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
-        if (!(std::abs(missing) <= kLeft * all)) return false;
-        lambda = 1.0;
-      }
+      return true;
+    }
+    if (!second) second = sums(from, second_);
+    if (second->slope == 0.0 || !taylor::root(second->square, second->slope, missing)) return false;
+    const double along = missing / second->slope;
+    if (!(std::abs(along) <= kCurved)) return false;
+    direction = &second_;
+    lambda = along;
+    slope = second->slope;
+    square = second->square;
+    return true;
+  };
+  double taken = from.tank_J, missing = taken + supply - lost - first.change;
+  if (!can_meet(missing)) {
+    // Near rest nothing moves that could make up for what roundings of earlier steps add up to.
+    taken = 0.0;
+    missing = supply - lost - first.change;
+    if (!can_meet(missing)) {
+      if (!(std::abs(missing) <= kAtRest * rounding)) return false;
+      direction = &last_;
+      lambda = 1.0;
+      slope = first.slope;
+      square = first.square;
     }
   }
+  const double expected = taken + supply - lost;
   double size = 0.0, change = end(from, to, *direction, lambda, &size);
   for (int turn = 1; turn < kMostTurns; ++turn) {
     const double more = (expected - change) / (slope + square * lambda);
@@ -393,9 +407,10 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
   }
   along_last_ = direction == &last_ ? lambda : 0.0;
   along_second_ = direction == &second_ ? lambda : 0.0;
-  to.tank_J = expected - change;
+  const double left = expected - change;
   const double scale = size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
-  if (!(std::abs(to.tank_J) <= kLeft * scale)) return false;
+  if (!(std::abs(left) <= kLeft * scale)) return false;
+  to.tank_J = (from.tank_J - taken) + left;
   const double gone = dead_.decay(dead_kept(depth), from.dead, to.dead);
   lost += gone;
   CompensatedSum all(change);

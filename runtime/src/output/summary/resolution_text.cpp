@@ -149,6 +149,18 @@ std::string asked_rate(const RunSummary& summary) {
       kNextLine, summary.step_s);
 }
 
+/// Steps without waves keep to a tolerance each; what they add up to may be more.
+std::string beside_tolerance(const RunSummary& summary) {
+  constexpr double kMuch = 10.0;
+  if (!summary.sizes || summary.method.couples_by_waves()) return {};
+  const double times = summary.agreement->share / summary.sizes->tolerance;
+  if (!(times > kMuch)) return {};
+  return fmt::format(
+      ",{}which is {:.2g} times the tolerance: errors of steps add up here. Ask for a "
+      "smaller one{}(--set /time/step/tolerance={:.3g})",
+      kNextLine, times, kNextLine, summary.sizes->tolerance / times);
+}
+
 std::string agreement_text(const RunSummary& summary) {
   const StepAgreement& own = *summary.agreement;
   if (own.is_skipped) return "not measured: too large a model to run twice (--compare whole)";
@@ -170,9 +182,9 @@ std::string agreement_text(const RunSummary& summary) {
                 kNextLine, printable(own.unjudged), of_all(own.unjudged_share));
   if (own.state.empty()) return fmt::format("with {} nothing changes{}{}", finer, until, unjudged);
   if (!own.is_far()) {
-    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\"){}", finer,
-                       own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
-                       printable(own.state), unjudged);
+    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\"){}{}",
+                       finer, own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
+                       printable(own.state), beside_tolerance(summary), unjudged);
   }
   if (own.is_beneath_waves) {
     return fmt::format(

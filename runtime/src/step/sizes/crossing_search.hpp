@@ -20,21 +20,26 @@ class TriedStates {
   /// Into how many equal pieces a step is divided, at whose ends states are looked at: as many as find all passages
   /// of what moves as fast as a step may be long.
   virtual int pieces() const { return 1; }
+  /// Whether other quantities are known within a step as well as states are: `quantity` then is one of the step that
+  /// was tried.
+  virtual bool knows_quantities() const { return false; }
+  virtual double quantity(const Sensor& /*of*/, double /*theta*/) const { return 0.0; }
 
  protected:
   ~TriedStates() = default;
 };
 
-/// Finds where in an attempted step a state passes a watched level, so that the step can be repeated with an
-/// end there. Many passages in a short while, as of a contact that chatters, are left to the error of the
-/// step.
+/// Finds where in an attempted step a state, or another quantity that is known there, passes a watched level, so that
+/// the step can be repeated with an end there. Many passages in a short while, as of a contact that chatters, are left
+/// to the error of the step.
 class CrossingSearch {
  public:
-  /// Uses those of `watches` that watch states. `record`: the initial state. `states` must outlive it.
+  /// Uses those of `watches` that watch states or quantities that are known. `record`: the initial state. `states` must
+  /// outlive it.
   CrossingSearch(const TriedStates& states, std::span<const Watch> watches, double tolerance_s,
                  const double* record);
 
-  bool empty() const { return levels_.empty(); }
+  bool empty() const { return levels_.empty() && others_.empty(); }
   /// The end of a step, and whether other equations hold after it.
   struct End {
     double time_s = std::numeric_limits<double>::infinity();
@@ -58,14 +63,23 @@ class CrossingSearch {
     int side = 0;
     double passed_s = -std::numeric_limits<double>::infinity();  ///< last time
   };
+  struct QuantityLevel {
+    Sensor of;
+    Level level;          ///< without part and state
+    int side_at_end = 0;  ///< of the attempted step
+  };
 
   const double* state_of(int part, const double* record);
   /// θ just after the first passage in a direction that is asked for; infinite where there is none.
   double first_passage(const Level& level, const double* x) const;
+  double first_passage(QuantityLevel& own) const;
+  template <class SideAt>
+  double first_passage(const Level& level, int before, const SideAt& side_at) const;
 
   const TriedStates& states_;
   double tolerance_s_;
-  std::vector<Level> levels_;  // by part
+  std::vector<Level> levels_;  // of states, by part
+  std::vector<QuantityLevel> others_;
   std::vector<double> state_;  // scratch
 };
 

@@ -30,9 +30,9 @@ double TrialSteps::tolerance_of_step(const StepSizes& sizes, int order) {
 
 TrialSteps::TrialSteps(const NetworkModel& model, NetworkMethod& method, NetworkTrials& trials,
                        const StepSizes& sizes, double largest_s, std::span<const Watch> watches)
-    : model_(model),
-      method_(method),
-      trials_(trials),
+    : model_(&model),
+      method_(&method),
+      trials_(&trials),
       smallest_s_(sizes.smallest_s),
       tolerance_(tolerance_of_step(sizes, trials.order())),
       of_whole_(tolerance_ / sizes.tolerance),
@@ -48,7 +48,7 @@ TrialSteps::TrialSteps(const NetworkModel& model, NetworkMethod& method, Network
       pulses_(model.system(), gauss_stages(kSeen)) {}
 
 NetworkStep TrialSteps::step(double limit_s, const ForEach& each, StepReport& report) {
-  const double start_s = method_.clock().time_s();
+  const double start_s = method_->clock().time_s();
   const double kink_s = changes_.next(start_s, 2.0 * control_.step_s());
   double end_s = std::min(limit_s, kink_s);
   if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
@@ -67,9 +67,9 @@ NetworkStep TrialSteps::step(double limit_s, const ForEach& each, StepReport& re
       end_s = std::min(end_s, event_s_);
       continue;
     }
-    const NetworkStep done = trials_.commit(reached_s);
+    const NetworkStep done = trials_->commit(reached_s);
     scales_.accept();
-    crossings_.accept(reached_s, method_.state().data());
+    crossings_.accept(reached_s, method_->state().data());
     control_.accept(next, error);
     report.step_s = next.step_s;
     report.error = error * of_whole_;
@@ -85,9 +85,9 @@ NetworkStep TrialSteps::step(double limit_s, const ForEach& each, StepReport& re
 bool TrialSteps::attempt(const SizeControl::Next& next, double start_s, const ForEach& each,
                          double& error) {
   error = kWithoutEnd;
-  if (trials_.attempt(next.step_s, each)) {
-    trials_.measure(scales_.start(), scales_.energies());
-    error = trials_.error_of(scales_.amplitude()) / tolerance_;
+  if (trials_->attempt(next.step_s, each)) {
+    trials_->measure(scales_.start(), scales_.energies());
+    error = trials_->error_of(scales_.amplitude(), tolerance_) / tolerance_;
     if (error <= 1.0) return true;
   }
   if (!control_.can_shrink(next, start_s)) give_up(next.step_s, error);
@@ -96,16 +96,23 @@ bool TrialSteps::attempt(const SizeControl::Next& next, double start_s, const Fo
   return false;
 }
 
+void TrialSteps::exchange(const NetworkModel& model, NetworkMethod& method, NetworkTrials& trials) {
+  model_ = &model;
+  method_ = &method;
+  trials_ = &trials;
+  restart();
+}
+
 void TrialSteps::restart() {
   inputs_jump();
-  crossings_.accept(method_.clock().time_s(), method_.state().data());
+  crossings_.accept(method_->clock().time_s(), method_->state().data());
 }
 
 /// False if an event lies before the end of an attempted step, which must then end there.
 bool TrialSteps::ends_at_event(double start_s, double step_s, double end_s) {
   if (crossings_.empty()) return true;
   const CrossingSearch::End event =
-      crossings_.end_for(start_s, step_s, control_.step_s(), trials_.attempted().data());
+      crossings_.end_for(start_s, step_s, control_.step_s(), trials_->attempted().data());
   if (!(event.time_s < end_s)) return true;
   event_s_ = event.time_s;
   event_changes_ = event.changes_equations;
@@ -113,22 +120,42 @@ bool TrialSteps::ends_at_event(double start_s, double step_s, double end_s) {
 }
 
 int TrialSteps::size_of(int part) const {
-  const int block = model_.block_of_part(part);
-  return block < 0 ? 0 : model_.blocks()[at(block)].size;
+  const int block = model_->block_of_part(part);
+  return block < 0 ? 0 : model_->blocks()[at(block)].size;
 }
 
 void TrialSteps::get_state(int part, const double* record, double* state) const {
-  const int block = model_.block_of_part(part);
+  const int block = model_->block_of_part(part);
   if (block < 0) return;
-  const NetworkBlock& own = model_.blocks()[at(block)];
+  const NetworkBlock& own = model_->blocks()[at(block)];
   std::copy_n(record + own.first, own.size, state);
 }
 
 double TrialSteps::within(int part, int state, double /*x*/, double theta) const {
-  const NetworkBlock& block = model_.blocks()[at(model_.block_of_part(part))];
+  const NetworkBlock& block = model_->blocks()[at(model_->block_of_part(part))];
   double value = 0.0;
-  trials_.state_within(NetworkTrials::Step::attempted, block.first + state, theta, {&value, 1});
+  trials_->state_within(NetworkTrials::Step::attempted, block.first + state, theta, {&value, 1});
   return value;
+}
+
+double TrialSteps::quantity(const Sensor& of, double theta) const {
+  using Step = NetworkTrials::Step;
+  if (of.kind == Sensor::Kind::storage) {
+    double stored_J = 0.0;
+    for (int part = of.part; part <= of.part + of.index; ++part) {
+      const int number = model_->block_of_part(part);
+      if (number < 0) continue;
+      const NetworkBlock& block = model_->blocks()[at(number)];
+      state_.resize(at(block.size));
+      trials_->state_within(Step::attempted, block.first, theta, state_);
+      stored_J += model_->system().parts()[at(part)].port_hamiltonian()->storage(state_.data());
+    }
+    return stored_J;
+  }
+  effort_.resize(model_->system().scalar_ports().size());
+  flow_.resize(effort_.size());
+  trials_->ports_within(Step::attempted, theta, effort_, flow_);
+  return (of.kind == Sensor::Kind::effort ? effort_ : flow_)[at(of.index)];
 }
 
 void TrialSteps::count(double step_s) {
@@ -146,7 +173,7 @@ void TrialSteps::give_up(double step_s, double error) const {
     throw NetworkFault(-1, -1, StepFault::too_inaccurate,
                        fmt::format("a step of {:.3g} s cannot be taken, and shorter ones are not "
                                    "{}: {}",
-                                   step_s, limit, trials_.obstacle()));
+                                   step_s, limit, trials_->obstacle()));
   }
   throw NetworkFault(
       scales_.worst_part(), -1, StepFault::too_inaccurate,
@@ -158,7 +185,7 @@ void TrialSteps::give_up(double step_s, double error) const {
 }
 
 void TrialSteps::archive(StateArchive& archive) {
-  trials_.archive_trials(archive);
+  trials_->archive_trials(archive);
   control_.archive(archive);
   scales_.archive(archive);
   crossings_.archive(archive);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "portwave/coupling/network/network_model.hpp"
 #include "portwave/coupling/network/network_trials.hpp"
@@ -34,6 +35,8 @@ class TrialSteps final : private TriedStates {
   void inputs_jump() { control_.forget(); }
   /// The states were set from outside.
   void restart();
+  /// A part was exchanged: these are the same network with its present parts, in the same state.
+  void exchange(const NetworkModel& model, NetworkMethod& method, NetworkTrials& trials);
 
   const StepSizeStatistics& statistics() const { return statistics_; }
   std::size_t bytes() const { return scales_.bytes(); }
@@ -46,15 +49,17 @@ class TrialSteps final : private TriedStates {
   double within(int part, int state, double x, double theta) const override;
   /// Taylor series of high order go on for periods.
   int pieces() const override { return kPieces; }
+  bool knows_quantities() const override { return true; }
+  double quantity(const Sensor& of, double theta) const override;
 
   bool attempt(const SizeControl::Next& next, double start_s, const ForEach& each, double& error);
   bool ends_at_event(double start_s, double step_s, double end_s);
   void count(double step_s);
   [[noreturn]] void give_up(double step_s, double error) const;
 
-  const NetworkModel& model_;
-  NetworkMethod& method_;
-  NetworkTrials& trials_;
+  const NetworkModel* model_;
+  NetworkMethod* method_;
+  NetworkTrials* trials_;
   double smallest_s_;
   double tolerance_;  // of one step
   double of_whole_;   // its share of the tolerance asked for
@@ -67,6 +72,7 @@ class TrialSteps final : private TriedStates {
       -std::numeric_limits<double>::infinity();  // where a step is to end for an event
   bool event_changes_ = false;                   // what follows is another motion
   StepSizeStatistics statistics_;
+  mutable std::vector<double> effort_, flow_, state_;  // scratch
 };
 
 }  // namespace portwave

@@ -176,6 +176,22 @@ TEST(CliNetworkMethods, StudyScalingRuns) {
   }
 }
 
+// Errors of a thousand steps that a stiff damper makes short have one sign.
+TEST(CliNetworkMethods, TellWhereChosenStepsAddUpToMoreThanTheTolerance) {
+  const auto run = [](const char* damping) {
+    return portwave_cli(
+        Words{"run", testing::kPair, "--set",
+              "/subsystems/0/parameters/coupling_damping_Ns_per_m=" + std::string(damping), "--set",
+              R"(/time={"step": {"kind": "adaptive", "tolerance": 1e-7}, "end_s": 5})"} +
+        with_method(R"({"kind":"kick-drift"})"));
+  };
+  const ProcessResult stiff = run("1000"), soft = run("0.05");
+  EXPECT_EQ(stiff.exit_code, 0) << said(stiff);
+  EXPECT_TRUE(contains(stiff.err, "times the tolerance: errors of steps add up")) << said(stiff);
+  EXPECT_TRUE(contains(stiff.err, "--set /time/step/tolerance=")) << said(stiff);
+  EXPECT_FALSE(contains(soft.err, "times the tolerance")) << said(soft) << "control";
+}
+
 }  // namespace
 }  // namespace portwave::test_cli_network_methods
 

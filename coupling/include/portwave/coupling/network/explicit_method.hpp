@@ -36,6 +36,10 @@ class ExplicitMethod : public NetworkMethod, public NetworkTrials {
   bool set_step(double step_s) override;
   bool set_state(std::span<const double> x) override;
 
+  /// Goes on where `before` is: a method of the same kind and options on the same system, before the component of a
+  /// part was exchanged for one that stores `more_J` more in the same state.
+  void take_over(ExplicitMethod& before, int part, double more_J);
+
   bool attempt(double step_s, const ForEach& each) override;
   std::string obstacle() const override;
   NetworkStep commit(double end_s) override;

@@ -41,13 +41,15 @@ class KickDriftMethod final : public ExplicitMethod {
   // Steps that are tried. Their error is that of two steps of h/2, by their difference from one of h.
   int order() const override;
   double suited_step_s(double tolerance) const override;
-  double error_of(double amplitude) const override;
+  double error_of(double amplitude, double tolerance) const override;
   void state_within(Step step, int first, double share, std::span<double> state) override;
-  void ports_within(double share, std::span<double> effort, std::span<double> flow) override;
+  void ports_within(Step step, double share, std::span<double> effort,
+                    std::span<double> flow) override;
   bool mean_ports(std::span<double> effort, std::span<double> flow) override;
 
  private:
   void forget_states_within() override;
+  double free_step_s(double tolerance) const;
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

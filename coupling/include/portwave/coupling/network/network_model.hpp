@@ -42,6 +42,9 @@ class NetworkModel {
   /// Precondition: there are such.
   virtual void state_within(const NetworkMethod& /*method*/, int /*block*/, double /*share*/,
                             std::span<double> /*state*/) {}
+  /// Efforts and flows of all scalar ports there. Precondition: likewise.
+  virtual void ports_within(const NetworkMethod& /*method*/, double /*share*/,
+                            std::span<double> /*effort*/, std::span<double> /*flow*/) {}
 };
 
 /// For a method without waves. The system must outlive it. Errors: ConfigError with every reason why the

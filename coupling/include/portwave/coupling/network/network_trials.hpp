@@ -39,17 +39,19 @@ class NetworkTrials {
   };
   /// One for each block of the model. Infinite where a part has none. `start`: a state of the whole.
   virtual void measure(std::span<const double> start, std::span<Energies> by_block) = 0;
-  /// The error of the attempted step out of the amplitude √(error_J/…), both relative to the motion.
-  virtual double error_of(double amplitude) const { return amplitude; }
+  /// The error of the attempted step out of the amplitude √(error_J/…), both relative to the motion; `tolerance`: the
+  /// largest error of a step.
+  virtual double error_of(double amplitude, double /*tolerance*/) const { return amplitude; }
 
   enum class Step { attempted, committed };
   /// The state of the whole at the end of the attempted step.
   virtual std::span<const double> attempted() const = 0;
   /// Some states, from the state `first` of the whole on, in a step at a share of it from 0 to 1.
   virtual void state_within(Step step, int first, double share, std::span<double> state) = 0;
-  /// Efforts and flows of all scalar ports in the committed step: at a share of it, and their means over it. False
-  /// where NetworkModel::mean_ports has these.
-  virtual void ports_within(double share, std::span<double> effort, std::span<double> flow) = 0;
+  /// Efforts and flows of all scalar ports, likewise.
+  virtual void ports_within(Step step, double share, std::span<double> effort,
+                            std::span<double> flow) = 0;
+  /// Their means over the committed step. False where NetworkModel::mean_ports has these.
   virtual bool mean_ports(std::span<double> /*effort*/, std::span<double> /*flow*/) {
     return false;
   }

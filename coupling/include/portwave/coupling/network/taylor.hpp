@@ -39,7 +39,8 @@ class TaylorMethod final : public ExplicitMethod {
   int order() const override;
   double suited_step_s(double tolerance) const override;
   void state_within(Step step, int first, double share, std::span<double> state) override;
-  void ports_within(double share, std::span<double> effort, std::span<double> flow) override;
+  void ports_within(Step step, double share, std::span<double> effort,
+                    std::span<double> flow) override;
 
  private:
   void forget_states_within() override;

@@ -1,0 +1,223 @@
+// Parts that are exchanged between the steps of kicks and drifts, and of Taylor series.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <portwave/runtime/ensemble/ensemble.hpp>
+#include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/subsystems/catalogue/oscillators.hpp>
+
+#include "runtime/method/network_method_runs.hpp"
+#include "support/separable_networks.hpp"
+
+namespace portwave::test_explicit_exchanges {
+namespace {
+
+constexpr SplittingKind kKinds[] = {SplittingKind::kick_drift, SplittingKind::taylor};
+
+StepperOptions options_of(SplittingKind kind, bool chosen) {
+  StepperOptions options;
+  options.step_s = chosen ? 0.5 : 0.02;
+  if (chosen) options.sizes = StepSizes{.tolerance = 1e-9};
+  options.method = Splitting{.kind = kind, .order = kind == SplittingKind::taylor ? 12 : 6};
+  return options;
+}
+
+LinearOscillatorParameters soft() {
+  return {.mass_kg = 2.0, .stiffness_N_per_m = 50.0, .damping_Ns_per_m = 0.3};
+}
+
+System oscillator(const LinearOscillatorParameters& parameters, std::vector<double> start,
+                  double push = 0.5) {
+  SystemBuilder builder;
+  builder.add("a", linear_oscillator(parameters),
+              {.initial_state = std::move(start), .inputs = {{"force", Signal::constant(push)}}});
+  builder.join(joint::Free{}, {"a.coupling"});
+  return builder.build();
+}
+
+std::vector<double> whole(const Stepper& stepper) {
+  std::vector<double> all;
+  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
+    const auto x = stepper.state(part);
+    all.insert(all.end(), x.begin(), x.end());
+  }
+  return all;
+}
+
+double most_apart(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+TEST(ExplicitExchanges, APartIsAnotherOneFromThenOn) {
+  LinearOscillatorParameters stiff = soft();
+  stiff.stiffness_N_per_m = 700.0;
+  stiff.damping_Ns_per_m = 0.0;  // of a state that was damped before
+  for (const SplittingKind kind : kKinds) {
+    for (const bool chosen : {false, true}) {
+      const StepperOptions options = options_of(kind, chosen);
+      Stepper stepper(oscillator(soft(), {0.1, -0.2}), options);
+      Stepper untouched(oscillator(soft(), {0.1, -0.2}), options);
+      stepper.run_until(1.0);
+      const std::vector<double> at_change = whole(stepper);
+      const EnergyTotals before = stepper.energy();
+      stepper.set_component(0, linear_oscillator(stiff));
+      EXPECT_EQ(whole(stepper), at_change) << "states carry on";
+      const EnergyTotals after = stepper.energy();
+      const double more_J = 0.5 * 650.0 * at_change[0] * at_change[0];
+      EXPECT_NEAR(after.supplied_J - before.supplied_J, more_J, 1e-13);
+      EXPECT_NEAR(after.final_J - before.final_J, more_J, 1e-13);
+      const Snapshot snapshot = stepper.snapshot();
+      stepper.run_until(2.0);
+      untouched.run_until(2.0);
+
+      StepperOptions of_expected = options;
+      of_expected.start_s = 1.0;
+      Stepper expected(oscillator(stiff, at_change), of_expected);
+      expected.run_until(2.0);
+      const double same = chosen ? 1e-7 : 1e-12;
+      EXPECT_LT(most_apart(whole(stepper), whole(expected)), same) << chosen;
+      EXPECT_GT(most_apart(whole(stepper), whole(untouched)), 1e-2) << "control";
+      const EnergyTotals end = stepper.energy();
+      EXPECT_NEAR(end.final_J + end.tank_J - end.initial_J, end.supplied_J - end.dissipated_J,
+                  1e-12);
+      EXPECT_NEAR(end.dissipated_J, before.dissipated_J, 1e-14) << "nothing damps any more";
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+
+      const std::vector<double> at_end = whole(stepper);
+      Stepper other(oscillator(soft(), {0.1, -0.2}), options);
+      for (Stepper* again : {&stepper, &other}) {
+        again->restore(snapshot);
+        again->run_until(2.0);
+        EXPECT_EQ(whole(*again), at_end) << "a snapshot holds the exchange";
+      }
+    }
+  }
+}
+
+TEST(ExplicitExchanges, APartThatDoesNotFitIsRefusedAndNothingHasChanged) {
+  const auto pair = [](double coupling_damping) {
+    return duffing_oscillator({.mass_kg = 8.0,
+                               .stiffness_N_per_m = 100.0,
+                               .cubic_stiffness_N_per_m3 = 8000.0,
+                               .coupling_stiffness_N_per_m = 120.0,
+                               .coupling_damping_Ns_per_m = coupling_damping});
+  };
+  const auto made = [&](double damping) {
+    SystemBuilder builder;
+    builder.add("a", pair(damping), {.initial_state = {0.4, 0.0, 0.1}});
+    builder.join(joint::Free{}, {"a.coupling"});
+    return builder.build();
+  };
+  const StepperOptions options = options_of(SplittingKind::kick_drift, false);
+  Stepper stepper(made(0.5), options), untouched(made(0.5), options);
+  stepper.run_until(0.5);
+  // A spring whose end is free and that nothing damps has no length that anything determines.
+  EXPECT_THROW(stepper.set_component(0, pair(0.0)), ConfigError);
+  stepper.run_until(1.0);
+  untouched.run_until(1.0);
+  EXPECT_EQ(whole(stepper), whole(untouched));
+  EXPECT_EQ(stepper.energy().supplied_J, untouched.energy().supplied_J);
+  stepper.set_component(0, pair(0.7));
+  stepper.run_until(1.5);
+  untouched.run_until(1.5);
+  EXPECT_NE(whole(stepper), whole(untouched)) << "control: one that fits is taken";
+}
+
+TEST(ExplicitExchanges, PortsAreThoseOfThePresentStates) {
+  for (const SplittingKind kind : kKinds) {
+    for (const bool chosen : {false, true}) {
+      Stepper stepper(oscillator(soft(), {0.1, -0.2}), options_of(kind, chosen));
+      stepper.run_until(1.0);
+      const double mean = stepper.flow(0);
+      EXPECT_NE(mean, -stepper.state(0)[1]) << "control: of a step it is a mean";
+      const double states[] = {-0.7, 1.5};
+      stepper.set_states(states);
+      EXPECT_NEAR(std::abs(stepper.flow(0)), 1.5, 1e-14);
+      stepper.step();
+      EXPECT_NE(std::abs(stepper.flow(0)), std::abs(stepper.state(0)[1])) << "a mean again";
+      LinearOscillatorParameters other = soft();
+      other.mass_kg = 4.0;
+      stepper.set_component(0, linear_oscillator(other));
+      EXPECT_NEAR(std::abs(stepper.flow(0)), std::abs(stepper.state(0)[1]), 1e-14);
+    }
+  }
+}
+
+constexpr const char* kDriven = R"json({
+  "name": "driven",
+  "time": {"step_s": 0.01, "end_s": 3},
+  "subsystems": [
+    {"name": "slide", "type": "linear_oscillator",
+     "parameters": {"mass_kg": 1, "stiffness_N_per_m": 20, "damping_Ns_per_m": 0.2},
+     "inputs": {"stiffness_N_per_m": "20 + 5*sin(2*t)", "mass_kg": "1 + 0.3*sin(3*t)"},
+     "initial_state": [0.5, 0.0]}
+  ],
+  "couplings": [{"kind": "free", "ports": ["slide.coupling"]}],
+  "signals": {"every_s": 0.01}
+})json";
+
+TEST(ExplicitExchanges, SignalsDriveParametersAsWithWaves) {
+  const auto run = [](const char* method, const char* time, const char* mass = "") {
+    std::vector<Override> set = {{"/method", method}};
+    if (*time != '\0') set.push_back({"/time", time});
+    if (*mass != '\0') set.push_back({"/subsystems/0/inputs/mass_kg", mass});
+    const Scenario scenario = parse_scenario(kDriven, "driven", ".", set);
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.run_until(3.0);
+    const EnergyTotals end = stepper.energy();
+    EXPECT_NEAR(end.final_J + end.tank_J - end.initial_J, end.supplied_J - end.dissipated_J, 1e-9);
+    return whole(stepper);
+  };
+  const auto expected = run(R"({"kind": "auto", "stages": 3})", "");
+  const auto steady = run(R"({"kind": "auto", "stages": 3})", "", R"("1")");
+  EXPECT_GT(most_apart(expected, steady), 1e-3) << "control";
+  constexpr const char* kChosen =
+      R"({"step": {"kind": "adaptive", "tolerance": 1e-8}, "end_s": 3})";
+  for (const char* const method :
+       {R"({"kind": "kick-drift", "order": 6})", R"({"kind": "taylor", "order": 12})"}) {
+    EXPECT_LT(most_apart(run(method, ""), expected), 1e-6) << method;
+    EXPECT_LT(most_apart(run(method, kChosen), expected), 1e-6) << method;
+  }
+}
+
+TEST(ExplicitExchanges, ReplicasChooseTheirOwnSteps) {
+  const System system = [] {
+    SystemBuilder builder;
+    builder.add("a", linear_oscillator(soft()),
+                {.initial_state = {0.1, 0.0}, .inputs = {{"force", Signal::settable(0.0)}}});
+    builder.join(joint::Free{}, {"a.coupling"});
+    return builder.build();
+  }();
+  for (const SplittingKind kind : kKinds) {
+    StepperOptions options = options_of(kind, true);
+    options.sizes->tolerance = 1e-7;
+    Ensemble ensemble(system, 3, options);
+    for (int r = 0; r < 3; ++r) ensemble.set_input(r, 0, 20.0 * r);
+    ensemble.step(8);
+    std::vector<double> before;
+    for (int r = 0; r < 3; ++r) {
+      Stepper stepper(system, options);
+      stepper.set_input(InputSlot{0}, 20.0 * r);
+      for (int n = 1; n <= 8; ++n) stepper.run_until(n * options.step_s);
+      std::vector<double> x(2);
+      ensemble.get_state(r, x);
+      EXPECT_EQ(x, whole(stepper)) << r;
+      EXPECT_GT(stepper.step_index(), 8) << "they choose their sizes";
+      EXPECT_NE(x, before) << "control: the inputs of replicas differ";
+      before = x;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace portwave::test_explicit_exchanges
