@@ -346,8 +346,8 @@ BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
   return out;
 }
 
-/// Adds what begins at odds across a resistance that it shares with others, far faster than a step resolves: several
-/// conserving stages would leave it so for ever.
+/// Adds what a resistance brings together far faster than a step resolves, and begins apart: several conserving stages
+/// would leave it so for ever.
 void add_shared(const System& system, double step_s, int stages,
                 const std::function<bool(int part)>& may_damp,
                 const std::function<bool(int part)>& is_exchanged, BesideOneSided& out) {
@@ -504,7 +504,7 @@ std::string IntegratorChoice::text(const System& system) const {
                         in_quotes(system.parts()[at(beside)].name));
   }
   if (shared >= 0) {
-    text += fmt::format("; {} begins at odds with others across a stiff resistance",
+    text += fmt::format("; a stiff resistance brings {} and others together",
                         in_quotes(system.parts()[at(shared)].name));
   }
   if (fastest < 0) return text;

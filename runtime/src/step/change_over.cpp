@@ -19,7 +19,7 @@ constexpr double kAlike = 0.25;
 /// Changes by less than this share of the largest output are no motion.
 constexpr double kStill = 1e-6;
 /// A decay that storages share, of which less than this is left beside their motion, is over.
-constexpr double kOver = 1e-3;
+constexpr double kOver = 2e-4;
 
 }  // namespace
 
@@ -270,7 +270,7 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
                                               : "";
   if (!shared_.empty()) {
     why += why.empty() ? "" : ", or ";
-    why += "parts were at odds across a stiff resistance";
+    why += "stiff resistances brought parts together";
   }
   return fmt::format("{} damped in {} of {} steps, in which {}", names, std::min(steps_, steps),
                      steps, why);

@@ -26,7 +26,7 @@ class StateArchive;
 /// is tied to that, and at the ends of their steps they agree. The decay is that which its resistances have at their inputs in the step as it was attempted.
 ///
 /// So are storages that share a stiff resistance with others, in the steps in which their motion against each other is
-/// thrown across its rest (SharedDecays): two masses with a damper between them that begin at odds. What they have in
+/// thrown across its rest (SharedDecays): two masses with a damper between them that begin apart. What they have in
 /// common with others is conserved in all other steps.
 /// Cost     a law per resistance and step.
 class ChangeOver {

@@ -44,7 +44,7 @@ struct IntegratorChoice {
   int driven = -1;    ///< the first of those that it damps because an input drives them
   int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
   int shared =
-      -1;  ///< the first of those that it damps because they begin at odds across a stiff loss
+      -1;  ///< the first of those that it damps because a stiff resistance brings them together
   int oscillating =
       -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
