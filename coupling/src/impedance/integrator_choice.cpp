@@ -18,6 +18,7 @@
 #include "impedance/own_decays.hpp"
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/one_sided_decays.hpp"
+#include "portwave/coupling/impedance/shared_decays.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -323,13 +324,16 @@ struct BesideOneSided {
   std::vector<char> parts;
   /// By part: the states that its ports show at such joints; 0 where it is tied to others that have some.
   std::vector<std::uint64_t> shown;
+  /// By part: it is there because of a decay that it shares with others.
+  std::vector<char> shares;
 };
 
 BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
                                 const std::function<bool(int part)>& may_damp,
                                 const std::function<bool(int part)>& is_exchanged) {
   BesideOneSided out{std::vector<char>(system.parts().size(), 0),
-                     std::vector<std::uint64_t>(system.parts().size(), 0)};
+                     std::vector<std::uint64_t>(system.parts().size(), 0),
+                     std::vector<char>(system.parts().size(), 0)};
   const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp, is_exchanged);
   for (const std::vector<int>& set : decays.sets()) {
     for (const int part : set) out.parts[at(part)] = 1;
@@ -340,6 +344,33 @@ BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
     }
   }
   return out;
+}
+
+/// Adds what a resistance brings together far faster than a step resolves, and begins apart: several conserving stages
+/// would leave it so for ever.
+void add_shared(const System& system, double step_s, int stages,
+                const std::function<bool(int part)>& may_damp,
+                const std::function<bool(int part)>& is_exchanged, BesideOneSided& out) {
+  SharedDecays decays(system, step_s, shared_decay(stages), may_damp, is_exchanged);
+  std::vector<double> outputs;
+  for (std::size_t i = 0; i < decays.storages().size(); ++i) {
+    const int part = decays.storages()[i].part;
+    outputs.push_back(decays.output(i, system.parts()[at(part)].initial_state.data()));
+  }
+  for (std::size_t i = 0; i < decays.losses().size(); ++i) {
+    const SharedDecays::Loss& loss = decays.losses()[i];
+    if (!(decays.share(i, outputs, outputs) > kThrownShare)) continue;
+    for (const int part : decays.sets()[at(loss.set)]) {
+      if (out.parts[at(part)] == 0) out.shares[at(part)] = 1;
+      out.parts[at(part)] = 1;
+    }
+    for (const int storage : loss.storages) {
+      const SharedDecays::Storage& own = decays.storages()[at(storage)];
+      for (const int state : own.shown) {
+        if (state < kMostMasked) out.shown[at(own.part)] |= std::uint64_t{1} << state;
+      }
+    }
+  }
 }
 
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
@@ -378,16 +409,20 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (oscillates.empty()) {
         oscillates = islands_that_may_oscillate(system);
         if (method.stages > 1) {
-          beside = beside_one_sided(
-              system, step_s, method.stages,
-              [&](int other) {
-                return asked(other) == StageKind::automatic && can_be_damped(other);
-              },
-              // One that stores itself, as a spring with a damper, is judged as it is at the start.
-              [&](int other) {
-                return !exchanged.empty() && exchanged[at(other)] != 0 &&
-                       system.parts()[at(other)].component->signature().state_size() == 0;
-              });
+          const auto may_damp = [&](int other) {
+            return asked(other) == StageKind::automatic && can_be_damped(other);
+          };
+          const auto is_exchanged = [&](int other) {
+            return !exchanged.empty() && exchanged[at(other)] != 0;
+          };
+          beside = beside_one_sided(system, step_s, method.stages, may_damp, [&](int other) {
+            // One that stores itself, as a spring with a damper, is judged as it is at the start.
+            return is_exchanged(other) &&
+                   system.parts()[at(other)].component->signature().state_size() == 0;
+          });
+          if (!is_adaptive) {
+            add_shared(system, step_s, method.stages, may_damp, is_exchanged, beside);
+          }
         }
       }
       const int switched = switching[at(system.island_of_part(i))];
@@ -396,6 +431,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       const bool is_driven_there = is_adaptive && is_driven[at(i)] != 0;
       const bool is_beside =
           !is_driven_there && !beside.parts.empty() && beside.parts[at(i)] != 0 &&
+          (swings || beside.shares[at(i)] == 0) &&
           (!swings || beside.shown[at(i)] == 0 || can_damp_single_states(*part.component));
       const bool needs_it = switched >= 0 || is_beside ? true
                             : is_adaptive              ? is_driven_there
@@ -406,7 +442,8 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (switched >= 0) {
         if (out.switched < 0) out.switched = switched;
       } else if (is_beside) {
-        if (out.beside < 0) out.beside = i;
+        int& first = beside.shares[at(i)] != 0 ? out.shared : out.beside;
+        if (first < 0) first = i;
         if (swings && beside.shown[at(i)] != 0) {
           const int states = part.component->signature().state_size();
           const std::uint64_t all = ~std::uint64_t{0} >> (kMostMasked - states);
@@ -465,6 +502,10 @@ std::string IntegratorChoice::text(const System& system) const {
   if (beside >= 0) {
     text += fmt::format("; a one-sided part may bind {} within a step",
                         in_quotes(system.parts()[at(beside)].name));
+  }
+  if (shared >= 0) {
+    text += fmt::format("; a stiff resistance brings {} and others together",
+                        in_quotes(system.parts()[at(shared)].name));
   }
   if (fastest < 0) return text;
   const Part& part = system.parts()[at(fastest)];

@@ -4,17 +4,14 @@
 #include <cmath>
 #include <complex>
 #include <exception>
-#include <numeric>
 #include <optional>
 #include <ranges>
 
 #include "impedance/fast_ports.hpp"
 #include "impedance/response_tools.hpp"
-#include "portwave/coupling/system/state_constraints.hpp"
+#include "impedance/rigid_ties.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "portwave/subsystems/nonlinear/newton_batch.hpp"
-#include "portwave/subsystems/stages/staged_part.hpp"
 #include "system/balance_row.hpp"
 
 namespace portwave {
@@ -32,22 +29,6 @@ double rounded(double resistance) {
   int exponent = 0;
   const double share = std::frexp(std::min(resistance, kMost), &exponent);
   return std::ldexp(std::floor(16.0 * share) / 16.0, exponent);
-}
-
-/// Whether no state stores anything, as far as some show it: the travel of a switch does not, that of a contact does.
-bool is_without_energy(const Subsystem& physics) {
-  std::vector<double> x(physics.signature().states.size());
-  try {
-    for (int exponent = -9; exponent <= 9; exponent += 3) {
-      for (const double sign : {1.0, -1.0}) {
-        std::ranges::fill(x, sign * std::pow(10.0, exponent));
-        if (physics.storage(x.data()) != 0.0) return false;
-      }
-    }
-  } catch (const std::exception&) {  // of a callback, outside its domain
-    return false;
-  }
-  return true;
 }
 
 using Change = OneSidedDecays::Change;
@@ -88,105 +69,7 @@ double steepest(const Subsystem& physics, int own) {
   return std::min(out, kMost);
 }
 
-/// The scalar port of a part without stages that one of its component is.
-int port_of_physics(const Component& component, int scalar_port) {
-  const Subsystem* const physics = component.port_hamiltonian();
-  return physics == nullptr ? scalar_port : scalar_port % physics->signature().wave_size();
-}
-
-/// Null: it does not store, or takes no damped steps one by one at little cost.
-const Subsystem* storage_of(const Part& part) {
-  const Subsystem* const physics = part.component->port_hamiltonian();
-  if (physics == nullptr || physics->signature().states.empty()) return nullptr;
-  if (const auto* const linear = dynamic_cast<const LinearPortHamiltonian*>(physics)) {
-    return linear->uses_sparse_step_maps() ? nullptr : linear;
-  }
-  const bool may_store = physics->linear_form().E == nullptr && physics->constant_structure() &&
-                         !physics->has_port_laws() && can_damp_single_states(*part.component);
-  if (!may_store) return nullptr;
-  // What is solved in lanes of its own, as Duffing oscillators are, would lose them for a single step.
-  const Component* const own = physics;
-  return newton_options_of(*own->make_batch(std::span(&own, 1))) ? physics : nullptr;
-}
-
 }  // namespace
-
-/// Which parts rigid joints tie together, found when somebody asks.
-class OneSidedDecays::Ties {
- public:
-  Ties(const System& system, const std::function<bool(int part)>& may_take)
-      : system_(system), may_take_(may_take) {}
-
-  bool may_take(int part) const {
-    return storage_of(system_.parts()[at(part)]) != nullptr && may_take_(part);
-  }
-  /// The parts that are tied to one of `parts`, and these; empty where some of them may not be taken.
-  std::vector<int> with(std::span<const int> parts) {
-    find();
-    std::vector<int> out(parts.begin(), parts.end());
-    for (const int part : parts) {
-      if (group_[at(part)] < 0) continue;
-      const std::vector<int>& own = tied_[at(root(group_[at(part)]))];
-      out.insert(out.end(), own.begin(), own.end());
-    }
-    std::ranges::sort(out);
-    const auto repeated = std::ranges::unique(out);
-    out.erase(repeated.begin(), repeated.end());
-    // The travel of a switch, which is open at the start, stores nothing.
-    const auto stores = [&](int part) {
-      const Component& component = *system_.parts()[at(part)].component;
-      const Subsystem* const physics = component.port_hamiltonian();
-      return component.signature().state_size() > 0 &&
-             (physics == nullptr || !is_without_energy(*physics));
-    };
-    std::erase_if(out, [&](int part) { return !stores(part); });
-    if (!std::ranges::all_of(out, [&](int part) { return may_take(part); })) out.clear();
-    return out;
-  }
-
- private:
-  void find() {
-    if (!group_.empty()) return;
-    group_.assign(system_.parts().size(), -1);
-    // Of steps with stages nobody asks what is damped together.
-    const auto has_stages = [](const Part& part) {
-      return part.component->stages() * part.component->substeps() > 1;
-    };
-    if (std::ranges::any_of(system_.parts(), has_stages)) return;
-    const StateConstraints constraints(system_, [this](int part) -> std::span<const double> {
-      return system_.parts()[at(part)].initial_state;
-    });
-    parent_.resize(at(constraints.size()));
-    std::iota(parent_.begin(), parent_.end(), 0);
-    std::vector<int> tied;
-    for (int c = 0; c < constraints.size(); ++c) {
-      for (const int part : constraints.parts(c)) {
-        int& group = group_[at(part)];
-        if (group < 0) {
-          group = c;
-          tied.push_back(part);
-        } else {
-          parent_[at(root(c))] = root(group);
-        }
-      }
-    }
-    tied_.resize(parent_.size());
-    for (const int part : tied) tied_[at(root(group_[at(part)]))].push_back(part);
-  }
-  int root(int group) {
-    while (parent_[at(group)] != group) {
-      parent_[at(group)] = parent_[at(parent_[at(group)])];
-      group = parent_[at(group)];
-    }
-    return group;
-  }
-
-  const System& system_;
-  const std::function<bool(int part)>& may_take_;
-  std::vector<int> group_;   // by part: a constraint; −1: none
-  std::vector<int> parent_;  // of constraints
-  std::vector<std::vector<int>> tied_;
-};
 
 struct OneSidedDecays::Joint {
   struct Port {
@@ -233,7 +116,7 @@ OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit
     }
   }
   if (resistances_.empty()) return;
-  Ties ties(system, may_take);
+  RigidTies ties(system, may_take);
   std::vector<double> direct(resistances_.size(), 0.0);
   for (const Junction& junction : system.junctions()) {
     const auto known = static_cast<std::ptrdiff_t>(storages_.size());
@@ -250,7 +133,8 @@ OneSidedDecays::OneSidedDecays(const System& system, double step_s, double limit
 }
 
 /// Whether there is a joint to be judged at the junction: then it is the last one.
-bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& number, Ties& ties) {
+bool OneSidedDecays::add(const Junction& junction, const std::vector<int>& number,
+                         RigidTies& ties) {
   const auto changes = [&](int port) { return number[at(port)] >= 0; };
   if (junction.waves.size() < 2 || std::ranges::none_of(junction.waves, changes)) return false;
   // e = w·(a number) and Σ wf = 0: admittances add up; else impedances.

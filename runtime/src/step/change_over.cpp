@@ -18,6 +18,8 @@ namespace {
 constexpr double kAlike = 0.25;
 /// Changes by less than this share of the largest output are no motion.
 constexpr double kStill = 1e-6;
+/// A decay that storages share, of which less than this is left beside their motion, is over.
+constexpr double kOver = 2e-4;
 
 }  // namespace
 
@@ -27,7 +29,11 @@ ChangeOver::Looked::Looked(OneSidedDecays own) : decays(std::move(own)) {
 }
 
 ChangeOver::ChangeOver(const StagedRun& run, double step_s)
-    : looked_(run.one_sided_decays(step_s)), substeps_(run.decays_of_substeps(step_s)) {
+    : looked_(run.one_sided_decays(step_s)),
+      shared_(run.shared_decays(step_s)),
+      substeps_(run.decays_of_substeps(step_s)) {
+  shared_change_.resize(shared_.storages().size());
+  shared_largest_.resize(shared_.storages().size());
   substeps_seen_.resize(substeps_.decays.storages().size());
   const auto takes_substeps = [&](int part) { return run.given().parts()[at(part)].substeps > 1; };
   for (const OneSidedDecays::Storage& own : substeps_.decays.storages()) {
@@ -45,8 +51,8 @@ ChangeOver::ChangeOver(const StagedRun& run, double step_s)
     states = std::max(states, part.component->signature().states.size());
   }
   x_.resize(states);
-  for (const std::vector<int>& set : looked_.decays.sets()) {
-    parts_.insert(parts_.end(), set.begin(), set.end());
+  for (const auto sets : {looked_.decays.sets(), shared_.sets()}) {
+    for (const std::vector<int>& set : sets) parts_.insert(parts_.end(), set.begin(), set.end());
   }
   std::ranges::sort(parts_);
   const auto repeated = std::ranges::unique(parts_);
@@ -94,6 +100,27 @@ void ChangeOver::look(const Attempt& step) {
     change_[i] = after - before;
     seen_[i].largest = std::max({seen_[i].largest, std::abs(before), std::abs(after)});
   }
+}
+
+void ChangeOver::look_at_shared(const Attempt& step) {
+  shared_step_s_ = step.waves.step_s();
+  for (std::size_t i = 0; i < shared_change_.size(); ++i) {
+    const int part = shared_.storages()[i].part;
+    step.waves.get_state(part, step.record, x_.data());
+    const double before = shared_.output(i, x_.data());
+    step.waves.get_state(part, step.next, x_.data());
+    const double after = shared_.output(i, x_.data());
+    shared_change_[i] = 0.5 * (after - before);
+    shared_largest_[i] = std::max({shared_largest_[i], std::abs(before), std::abs(after)});
+  }
+}
+
+/// By which share of its motion what a loss takes from was thrown across its rest; 0: the step resolves that decay, or
+/// what moved so is the motion of something else.
+double ChangeOver::shared_share(std::size_t loss) const {
+  const bool is_stiff = shared_step_s_ * shared_.losses()[loss].rate > shared_decay(1);
+  const double share = is_stiff ? shared_.share(loss, shared_change_, shared_largest_) : 0.0;
+  return share > kThrownShare ? share : 0.0;
 }
 
 /// A part with substeps sees the mean of what is beside it, and swings about that. Nothing damps it, so it is told: a
@@ -150,12 +177,19 @@ bool ChangeOver::is_smooth(std::size_t storage) const {
 
 std::span<const int> ChangeOver::to_damp(const Attempt& step) {
   look(step);
+  look_at_shared(step);
   found_.clear();
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (!(looked_.h_lambda[i] > resolved_decay(1))) continue;
     const bool is_still = std::abs(change_[i]) <= kStill * seen_[i].largest;
     if (is_still || (seen_[i].was_stiff && is_smooth(i))) continue;
     for (const int part : looked_.decays.sets()[at(looked_.decays.storages()[i].set)]) {
+      if (!is_damped(part)) found_.push_back(part);
+    }
+  }
+  for (std::size_t i = 0; i < shared_.losses().size(); ++i) {
+    if (shared_share(i) == 0.0) continue;
+    for (const int part : shared_.sets()[at(shared_.losses()[i].set)]) {
       if (!is_damped(part)) found_.push_back(part);
     }
   }
@@ -167,6 +201,7 @@ std::span<const int> ChangeOver::to_damp(const Attempt& step) {
 
 std::span<const int> ChangeOver::to_leave(const Attempt& step) {
   look(step);
+  look_at_shared(step);
   look_at_substeps(step);
   ++looked_steps_;
   if (damped_parts_ > 0) ++steps_;
@@ -181,6 +216,11 @@ std::span<const int> ChangeOver::to_leave(const Attempt& step) {
     seen_[i].bend = is_stiff ? change_[i] - seen_[i].change : 0.0;
     seen_[i].change = is_stiff ? change_[i] : 0.0;
     seen_[i].was_stiff = is_stiff;
+  }
+  for (std::size_t i = 0; i < shared_.losses().size(); ++i) {
+    const SharedDecays::Loss& loss = shared_.losses()[i];
+    if (2.0 * shared_share(i) <= kOver * (1.0 + shared_step_s_ * loss.rate)) continue;
+    for (const int part : shared_.sets()[at(loss.set)]) needs_[at(part)] = 1;
   }
   found_.clear();
   for (const int part : parts_) {
@@ -209,6 +249,7 @@ void ChangeOver::forget() {
 
 void ChangeOver::component_changed(int part) {
   looked_.decays.component_changed(part);
+  shared_.component_changed(part);
   substeps_.decays.component_changed(part);
 }
 
@@ -224,10 +265,15 @@ std::string ChangeOver::text(const System& system, std::int64_t steps) const {
   if (count > 1) names += fmt::format(" and {} other{}", count - 1, count > 2 ? "s" : "");
   const bool has_parameters = std::ranges::any_of(looked_.decays.resistances(),
                                                   [](const auto& own) { return own.is_exchanged; });
-  return fmt::format("{} damped in {} of {} steps, in which {} changed{}", names,
-                     std::min(steps_, steps), steps,
-                     has_parameters ? "parameters or one-sided parts" : "one-sided parts",
-                     has_parameters ? "" : " over");
+  std::string why = has_parameters            ? "parameters or one-sided parts changed"
+                    : !looked_.decays.empty() ? "one-sided parts changed over"
+                                              : "";
+  if (!shared_.empty()) {
+    why += why.empty() ? "" : ", or ";
+    why += "stiff resistances brought parts together";
+  }
+  return fmt::format("{} damped in {} of {} steps, in which {}", names, std::min(steps_, steps),
+                     steps, why);
 }
 
 ChangeOver::Kept ChangeOver::kept() const {
@@ -239,6 +285,12 @@ ChangeOver::Kept ChangeOver::kept() const {
     out.largest.push_back(own.largest);
     out.was_stiff.push_back(own.was_stiff ? 1 : 0);
   }
+  for (const double largest : shared_largest_) {
+    out.changes.push_back(0.0);
+    out.bends.push_back(0.0);
+    out.largest.push_back(largest);
+    out.was_stiff.push_back(0);
+  }
   out.steps = steps_;
   out.looked_steps = looked_steps_;
   out.substeps = substeps_seen_;
@@ -246,7 +298,8 @@ ChangeOver::Kept ChangeOver::kept() const {
 }
 
 bool ChangeOver::fits(const Kept& other) const {
-  return other.states.size() == parts_.size() && other.changes.size() == seen_.size() &&
+  return other.states.size() == parts_.size() &&
+         other.changes.size() == seen_.size() + shared_largest_.size() &&
          other.substeps.size() == substeps_seen_.size();
 }
 
@@ -260,6 +313,8 @@ void ChangeOver::take(const Kept& other) {
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     seen_[i] = {other.changes[i], other.bends[i], other.largest[i], other.was_stiff[i] != 0};
   }
+  std::copy(other.largest.begin() + std::ssize(seen_), other.largest.end(),
+            shared_largest_.begin());
   steps_ = other.steps;
   looked_steps_ = other.looked_steps;
   substeps_seen_ = other.substeps;

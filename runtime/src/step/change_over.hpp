@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/coupling/impedance/one_sided_decays.hpp"
+#include "portwave/coupling/impedance/shared_decays.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/step/step_report.hpp"
 #include "step/staged_run.hpp"
@@ -23,6 +24,10 @@ class StateArchive;
 /// moves in common with its surroundings, as a block does that sticks to a moving table, is conserved. A damped
 /// stage is the end of the step, and others are means: so all that stores at the joint is damped together, with what
 /// is tied to that, and at the ends of their steps they agree. The decay is that which its resistances have at their inputs in the step as it was attempted.
+///
+/// So are storages that share a stiff resistance with others, in the steps in which their motion against each other is
+/// thrown across its rest (SharedDecays): two masses with a damper between them that begin apart. What they have in
+/// common with others is conserved in all other steps.
 /// Cost     a law per resistance and step.
 class ChangeOver {
  public:
@@ -69,7 +74,7 @@ class ChangeOver {
   /// All that later steps depend on.
   struct Kept {
     std::vector<char> states;                     // of `parts`: 0 never damped, 1 was, 2 is
-    std::vector<double> changes, bends, largest;  // by storage
+    std::vector<double> changes, bends, largest;  // by storage, then by shared one
     std::vector<char> was_stiff;
     std::int64_t steps = 0, looked_steps = 0;
     std::vector<SubstepsSeen> substeps;
@@ -101,11 +106,16 @@ class ChangeOver {
   void look(const Attempt& step);
   void find(const Attempt& step, Looked& own);
   void look_at_substeps(const Attempt& step);
+  void look_at_shared(const Attempt& step);
+  double shared_share(std::size_t loss) const;
   bool is_smooth(std::size_t storage) const;
   double output(const WaveDiscretisation& waves, OneSidedDecays& decays, std::size_t storage,
                 const double* record);
 
   Looked looked_;
+  SharedDecays shared_;
+  std::vector<double> shared_change_, shared_largest_;  // of outputs, by storage of these
+  double shared_step_s_ = 0.0;
   Looked substeps_;                          // of storages that take substeps
   std::vector<char> has_substeps_;           // by storage of these: some part that it is tied to
   std::vector<SubstepsSeen> substeps_seen_;  // likewise

@@ -89,22 +89,26 @@ void StagedRun::find_change_over() {
   }
   const OneSidedDecays decays = one_sided_decays(options_.step_s);
   may_throw_substeps_ = !decays_of_substeps(options_.step_s).empty();
-  may_change_over_ = !decays.empty();
+  const SharedDecays shared = shared_decays(options_.step_s);
+  may_change_over_ = !decays.empty() || !shared.empty();
   if (!may_change_over_) return;
   std::vector<int> parts;
-  for (const std::vector<int>& set : decays.sets()) {
-    parts.insert(parts.end(), set.begin(), set.end());
+  for (const auto sets : {decays.sets(), shared.sets()}) {
+    for (const std::vector<int>& set : sets) parts.insert(parts.end(), set.begin(), set.end());
   }
   if (is_as_given()) stepped_ = std::make_unique<System>(staged_system(*given_, choice_.plan));
   // In batches of their own: the bits of others must not depend on what shares a batch with them.
   may_change_.assign(given_->parts().size(), 0);
   shown_.assign(given_->parts().size(), 0);
-  for (const OneSidedDecays::Storage& own : decays.storages()) {
+  const auto show = [this](const auto& own) {
     for (const int state : own.shown) {
       if (!own.is_linear) shown_[at(own.part)] |= std::uint64_t{1} << state;  // kMostMasked at most
     }
-  }
+  };
+  std::ranges::for_each(decays.storages(), show);
+  std::ranges::for_each(shared.storages(), show);
   for (const int part : parts) {
+    if (may_change_[at(part)] != 0) continue;
     may_change_[at(part)] = 1;
     exchange_component(*stepped_, part, apart(stepped_->parts()[at(part)].component));
   }
@@ -126,6 +130,11 @@ OneSidedDecays StagedRun::one_sided_decays(double step_s) const {
 OneSidedDecays StagedRun::decays_of_substeps(double step_s) const {
   const bool any = has_substeps(*given_);
   return {stepped(), step_s, resolved_decay(1), [any](int) { return any; },
+          [this](int part) { return is_exchanged(part); }};
+}
+
+SharedDecays StagedRun::shared_decays(double step_s) const {
+  return {stepped(), step_s, shared_decay(1), [this](int part) { return may_damp(part); },
           [this](int part) { return is_exchanged(part); }};
 }
 

@@ -9,6 +9,7 @@
 
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/impedance/one_sided_decays.hpp"
+#include "portwave/coupling/impedance/shared_decays.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave {
@@ -43,6 +44,7 @@ class StagedRun {
   /// Of the storages that may be damped; and of all, if some take substeps: these may not be.
   OneSidedDecays one_sided_decays(double step_s) const;
   OneSidedDecays decays_of_substeps(double step_s) const;
+  SharedDecays shared_decays(double step_s) const;
   /// Whether parameters of a part follow signals.
   bool is_exchanged(int part) const {
     return !exchanged_.empty() && exchanged_[static_cast<std::size_t>(part)] != 0;

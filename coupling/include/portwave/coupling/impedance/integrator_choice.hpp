@@ -43,6 +43,8 @@ struct IntegratorChoice {
   int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
   int driven = -1;    ///< the first of those that it damps because an input drives them
   int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
+  int shared =
+      -1;  ///< the first of those that it damps because a stiff resistance brings them together
   int oscillating =
       -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
@@ -70,5 +72,9 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
 /// h·λ beyond which a decay counts as not resolved: there one conserving stage turns a third of what is left of it over,
 /// and more stages keep or turn half.
 inline double resolved_decay(int stages) { return stages == 1 ? 4.0 : 16.0; }
+/// The same of decays that storages share (SharedDecays), and the share of motion by which a step throws such a decay
+/// across its rest that is no motion which it resolves.
+inline double shared_decay(int stages) { return 2.0 * resolved_decay(stages); }
+inline constexpr double kThrownShare = 0.03;
 
 }  // namespace portwave

@@ -15,6 +15,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+class RigidTies;
+
 /// The decays of storages that share a joint with a resistance that changes: dry friction, diodes, valves,
 /// switches, and resistors whose parameter is driven. Each may be far faster than a step at one moment, and nothing at the next.
 ///
@@ -77,8 +79,7 @@ class OneSidedDecays {
  private:
   struct Joint;
 
-  class Ties;
-  bool add(const Junction& junction, const std::vector<int>& number, Ties& ties);
+  bool add(const Junction& junction, const std::vector<int>& number, RigidTies& ties);
   void take_physics(Joint& joint);
   void judge(Joint& joint, std::span<const double> direct);
   void find_rates(const Joint& joint, std::vector<std::complex<double>>& work,
