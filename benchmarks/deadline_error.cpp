@@ -178,7 +178,9 @@ Result result_of(const Subject& subject, const Fixed* fixed, double deadline_s,
     }
   } catch (const portwave::ConfigError&) {
     return {};
-  } catch (const portwave::StepError&) {
+  } catch (const portwave::StepError& error) {
+    fmt::print(stderr, "  {}, {} under {:.1f} us: {}\n", subject.name,
+               fixed == nullptr ? "auto" : fixed->name, 1e6 * deadline_s, error.what());
     return {};
   }
   return {quantile(errors, 0.5), quantile(late, 0.5)};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -24,6 +25,11 @@ class Entries:
             own = value.tocoo()
             shape, rows, columns, values = own.shape, own.row, own.col, own.data
         else:
+            if isinstance(value, (str, os.PathLike)):
+                raise TypeError(
+                    f"must be a matrix, got the text {os.fspath(value)!r}: load it first, by scipy.io.mmread or "
+                    "scipy.sparse.load_npz, say"
+                )
             dense = np.asarray(value)
             if dense.ndim != 2:
                 raise ValueError(f"must be a matrix, got an array of {dense.ndim} dimensions")

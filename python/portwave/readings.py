@@ -11,6 +11,8 @@ from . import _portwave
 from .arrays import Floats, refuse_text, whole
 from .errors import UnknownName
 
+_MOST_TOLD = 8
+
 
 class Readings:
     """The part of `Stepper` that changes nothing."""
@@ -21,7 +23,17 @@ class Readings:
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
         refuse_text(names)
-        return np.array([self.find(name) for name in names], dtype=np.int32)
+        found: List[int] = []
+        unknown: List[str] = []
+        for name in names:
+            try:
+                found.append(self.find(name))
+            except UnknownName as error:
+                unknown.append(str(error))
+        if unknown:
+            more = [f"... and {len(unknown) - _MOST_TOLD} more names"] if len(unknown) > _MOST_TOLD else []
+            raise UnknownName("\n".join(unknown[:_MOST_TOLD] + more))
+        return np.array(found, dtype=np.int32)
 
     def find(self, name: str) -> int:
         """Resolve the name of a quantity once, for fast reading in a loop.
@@ -85,7 +97,7 @@ class Readings:
         Raises
         ------
         UnknownName
-            A name stands for nothing; the message names the nearest one.
+            Names stand for nothing; the message has all of them, each with the nearest one there is.
         """
         return self._indices(names)
 

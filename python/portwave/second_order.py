@@ -23,6 +23,7 @@ def second_order_parameters(
     coordinates: Names,
     unit: str,
     cut: Optional[int],
+    part: str,
 ) -> Tuple[Dict[str, Any], Optional[int]]:
     """Return the parameters of a ``second_order_system``, and the number of pieces.
 
@@ -64,6 +65,7 @@ def second_order_parameters(
             issues.append(("/coordinates", f"must be {n} names, got {len(names)}"))
     pieces = _pieces(cut, n, issues)
     if issues:
+        issues = [(where, f'"{part}": {what}') for where, what in issues]
         error = ConfigError("\n".join(f"{where}: {what}" for where, what in issues))
         error.issues = issues
         raise error

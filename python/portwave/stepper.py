@@ -318,8 +318,10 @@ class Stepper(Readings):
         """Set a settable input for the following steps, in its unit."""
         slot = self._inputs.get(name)
         if slot is None:
-            known = ", ".join(self._inputs) or "none"
-            raise UnknownName(f"no settable input is named {name!r}; there are: {known}")
+            try:
+                self._core.find_input(name)
+            except IndexError as error:
+                raise UnknownName(str(error)) from None
         self._core.set_input(slot, number(value, name))
 
     def set_inputs(self, values: Any) -> None:

@@ -564,7 +564,7 @@ class System(Controllers):
             Shapes, symmetry, finite entries, `cut`: all defects at once; nothing was added. The stepper finds
             whether M and K are definite.
         """
-        parameters, pieces = second_order_parameters(M, K, D, B, ports, input_names, coordinates, unit, cut)
+        parameters, pieces = second_order_parameters(M, K, D, B, ports, input_names, coordinates, unit, cut, name)
         self.add(name, "second_order_system", initial_state=initial_state, inputs=inputs)
         part = self._document["subsystems"][-1]
         part["parameters"] = parameters

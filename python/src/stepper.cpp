@@ -298,6 +298,7 @@ class PyStepper {
     user_.expect_idle();
     stepper_->set_input(portwave::InputSlot{slot}, value);
   }
+  int find_input(const std::string& name) const { return stepper_->find_input(name).slot; }
   double read_input(int slot) const {
     user_.expect_readable();
     return stepper_->input(portwave::InputSlot{slot});
@@ -532,6 +533,7 @@ void bind_stepper(nb::module_& m) {
       .def("set_input", &PyStepper::set_input, "slot"_a, "value"_a)
       .def("read_input", &PyStepper::read_input, "slot"_a)
       .def("set_inputs", &PyStepper::set_inputs, "values"_a)
+      .def("find_input", &PyStepper::find_input, "name"_a)
       .def_prop_ro("input_names", &PyStepper::input_names)
       .def_prop_ro("notes", &PyStepper::notes)
       .def("find", &PyStepper::find, "name"_a)

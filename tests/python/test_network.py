@@ -124,10 +124,31 @@ def test_many_quantities_are_read_at_once():
     assert np.array_equal(stepper.read_all(watched), [stepper[name] for name in names])
     with pytest.raises(pw.UnknownName, match="velocity"):
         stepper.find_all(["A.velocty"])
+    with pytest.raises(pw.UnknownName) as caught:
+        stepper.find_all(["A.velocty", *names, "C.q1"] + ["B.q9"] * 20)
+    told = str(caught.value)
+    assert '"A.velocity"' in told and 'no subsystem "C"' in told, told
+    assert told.endswith("... and 14 more names"), told
     with pytest.raises(IndexError):
         stepper.read_all([99])
     with pytest.raises(TypeError):
         stepper.find_all("A.velocity")
+
+
+def test_an_input_that_is_no_settable_one_comes_with_a_remedy():
+    system = pw.System(step_s=0.01)
+    system.add("A", pw.mass(mass_kg=1), inputs={"force": "settable"})
+    system.add("B", pw.mass(mass_kg=1))
+    stepper = pw.Stepper(system.join("common_flow", "A.port", "B.port"))
+    remedies = {"A.froce": 'Did you mean "A.force"', "B.force": '"settable"', "A.velocity": "set_states"}
+    for name, remedy in remedies.items():
+        with pytest.raises(pw.UnknownName, match=remedy):
+            stepper[name] = 1.0
+    with pytest.raises(ValueError, match='"A.force" must be finite'):
+        stepper["A.force"] = float("nan")
+    stepper["A.force"] = 1.0
+    stepper.step()
+    assert stepper["B.velocity"] > 0.0
 
 
 def test_a_deadline_is_kept_and_an_arena_is_shared():

@@ -335,7 +335,7 @@ std::string exchange_defect(const Component& present, const Component& other) {
     return fmt::format("its states are others: it has {}, and the part {}", told_states(b),
                        told_states(a));
   }
-  if (!have_same_ports(a, b)) return "its ports are others";
+  if (!have_same_ports(a, b)) return "its ports are others, which needs a new system";
   if (!std::ranges::equal(a.inputs, b.inputs, {}, &ExternalInput::name, &ExternalInput::name)) {
     return "its external inputs are others";
   }

@@ -95,6 +95,7 @@ struct InterfaceSolver::Island {
     }
     is_behind = shift != InterfaceEquation::kShift;
     has_changed = false;
+    ++factorisations;
     return ready;
   }
 
@@ -127,6 +128,7 @@ struct InterfaceSolver::Island {
   bool has_changed = false;  // a part has: a solve takes an LU first
   int eager = 0;             // steps in which D is renewed at the first evaluation
   int evaluations = 0;       // of the nonlinear parts, in this step
+  int factorisations = 0;    // in all
   int standing = 0;          // which of the two evaluations that are kept stands
   // The next iterate: from which of them, whether along its gap or its change, and how far.
   int from = 0;
@@ -296,6 +298,7 @@ bool InterfaceSolver::accept(int island, double gap_square, double size) {
 InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* record, Effort most) {
   Island& own = *islands_[at(island)];
   const int renewals = own.evaluations;
+  const int factorised = own.factorisations;
   const bool stands = flags_[at(island)].stands;
   if (stands) take_base(own);
   if (most == Effort::renew) {
@@ -306,7 +309,8 @@ InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* recor
     own.reaches = 0;
     propose(island, own, !may_solve ? -1.0 : own.is_rounding ? 0.0 : 1.0);
   }
-  if (own.evaluations > renewals) return Effort::renew;
+  // Derivatives may cost no evaluations, and an LU may be all that a change asks for: not what a solve usually takes.
+  if (own.evaluations > renewals || own.factorisations > factorised) return Effort::renew;
   return flags_[at(island)].trial || own.parts.is_affine() ? Effort::solve : Effort::average;
 }
 

@@ -14,7 +14,10 @@ constexpr std::size_t kSlackWindow = 4096;
 /// Reading the clock and waking from it [s].
 constexpr double kReserve_s = 0.5e-6;
 /// What is kept for a commit or a solve, over its estimate.
-constexpr double kCommitMargin = 1.25, kSolveMargin = 1.25;
+constexpr double kCommitMargin = 1.25, kSolveMargin = 1.1;
+/// And for the commit after a solve: a step that does not converge for want of it has the guard act, which takes longer
+/// than a slow commit.
+constexpr double kCommitAfterSolve = 1.1;
 /// A stretch that is so much longer than all but a few per cent of its like was not spent
 /// computing.
 constexpr double kPreemptionFactor = 1.3;
@@ -104,7 +107,7 @@ double DeadlineScheduler::commit_reserve() const {
 /// For a solve, and the evaluation after it, it is the usual commit: waves that do not agree make the guard act, which
 /// takes longer than a slow commit does.
 double DeadlineScheduler::left_for_solves(Time now) const {
-  const double usual = kCommitMargin * usual_commit_.value + kReserve_s;
+  const double usual = kCommitAfterSolve * usual_commit_.value + kReserve_s;
   return deadline_s_ - seconds(now - begin_) - std::min(usual, commit_reserve());
 }
 

@@ -20,12 +20,14 @@
 namespace portwave {
 namespace {
 
-constexpr double kLongestDeadline_s = 20e-3;
-constexpr double kTrial_s = 25e-3;  // of the steps of one way, in each half
-constexpr double kFewestTrialSteps = 8.0, kMostTrialSteps = 256.0;
+constexpr double kLongestDeadline_s = 100e-3;
+/// Of the steps of one way, in each half: what they may take in any case, and for as many as tell ways apart. One late
+/// step of eight would be more than a way that keeps its deadline may have.
+constexpr double kTrial_s = 25e-3, kLongTrial_s = 0.5;
+constexpr double kFewestTrialSteps = 8.0, kEnoughTrialSteps = 24.0, kMostTrialSteps = 256.0;
 /// What a rehearsal may take: no other way that solves is tried after that.
 constexpr double kRehearsal_s = 0.5;
-constexpr std::size_t kMostPorts = 20'000;
+constexpr std::size_t kMostPorts = 100'000;
 /// Time for steps that are to converge, in units of what they take, and the share of steps that must.
 constexpr double kMargin = 1.25, kNearlyAll = 0.95;
 constexpr int kFreeSteps = 3;
@@ -79,8 +81,9 @@ Converged converged_run(const System& system, StepperOptions options, double dea
   const WorkCosts guess = engine.work_costs();
   const double converged_s = kUsually * (cost(guess, Work::evaluation) + cost(guess, Work::commit));
   const double longest_s = std::max({deadline_s, converged_s, 1e-9});
-  const int steps = out.steps =
-      static_cast<int>(std::clamp(kTrial_s / longest_s, kFewestTrialSteps, kMostTrialSteps));
+  const double enough = std::min(kLongTrial_s / longest_s, kEnoughTrialSteps);
+  const int steps = out.steps = static_cast<int>(
+      std::clamp(std::max(kTrial_s / longest_s, enough), kFewestTrialSteps, kMostTrialSteps));
   drive(engine, 0, steps);
   out.middle = states_of(engine);
   drive(engine, steps, steps);

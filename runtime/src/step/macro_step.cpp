@@ -188,8 +188,10 @@ void MacroStep::begin_iteration() {
 /// Where a deadline leaves no time for solves, or plain waves make more of it, the step is one of plain waves, and
 /// as fast as these: those of the method, or where it has none averaged ones.
 void MacroStep::begin_interface() {
-  interface_->current().begin();
-  if (plan_.deadline == nullptr) return;
+  if (plan_.deadline == nullptr) return interface_->current().begin();
+  const auto start = Clock::now();
+  interface_->current().begin();  // makes the factors of linear islands where a part has changed
+  plan_.deadline->took(DeadlineScheduler::Solve::none, seconds(Clock::now() - start));
   without_solves_ = !plan_.deadline->solves();
   const bool interface = method_.kind == WaveUpdate::interface;
   plan_.rule.interface = !without_solves_ && (interface || !method_.interface_islands.empty());

@@ -134,9 +134,32 @@ bool is_little(double now, double before) {
   return std::abs(now - before) <= 0.05 * std::max(std::abs(now), std::abs(before));
 }
 
-void refuse_non_finite(double value) {
+/// `slot`: of a settable input.
+void refuse_non_finite(const System& system, int slot, double value) {
   if (std::isfinite(value)) return;
-  throw std::invalid_argument(fmt::format("an input must be finite, got {}", shown_number(value)));
+  throw std::invalid_argument(fmt::format(
+      "the input {} must be finite, got {}",
+      in_quotes(system.input_label(system.settable_inputs()[at(slot)])), shown_number(value)));
+}
+
+/// What to do about the name of an input that is not among the settable ones; empty where nothing has the name.
+std::string text_of_other(const System& system, std::string_view path) {
+  const std::size_t dot = std::min(path.rfind('.'), path.size());
+  const std::string_view name = path.substr(std::min(dot + 1, path.size()));
+  for (const Part& part : system.parts()) {
+    if (part.name != path.substr(0, dot)) continue;
+    const Signature& signature = part.component->signature();
+    if (std::ranges::any_of(signature.inputs, [&](const auto& own) { return own.name == name; })) {
+      return fmt::format(
+          " It is an input that is not settable: say so before the system is built, \"inputs\": "
+          "{{\"{}\": \"settable\"}}, or Signal::settable()",
+          name);
+    }
+    if (std::ranges::any_of(signature.states, [&](const auto& own) { return own.name == name; })) {
+      return " It is a state: set_states changes states";
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -148,7 +171,10 @@ InputSlot Stepper::find_input(std::string_view path) const {
     names.push_back(system().input_label(inputs[i]));
     if (names.back() == path) return {static_cast<int>(i)};
   }
-  std::string what = fmt::format("no settable input is named \"{}\".", path);
+  std::string what = fmt::format("no settable input is named {}.", in_quotes(path));
+  if (const std::string other = text_of_other(system(), path); !other.empty()) {
+    throw std::out_of_range(what + other);
+  }
   if (names.empty()) what += " The system has none";
   throw std::out_of_range(what + NameSearch(std::move(names)).did_you_mean(path));
 }
@@ -167,7 +193,7 @@ void Stepper::set_input(InputSlot input, double value) {
     throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
                                         held.size(), input.slot));
   }
-  refuse_non_finite(value);
+  refuse_non_finite(system(), input.slot, value);
   engine_->activity().expect_whole_step();
   if (held[at(input.slot)] == value) return;
   held[at(input.slot)] = value;
@@ -189,7 +215,9 @@ void Stepper::set_inputs(std::span<const double> values) {
     throw std::out_of_range(fmt::format(
         "the system has {} settable inputs, and {} values are given", held.size(), values.size()));
   }
-  for (const double value : values) refuse_non_finite(value);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    refuse_non_finite(system(), static_cast<int>(i), values[i]);
+  }
   engine_->activity().expect_whole_step();
   if (std::ranges::equal(values, held)) return;
   std::ranges::copy(values, held.begin());
@@ -207,7 +235,7 @@ double& Stepper::setting(int part, int input) const {
 
 void Stepper::set_input(int part, int input, double value) {
   double& held = setting(part, input);
-  refuse_non_finite(value);
+  refuse_non_finite(system(), system().find_setting(part, input), value);
   engine_->activity().expect_whole_step();
   if (held == value) return;
   held = value;
@@ -352,9 +380,11 @@ void Stepper::set_states(std::span<const double> states) {
         fmt::format("the system has {} states, and {} numbers are given", size, states.size()));
   }
   const Acting acting(engine_->activity(), Activity::Kind::change);
+  constexpr int kMostTold = 8;
   std::string defects;
-  const auto add = [&defects](const std::string& what) {
-    defects += (defects.empty() ? "" : "; ") + what;
+  int count = 0;
+  const auto add = [&](const std::string& what) {
+    if (++count <= kMostTold) defects += (defects.empty() ? "" : "; ") + what;
   };
   const double* own = states.data();
   for (const Part& part : parts) {
@@ -381,7 +411,8 @@ void Stepper::set_states(std::span<const double> states) {
     }
     own += part.initial_state.size();
   }
-  if (!defects.empty()) throw std::invalid_argument(defects);
+  if (count > kMostTold) defects += fmt::format("; and {} more", count - kMostTold);
+  if (count > 0) throw std::invalid_argument(defects);
   engine_->states_changed(states);
   if (events_ != nullptr) events_->restart();
   if (start_check_ != nullptr) start_check_->states_have_changed();

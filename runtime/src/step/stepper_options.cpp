@@ -355,9 +355,12 @@ Issues check(const System& system, const StepperOptions& options) {
   if (waves == nullptr) {
     refuse_integrators(system, options.method, issues);
     if (options.time.deadline_s > 0.0) {
-      issues.push_back({"/deadline_s", fmt::format("the method \"{}\" takes its time: only inner "
-                                                   "iterations of waves can stop for a deadline",
-                                                   to_string(options.method.kind()))});
+      issues.push_back(
+          {"/deadline_s", fmt::format("the method \"{}\" takes its time: only inner "
+                                      "iterations of waves can stop for a deadline. Take "
+                                      "such a method, as auto is, or a pace alone, which "
+                                      "counts late steps",
+                                      to_string(options.method.kind()))});
     }
     append(issues, "", check_fast_parts(options.method, system));
     return issues;

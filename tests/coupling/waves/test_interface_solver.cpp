@@ -182,6 +182,29 @@ TEST(InterfaceSolver, SolvesWithTheFactorsOfARehearsal) {
   EXPECT_LT(last, 1e-6 * first);
 }
 
+TEST(InterfaceSolver, TellsThatASolveHasTakenAnLU) {
+  // Whoever times solves must not take these for usual ones.
+  using Effort = InterfaceSolver::Effort;
+  const System system = testing::duffing_linear_pair();
+  ByHand island(system);
+  double last = island.evaluate();
+  ASSERT_TRUE(island.rehearse(Effort::renew));
+  island.solver().begin();
+  const auto solved = [&] {
+    island.judge(last, Effort::renew);
+    island.adopt();
+    last = island.evaluate();
+    return island.done;
+  };
+  EXPECT_EQ(solved(), Effort::solve) << "control: with the factors there are";
+  island.solver().begin();
+  island.solver().take_over_part(1, InterfaceSolver::Derivatives::kept);  // the linear one
+  EXPECT_EQ(solved(), Effort::renew);
+  EXPECT_EQ(island.solver().linearisation_evaluations(), 0) << "an LU is all there was";
+  island.solver().begin();
+  EXPECT_NE(solved(), Effort::renew);
+}
+
 TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   const System system = testing::duffing_grid(2, 2);
   ByHand island(system);

@@ -1,6 +1,7 @@
 // Parameters that change in a loop: each change costs its part alone, and what goes on has the bits of a
 // stepper that is made with the new parameters from that state. Snapshots hold them.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -348,6 +349,15 @@ TEST(SetStates, RefusesWhatIsNoState) {
     EXPECT_STREQ(error.what(),
                  "part \"mass0\": state \"position\" must be finite, got nan; part \"duffing0\": "
                  "state \"q1\" must be finite, got inf");
+  }
+  std::ranges::fill(states, std::numeric_limits<double>::quiet_NaN());
+  try {
+    stepper.set_states(states);
+    FAIL() << "these are no states";
+  } catch (const std::invalid_argument& error) {  // a few of them are told
+    const std::string text = error.what();
+    EXPECT_TRUE(text.ends_with(fmt::format("; and {} more", states.size() - 8))) << text;
+    EXPECT_EQ(std::ranges::count(text, ';'), 8);
   }
   states.pop_back();
   EXPECT_THROW(stepper.set_states(states), std::invalid_argument);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/example_scenarios.hpp"
 #include "support/networks.hpp"
 #include "support/opaque_parts.hpp"
@@ -423,15 +425,58 @@ TEST(Observers, AreToldOfEveryStep) {
   EXPECT_EQ(times.size(), 4U);
 }
 
-TEST(Inputs, AreFoundOnceByName) {
-  const Scenario scenario = example("crane");
-  Stepper stepper(scenario.system, scenario.options);
+/// What is told of an input that is looked for, or of a value that it is given.
+template <class Use>
+std::string told_of(const Use& use) {
   try {
-    (void)stepper.find_input("crane.drvie");
-    ADD_FAILURE();
-  } catch (const std::out_of_range& error) {
-    EXPECT_NE(std::string(error.what()).find("no settable input"), std::string::npos);
+    use();
+  } catch (const std::logic_error& error) {  // std::out_of_range, std::invalid_argument
+    return error.what();
   }
+  return {};
+}
+
+TEST(Inputs, AreFoundOnceByName) {
+  SystemBuilder builder;
+  builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 5}),
+              {.inputs = {{"force", Signal::settable()}}});
+  builder.add("B", linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 5}));
+  builder.connect("A.coupling", "B.coupling");
+  StepperOptions options;
+  options.step_s = 0.01;
+  Stepper stepper(builder.build(), options);
+  EXPECT_EQ(stepper.find_input("A.force").slot, 0);
+  const auto told = [&](const char* name) {
+    return told_of([&] { (void)stepper.find_input(name); });
+  };
+  const std::string unknown = told("A.froce");
+  EXPECT_NE(unknown.find("no settable input is named \"A.froce\"."), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("Did you mean \"A.force\"?"), std::string::npos) << unknown;
+  // What has the name, but is not settable, comes with what to do about it.
+  EXPECT_NE(told("B.force").find("\"inputs\": {\"force\": \"settable\"}"), std::string::npos)
+      << told("B.force");
+  EXPECT_NE(told("A.q1").find("It is a state"), std::string::npos) << told("A.q1");
+  EXPECT_EQ(unknown.find("It is"), std::string::npos) << "control: nothing has this name";
+}
+
+TEST(Inputs, NamesWhatIsNotFinite) {
+  SystemBuilder builder;
+  for (const char* const name : {"A", "B"}) {
+    builder.add(name, linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 5}),
+                {.inputs = {{"force", Signal::settable()}}});
+  }
+  builder.connect("A.coupling", "B.coupling");
+  StepperOptions options;
+  options.step_s = 0.01;
+  Stepper stepper(builder.build(), options);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> bad = {1.0, nan}, good = {1.0, 2.0};
+  const char* const expected = "the input \"B.force\" must be finite, got nan";
+  EXPECT_EQ(told_of([&] { stepper.set_input(stepper.find_input("B.force"), nan); }), expected);
+  EXPECT_EQ(told_of([&] { stepper.set_input(1, 0, nan); }), expected);
+  EXPECT_EQ(told_of([&] { stepper.set_inputs(bad); }), expected);
+  EXPECT_EQ(stepper.input(stepper.find_input("A.force")), 0.0) << "nothing has changed";
+  EXPECT_EQ(told_of([&] { stepper.set_inputs(good); }), "") << "control";
 }
 
 }  // namespace

@@ -121,9 +121,7 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
       node.fail(fmt::format("entry ({},{}) is not finite", entry.row, entry.column));
       return std::nullopt;
     }
-    ShapedMatrix matrix = *own;
-    matrix.source = keys.file;
-    return matrix;
+    return *own;  // its name is not one that its owner has given
   }
   const ObjectReader object(node);
   const auto variable = object.find("variable");
