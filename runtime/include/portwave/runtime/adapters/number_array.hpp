@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace portwave {
+
+/// Numbers of an array of any number of dimensions, by rows: the last index runs fastest.
+struct NumberArray {
+  std::vector<std::size_t> shape;
+  std::vector<double> values;
+};
+
+}  // namespace portwave
