@@ -27,7 +27,7 @@ struct DiscreteRecipe {
   std::string defect = "";
   std::string gain_variability = "discrete";
   /// Of the periodic clock.
-  std::string clock = R"(intervalVariability="constant" intervalDecimal="0.02")";
+  std::string clock = R"(intervalVariability="constant" intervalDecimal="0.1")";
   std::string more_variables = "";
   std::string size_of_a = R"(<Dimension valueReference="1"/><Dimension start="3"/>)";
 };

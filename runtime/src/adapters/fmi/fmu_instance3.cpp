@@ -199,6 +199,9 @@ class Instance3 final : public Access3 {
         means_(uses_.watched.size()),
         last_(uses_.watched.size()),
         next_(uses_.watched.size()) {
+    for (const Run& run : uses_.clocked.runs()) {
+      for (std::size_t k = 0; k < run.size(); ++k) held_at_[number_in(run, k)] = run.first + k;
+    }
     std::vector<Reference> within;
     if (uses_.intermediate) {
       for (const Run& run : uses_.watched.runs())
@@ -388,10 +391,10 @@ class Instance3 final : public Access3 {
       expect_ok(f_.UpdateDiscreteStates(instance_, &again, &terminates, &nominals, &values,
                                         &has_next, &next_s),
                 "fmi3UpdateDiscreteStates");
-      if (terminates) ask_to_end(fmt::format("fmi3UpdateDiscreteStates at {:.17g} s", time_s));
+      if (terminates) ask_to_end(fmt::format("fmi3UpdateDiscreteStates at {} s", time_s));
       if (has_next && !(next_s >= time_s)) {
         fail(
-            fmt::format("says in fmi3UpdateDiscreteStates at {:.17g} s that its next event is at "
+            fmt::format("says in fmi3UpdateDiscreteStates at {} s that its next event is at "
                         "{} s, which has passed or is no time; the defect is in the FMU",
                         time_s, next_s));
       }
@@ -399,7 +402,7 @@ class Instance3 final : public Access3 {
       if (!again) break;
       if (count >= kMostUpdates) {
         fail(
-            fmt::format("does not leave event mode: at {:.17g} s it wants its discrete states "
+            fmt::format("does not leave event mode: at {} s it wants its discrete states "
                         "updated more than {} times; the defect is in the FMU",
                         time_s, kMostUpdates));
       }
@@ -465,13 +468,17 @@ class Instance3 final : public Access3 {
     }
   }
   bool take_held(const Run& run, double* values) const {
-    const auto found = std::ranges::find_if(uses_.clocked.runs(), [&](const Run& own) {
-      return own.type == run.type && own.references == run.references && own.places == run.places;
-    });
-    if (found == uses_.clocked.runs().end()) return false;
-    std::copy_n(held_.begin() + static_cast<std::ptrdiff_t>(found->first), run.size(),
-                values + run.first);
+    for (std::size_t k = 0; k < run.size(); ++k) {
+      const auto found = held_at_.find(number_in(run, k));
+      if (found == held_at_.end()) return false;
+      values[run.first + k] = held_[found->second];
+    }
     return true;
+  }
+  /// What tells one number of a run from others.
+  static std::pair<Reference, std::uint64_t> number_in(const Run& run, std::size_t k) {
+    if (run.is_array()) return {run.references.front(), run.places[k]};
+    return {run.references[k], 0};
   }
   void set_at_ticks(const Run& run, const double* values) {
     Waiting& own = waiting_[{run.references.front(), run.places}];
@@ -537,6 +544,7 @@ class Instance3 final : public Access3 {
   double now_s_ = 0.0, goal_s_ = 0.0, next_event_s_ = kNever;
   ClockMask ticked_ = 0;  ///< during the last step
   std::vector<double> held_;
+  std::map<std::pair<Reference, std::uint64_t>, std::size_t> held_at_;  ///< places
   std::map<std::pair<Reference, std::vector<std::uint64_t>>, Waiting> waiting_;
   std::map<StateHandle, Beside> beside_;
   // Of the variables that are watched: integrals, and values of the last sample.
