@@ -160,6 +160,32 @@ TEST(FmuArrays, ElementsAreWorkVariables) {
   EXPECT_GT(std::abs(run("pushes[2]", {{"x0", 0.1}, {"pushes[1]", 1.0}}) - by_force), 1e-3);
 }
 
+TEST(FmuArrays, ElementsAreInputsOfParts) {
+  const auto way = [](const Json& inputs, const Json& start) {
+    FmuFolder folder;
+    add_discrete(folder);
+    Json json = Json::parse(R"({
+      "name": "pushed", "time": {"step_s": 0.05, "steps": 10},
+      "subsystems": [
+        {"name": "own", "type": "fmu", "path": "discrete.fmu", "outputs": ["x"],
+         "ports": [{"name": "port", "effort": "F", "flow": "v", "input": "effort", "integral": "x"}]}
+      ],
+      "couplings": [{"kind": "free", "ports": ["own.port"]}]
+    })");
+    json["subsystems"][0]["inputs"] = inputs;
+    json["subsystems"][0]["start"] = start;
+    const Scenario scenario = read(folder, json);
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.step(10);
+    return stepper.state(0)[0];
+  };
+  const Json two = {{"kind", "constant"}, {"value", 2}};
+  // x = F t^2 / 2m
+  EXPECT_NEAR(way({{"pushes[2]", two}}, Json::object()), 0.25, 1e-12);
+  EXPECT_NEAR(way({{"pushes[2]", two}}, {{"pushes[1]", 4}}), 0.75, 1e-12);
+  EXPECT_NEAR(way({{"pushes[1]", two}, {"pushes[2]", two}}, Json::object()), 0.5, 1e-12);
+}
+
 TEST(FmuArrays, AreShownAsStatesByElements) {
   FmuFolder folder;
   FmuPartOptions part = testing::part_options(add_discrete(folder), testing::discrete_port(), {});

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Numbers of an array of any number of dimensions, by rows: the last index runs fastest.
 struct NumberArray {
