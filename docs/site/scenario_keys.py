@@ -75,6 +75,8 @@ def plural(value):
 
 
 def list_of(schema):
+    if "items" not in schema:
+        return "array"
     items, few, many = schema.get("items", {}), schema.get("minItems", 0), schema.get("maxItems")
     if isinstance(items, list):
         return "[" + ", ".join(value_of(each) for each in items) + "]"

@@ -473,9 +473,9 @@ class System(Controllers):
             Pairs of variables that carry power, as in scenario files: ``{"name": "flange", "effort": "F",
             "flow": "v", "input": "effort"}``. Default: those that its terminals or its OSP description name.
         start : mapping, optional
-            Start values of its variables by name, in their units.
+            Start values of its variables by name, in their units; of arrays all numbers, as lists or arrays.
         outputs : sequence of str, optional
-            Variables that may be observed. Default: all outputs.
+            Variables that may be observed. Default: all outputs. Elements of arrays are ``"y[1]"``, ``"A[1,2]"``.
         inputs : mapping, optional
             Its inputs by name, each a number, ``"settable"``, or a signal as in scenario files.
         process : bool, optional

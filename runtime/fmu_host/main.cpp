@@ -115,10 +115,7 @@ class Host {
   void act(Operation operation, MessageReader& reader) {
     switch (operation) {
       case Operation::load: {
-        LibraryNeeds needs;
-        needs.version = static_cast<Version>(reader.take<std::uint32_t>());
-        needs.saves_state = reader.take<std::uint32_t>() != 0;
-        needs.types = reader.take<std::uint32_t>();
+        const LibraryNeeds needs = reader.take_needs();
         functions_ = load_library(reader.take_text(), needs);
         return;
       }
@@ -128,6 +125,8 @@ class Host {
         origin.name = reader.take_text();
         origin.token = reader.take_text();
         origin.resources = reader.take_text();
+        origin.uses = reader.take_uses();
+        means_.resize(origin.uses.watched.size());
         instance_ = instantiate(functions_.value(), std::move(origin), &mapping_.channel().log);
         return;
       }
@@ -135,6 +134,11 @@ class Host {
         const auto which = reader.take<Reference>();
         return instance().set_text(which, reader.take_text());
       }
+      case Operation::configure:
+        reader.take_list(list_);
+        values_.resize(list_.size());
+        reader.take_bytes(values_.data(), values_.size() * sizeof(double));
+        return instance().configure(list_, values_.data());
       case Operation::initialise:
         return instance().initialise(reader.take<double>());
       case Operation::get: {
@@ -153,6 +157,12 @@ class Host {
       case Operation::step: {
         const auto time_s = reader.take<double>();
         return instance().step(time_s, reader.take<double>());
+      }
+      case Operation::means: {
+        instance().ask_means(means_.data());
+        const std::span<std::byte> room = reader.take_room(means_.size() * sizeof(double));
+        if (!room.empty()) std::memcpy(room.data(), means_.data(), room.size());
+        return;
       }
       case Operation::save: {
         StateHandle state = nullptr;
@@ -192,7 +202,7 @@ class Host {
   std::unique_ptr<Instance> instance_;
   std::map<std::uint64_t, StateHandle> states_;
   VariableList list_;
-  std::vector<double> values_;
+  std::vector<double> values_, means_;
   bool has_ended_ = false;
 };
 

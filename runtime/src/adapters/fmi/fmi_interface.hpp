@@ -70,7 +70,8 @@ struct Functions {
 namespace v3 {
 
 using Logger = void (*)(void* environment, int status, const char* category, const char* message);
-using Intermediate = void (*)(void* environment, double time, bool, bool, bool, bool, bool* early,
+using Intermediate = void (*)(void* environment, double time, bool wants_inputs, bool may_get,
+                              bool step_finished, bool can_return_early, bool* early,
                               double* early_time);
 
 template <class Number>
@@ -118,6 +119,22 @@ struct Functions {
   Set<const char*> SetString;
   Get<bool> GetBoolean;
   Set<bool> SetBoolean;
+  // Where there are structural parameters.
+  int (*EnterConfigurationMode)(void* instance);
+  int (*ExitConfigurationMode)(void* instance);
+  // Where there is an event mode.
+  int (*EnterEventMode)(void* instance);
+  int (*UpdateDiscreteStates)(void* instance, bool* needs_update, bool* terminates,
+                              bool* nominals_changed, bool* values_changed, bool* has_next_event,
+                              double* next_event);
+  int (*EnterStepMode)(void* instance);
+  // Where there are clocks.
+  int (*GetClock)(void* instance, const Reference* which, std::size_t count, bool* ticks);
+  int (*SetClock)(void* instance, const Reference* which, std::size_t count, const bool* ticks);
+  /// Null where it is missing; qualifiers: 0 not known yet, 1 unchanged, 2 changed.
+  int (*GetIntervalDecimal)(void* instance, const Reference* which, std::size_t count,
+                            double* intervals, int* qualifiers);
+  int (*GetShiftDecimal)(void* instance, const Reference* which, std::size_t count, double* shifts);
   // Null where the FMU cannot save its state.
   int (*GetFMUState)(void* instance, StateHandle* state);
   int (*SetFMUState)(void* instance, StateHandle state);

@@ -1,6 +1,5 @@
 #include "adapters/fmi/fmu_archive.hpp"
 
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -34,22 +33,6 @@ std::string_view defect_of_name(std::string_view name) {
 }
 
 }  // namespace
-
-ScratchFolder::ScratchFolder() {
-  std::error_code error;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  std::string name = ((error ? "/tmp" : parent) / "portwave-fmu-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    refuse_archive(fmt::format("cannot be unpacked to {}: {}", parent.string(),
-                               std::generic_category().message(errno)));
-  }
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 struct FmuArchive::Zip {
   zip_t* handle = nullptr;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "adapters/fmi/fmu_scratch.hpp"
+
 namespace portwave::fmi {
 
 /// What an FMU may hold: limits that stop a small file from filling a disk.
@@ -19,20 +21,6 @@ inline constexpr std::uint64_t kFreeBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMostRatio = 100;
 inline constexpr std::uint64_t kUnpackedBytes = std::uint64_t{4} << 30;
 }  // namespace archive_limits
-
-/// A folder of its own that is removed with all that is in it.
-class ScratchFolder {
- public:
-  /// In the system's folder for temporary files. Errors: ConfigError.
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// An FMU as a zip archive (libzip). Nothing is unpacked before it is asked for.
 ///

@@ -38,13 +38,15 @@ std::vector<const Variable*> answers_of(const PartSetup& setup) {
 
 PortAccess::PortAccess(const PartSetup& setup)
     : ports_(&setup.ports),
+      watches_(setup.watches()),
       inputs_(inputs_of(setup)),
       answers_(answers_of(setup)),
       sent_(inputs_.size()),
       read_(answers_.size()),
       start_(answers_.size()),
       began_(answers_.size()),
-      roundings_(answers_.size()) {}
+      roundings_(answers_.size()),
+      means_(answers_.size()) {}
 
 void PortAccess::set_inputs(Instance& instance, const double* u, const double* others) {
   for (std::size_t j = 0; j < ports(); ++j) sent_[j] = u[j] / (*ports_)[j].input_factor;
@@ -60,7 +62,9 @@ void PortAccess::begin(Instance& instance) {
 }
 
 void PortAccess::end(Instance& instance, double step_s, double* mean) {
+  if (watches_) instance.ask_means(means_.data());
   instance.get(answers_, read_.data());
+  std::size_t watched = 0;
   for (std::size_t j = 0; j < ports(); ++j) {
     const PortVariables& port = (*ports_)[j];
     const bool is_increment = port.integral != nullptr;
@@ -68,6 +72,7 @@ void PortAccess::end(Instance& instance, double step_s, double* mean) {
     const double at_end = read_[j] * port.output_factor;
     const double sum = std::abs(start_[j]) + std::abs(at_end);
     mean[j] = is_increment ? (at_end - start_[j]) / step_s : 0.5 * (start_[j] + at_end);
+    if (watches_ && !is_increment) mean[j] = means_[watched++] * port.output_factor;
     roundings_[j] = kRounding * (is_increment ? sum / step_s : 0.5 * sum);
   }
 }

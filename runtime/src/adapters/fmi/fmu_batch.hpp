@@ -33,9 +33,10 @@ class PortAccess {
 
  private:
   const std::vector<PortVariables>* ports_;
+  bool watches_;  ///< means come from the instance where there is no integral
   VariableList inputs_, answers_;
   // One per port; start_: of the step, began_: the answers there, in the FMU's units.
-  std::vector<double> sent_, read_, start_, began_, roundings_;
+  std::vector<double> sent_, read_, start_, began_, roundings_, means_;
 };
 
 /// What first steps of a program tell, which are taken back.

@@ -26,9 +26,7 @@ class FmuBlock final : public Block {
         inputs_(setup_.inputs),
         outputs_(setup_.outputs),
         program_(setup_.start_program()) {}
-  ~FmuBlock() override {
-    release_slots();
-  }
+  ~FmuBlock() override { release_slots(); }
 
   void start(std::span<double> x) const override {
     // A run before this one has lost it; or it cannot go back, so that only a new instance is at the start.
@@ -110,15 +108,17 @@ block::Handle make_fmu_block(const FmuBlockOptions& options) {
   setup.name = options.name.empty() ? setup.fmu->description().name : options.name;
   setup.start_s = options.start_s;
   Issues issues;
-  setup.start = fmi::find_start_values(*setup.fmu, options.start, issues);
+  setup.variables = std::make_shared<fmi::FmuVariables>(setup.fmu, options.start, issues);
+  setup.start = fmi::find_start_values(*setup.variables, options.start, issues);
   for (const std::string& name : options.inputs) {
     const std::string where = "/signals/" + escape_key(name);
     const fmi::Variable* const own =
-        fmi::find_number(*setup.fmu, name, fmi::Role::input, where, issues);
+        fmi::find_number(*setup.variables, name, fmi::Role::input, where, issues);
     if (own != nullptr) setup.inputs.push_back(own);
   }
   const auto names = options.outputs.empty() ? std::nullopt : std::optional(options.outputs);
-  setup.outputs = fmi::find_outputs(*setup.fmu, names, issues);
+  setup.outputs = fmi::find_outputs(*setup.variables, names, issues);
+  fmi::check_clocks(setup, issues);
   if (issues.empty() && setup.outputs.empty())
     issues.push_back({"/path", "the FMU has no output that is a number"});
   throw_if_any(std::move(issues));

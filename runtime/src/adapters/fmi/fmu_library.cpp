@@ -135,6 +135,21 @@ v3::Functions functions_of_3(void* library, const LibraryNeeds& needs) {
   pair_for(VariableType::uint64, f.GetUInt64, "GetUInt64", f.SetUInt64, "SetUInt64");
   pair_for(VariableType::boolean, f.GetBoolean, "GetBoolean", f.SetBoolean, "SetBoolean");
   if (needs.has(VariableType::text)) symbols.require(f.SetString, "SetString");
+  if (needs.configures) {
+    symbols.require(f.EnterConfigurationMode, "EnterConfigurationMode");
+    symbols.require(f.ExitConfigurationMode, "ExitConfigurationMode");
+  }
+  if (needs.has_events) {
+    symbols.require(f.EnterEventMode, "EnterEventMode");
+    symbols.require(f.UpdateDiscreteStates, "UpdateDiscreteStates");
+    symbols.require(f.EnterStepMode, "EnterStepMode");
+  }
+  if (needs.has_clocks) {
+    symbols.require(f.GetClock, "GetClock");
+    symbols.require(f.SetClock, "SetClock");
+    symbols.optional(f.GetIntervalDecimal, "GetIntervalDecimal");
+    symbols.optional(f.GetShiftDecimal, "GetShiftDecimal");
+  }
   if (needs.saves_state) {
     symbols.require(f.GetFMUState, "GetFMUState");
     symbols.require(f.SetFMUState, "SetFMUState");
@@ -155,7 +170,12 @@ void expect_version(const char* given, char major) {
 
 LibraryNeeds LibraryNeeds::of(const ModelDescription& model) {
   LibraryNeeds out = {.version = model.version, .saves_state = model.saves_state};
-  for (const Variable& own : model.variables) out.types |= bit_of(own.type);
+  out.has_events = model.has_event_mode;
+  out.has_clocks = model.has_event_mode && !model.clocks.empty();
+  for (const Variable& own : model.variables) {
+    out.types |= bit_of(own.type);
+    out.configures = out.configures || own.role == Role::structural_parameter;
+  }
   return out;
 }
 

@@ -23,6 +23,8 @@ struct LibraryNeeds {
 
   Version version = Version::v2;
   bool saves_state = false;
+  bool configures = false;  ///< structural parameters
+  bool has_events = false, has_clocks = false;
   std::uint32_t types = 0;  ///< of its variables, one bit each
 };
 

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace portwave::fmi {
 namespace {
@@ -42,14 +43,57 @@ void MessageWriter::put_list(const VariableList& list) {
   put(static_cast<std::uint64_t>(list.runs().size()));
   for (const VariableList::Run& run : list.runs()) {
     put(static_cast<std::uint32_t>(run.type));
+    put(static_cast<std::uint32_t>(run.is_discrete));
+    put(run.clocks);
     put(static_cast<std::uint64_t>(run.references.size()));
     put_bytes(run.references.data(), run.references.size() * sizeof(Reference));
+    put_text(run.array);
+    put(static_cast<std::uint64_t>(run.elements));
+    put(static_cast<std::uint64_t>(run.places.size()));
+    put_bytes(run.places.data(), run.places.size() * sizeof(std::uint64_t));
   }
 }
 
 std::size_t MessageWriter::size_of(const VariableList& list) {
-  constexpr std::size_t kRun = sizeof(std::uint32_t) + sizeof(std::uint64_t);
-  return sizeof(std::uint64_t) + kRun * list.runs().size() + sizeof(Reference) * list.size();
+  constexpr std::size_t kRun = 2 * sizeof(std::uint32_t) + 5 * sizeof(std::uint64_t);
+  std::size_t bytes = sizeof(std::uint64_t);
+  for (const VariableList::Run& run : list.runs()) {
+    bytes += kRun + run.references.size() * sizeof(Reference) + run.array.size() +
+             run.places.size() * sizeof(std::uint64_t);
+  }
+  return bytes;
+}
+
+void MessageWriter::put_needs(const LibraryNeeds& needs) {
+  put(static_cast<std::uint32_t>(needs.version));
+  for (const bool own : {needs.saves_state, needs.configures, needs.has_events, needs.has_clocks})
+    put(static_cast<std::uint32_t>(own));
+  put(needs.types);
+}
+
+void MessageWriter::put_uses(const InstanceUses& uses) {
+  for (const bool own : {uses.events, uses.early_return, uses.intermediate, uses.any_step})
+    put(static_cast<std::uint32_t>(own));
+  put_list(uses.watched);
+  put_list(uses.clocked);
+  put(static_cast<std::uint64_t>(uses.clocks.size()));
+  for (const ClockUse& own : uses.clocks) {
+    put_text(own.name);
+    put(own.reference);
+    put(own.bit);
+    put(static_cast<std::uint32_t>(own.is_output));
+    put(static_cast<std::uint32_t>(own.asks_interval));
+    put(own.interval_s);
+    put(own.shift_s);
+  }
+}
+
+std::size_t MessageWriter::size_of(const InstanceUses& uses) {
+  constexpr std::size_t kFlags = 4 * sizeof(std::uint32_t) + sizeof(std::uint64_t);
+  constexpr std::size_t kClock = 3 * sizeof(std::uint32_t) + 4 * sizeof(std::uint64_t);
+  std::size_t bytes = kFlags + size_of(uses.watched) + size_of(uses.clocked);
+  for (const ClockUse& own : uses.clocks) bytes += kClock + own.name.size();
+  return bytes;
 }
 
 std::string MessageReader::take_text() {
@@ -63,9 +107,49 @@ std::string MessageReader::take_text() {
 void MessageReader::take_list(VariableList& list) {
   list.clear();
   for (auto runs = take<std::uint64_t>(); runs > 0; --runs) {
-    const auto type = static_cast<VariableType>(take<std::uint32_t>());
-    for (auto count = take<std::uint64_t>(); count > 0; --count) list.add(type, take<Reference>());
+    VariableList::Run run;
+    run.type = static_cast<VariableType>(take<std::uint32_t>());
+    run.is_discrete = take<std::uint32_t>() != 0;
+    run.clocks = take<ClockMask>();
+    take_numbers(run.references);
+    run.array = take_text();
+    run.elements = take<std::uint64_t>();
+    take_numbers(run.places);
+    for (const std::uint64_t place : run.places) {
+      if (place >= run.elements) throw std::runtime_error("an element that its array has not");
+    }
+    list.add_run(std::move(run));
   }
+}
+
+LibraryNeeds MessageReader::take_needs() {
+  LibraryNeeds needs;
+  needs.version = static_cast<Version>(take<std::uint32_t>());
+  for (bool* const own :
+       {&needs.saves_state, &needs.configures, &needs.has_events, &needs.has_clocks})
+    *own = take<std::uint32_t>() != 0;
+  needs.types = take<std::uint32_t>();
+  return needs;
+}
+
+InstanceUses MessageReader::take_uses() {
+  InstanceUses uses;
+  for (bool* const own : {&uses.events, &uses.early_return, &uses.intermediate, &uses.any_step})
+    *own = take<std::uint32_t>() != 0;
+  take_list(uses.watched);
+  take_list(uses.clocked);
+  for (auto count = take<std::uint64_t>(); count > 0; --count) {
+    ClockUse own;
+    own.name = take_text();
+    own.reference = take<Reference>();
+    own.bit = take<ClockMask>();
+    own.is_output = take<std::uint32_t>() != 0;
+    own.asks_interval = take<std::uint32_t>() != 0;
+    own.interval_s = take<double>();
+    own.shift_s = take<double>();
+    uses.clocks.push_back(std::move(own));
+  }
+  return uses;
 }
 
 }  // namespace portwave::fmi

@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/fmu_library.hpp"
 
 namespace portwave::fmi {
 
@@ -22,7 +24,7 @@ namespace portwave::fmi {
 #ifdef PORTWAVE_FMU_PROTOCOL
 inline constexpr std::uint32_t kFmuProtocol = PORTWAVE_FMU_PROTOCOL;
 #else
-inline constexpr std::uint32_t kFmuProtocol = 1;
+inline constexpr std::uint32_t kFmuProtocol = 2;
 #endif
 
 /// The descriptors that a host is started with.
@@ -34,10 +36,12 @@ enum class Operation : std::uint32_t {
   load,
   instantiate,
   set_text,
+  configure,
   initialise,
   get,
   set,
   step,
+  means,
   save,
   restore,
   release,
@@ -127,6 +131,9 @@ class MessageWriter {
   }
   void put_list(const VariableList& list);
   static std::size_t size_of(const VariableList& list);
+  void put_needs(const LibraryNeeds& needs);
+  void put_uses(const InstanceUses& uses);
+  static std::size_t size_of(const InstanceUses& uses);
 
  private:
   std::span<std::byte> area_;
@@ -158,8 +165,18 @@ class MessageReader {
   }
   /// Replaces what is in the list.
   void take_list(VariableList& list);
+  LibraryNeeds take_needs();
+  InstanceUses take_uses();
 
  private:
+  template <class Number>
+  void take_numbers(std::vector<Number>& numbers) {
+    const auto count = take<std::uint64_t>();
+    if (count > left_.size() / sizeof(Number)) throw std::runtime_error("a list is cut off");
+    numbers.resize(count);
+    take_bytes(numbers.data(), count * sizeof(Number));
+  }
+
   std::span<std::byte> left_;
 };
 

@@ -28,7 +28,7 @@
 namespace portwave::fmi {
 namespace {
 
-using Clock = Doorbell::Clock;
+using SteadyClock = Doorbell::Clock;
 
 constexpr const char* kHostName = "portwave-fmu-host";
 constexpr const char* kHostVariable = "PORTWAVE_FMU_HOST";
@@ -251,24 +251,25 @@ bool HostProcess::is_ours() const { return ::getpid() == owner_; }
 HostProcess::End HostProcess::call(std::size_t calls, double time_limit_s) {
   const std::uint32_t seen = channel_->answer.rung();
   const auto limit = duration_of(time_limit_s);
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   // Until the host begins a call it may have to wait for a processor, which is no fault of the FMU.
-  const Clock::time_point begins = start + std::max(limit, duration_of(kStartsCallWithin_s));
-  const Clock::time_point last = begins + duration_of(time_limit_s * static_cast<double>(calls));
+  const SteadyClock::time_point begins = start + std::max(limit, duration_of(kStartsCallWithin_s));
+  const SteadyClock::time_point last =
+      begins + duration_of(time_limit_s * static_cast<double>(calls));
   channel_->request.ring();
   for (;;) {
     // When it began the call that it is in: what it says of that may be anything.
     const std::int64_t since_ns = channel_->since_ns.load();
-    const Clock::time_point since{std::chrono::nanoseconds(since_ns)};
-    const bool has_begun = since >= start && since <= Clock::now();
-    const Clock::time_point until = std::min(has_begun ? since + limit : begins, last);
-    if (channel_->answer.wait(seen, std::min(until, Clock::now() + kLookEvery))) {
+    const SteadyClock::time_point since{std::chrono::nanoseconds(since_ns)};
+    const bool has_begun = since >= start && since <= SteadyClock::now();
+    const SteadyClock::time_point until = std::min(has_begun ? since + limit : begins, last);
+    if (channel_->answer.wait(seen, std::min(until, SteadyClock::now() + kLookEvery))) {
       return channel_->answer.rung() == seen + 1 ? End::answered : End::broken;
     }
     if (has_ended() && channel_->answer.rung() == seen)
       return is_whole() ? End::ended : End::broken;
     const bool is_in_the_same = channel_->since_ns.load() == since_ns;
-    if (Clock::now() >= until && (is_in_the_same || until == last)) {
+    if (SteadyClock::now() >= until && (is_in_the_same || until == last)) {
       return is_whole() ? End::timed_out : End::broken;
     }
   }
@@ -286,10 +287,10 @@ bool HostProcess::has_ended() {
 }
 
 bool HostProcess::ends_within(double seconds) {
-  const Clock::time_point last = Clock::now() + duration_of(seconds);
+  const SteadyClock::time_point last = SteadyClock::now() + duration_of(seconds);
   auto pause = std::chrono::microseconds(50);
   while (!has_ended()) {
-    if (Clock::now() >= last) return false;
+    if (SteadyClock::now() >= last) return false;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(2000));
   }

@@ -2,29 +2,86 @@
 
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "adapters/fmi/fmu_remote.hpp"
 
 namespace portwave::fmi {
 
+namespace {
+
+/// What the FMU offers is used.
+InstanceUses uses_of(const ModelDescription& model, const Shown& shown) {
+  InstanceUses out;
+  out.events = model.has_event_mode;
+  out.any_step = model.takes_any_step;
+  out.early_return = (model.has_event_mode || model.might_return_early) && model.takes_any_step;
+  out.intermediate = model.provides_intermediate;
+  if (out.events || out.early_return || out.intermediate) out.watched = shown.watched;
+  if (!out.events) return out;
+  out.clocked = shown.clocked;
+  for (std::size_t i = 0; i < model.clocks.size(); ++i) {
+    const Clock& own = model.clocks[i];
+    if (!own.is_periodic_input() && !own.is_triggered_output()) continue;
+    out.clocks.push_back({.name = own.name,
+                          .reference = own.reference,
+                          .bit = ClockMask{1} << i,
+                          .is_output = own.is_triggered_output(),
+                          .asks_interval = own.variability == "fixed",
+                          .interval_s = own.interval_s.value_or(0.0),
+                          .shift_s = own.shift_s});
+  }
+  return out;
+}
+
+/// Start values of numbers as a list, and their values.
+VariableList list_of(const StartValue& own, const double*& values) {
+  VariableList out;
+  if (const auto* const array = std::get_if<NumberArray>(&own.value)) {
+    out.add_all(*own.variable, array->values.size());
+    values = array->values.data();
+  } else {
+    out.add(*own.variable);
+    values = &std::get<double>(own.value);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::unique_ptr<Instance> start_instance(const std::shared_ptr<const Fmu>& fmu,
                                          const std::string& name, std::span<const StartValue> start,
-                                         double start_s, const Isolation& isolation) {
+                                         double start_s, const Isolation& isolation,
+                                         const Shown& shown) {
   InstanceOrigin origin = {.file = fmu->file().filename().string(),
                            .name = name,
                            .token = fmu->description().token,
                            .resources = fmu->resources(),
+                           .uses = uses_of(fmu->description(), shown),
                            .keeps = fmu};
   std::unique_ptr<Instance> instance =
       isolation.in_a_process
           ? instantiate_in_a_process(*fmu, std::move(origin), isolation.time_limit_s)
           : instantiate(fmu->functions(), std::move(origin));
+  const auto is_structural = [](const StartValue& own) {
+    return own.variable->role == Role::structural_parameter;
+  };
+  VariableList sizes;
+  std::vector<double> values;
   for (const StartValue& own : start) {
+    if (!is_structural(own)) continue;
+    sizes.add(*own.variable);
+    values.push_back(std::get<double>(own.value));
+  }
+  if (!sizes.empty()) instance->configure(sizes, values.data());
+  for (const StartValue& own : start) {
+    if (is_structural(own)) continue;
     if (const auto* const text = std::get_if<std::string>(&own.value)) {
       instance->set_text(own.variable->reference, *text);
     } else {
-      const Variable* const one[] = {own.variable};
-      instance->set(VariableList(one), &std::get<double>(own.value));
+      const double* numbers = nullptr;
+      const VariableList list = list_of(own, numbers);
+      instance->set(list, numbers);
     }
   }
   instance->initialise(start_s);
@@ -32,8 +89,9 @@ std::unique_ptr<Instance> start_instance(const std::shared_ptr<const Fmu>& fmu,
 }
 
 Program::Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
-                 std::span<const StartValue> start, double start_s, const Isolation& isolation)
-    : instance_(start_instance(fmu, name, start, start_s, isolation)) {
+                 std::span<const StartValue> start, double start_s, const Isolation& isolation,
+                 const Shown& shown)
+    : instance_(start_instance(fmu, name, start, start_s, isolation, shown)) {
   initial_.time_s = start_s;
   if (fmu->description().saves_state) save(initial_, start_s);
   instance_->finish();

@@ -15,7 +15,13 @@ namespace portwave::fmi {
 
 struct StartValue {
   const Variable* variable = nullptr;
-  FmuValue value = 0.0;  ///< in the variable's own unit
+  FmuValue value = 0.0;  ///< in the variable's own unit; of an array all elements
+};
+
+/// What an instance is to look after from its start.
+struct Shown {
+  VariableList watched;  ///< outputs of which means over steps are wanted
+  VariableList clocked;  ///< outputs that change at the ticks of clocks
 };
 
 /// Where the code of an FMU runs, and how long it may take for a call.
@@ -28,7 +34,8 @@ struct Isolation {
 /// Errors: FmuFault; ConfigError if its code cannot be loaded.
 std::unique_ptr<Instance> start_instance(const std::shared_ptr<const Fmu>& fmu,
                                          const std::string& name, std::span<const StartValue> start,
-                                         double start_s, const Isolation& isolation = {});
+                                         double start_s, const Isolation& isolation = {},
+                                         const Shown& shown = {});
 
 /// A state of a program that was saved.
 struct SavedState {
@@ -42,7 +49,8 @@ class Program {
  public:
   /// Initialised, at the state `initial()`. Errors: as start_instance; FmuFault.
   Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
-          std::span<const StartValue> start, double start_s, const Isolation& isolation);
+          std::span<const StartValue> start, double start_s, const Isolation& isolation,
+          const Shown& shown = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -38,17 +38,17 @@ class RemoteInstance final : public Instance {
     const LibraryNeeds needs = LibraryNeeds::of(fmu.description());
     const std::string library = fmu.library().string();
     begin(Operation::load, library.size() + 64);
-    writer_.put(static_cast<std::uint32_t>(needs.version));
-    writer_.put(static_cast<std::uint32_t>(needs.saves_state));
-    writer_.put(needs.types);
+    writer_.put_needs(needs);
     writer_.put_text(library);
     flush();
     begin(Operation::instantiate, origin_.file.size() + origin_.name.size() + origin_.token.size() +
-                                      origin_.resources.size() + 64);
+                                      origin_.resources.size() + 64 +
+                                      MessageWriter::size_of(origin_.uses));
     writer_.put_text(origin_.file);
     writer_.put_text(origin_.name);
     writer_.put_text(origin_.token);
     writer_.put_text(origin_.resources);
+    writer_.put_uses(origin_.uses);
     flush();
   }
   ~RemoteInstance() override {
@@ -69,6 +69,10 @@ class RemoteInstance final : public Instance {
     writer_.put(which);
     writer_.put_text(text);
   }
+  void configure(const VariableList& list, const double* values) override {
+    send(Operation::configure, list, values);
+    flush();
+  }
   void initialise(double start_s) override {
     begin(Operation::initialise, sizeof(start_s));
     writer_.put(start_s);
@@ -88,10 +92,7 @@ class RemoteInstance final : public Instance {
     if (calls_ > 0) flush();
   }
   void set(const VariableList& list, const double* values) override {
-    const std::size_t bytes = list.size() * sizeof(double);
-    begin(Operation::set, MessageWriter::size_of(list) + bytes);
-    writer_.put_list(list);
-    writer_.put_bytes(values, bytes);
+    send(Operation::set, list, values);
   }
   void step(double time_s, double step_s) override {
     begin(Operation::step, 2 * sizeof(double));
@@ -99,6 +100,11 @@ class RemoteInstance final : public Instance {
     writer_.put(step_s);
     time_s_ = time_s;
     step_s_ = step_s;
+  }
+  void ask_means(double* means) override {
+    const std::size_t count = origin_.uses.watched.size(), bytes = count * sizeof(double);
+    begin(Operation::means, bytes);
+    asked_.push_back({writer_.put_room(bytes), count, means});
   }
   void save(StateHandle& state) override {
     const std::uint64_t number = ++newest_state_;
@@ -141,6 +147,12 @@ class RemoteInstance final : public Instance {
     if (operation != Operation::grow && needed + kSpare > writer_.left()) make_room(needed);
     writer_.put(static_cast<std::uint32_t>(operation));
     ++calls_;
+  }
+  void send(Operation operation, const VariableList& list, const double* values) {
+    const std::size_t bytes = list.size() * sizeof(double);
+    begin(operation, MessageWriter::size_of(list) + bytes);
+    writer_.put_list(list);
+    writer_.put_bytes(values, bytes);
   }
   void make_room(std::size_t needed) {
     if (calls_ > 0) flush();
@@ -249,6 +261,8 @@ class RemoteInstance final : public Instance {
         return prefix_ + (prefix_ == "fmi2" ? "Instantiate" : "InstantiateCoSimulation");
       case Operation::set_text:
         return prefix_ + "SetString";
+      case Operation::configure:
+        return prefix_ + "ExitConfigurationMode, or setting its structural parameters";
       case Operation::initialise:
         return "its initialisation";
       case Operation::get:
@@ -257,6 +271,8 @@ class RemoteInstance final : public Instance {
         return "setting its variables";
       case Operation::step:
         return fmt::format("{}DoStep from {:.17g} s over {:.17g} s", prefix_, time_s_, step_s_);
+      case Operation::means:
+        return "telling its means";
       case Operation::save:
         return prefix_ + (prefix_ == "fmi2" ? "GetFMUstate" : "GetFMUState");
       case Operation::restore:

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,8 +53,9 @@ std::string some_of(std::vector<std::string> names) {
 }
 
 bool may_start(const Variable& variable) {
-  return variable.type != VariableType::other && !variable.is_array && !variable.is_constant &&
-         (variable.role == Role::parameter || variable.role == Role::input ||
+  return variable.type < VariableType::clock && !variable.is_constant &&
+         (variable.role == Role::parameter || variable.role == Role::structural_parameter ||
+          variable.role == Role::input ||
           (variable.has_start && (variable.role == Role::output || variable.role == Role::local)));
 }
 
@@ -191,21 +194,23 @@ std::vector<FmuPort> declared_ports(const Fmu& fmu) {
   return out;
 }
 
-PortVariables find_port(const Fmu& fmu, const FmuPort& port, const std::string& where,
+PortVariables find_port(FmuVariables& variables, const FmuPort& port, const std::string& where,
                         std::vector<std::string>& notes, Issues& issues) {
   PortVariables out;
   out.causality = port.input;
   out.name = port.name.empty() ? plain_fmu_name(port.effort + "_" + port.flow) : port.name;
   const bool takes_effort = port.input == Causality::effort_in;
   const std::size_t before = issues.size();
-  out.input = find_number(fmu, takes_effort ? port.effort : port.flow, Role::input,
+  out.input = find_number(variables, takes_effort ? port.effort : port.flow, Role::input,
                           where + (takes_effort ? "/effort" : "/flow"), issues);
-  out.output = find_number(fmu, takes_effort ? port.flow : port.effort, Role::output,
+  out.output = find_number(variables, takes_effort ? port.flow : port.effort, Role::output,
                            where + (takes_effort ? "/flow" : "/effort"), issues);
   if (!port.integral.empty()) {
-    out.integral = find_number(fmu, port.integral, std::nullopt, where + "/integral", issues);
+    out.integral = find_number(variables, port.integral, std::nullopt, where + "/integral", issues);
   }
-  if (issues.size() == before) PortUnits(fmu, port, where, out, notes, issues).settle();
+  if (issues.size() == before) {
+    PortUnits(variables.fmu(), port, where, out, notes, issues).settle();
+  }
   return out;
 }
 
@@ -225,6 +230,154 @@ void expect_different(const std::vector<PortVariables>& ports, Issues& issues) {
     }
   }
 }
+
+std::string_view kind_of(VariableType type) {
+  switch (type) {
+    case VariableType::text:
+      return "a text";
+    case VariableType::clock:
+      return "a clock";
+    default:
+      return "binary data";
+  }
+}
+
+/// What to write in place of the name of an array.
+std::string array_hint(FmuVariables& variables, const Variable& array) {
+  std::string why;
+  const auto shape = variables.shape_of(array, why);
+  if (!shape) return "an array whose size is not fixed: " + why;
+  const auto elements = variables.elements_of(array);
+  if (elements.empty()) return "an array without elements";
+  return fmt::format("an array of {}: name an element, such as {}", shown_shape(*shape),
+                     in_quotes(elements.front()->name));
+}
+
+/// Clocks that an instance ticks or hears.
+ClockMask usable_clocks(const ModelDescription& model) {
+  ClockMask out = 0;
+  for (std::size_t i = 0; i < model.clocks.size() && model.has_event_mode; ++i) {
+    const Clock& own = model.clocks[i];
+    const bool is_known = own.variability == "fixed" || own.interval_s.has_value();
+    if ((own.is_periodic_input() && is_known) || own.is_triggered_output())
+      out |= ClockMask{1} << i;
+  }
+  return out;
+}
+
+/// Finds variables with start values.
+class StartFinder {
+ public:
+  StartFinder(FmuVariables& variables, Issues& issues) : variables_(variables), issues_(issues) {}
+
+  std::vector<StartValue> find(const std::map<std::string, FmuValue>& start) {
+    for (const auto& [name, value] : start) add(name, "/start/" + escape_key(name), value);
+    for (auto& [array, elements] : elements_) add_elements(*array, elements);
+    return std::move(out_);
+  }
+
+ private:
+  /// Of an array of which single elements are given.
+  struct Elements {
+    std::vector<std::pair<std::size_t, double>> given;
+    std::size_t count = 0;
+    std::string where;
+  };
+
+  void fail(const std::string& where, std::string what) {
+    issues_.push_back({where, std::move(what)});
+  }
+  void add(const std::string& name, const std::string& where, const FmuValue& value) {
+    const Variable* const variable = variables_.find(name);
+    const bool is_text = std::holds_alternative<std::string>(value);
+    const auto* const array = std::get_if<NumberArray>(&value);
+    if (variable == nullptr) {
+      find_number(variables_, name, std::nullopt, where, issues_);
+    } else if (!may_start(*variable)) {
+      fail(where,
+           fmt::format("{} cannot be set: it is {}{}.\nTo be set: {}", in_quotes(name),
+                       variable->type >= VariableType::clock ? std::string(kind_of(variable->type))
+                                                             : with_article(variable->role),
+                       variable->is_constant ? ", constant" : "",
+                       some_of(variables_.fmu().description().names(&may_start))));
+    } else if (variable->is_array) {
+      add_array(*variable, where, value);
+    } else if (array != nullptr || is_text != (variable->type == VariableType::text)) {
+      const bool takes_text = variable->type == VariableType::text;
+      fail(where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number"));
+    } else if (is_text && !variable->array.empty()) {
+      fail(where, "is an element of an array of texts, which cannot be set");
+    } else if (!is_text && !std::isfinite(std::get<double>(value))) {
+      fail(where, "must be finite");
+    } else if (!variable->array.empty()) {
+      Elements& own = elements_[variables_.fmu().description().find(variable->array)];
+      own.given.emplace_back(variable->element, std::get<double>(value));
+      own.count = variable->elements;
+      own.where = where;
+    } else {
+      out_.push_back({variable, value});
+    }
+  }
+  void add_array(const Variable& variable, const std::string& where, const FmuValue& value) {
+    std::string why;
+    const auto shape = variables_.shape_of(variable, why);
+    const auto* const array = std::get_if<NumberArray>(&value);
+    if (!shape || variable.type == VariableType::text) {
+      fail(where, fmt::format("{} cannot be set: {}", in_quotes(variable.name),
+                              shape ? "it is an array of texts" : why));
+      return;
+    }
+    std::size_t count = 1;
+    for (const std::size_t own : *shape) count *= own;
+    if (array == nullptr) {
+      fail(where, fmt::format("{} is an array of {}: give an array of numbers, or name an element, "
+                              "such as {}",
+                              in_quotes(variable.name), shown_shape(*shape),
+                              count > 0 ? in_quotes(variables_.elements_of(variable)[0]->name)
+                                        : "none: it is empty"));
+      return;
+    }
+    // A flat array is taken by rows.
+    if (array->values.size() != count || (array->shape.size() > 1 && array->shape != *shape)) {
+      fail(where,
+           fmt::format(
+               "{} is an array of {}, and {} numbers are given{}", in_quotes(variable.name),
+               shown_shape(*shape), array->values.size(),
+               array->shape.size() > 1 ? fmt::format(" as {}", shown_shape(array->shape)) : ""));
+      return;
+    }
+    if (!std::ranges::all_of(array->values, [](double own) { return std::isfinite(own); })) {
+      fail(where, "must be finite");
+      return;
+    }
+    out_.push_back({&variable, value});
+  }
+  /// Arrays are set as a whole: other elements keep the start values of the description.
+  void add_elements(const Variable& array, const Elements& elements) {
+    NumberArray all{{elements.count}, {}};
+    std::istringstream words(array.start);
+    for (std::string word; words >> word;) {
+      const bool is_true = word == "true";
+      all.values.push_back(is_true ? 1.0 : std::strtod(word.c_str(), nullptr));
+    }
+    if (all.values.size() == 1) all.values.resize(elements.count, all.values[0]);
+    const bool is_all = elements.given.size() == elements.count;
+    if (is_all) all.values.resize(elements.count);
+    if (all.values.size() != elements.count) {
+      fail(elements.where,
+           fmt::format("{} has {} elements, and the FMU gives start values of {}: give all of them",
+                       in_quotes(array.name), elements.count, all.values.size()));
+      return;
+    }
+    for (const auto& [place, value] : elements.given) all.values[place] = value;
+    out_.push_back({&array, std::move(all)});
+  }
+
+  FmuVariables& variables_;
+  Issues& issues_;
+  std::vector<StartValue> out_;
+  std::map<const Variable*, Elements> elements_;
+};
 
 }  // namespace
 
@@ -256,11 +409,15 @@ std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file, const Iso
   }
 }
 
-const Variable* find_number(const Fmu& fmu, const std::string& name, std::optional<Role> role,
-                            const std::string& where, Issues& issues) {
-  const ModelDescription& model = fmu.description();
-  const Variable* const found = model.find(name);
+const Variable* find_number(FmuVariables& variables, const std::string& name,
+                            std::optional<Role> role, const std::string& where, Issues& issues) {
+  const ModelDescription& model = variables.fmu().description();
+  const Variable* const found = variables.find(name);
   if (found == nullptr) {
+    if (const std::string defect = variables.element_defect(name); !defect.empty()) {
+      issues.push_back({where, defect});
+      return nullptr;
+    }
     std::vector<std::string> names;
     for (const Variable& own : model.variables) {
       if (!role || own.role == *role) names.push_back(own.name);
@@ -278,58 +435,91 @@ const Variable* find_number(const Fmu& fmu, const std::string& name, std::option
   }
   if (found->is_array || !is_number(found->type)) {
     issues.push_back({where, fmt::format("{} must be a single number, and is {}", in_quotes(name),
-                                         found->is_array ? "an array" : "none")});
+                                         found->is_array ? array_hint(variables, *found)
+                                                         : std::string(kind_of(found->type)))});
     return nullptr;
   }
   return found;
 }
 
-std::vector<StartValue> find_start_values(const Fmu& fmu,
+std::vector<StartValue> find_start_values(FmuVariables& variables,
                                           const std::map<std::string, FmuValue>& start,
                                           Issues& issues) {
-  std::vector<StartValue> out;
-  for (const auto& [name, value] : start) {
-    const std::string where = "/start/" + escape_key(name);
-    const bool is_text = std::holds_alternative<std::string>(value);
-    const Variable* const variable = fmu.description().find(name);
-    const bool takes_text = variable != nullptr && variable->type == VariableType::text;
-    if (variable == nullptr || (!is_text && !takes_text)) {
-      if (find_number(fmu, name, std::nullopt, where, issues) == nullptr) continue;
-    }
-    if (is_text != takes_text) {
-      issues.push_back(
-          {where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number")});
-    } else if (!is_text && !std::isfinite(std::get<double>(value))) {
-      issues.push_back({where, "must be finite"});
-    } else if (!may_start(*variable)) {
-      issues.push_back({where, fmt::format("{} cannot be set: it is {}{}.\nTo be set: {}",
-                                           in_quotes(name), with_article(variable->role),
-                                           variable->is_constant ? ", constant" : "",
-                                           some_of(fmu.description().names(&may_start)))});
-    } else {
-      out.push_back({variable, value});
-    }
-  }
-  return out;
+  return StartFinder(variables, issues).find(start);
 }
 
-std::vector<const Variable*> find_outputs(const Fmu& fmu,
+std::vector<const Variable*> find_outputs(FmuVariables& variables,
                                           const std::optional<std::vector<std::string>>& names,
                                           Issues& issues) {
   std::vector<const Variable*> out;
+  const auto show = [&](const Variable& own) {
+    const auto elements = own.is_array ? variables.elements_of(own) : std::vector{&own};
+    for (const Variable* const element : elements) {
+      if (names || out.size() < kMostOutputs) out.push_back(element);
+    }
+  };
   if (!names) {
-    for (const Variable& own : fmu.description().variables) {
-      const bool is_shown = own.role == Role::output && is_number(own.type) && !own.is_array;
-      if (is_shown && out.size() < kMostOutputs) out.push_back(&own);
+    const ModelDescription& model = variables.fmu().description();
+    const ClockMask usable = usable_clocks(model);
+    for (const Variable& own : model.variables) {
+      const bool has_values = own.clocks == 0 || (own.clocks & usable) != 0;
+      if (own.role == Role::output && is_number(own.type) && has_values) show(own);
     }
     return out;
   }
   for (std::size_t i = 0; i < names->size(); ++i) {
-    const Variable* const own =
-        find_number(fmu, (*names)[i], std::nullopt, fmt::format("/outputs/{}", i), issues);
-    if (own != nullptr) out.push_back(own);
+    const std::string where = fmt::format("/outputs/{}", i);
+    const Variable* own = variables.find((*names)[i]);
+    const bool is_array = own != nullptr && own->is_array && is_number(own->type);
+    const bool is_clock = own != nullptr && own->type == VariableType::clock;
+    std::string why;
+    if (is_array && !variables.shape_of(*own, why)) {
+      issues.push_back({where, fmt::format("{} cannot be used: {}", in_quotes(own->name), why)});
+      continue;
+    }
+    if (!is_array && !is_clock)
+      own = find_number(variables, (*names)[i], std::nullopt, where, issues);
+    if (own != nullptr) show(*own);
   }
   return out;
+}
+
+void check_clocks(const PartSetup& setup, Issues& issues) {
+  const ModelDescription& model = setup.fmu->description();
+  const ClockMask usable = usable_clocks(model);
+  for (std::size_t i = 0; i < model.clocks.size() && model.has_event_mode; ++i) {
+    const Clock& own = model.clocks[i];
+    const bool is_used = (usable & (ClockMask{1} << i)) != 0;
+    if (is_used || own.variability == "triggered") continue;
+    issues.push_back(
+        {"/path",
+         fmt::format("the clock {} of the FMU has an interval that is {}{}: portwave ticks clocks "
+                     "of intervals that are constant or fixed.\nExport the model with such a "
+                     "clock, or without clocks",
+                     in_quotes(own.name),
+                     own.variability.empty() ? "not said" : printable(own.variability),
+                     own.is_periodic_input() ? ", and no value of it" : "")});
+  }
+  const auto check = [&](const Variable* variable) {
+    if (variable == nullptr || variable->clocks == 0) return;
+    if ((variable->clocks & usable) != 0) return;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < model.clocks.size(); ++i) {
+      if ((variable->clocks & (ClockMask{1} << i)) != 0) names.push_back(model.clocks[i].name);
+    }
+    issues.push_back({"/path", fmt::format("{} waits for {}, which nobody ticks: {}.\nLeave it out "
+                                           "of inputs and outputs",
+                                           in_quotes(variable->name), some_of(names),
+                                           model.has_event_mode
+                                               ? "only periodic input clocks and triggered output "
+                                                 "clocks are used"
+                                               : "the FMU has no event mode")});
+  };
+  for (const Variable* const own : setup.inputs) check(own);
+  for (const Variable* const own : setup.outputs) check(own);
+  for (const PortVariables& port : setup.ports) {
+    for (const Variable* const own : {port.input, port.output, port.integral}) check(own);
+  }
 }
 
 PartSetup find_variables(const FmuPartOptions& options) {
@@ -343,12 +533,13 @@ PartSetup find_variables(const FmuPartOptions& options) {
         "the FMU needs another program to run (needsExecutionTool), such as an interpreter");
   }
   Issues issues;
-  out.start = find_start_values(*out.fmu, options.start, issues);
+  out.variables = std::make_shared<FmuVariables>(out.fmu, options.start, issues);
+  out.start = find_start_values(*out.variables, options.start, issues);
   const std::vector<FmuPort> ports =
       options.ports.empty() ? declared_ports(*out.fmu) : options.ports;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     out.ports.push_back(
-        find_port(*out.fmu, ports[i], fmt::format("/ports/{}", i), out.notes, issues));
+        find_port(*out.variables, ports[i], fmt::format("/ports/{}", i), out.notes, issues));
   }
   if (ports.empty()) {
     issues.push_back(
@@ -364,7 +555,7 @@ PartSetup find_variables(const FmuPartOptions& options) {
   expect_different(out.ports, issues);
   for (const std::string& name : options.inputs) {
     const std::string where = "/inputs/" + escape_key(name);
-    const Variable* const own = find_number(*out.fmu, name, Role::input, where, issues);
+    const Variable* const own = find_number(*out.variables, name, Role::input, where, issues);
     if (own == nullptr) continue;
     const bool is_of_port =
         std::ranges::find(out.ports, own, &PortVariables::input) != out.ports.end();
@@ -375,13 +566,33 @@ PartSetup find_variables(const FmuPartOptions& options) {
       out.inputs.push_back(own);
     }
   }
-  out.outputs = find_outputs(*out.fmu, options.outputs, issues);
+  out.outputs = find_outputs(*out.variables, options.outputs, issues);
+  check_clocks(out, issues);
   throw_if_any(std::move(issues));
   return out;
 }
 
 std::unique_ptr<Program> PartSetup::start_program() const {
-  return std::make_unique<Program>(fmu, name, start, start_s, isolation);
+  Shown shown;
+  const auto add_clocked = [&](const Variable* own) {
+    const bool is_clocked = own != nullptr && own->clocks != 0 && own->type != VariableType::clock;
+    if (is_clocked) shown.clocked.add(*own);
+  };
+  for (const Variable* const own : outputs) add_clocked(own);
+  for (const PortVariables& port : ports) {
+    add_clocked(port.output);
+    add_clocked(port.integral);
+    if (watches() && port.integral == nullptr) shown.watched.add(*port.output);
+  }
+  return std::make_unique<Program>(fmu, name, start, start_s, isolation, shown);
+}
+
+bool PartSetup::watches() const {
+  const ModelDescription& model = fmu->description();
+  const bool tells =
+      model.provides_intermediate || model.has_event_mode || model.might_return_early;
+  return tells && std::ranges::any_of(
+                      ports, [](const PortVariables& port) { return port.integral == nullptr; });
 }
 
 }  // namespace portwave::fmi

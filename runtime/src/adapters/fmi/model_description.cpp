@@ -6,6 +6,8 @@
 #include <cstring>
 #include <pugixml.hpp>
 #include <set>
+#include <span>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +21,7 @@ namespace {
 using pugi::xml_node;
 
 constexpr std::size_t kMostVariables = 1'000'000;
+constexpr std::size_t kMostClocks = 64;  // bits of a mask
 
 /// The document, or an error that says where it is no XML.
 void parse(std::string_view xml, std::string_view file, pugi::xml_document& document) {
@@ -58,7 +61,16 @@ constexpr TypeName kTypes3[] = {
     {"Int64", VariableType::int64},       {"UInt64", VariableType::uint64},
     {"Enumeration", VariableType::int64}, {"Boolean", VariableType::boolean},
     {"String", VariableType::text},       {"Binary", VariableType::other},
-    {"Clock", VariableType::other}};
+    {"Clock", VariableType::clock}};
+
+/// A whole number that fits; nothing if it is none.
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 std::optional<VariableType> type_of(std::span<const TypeName> types, std::string_view word) {
   const auto found = std::ranges::find(types, word, &TypeName::word);
@@ -177,6 +189,11 @@ class Reader {
         flag(own, out_.version == Version::v2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState");
     out_.is_only_once = flag(own, "canBeInstantiatedOnlyOncePerProcess");
     out_.takes_any_step = flag(own, "canHandleVariableCommunicationStepSize");
+    if (out_.version == Version::v3) {
+      out_.has_event_mode = flag(own, "hasEventMode");
+      out_.might_return_early = flag(own, "mightReturnEarlyFromDoStep");
+      out_.provides_intermediate = flag(own, "providesIntermediateUpdate");
+    }
     if (const auto step = own.attribute("fixedInternalStepSize")) {
       out_.internal_step_s = positive(step, own.name());
     }
@@ -232,8 +249,71 @@ class Reader {
         fail(fmt::format("there are two variables {}", in_quotes(variable->name)));
         continue;
       }
+      if (variable->type == VariableType::clock) add_clock(node, *variable);
       out_.variables.push_back(*std::move(variable));
+      of_clocks_.push_back(node.attribute("clocks").value());
     }
+    for (std::size_t i = 0; i < out_.variables.size(); ++i) {
+      if (!of_clocks_[i].empty()) find_clocks(out_.variables[i], of_clocks_[i]);
+    }
+  }
+
+  void add_clock(xml_node node, Variable& variable) {
+    if (out_.clocks.size() >= kMostClocks) {
+      return fail(fmt::format("there are more than {} clocks", kMostClocks));
+    }
+    variable.clocks = ClockMask{1} << out_.clocks.size();
+    Clock clock{.name = variable.name, .reference = variable.reference, .role = variable.role};
+    clock.variability = node.attribute("intervalVariability").value();
+    const auto resolution = number_in(node.attribute("resolution").value());
+    if (const auto decimal = node.attribute("intervalDecimal")) {
+      clock.interval_s = positive(decimal, variable.name);
+    } else if (const auto counter = number_in(node.attribute("intervalCounter").value())) {
+      if (resolution && *resolution > 0.0 && *counter > 0.0)
+        clock.interval_s = *counter / *resolution;
+    }
+    if (const auto decimal = number_in(node.attribute("shiftDecimal").value())) {
+      clock.shift_s = *decimal;
+    } else if (const auto counter = number_in(node.attribute("shiftCounter").value())) {
+      if (resolution && *resolution > 0.0) clock.shift_s = *counter / *resolution;
+    }
+    if (!(clock.shift_s >= 0.0)) {
+      fail(fmt::format("the shift of clock {} must not be below 0, got {}",
+                       in_quotes(variable.name), clock.shift_s));
+    }
+    out_.clocks.push_back(std::move(clock));
+  }
+  /// The clocks that a variable names, by reference.
+  void find_clocks(Variable& variable, const std::string& words) {
+    std::istringstream in(words);
+    for (std::string word; in >> word;) {
+      const auto reference = whole_number<Reference>(word);
+      const auto found = reference ? std::ranges::find(out_.clocks, *reference, &Clock::reference)
+                                   : out_.clocks.end();
+      if (found == out_.clocks.end()) {
+        fail(fmt::format("variable {} is of the clock {}, which there is not",
+                         in_quotes(variable.name), in_quotes(word)));
+      } else if (variable.type != VariableType::clock) {
+        variable.clocks |= ClockMask{1} << (found - out_.clocks.begin());
+      }
+    }
+  }
+  void read_dimensions(xml_node node, Variable& variable) {
+    for (const xml_node own : node.children("Dimension")) {
+      Dimension dimension;
+      const auto start = own.attribute("start"), parameter = own.attribute("valueReference");
+      const auto size = whole_number<std::uint64_t>(start.value());
+      dimension.parameter = whole_number<Reference>(parameter.value());
+      dimension.size = size.value_or(0);
+      if (size.has_value() == dimension.parameter.has_value()) {
+        fail(
+            fmt::format("a dimension of variable {} must have a size, \"start\", or the "
+                        "\"valueReference\" of a structural parameter",
+                        in_quotes(variable.name)));
+      }
+      variable.dimensions.push_back(dimension);
+    }
+    variable.is_array = !variable.dimensions.empty();
   }
 
   std::optional<Variable> read_variable_2(xml_node node) {
@@ -262,7 +342,7 @@ class Reader {
       return std::nullopt;
     }
     auto variable = read_common(node, node, *type);
-    if (variable) variable->is_array = !node.child("Dimension").empty();
+    if (variable) read_dimensions(node, *variable);
     return variable;
   }
 
@@ -284,7 +364,10 @@ class Reader {
       return std::nullopt;
     }
     out.role = *role;
-    out.is_constant = std::string_view(node.attribute("variability").value()) == "constant";
+    const std::string_view variability = node.attribute("variability").value();
+    const bool is_real = type == VariableType::float64 || type == VariableType::float32;
+    out.is_constant = variability == "constant";
+    out.is_discrete = variability.empty() ? !is_real : variability == "discrete";
     out.has_start = !details.attribute("start").empty();
     out.start = details.attribute("start").value();
     const std::string_view of = details.attribute("derivative").value();
@@ -301,6 +384,7 @@ class Reader {
 
   ModelDescription out_;
   std::map<std::string, std::string, std::less<>> type_units_;
+  std::vector<std::string> of_clocks_;  ///< what variables say of their clocks
   Issues issues_;
 };
 

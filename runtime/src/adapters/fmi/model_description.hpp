@@ -29,7 +29,8 @@ enum class VariableType {
   uint64,
   boolean,
   text,   ///< strings
-  other,  ///< binaries and clocks
+  clock,  ///< FMI 3; whether it has ticked counts as a number
+  other,  ///< binaries
 };
 
 /// A type whose values are numbers here, truth values being 0 and 1.
@@ -56,6 +57,15 @@ struct Unit {
   bool is_known = false;  ///< false: the description gives the name and nothing else
 };
 
+/// The size of one dimension of an array: a number, or the value of a structural parameter.
+struct Dimension {
+  std::uint64_t size = 0;
+  std::optional<Reference> parameter = {};
+};
+
+/// One bit for each clock, in the order of the description.
+using ClockMask = std::uint64_t;
+
 struct Variable {
   std::string name;
   Reference reference = 0;
@@ -65,9 +75,31 @@ struct Variable {
   bool is_array = false;
   bool has_start = false;
   std::string start = {};  ///< as it is written
-  std::string unit = {};  ///< empty: none
+  std::string unit = {};   ///< empty: none
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
+  bool is_discrete = false;  ///< its variability, given or by its type
+  std::vector<Dimension> dimensions = {};
+  ClockMask clocks = 0;  ///< at whose ticks it is set or changes; of a clock, its own bit
+  // Of a variable that stands for an element of an array (FmuVariables): its place from 0, how many there are, and
+  // the name of the array.
+  std::size_t element = 0, elements = 0;
+  std::string array = {};
+};
+
+/// A clock of FMI 3.
+struct Clock {
+  std::string name;
+  Reference reference = 0;
+  Role role = Role::input;
+  std::string variability = {};  ///< of its interval: "constant", "fixed", "triggered", ...
+  std::optional<double> interval_s = {};
+  double shift_s = 0.0;
+
+  bool is_periodic_input() const {
+    return role == Role::input && (variability == "constant" || variability == "fixed");
+  }
+  bool is_triggered_output() const { return role == Role::output && variability == "triggered"; }
 };
 
 /// A pair of variables that the description declares to carry power.
@@ -88,10 +120,14 @@ struct ModelDescription {
   bool needs_tool = false;                ///< needsExecutionTool: it starts another program
   bool is_only_once = false;              ///< canBeInstantiatedOnlyOncePerProcess
   bool takes_any_step = true;             ///< canHandleVariableCommunicationStepSize
+  bool has_event_mode = false;            ///< hasEventMode (FMI 3)
+  bool might_return_early = false;        ///< mightReturnEarlyFromDoStep
+  bool provides_intermediate = false;     ///< providesIntermediateUpdate
   std::optional<double> internal_step_s;  ///< fixedInternalStepSize
   std::optional<double> usual_step_s;     ///< of the default experiment
   std::optional<double> usual_stop_s;     ///< of the default experiment
   std::vector<Variable> variables;
+  std::vector<Clock> clocks;
   std::map<std::string, Unit, std::less<>> units;
 
   /// Null: there is none of that name.

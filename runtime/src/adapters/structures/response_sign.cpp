@@ -81,7 +81,8 @@ std::optional<int> response_sign(const Element& element, const std::string& inpu
                                  const std::string& output, double start_s, double step_s,
                                  bool in_a_process, Issues& issues) {
   Issues defects;
-  const auto start = fmi::find_start_values(*element.fmu, element.start, defects);
+  fmi::FmuVariables variables(element.fmu, element.start, defects);
+  const auto start = fmi::find_start_values(variables, element.start, defects);
   for (const Issue& defect : defects) issues.push_back({element.where, defect.what});
   if (!defects.empty()) return 0;
   fmi::Program program(element.fmu, element.name, start, start_s,

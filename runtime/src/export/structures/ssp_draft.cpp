@@ -20,12 +20,43 @@ std::string text_of(const Json& object, const char* key, const std::string& othe
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
+std::size_t numbers_in(const Json& value) {
+  if (!value.is_array()) return 1;
+  std::size_t count = 0;
+  for (const Json& own : value) count += numbers_in(own);
+  return count;
+}
+
+/// An array of which something is used; empty: none.
+std::string array_of(const fmi::PartSetup& setup, const Json& entry) {
+  std::vector<const fmi::Variable*> used = setup.outputs;
+  for (const fmi::PortVariables& port : setup.ports) {
+    for (const fmi::Variable* const own : {port.input, port.output, port.integral}) {
+      if (own != nullptr) used.push_back(own);
+    }
+  }
+  for (const char* const key : {"inputs", "signals"}) {
+    if (!entry.contains(key) || !entry[key].is_object()) continue;
+    for (const auto& [name, value] : entry[key].items())
+      used.push_back(setup.variables->find(name));
+  }
+  for (const fmi::Variable* const own : used) {
+    if (own != nullptr && !own->array.empty()) return own->array;
+  }
+  for (const fmi::StartValue& own : setup.start) {
+    if (own.variable->is_array) return own.variable->name;
+  }
+  return {};
+}
+
 std::map<std::string, FmuValue> start_of(const Json& entry) {
   std::map<std::string, FmuValue> out;
   if (!entry.contains("start")) return out;
   for (const auto& [name, value] : entry["start"].items()) {
     if (value.is_string()) {
       out.emplace(name, value.get<std::string>());
+    } else if (value.is_array()) {
+      out.emplace(name, NumberArray{{}, std::vector<double>(numbers_in(value), 0.0)});
     } else if (value.is_boolean()) {
       out.emplace(name, value.get<bool>() ? 1.0 : 0.0);
     } else {
@@ -213,12 +244,21 @@ class Drafter {
       } else {
         Issues found;
         own.setup.fmu = fmi::Fmu::open(own.file);
-        own.setup.start = fmi::find_start_values(*own.setup.fmu, options.start, found);
-        own.setup.outputs = fmi::find_outputs(*own.setup.fmu, options.outputs, found);
+        own.setup.variables =
+            std::make_shared<fmi::FmuVariables>(own.setup.fmu, options.start, found);
+        own.setup.start = fmi::find_start_values(*own.setup.variables, options.start, found);
+        own.setup.outputs = fmi::find_outputs(*own.setup.variables, options.outputs, found);
         throw_if_any(std::move(found));
       }
     } catch (const ConfigError& error) {
       append(issues_, where, error.issues());
+      return false;
+    }
+    if (const std::string array = array_of(own.setup, entry); !array.empty()) {
+      issues_.push_back(
+          {where, fmt::format("uses the array {} of its FMU: packages of SSP 1.0 have "
+                              "scalars only",
+                              in_quotes(array))});
       return false;
     }
     own.source = source_of(own.file);

@@ -315,15 +315,62 @@ std::optional<std::vector<std::string>> read_texts(const Node& node) {
   return read_list<std::string>(node, "an array of texts", [](const Node& n) { return n.text(); });
 }
 
-std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
-    const Node& node) {
+namespace {
+
+/// Numbers of nested arrays, all of one size at each depth.
+bool add_numbers(const Node& node, std::size_t depth, NumberArray& out) {
+  constexpr std::size_t kMostDimensions = 16;
+  if (depth == kMostDimensions) {
+    node.fail(fmt::format("must have at most {} dimensions", kMostDimensions));
+    return false;
+  }
+  if (out.shape.size() == depth) out.shape.push_back(node.size());
+  if (out.shape[depth] != node.size()) {
+    node.fail(fmt::format("must have {} elements, as those before it, got {}", out.shape[depth],
+                          node.size()));
+    return false;
+  }
+  const auto is_deep = [&](std::size_t i) { return node.at(i).json().is_array(); };
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const Node element = node.at(i);
+    if (is_deep(i) != is_deep(0)) {
+      element.fail("must be a number where the others are, and an array where they are");
+      return false;
+    }
+    if (is_deep(i)) {
+      if (!add_numbers(element, depth + 1, out)) return false;
+    } else if (const auto value = element.json().is_boolean()
+                                      ? std::optional(element.json().get<bool>() ? 1.0 : 0.0)
+                                      : element.number()) {
+      if (out.shape.size() != depth + 1) {
+        element.fail("must be an array, as those before it");
+        return false;
+      }
+      out.values.push_back(*value);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<NamedValues> read_named_values(const Node& node) {
   if (!node.is_object("an object of names and values")) return std::nullopt;
-  std::map<std::string, std::variant<double, std::string>> out;
+  NamedValues out;
   bool is_sound = true;
   for (const auto& [name, json] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(name, json);
     if (json.is_string()) {
       out.insert_or_assign(name, json.get<std::string>());
+    } else if (json.is_array()) {
+      NumberArray array;
+      if (add_numbers(member, 0, array)) {
+        out.insert_or_assign(name, std::move(array));
+      } else {
+        is_sound = false;
+      }
     } else if (const auto value = json.is_boolean() ? std::optional(json.get<bool>() ? 1.0 : 0.0)
                                                     : member.number()) {
       out.insert_or_assign(name, *value);
@@ -453,7 +500,12 @@ Json expression_matrix_schema() {
 
 Json constants_schema() { return map_of(number()); }
 
-Json named_value_schema() { return {{"anyOf", Json::array({number(), boolean(), text()})}}; }
+Json named_value_schema() {
+  const Json many = {
+      {"type", "array"},
+      {"description", "an array of numbers, by rows of rows where it has more than one dimension"}};
+  return {{"anyOf", Json::array({number(), boolean(), text(), many})}};
+}
 
 Json port_schema() { return port_keys().schema(); }
 

@@ -9,6 +9,7 @@
 
 #include <Eigen/Core>
 
+#include "portwave/runtime/adapters/number_array.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 #include "scenario/reader/node.hpp"
@@ -20,9 +21,9 @@ std::optional<std::vector<double>> read_numbers(const Node& node);
 
 /// Texts of an array.
 std::optional<std::vector<std::string>> read_texts(const Node& node);
-/// An object of numbers, truth values, which count as 0 and 1, and texts.
-std::optional<std::map<std::string, std::variant<double, std::string>>> read_named_values(
-    const Node& node);
+/// An object of numbers, truth values, which count as 0 and 1, texts, and arrays of numbers.
+using NamedValues = std::map<std::string, std::variant<double, std::string, NumberArray>>;
+std::optional<NamedValues> read_named_values(const Node& node);
 
 /// A matrix by rows, [[…], …], by entries, {"entries": [[row, column, value], …]}, or from a file,
 /// {"file": "K.npz"}, relative to `folder`.

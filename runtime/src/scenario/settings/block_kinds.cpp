@@ -344,6 +344,10 @@ struct AddToDigest {
 
   void operator()(double number) const { digest.add(number); }
   void operator()(const std::string& text) const { digest.add(text); }
+  void operator()(const NumberArray& array) const {
+    for (const std::size_t own : array.shape) digest.add(static_cast<double>(own));
+    (*this)(array.values);
+  }
   void operator()(const Signal::Knot& knot) const {
     digest.add(knot.time_s);
     digest.add(knot.value);
@@ -356,7 +360,7 @@ struct AddToDigest {
     digest.add(static_cast<double>(values.size()));
     for (const auto& [name, value] : values) {
       digest.add(name);
-      std::visit([this](const auto& own) { digest.add(own); }, value);
+      std::visit([this](const auto& own) { (*this)(own); }, value);
     }
   }
   template <class T>

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "portwave/runtime/adapters/number_array.hpp"
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/export.hpp"
@@ -29,17 +30,19 @@ struct FmuPort {
   bool counts_outward = false;
 };
 
-/// A start value: a number, truth values counting as 0 and 1, or a text.
-using FmuValue = std::variant<double, std::string>;
+/// A start value: a number, truth values counting as 0 and 1, a text, or the numbers of a whole array.
+using FmuValue = std::variant<double, std::string, NumberArray>;
 
-/// An FMU as a part: what scenario files say under "type": "fmu".
+/// An FMU as a part: what scenario files say under "type": "fmu". Elements of arrays (FMI 3) have names such as
+/// "A[1,2]": indices count from 1. A whole array among outputs stands for its elements, by rows.
 struct FmuPartOptions {
   std::filesystem::path file = {};
   std::string name;  ///< of the instance, for what the FMU logs
   /// Empty: those that the FMU declares by terminals (FMI 3) or by OspModelDescription.xml.
   std::vector<FmuPort> ports;
-  std::map<std::string, FmuValue> start;  ///< start values, each in the variable's own unit
-  std::vector<std::string> inputs;        ///< inputs beside the ports that will be driven
+  /// Start values, each in the variable's own unit. Structural parameters are set first, and say the sizes of arrays.
+  std::map<std::string, FmuValue> start;
+  std::vector<std::string> inputs;  ///< inputs beside the ports that will be driven
   /// What is shown as states of the part; none: its outputs that are numbers.
   std::optional<std::vector<std::string>> outputs;
   double start_s = 0.0;  ///< time of the run at its start

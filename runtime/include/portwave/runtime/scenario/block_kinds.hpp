@@ -12,6 +12,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/method/number_range.hpp"
+#include "portwave/runtime/adapters/number_array.hpp"
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
@@ -34,7 +35,7 @@ struct BlockField {
     matrix,
     pairs,  ///< [[x, y], …] with increasing x
     texts,
-    named_values,  ///< an object of numbers, truth values, which count as 0 and 1, and texts
+    named_values,  ///< an object of numbers, truth values, which count as 0 and 1, texts, and arrays of numbers
   };
 
   std::string name;
@@ -51,7 +52,7 @@ struct BlockField {
 /// The values read for the fields of a block, without inputs.
 class BlockValues {
  public:
-  using NamedValues = std::map<std::string, std::variant<double, std::string>>;
+  using NamedValues = std::map<std::string, std::variant<double, std::string, NumberArray>>;
   using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
                              std::vector<Signal::Knot>, std::vector<std::string>, NamedValues>;
 
