@@ -210,6 +210,31 @@ TEST(Contact, ThrowsAMassBackWithSeveralStages) {
   }
 }
 
+/// Pressed at a given speed: one damped stage takes ½k(vh)² of each step, and so do several.
+TEST(Contact, DampedStagesTakeWhatOneTakes) {
+  constexpr double kStep_s = 1e-3, kSpeed = 2.0, kStiffness = 1e4;
+  for (int stages = 1; stages <= 3; ++stages) {
+    const Scenario scenario =
+        parse_scenario(fmt::format(R"({{"name": "press", "time": {{"step_s": {}, "end_s": 0.01}},
+  "subsystems": [
+    {{"name": "press", "type": "flow_source", "parameters": {{"domain": "translation"}},
+      "inputs": {{"flow": {}}}}},
+    {{"name": "wall", "type": "contact", "parameters": {{"force_N": {}, "compression_m": 1}}}}],
+  "couplings": [{{"kind": "connection", "ports": ["press.port", "wall.face"]}}],
+  "method": {{"kind": "auto", "stages": {}, "integrator": "damped"}}}})",
+                                   kStep_s, kSpeed, kStiffness, stages),
+                       "press.json", ".");
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.step(10);
+    const double moved_m = kSpeed * kStep_s, depth_m = std::abs(stepper.state("wall")[0]);
+    EXPECT_NEAR(depth_m, 10.0 * moved_m, 1e-15);
+    EXPECT_NEAR(stepper.energy().numerical_dissipation_J,
+                10.0 * 0.5 * kStiffness * moved_m * moved_m, 1e-12)
+        << stages;
+    EXPECT_NEAR(stepper.energy().final_J, 0.5 * kStiffness * depth_m * depth_m, 1e-12);
+  }
+}
+
 /// A flywheel on a weak spring between two stops of Hertz's law.
 Scenario stops(const std::string& time, const std::string& side = "both") {
   return parse_scenario(fmt::format(R"({{"name": "stops", "time": {},
