@@ -102,7 +102,7 @@ struct Ensemble::Impl {
         system->parts(), [](const Part& part) { return !part.component->capabilities().linear; });
     if (run.may_change_over()) {
       obstacle =
-          "storages beside one-sided parts take damped steps each at its own time "
+          "storages beside one-sided or stiff parts take damped steps each at its own time "
           "(\"integrator\": \"gauss\" has none)";
     } else if (run.may_overshoot()) {
       obstacle =
