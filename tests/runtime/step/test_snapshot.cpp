@@ -455,7 +455,7 @@ TEST(Inputs, AreFoundOnceByName) {
   // What has the name, but is not settable, comes with what to do about it.
   EXPECT_NE(told("B.force").find("\"inputs\": {\"force\": \"settable\"}"), std::string::npos)
       << told("B.force");
-  EXPECT_NE(told("A.q1").find("It is a state"), std::string::npos) << told("A.q1");
+  EXPECT_NE(told("A.q2").find("It is a state"), std::string::npos) << told("A.q2");
   EXPECT_EQ(unknown.find("It is"), std::string::npos) << "control: nothing has this name";
 }
 
