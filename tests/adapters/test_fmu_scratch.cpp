@@ -1,6 +1,7 @@
 // Folders for what FMUs unpack: those of processes that were killed are removed, others are not.
 
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -97,8 +98,8 @@ TEST(FmuScratch, GoesWithItsObject) {
 }
 
 TEST(FmuScratch, WhatIsNotProvablyAbandonedStays) {
-  const Temporary temporary;
   const testing::TemporaryFolder elsewhere;
+  const Temporary temporary;
   testing::write_text(elsewhere.path() / ".portwave-lock", "");
   std::filesystem::create_directory(temporary / "portwave-fmu-aaaaaa");  // no lock
   std::filesystem::create_directory(temporary / "portwave-fmu-mine");    // another name
