@@ -20,6 +20,7 @@ constexpr int W = kLaneGroup;
 /// A group that the nodes do not fill ends with ones of weight 0 at the start.
 void StagedPhysics::put_nodes_together() {
   if (together_ == nullptr) return;
+  start_gradient_.resize(static_cast<std::size_t>(layout_.n));
   const std::size_t stages = static_cast<std::size_t>(layout_.stages), lanes = W;
   const std::size_t size = (nodes_.size() + lanes - 1) / lanes * stages * lanes;
   lane_reach_.assign(size, 0.0);
@@ -70,7 +71,6 @@ void StagedPhysics::find_hessian_together(const double* x) const {
   detail::Workspace scratch(static_cast<std::size_t>(2 * n * W));
   double* const places = scratch.data();
   double* const slopes = places + n * W;
-  start_gradient_.resize(static_cast<std::size_t>(n));
   double* const here = start_gradient_.data();
   const double share = std::sqrt(std::numeric_limits<double>::epsilon());
   const auto reach = [&](int j) {
