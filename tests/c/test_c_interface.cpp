@@ -450,7 +450,7 @@ TEST(ChosenStepsWithoutWaves, AreSteppedLikeAllOthers) {
         {"name": "A", "type": "linear_oscillator",
          "parameters": {"mass_kg": 2, "stiffness_N_per_m": 50, "damping_Ns_per_m": 0.3},
          "initial_state": {"q2": 0.1},
-         "inputs": {"force": {"kind": "settable", "value": 1}}}],
+         "inputs": {"force": {"kind": "settable", "initial": 1}}}],
       "couplings": [{"kind": "free", "ports": ["A.coupling"]}], "method": )json" +
                              std::string(method) + "}";
     portwave_simulation* simulation = nullptr;

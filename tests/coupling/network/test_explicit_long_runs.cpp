@@ -115,7 +115,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  constexpr int kMany = 100000, kOfWells = 20000;
+  constexpr int kMany = 50000, kOfWells = 10000;
   const Setup started{.damping = 1e-4, .place = 1.4};
   return {
       {"a million steps of a spring",

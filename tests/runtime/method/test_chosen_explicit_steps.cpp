@@ -170,6 +170,22 @@ TEST(ChosenExplicitSteps, AreShortWhereTheMotionIsFast) {
   }
 }
 
+// Thousands of steps in a period of the oscillator, whose errors have one sign.
+TEST(ChosenExplicitSteps, UnderAFastForceMeetTheToleranceAtTheEnd) {
+  const System system = oscillator(4.0, 0.0, 0.0, Signal::expression("500*sin(200*t)"));
+  const double forced = 500.0 / (4.0 - 200.0 * 200.0), free = -100.0 * forced;
+  for (const Case& own : kKickDrift) {
+    for (const double tolerance : {1e-4, 1e-5, 1e-6, 1e-7}) {
+      Stepper stepper(system, options_of(own, tolerance, 1.0));
+      stepper.run_until(5.0);
+      const double exact = forced * std::sin(1000.0) + free * std::sin(10.0);
+      const double error = std::abs(stepper.state(0)[0] - exact) / std::abs(free);
+      EXPECT_LT(error, 4.0 * tolerance) << name_of(own) << ", " << tolerance;
+      EXPECT_GT(error, 1e-4 * tolerance) << name_of(own) << ", " << tolerance << ", control";
+    }
+  }
+}
+
 TEST(ChosenExplicitSteps, KeepTheAccountOfEveryStep) {
   const System system = driven_chain(0.0);
   for (const Case& own : kAll) {

@@ -185,7 +185,7 @@ TEST(CliNetworkMethods, TellWhereChosenStepsAddUpToMoreThanTheTolerance) {
               R"(/time={"step": {"kind": "adaptive", "tolerance": 1e-7}, "end_s": 5})"} +
         with_method(R"({"kind":"kick-drift"})"));
   };
-  const ProcessResult stiff = run("1000"), soft = run("0.05");
+  const ProcessResult stiff = run("3000"), soft = run("0.05");
   EXPECT_EQ(stiff.exit_code, 0) << said(stiff);
   EXPECT_TRUE(contains(stiff.err, "times the tolerance: errors of steps add up")) << said(stiff);
   EXPECT_TRUE(contains(stiff.err, "--set /time/step/tolerance=")) << said(stiff);
