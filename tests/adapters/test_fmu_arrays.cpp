@@ -170,7 +170,8 @@ TEST(FmuArrays, ElementsAreInputsOfParts) {
         {"name": "own", "type": "fmu", "path": "discrete.fmu", "outputs": ["x"],
          "ports": [{"name": "port", "effort": "F", "flow": "v", "input": "effort", "integral": "x"}]}
       ],
-      "couplings": [{"kind": "free", "ports": ["own.port"]}]
+      "couplings": [{"kind": "free", "ports": ["own.port"]}],
+      "method": {"kind": "auto", "iterations": 20, "tolerance": 1e-12, "tank": {"initial_J": 100}}
     })");
     json["subsystems"][0]["inputs"] = inputs;
     json["subsystems"][0]["start"] = start;
