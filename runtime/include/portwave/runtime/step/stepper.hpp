@@ -189,9 +189,9 @@ class Stepper {
   /// where the stepper has not taken its system over, or couples by another method without waves.
   void set_component(int part, std::shared_ptr<const Component> component);
   /// Sets the states of all parts, in order: Σ state_size numbers. Time, inputs, impedances and accounts go on;
-  /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that ports have
-  /// no effort and flow until the next step (without waves: those of the new states). Signals keep the samples that were
-  /// taken; events count from the new states. States at odds with rigid joints are treated by the next step as at a start.
+  /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that ports
+  /// have no effort and flow until the next step (without waves: those of the new states). Signals keep their samples;
+  /// events count from the new states. States at odds with rigid joints are treated by the next step as at a start.
   /// Errors, nothing having changed: std::invalid_argument for another length, and naming all parts with a
   /// state that is not finite, or in which a part cannot be; std::logic_error as of set_input, with several
   /// ranks, and for parts that are opaque.
