@@ -147,7 +147,7 @@ class Stepper {
   std::span<const double> state(std::string_view part) const;
   /// The state of a part at a time within the last step, by the polynomial through the stages, with error
   /// O(hˢ⁺¹) between the ends of the step; of kicks and drifts O(h⁶). `state`: the length of the part's state.
-  /// Errors: std::logic_error without StepSizes, but for kicks and drifts; std::out_of_range;
+  /// Errors: std::logic_error without StepSizes, but for kick-drift and taylor; std::out_of_range;
   /// std::invalid_argument for another length.
   void state_at(int part, double time_s, std::span<double> state) const;
   /// Effort and flow of a scalar port at such a time, by the polynomial through their values at the
@@ -185,13 +185,13 @@ class Stepper {
   /// next step, if that is solved by its interface equation; step maps of other step sizes are discarded.
   /// Errors, nothing having changed: std::out_of_range; std::invalid_argument, saying why, for
   /// a component of another type or shape, or one that cannot be in the state that it is to take over;
-  /// ConfigError where it has no step map; std::logic_error where the stepper has not taken its
-  /// system over, or couples without waves.
+  /// ConfigError where it has no step map, or kick-drift or taylor refuse the network with it; std::logic_error
+  /// where the stepper has not taken its system over, or couples by another method without waves.
   void set_component(int part, std::shared_ptr<const Component> component);
   /// Sets the states of all parts, in order: Σ state_size numbers. Time, inputs, impedances and accounts go on;
-  /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that
-  /// ports have no effort and flow until the next step. Signals keep the samples that were taken; events count
-  /// from the new states. States at odds with rigid joints are treated by the next step as at a start.
+  /// the stored energy that this adds or takes counts as supplied. Waves begin anew as at the start, so that ports
+  /// have no effort and flow until the next step (without waves: those of the new states). Signals keep their samples;
+  /// events count from the new states. States at odds with rigid joints are treated by the next step as at a start.
   /// Errors, nothing having changed: std::invalid_argument for another length, and naming all parts with a
   /// state that is not finite, or in which a part cannot be; std::logic_error as of set_input, with several
   /// ranks, and for parts that are opaque.
