@@ -1,5 +1,5 @@
-// Stiff decays that storages share: masses on the two sides of a damper, capacitors on those of a resistor. What they do
-// against each other dies within a step, and what they do together is conserved.
+// Stiff decays that storages share: masses on the two sides of a damper, capacitors on those of a resistor. What they
+// do against each other dies within a step, and what they do together is conserved.
 
 #include <algorithm>
 #include <cmath>
@@ -334,7 +334,7 @@ TEST(SharedDecays, ADamperInsideAPartIsOne) {
   EXPECT_LT(energy("damped"), 0.1);
 }
 
-/// A chain of a thousand masses on stiff dampers that smoothly swing together, one of which was hit: few parts are damped.
+/// 300 pairs of masses on stiff dampers that swing together, one mass of which was hit: few parts are damped.
 TEST(SharedDecays, OneHitInALargeNetworkDampsWhatIsBeside) {
   std::string parts, couplings;
   constexpr int kPairs = 300;
