@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "step/interface_solvers.hpp"
-#include "step/sizes/resolution_watch.hpp"
 #include "study/energy_meter.hpp"
 #include "study/machine_probe.hpp"
 #include "study/scaling_model.hpp"
@@ -23,7 +22,6 @@ namespace {
 
 constexpr int kCurve = 32;
 constexpr std::int64_t kMostSettling = 500;
-static_assert(!ResolutionWatch::wants_always(kSettlingSteps));
 
 bool is_plain(ExecutorKind executor) {
   return executor == ExecutorKind::automatic || executor == ExecutorKind::serial;

@@ -136,8 +136,8 @@ inline bool equal_states(const Stepper& a, const Stepper& b) {
 inline constexpr double kMeasurement_s = 50e-3;
 inline constexpr double kWarming_s = 3e-3;
 inline constexpr std::int64_t kFirstSteps = 8;
-/// Steps before the first measurement: the first of a run are examined, and take several times as long as others.
-inline constexpr std::int64_t kSettlingSteps = 64;
+/// Steps before the first measurement: the first of a run are examined more closely than others.
+inline constexpr std::int64_t kSettlingSteps = 32;
 
 /// How many steps a measurement has, and how many come before it.
 struct MeasuredSteps {

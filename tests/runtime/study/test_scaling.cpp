@@ -276,9 +276,8 @@ TEST(StrongScaling, SharesOfAStepAddUpToIt) {
        {64, 2000}) {  // with a guard that acts; from 1024 parts on its loops are shared
     ScalingOptions options = quick(ExecutorKind::async);
     options.steps = 10;
-    Scenario scenario = generated(network::Chain{.blocks = blocks});
-    scenario.options.method.waves().iterations = 3;  // too few: the guard acts on and on
-    const ScalingStudy study = study_strong_scaling(scenario, options);
+    const ScalingStudy study =
+        study_strong_scaling(generated(network::Chain{.blocks = blocks}), options);
     const ScalingModel& model = study.models.front();
     EXPECT_NEAR(model.one_thread_s + model.shared_s + model.iterate_s + model.commit_s,
                 model.serial_step_s, 1e-9 * model.serial_step_s);

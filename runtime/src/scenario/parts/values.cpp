@@ -121,7 +121,9 @@ std::optional<ShapedMatrix> read_matrix_member(const Node& node,
       node.fail(fmt::format("entry ({},{}) is not finite", entry.row, entry.column));
       return std::nullopt;
     }
-    return *own;  // its name is not one that its owner has given
+    ShapedMatrix matrix = *own;
+    matrix.source.clear();  // its name is not one that its owner has given
+    return matrix;
   }
   const ObjectReader object(node);
   const auto variable = object.find("variable");

@@ -35,7 +35,7 @@ class ResolutionWatch {
   /// Whether it will examine step `step`, beside those requested by `note_energy`.
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
   /// The same without requests.
-  static constexpr bool wants_always(std::int64_t step) {
+  static bool wants_always(std::int64_t step) {
     if (step < kAtStart) return true;
     const auto end =
         step < kEvery
