@@ -53,6 +53,8 @@ LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& o
         if (!out.status.ok()) {
           return tally.fail(fmt::format("port solve: {}, {}", to_string(out.status.fault), where));
         }
+        // A stiffness that begins on the way counts, too.
+        if (!is_exact && !(h * fastest_rate(part, out.x_next, impedance) < 0.05)) return;
         const StepEnergy& energy = out.energy;
         const double stored = part.storage(out.x_next.data()) - part.storage(x.data());
         const double supplied =

@@ -65,6 +65,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
     : part_(part, hidden, damped),
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
+      inherits_noise_(hidden != nullptr && !hidden->takes_whole_step()),
       still_(hidden != nullptr ? hidden->still() : 0),
       lu_(part_.size() - still_) {
   const int n = part_.size();
@@ -356,12 +357,12 @@ bool LaneSolver::find_step(const double* a) {
 /// beside a velocity that is 0 by cancellation, cannot be met relative to its own size. Stages have
 /// such equations in every swing.
 void LaneSolver::take_noise() {
-  if (has_hidden_terms_) noise_.noalias() = jacobian_.cwiseAbs() * w_;
+  if (inherits_noise_) noise_.noalias() = jacobian_.cwiseAbs() * w_;
 }
 
 /// max |F_i|/w_i of the last evaluation, noise admitted; `size` is that without.
 double LaneSolver::judged(double size) const {
-  if (!has_hidden_terms_ || !std::isfinite(size)) return size;
+  if (!inherits_noise_ || !std::isfinite(size)) return size;
   double largest = 0.0;
   const VectorXd& F = part_.residual();
   const VectorXd& w = part_.magnitude();

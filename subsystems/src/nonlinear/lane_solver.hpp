@@ -102,6 +102,7 @@ class LaneSolver {
   ClosedPart part_;
   int max_steps_;
   bool has_hidden_terms_;
+  bool inherits_noise_;         ///< take_noise
   int still_;                   ///< so many of the first unknowns stay 0
   std::vector<double> shares_;  ///< of one unknown in those that move, where nothing else counts
   Eigen::VectorXd dx_, start_, step_, F_, w_;
