@@ -160,7 +160,7 @@ def compiled_loop():
     compiler = os.environ.get("CXX") or shutil.which("c++")
     if compiler is None:
         return None
-    source = pathlib.Path(__file__).with_name("pendulum_loop.cpp")
+    source = pathlib.Path(__file__).with_name("peers") / "hand_pendula.cpp"
     folder = tempfile.mkdtemp()
     library = pathlib.Path(folder) / "pendulum_loop.so"
     command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(library)]
