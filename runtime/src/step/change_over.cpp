@@ -20,6 +20,11 @@ constexpr double kAlike = 0.25;
 constexpr double kStill = 1e-6;
 /// A decay that storages share, of which less than this is left beside their motion, is over.
 constexpr double kOver = 2e-4;
+/// Shares of less than kThrownShare: what waves leave open is below the first; a swing of hω ≤ ½ that a stiff
+/// resistance follows moves it by less than the second over hλ.
+constexpr double kSeenShare = 1e-5, kSwing = 0.5;
+/// The mean of what changes its sign and keeps its size, beside half its change: hλ > 8 leaves less.
+constexpr double kAcross = 0.25;
 
 }  // namespace
 
@@ -33,6 +38,7 @@ ChangeOver::ChangeOver(const StagedRun& run, double step_s)
       shared_(run.shared_decays(step_s)),
       substeps_(run.decays_of_substeps(step_s)) {
   shared_change_.resize(shared_.storages().size());
+  shared_before_.resize(shared_.storages().size());
   shared_largest_.resize(shared_.storages().size());
   substeps_seen_.resize(substeps_.decays.storages().size());
   const auto takes_substeps = [&](int part) { return run.given().parts()[at(part)].substeps > 1; };
@@ -111,6 +117,7 @@ void ChangeOver::look_at_shared(const Attempt& step) {
     step.waves.get_state(part, step.next, x_.data());
     const double after = shared_.output(i, x_.data());
     shared_change_[i] = 0.5 * (after - before);
+    shared_before_[i] = before;
     shared_largest_[i] = std::max({shared_largest_[i], std::abs(before), std::abs(after)});
   }
 }
@@ -118,9 +125,46 @@ void ChangeOver::look_at_shared(const Attempt& step) {
 /// By which share of its motion what a loss takes from was thrown across its rest; 0: the step resolves that decay, or
 /// what moved so is the motion of something else.
 double ChangeOver::shared_share(std::size_t loss) const {
-  const bool is_stiff = shared_step_s_ * shared_.losses()[loss].rate > shared_decay(1);
-  const double share = is_stiff ? shared_.share(loss, shared_change_, shared_largest_) : 0.0;
-  return share > kThrownShare ? share : 0.0;
+  const double h_lambda = shared_step_s_ * shared_.losses()[loss].rate;
+  if (!(h_lambda > shared_decay(1))) return 0.0;
+  const double share = shared_.share(loss, shared_change_, shared_largest_);
+  if (share > kThrownShare) return share;
+  return share > std::max(kSeenShare, kSwing / h_lambda) && is_thrown_across(loss) ? share : 0.0;
+}
+
+/// Little beside a fast common motion, as the speed of two wagons of a train against one another: whether a difference
+/// changed its sign and kept its size, and bringing it to rest takes less of what the storages do in common than of it.
+bool ChangeOver::is_thrown_across(std::size_t loss) const {
+  const SharedDecays::Loss& own = shared_.losses()[loss];
+  // Of one direction, ddᵀ.
+  Eigen::Index most = 0;
+  const double largest = own.losses.diagonal().maxCoeff(&most);
+  const double root = std::sqrt(largest);
+  if (!(root > 0.0)) return false;
+  const auto d = [&](Eigen::Index k) { return own.losses(k, most) / root; };
+  double trace = 0.0;
+  for (Eigen::Index k = 0; k < own.losses.rows(); ++k) trace += d(k) * d(k);
+  constexpr double kOneDirection = 1e-9;
+  if (own.losses.trace() > (1.0 + kOneDirection) * trace) return false;
+  double before = 0.0, change = 0.0, weight = 0.0;
+  const auto each = [&](const auto& take) {
+    for (std::size_t k = 0; k < own.storages.size(); ++k) {
+      const std::size_t i = at(own.storages[k]);
+      take(i, d(static_cast<Eigen::Index>(k)), shared_.storages()[i].stiffness);
+    }
+  };
+  each([&](std::size_t i, double c, double stiffness) {
+    before += c * shared_before_[i];
+    change += c * shared_change_[i];
+    weight += c * c * stiffness;
+  });
+  if (!(weight > 0.0) || std::abs(before + change) > kAcross * std::abs(change)) return false;
+  double common = 0.0;  // energies of half the changes, twice
+  each([&](std::size_t i, double c, double stiffness) {
+    const double rest = shared_change_[i] - stiffness * c * change / weight;
+    if (stiffness > 0.0) common += rest * rest / stiffness;
+  });
+  return change * change / weight > 4.0 * common;
 }
 
 /// A part with substeps sees the mean of what is beside it, and swings about that. Nothing damps it, so it is told: a

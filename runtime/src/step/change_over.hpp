@@ -108,13 +108,15 @@ class ChangeOver {
   void look_at_substeps(const Attempt& step);
   void look_at_shared(const Attempt& step);
   double shared_share(std::size_t loss) const;
+  bool is_thrown_across(std::size_t loss) const;
   bool is_smooth(std::size_t storage) const;
   double output(const WaveDiscretisation& waves, OneSidedDecays& decays, std::size_t storage,
                 const double* record);
 
   Looked looked_;
   SharedDecays shared_;
-  std::vector<double> shared_change_, shared_largest_;  // of outputs, by storage of these
+  // Of outputs, by storage of these: half of what the step changes, what they were, and the largest ever.
+  std::vector<double> shared_change_, shared_before_, shared_largest_;
   double shared_step_s_ = 0.0;
   Looked substeps_;                          // of storages that take substeps
   std::vector<char> has_substeps_;           // by storage of these: some part that it is tied to

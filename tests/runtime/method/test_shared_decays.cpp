@@ -217,6 +217,50 @@ TEST(SharedDecays, CoarseSwingsAreNotDamped) {
   }
 }
 
+/// Little beside what they do in common: wagons that run at 30 and at 300 m/s.
+TEST(SharedDecays, WagonsGetOneSpeedHoweverFastTheyRun) {
+  for (const double speed : {0.0, 30.0, 300.0}) {
+    for (const double apart : {0.5, 0.05}) {
+      const auto wagons = [&](const std::string& integrator) {
+        return scenario("wagons", 0.01,
+                        fmt::format(R"({{"name": "m", "type": "mass",
+             "parameters": {{"mass_kg": 1e4}}, "initial_state": {{"velocity": {:.17g}}}}},
+            {{"name": "k", "type": "spring_damper",
+             "parameters": {{"stiffness_N_per_m": 1e5, "damping_Ns_per_m": 1e11}}}},
+            {{"name": "n", "type": "mass", "parameters": {{"mass_kg": 3e4}},
+             "initial_state": {{"velocity": {:.17g}}}}})",
+                                    speed + 0.75 * apart, speed - 0.25 * apart),
+                        R"({"kind": "connection", "ports": ["m.port", "k.left"]},
+            {"kind": "connection", "ports": ["n.port", "k.right"]})",
+                        integrator, 1);
+      };
+      const auto largest_apart = [&](const std::string& integrator) {
+        const Scenario own = wagons(integrator);
+        Stepper stepper(own.system, own.options);
+        stepper.step(10);
+        double largest = 0.0;
+        for (int n = 0; n < 10; ++n) {
+          stepper.step();
+          largest = std::max(largest, std::abs(velocity(stepper, "m") - velocity(stepper, "n")));
+        }
+        EXPECT_NEAR(velocity(stepper, "m"), speed, apart + 1e-9);
+        return largest;
+      };
+      EXPECT_LT(largest_apart("auto"), 0.01 * apart) << speed;
+      EXPECT_GT(largest_apart("gauss"), 0.9 * apart) << speed;  // control
+    }
+  }
+}
+
+/// The same beside a swing that steps of this size hardly resolve, of which damping would take more than it brings to
+/// rest.
+TEST(SharedDecays, LittleBesideACoarseSwingIsNotDamped) {
+  const Scenario own = swing(0.05, 0.01, "auto", 1, 1e6);  // hω = .5
+  Stepper stepper(own.system, own.options);
+  stepper.step(50);
+  EXPECT_LT(stepper.energy().numerical_dissipation_J, 1e-4);
+}
+
 /// What is thrown late: a wheel of 1 kg is hit in the midst of the swing.
 TEST(SharedDecays, AHitInTheMidstOfASwingIsDampedThen) {
   const auto largest_apart = [](const std::string& integrator) {
