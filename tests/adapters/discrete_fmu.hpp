@@ -52,7 +52,9 @@ inline std::string discrete_description(const DiscreteRecipe& recipe) {
   add("Float64", "time", 0, R"(causality="independent")");
   add("UInt64", "n", 1, R"(causality="structuralParameter" variability="fixed" start="2")");
   add("Float64", "F", 2, R"(causality="input" start="0")");
-  add("Float64", "v", 3, R"(causality="output")");
+  add("Float64", "v", 3,
+      std::string(R"(causality="output")") +
+          (recipe.provides_intermediate ? R"( intermediateUpdate="true")" : ""));
   add("Float64", "x", 4, R"(causality="output")");
   add("Float64", "m", 5, parameter + R"(start="1")");
   add("Float64", "k", 6, parameter + R"(start="0")");
@@ -62,6 +64,11 @@ inline std::string discrete_description(const DiscreteRecipe& recipe) {
   add("Float64", "v0", 10, parameter + R"(start="0")");
   add("Int32", "returns", 11, R"(causality="local")");
   add("Int32", "events", 12, R"(causality="local")");
+  add("Float64", "speed", 13, R"(causality="output")");
+  add("Float64", "beat", 14, parameter + R"(start="0")");
+  add("Float64", "kick", 15, parameter + R"(start="0")");
+  add("Int32", "beats", 16, R"(causality="local")");
+  add("Float64", "late", 17, R"(causality="local")");
   add("Float64", "A", 20, parameter + R"(start="1 2 3 4 5 6")", recipe.size_of_a);
   add("Float64", "w", 21, R"(causality="input" start="0")", R"(<Dimension start="3"/>)");
   add("Float64", "y", 22, R"(causality="output")", R"(<Dimension valueReference="1"/>)");
@@ -79,6 +86,7 @@ inline std::string discrete_description(const DiscreteRecipe& recipe) {
   add("Clock", "hit", 60, R"(causality="output" intervalVariability="triggered")");
   add("Int32", "hits", 61, R"(causality="output" clocks="60")");
   add("Float64", "impact", 62, R"(causality="output" variability="discrete" clocks="60")");
+  add("Clock", "changed", 65, R"(causality="output" intervalVariability="triggered")");
   add("Float64", "pushes", 70, R"(causality="input" variability="discrete" start="0 0")",
       R"(<Dimension start="2"/>)");
   for (int k = 0; k < static_cast<int>(std::size(kFmi3Types)); ++k) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -233,6 +234,97 @@ TEST(FmuArrays, DefectsAreToldInTheirPlace) {
   Json json = block_scenario();
   json["signals"]["blocks"][2]["signals"] = {{"w", "one"}};
   EXPECT_TRUE(has(report_of(folder, json), "is an array of 3: name an element, such as \"w[1]\""));
+}
+
+TEST(FmuArrays, NumbersThatAreGivenTwiceAreRefused) {
+  FmuFolder folder;
+  add_discrete(folder);
+  const auto report = [&](const char* start) {
+    Json json = block_scenario();
+    json["signals"]["blocks"][2]["start"] = Json::parse(start);
+    return report_of(folder, json);
+  };
+  std::string text = report(R"({"A": [10, 20, 30, 40, 50, 60], "A[1,1]": 7})");
+  EXPECT_TRUE(has(text, "is given with all of \"A\" too: write its number there")) << text;
+  text = report(R"({"A[1,1]": 7, "A[1, 1]": 8, "A[2,1]": 9})");
+  EXPECT_TRUE(has(text, "/start/A[1,1]: is given twice")) << text;
+  EXPECT_FALSE(has(text, "A[2,1]")) << text;
+  EXPECT_EQ(report(R"({"A[1,1]": 7, "A[1, 2]": 8})"), "");
+}
+
+/// What the FMU gives in its description is set again beside an element, and must stay what it was.
+TEST(FmuArrays, StartValuesBesideAnElementAreExactOrRefused) {
+  const auto report = [](const std::string& type, const std::string& values) {
+    FmuFolder folder;
+    add_discrete(folder, {.more_variables = "<" + type +
+                                            R"( name="more" valueReference="23" )"
+                                            R"(causality="parameter" start=")" +
+                                            values + R"("><Dimension start="2"/></)" + type + ">"});
+    Json json = block_scenario();
+    json["signals"]["blocks"][2]["start"] = {{"more[2]", 5}};
+    return report_of(folder, json);
+  };
+  for (const auto& [type, values] :
+       {std::pair<std::string, std::string>{"Int64", "9007199254740993 1"},
+        {"Float64", "1,5 1"},
+        {"Float64", "x 1"}}) {
+    EXPECT_TRUE(has(report(type, values), "give all elements")) << report(type, values);
+  }
+  // It is known, and the fixture's own array has another size.
+  EXPECT_TRUE(
+      has(report("Float64", "+1.5e-3 INF"), "there are fewer numbers than the variable has"));
+}
+
+TEST(FmuArrays, StructuralParametersAreSingleNumbers) {
+  const std::string of = R"(causality="structuralParameter" variability="fixed" )";
+  FmuFolder folder;
+  add_discrete(folder, {.more_variables = R"(<String name="kind" valueReference="92" )" + of +
+                                          R"(><Start value="a"/></String>)" +
+                                          R"(<UInt64 name="sizes" valueReference="93" )" + of +
+                                          R"(start="1 2"><Dimension start="2"/></UInt64>)"});
+  const auto report = [&](const char* start) {
+    Json json = block_scenario();
+    json["signals"]["blocks"][2]["start"] = Json::parse(start);
+    return report_of(folder, json);
+  };
+  std::string text = report(R"({"kind": "b"})");
+  EXPECT_TRUE(has(text, "\"kind\" is a structural parameter that is a text, which")) << text;
+  text = report(R"({"sizes[1]": 3})");
+  EXPECT_TRUE(has(text, "is a structural parameter that is an array, which")) << text;
+}
+
+/// Elements are made where somebody wants them, and without the start values of all.
+TEST(FmuArrays, LargeOnesTakeNoMoreThanIsShown) {
+  std::string more;
+  for (int k = 0; k < 3; ++k) {
+    const std::string own = std::to_string(k);
+    more += R"(<Float64 name="large)" + own + R"(" valueReference="30)" + own +
+            R"(" causality="output" start="1 2 3"><Dimension start="1000000"/></Float64>)";
+  }
+  FmuFolder folder;
+  const std::shared_ptr<const fmi::Fmu> fmu =
+      fmi::Fmu::open(add_discrete(folder, {.more_variables = more}));
+  Issues issues;
+  fmi::FmuVariables variables(fmu, {}, issues);
+  EXPECT_EQ(fmi::find_outputs(variables, std::nullopt, issues).size(), 1000u);
+  EXPECT_EQ(variables.elements_of(*fmu->description().find("large2"), 3).size(), 3u);
+  EXPECT_TRUE(variables.find("large1[1000000]")->start.empty());
+  EXPECT_TRUE(issues.empty());
+}
+
+TEST(FmuArrays, ClocksThatNobodyTicksAreNoted) {
+  const auto notes = [](const char* clock) {
+    FmuFolder folder;
+    const auto file = add_discrete(folder, {.clock = clock});
+    FmuPartOptions part = testing::part_options(file, testing::discrete_port(), {});
+    part.outputs = {"x"};
+    std::string out;
+    for (const std::string& note : make_fmu_part(part).notes) out += note + '\n';
+    return out;
+  };
+  const char* const words = "the clock \"clock\" is triggered from outside: it never ticks";
+  EXPECT_TRUE(has(notes(R"(intervalVariability="triggered")"), words));
+  EXPECT_FALSE(has(notes(R"(intervalVariability="constant" intervalDecimal="0.1")"), words));
 }
 
 TEST(FmuArrays, WhatIsNotFixedIsRefused) {

@@ -1,5 +1,6 @@
 // Event mode, early return, values within steps, and clocks of FMI 3.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -332,6 +333,170 @@ TEST(FmuClocks, OthersAreRefusedByName) {
   EXPECT_TRUE(has(text, "variable \"z\" is of the clock \"7\", which there is not")) << text;
 }
 
+/// A mass that is kicked by events which it announces, and is due where its own sum of times is not below theirs.
+Json kicked(double step_s, bool in_process) {
+  Json out = ball(in_process);
+  out["subsystems"][0]["start"] = {{"beat", 0.1}, {"kick", 0.5}};
+  out["subsystems"][0]["outputs"] = {"x", "beats", "late", "v"};
+  out["method"] = Json::parse(R"({"kind": "auto", "iterations": 30, "tolerance": 1e-12,
+                                  "tank": {"initial_J": 1e6}})");
+  out["time"]["step_s"] = step_s;
+  return out;
+}
+
+constexpr const char* kNoClock = R"(intervalVariability="triggered")";
+
+TEST(FmuEvents, AnnouncedOnesAreMetExactly) {
+  // At ends of steps, whose times are rounded, and within steps.
+  for (const double step_s : {0.01, 0.02, 0.1, 0.04, 0.03, 0.7}) {
+    for (const bool in_process : {false, true}) {
+      FmuFolder folder;
+      add_discrete(folder, {.clock = kNoClock});
+      const auto states = states_of(folder, kicked(step_s, in_process), 50);
+      for (std::size_t n = 0; n < states.size(); ++n) {
+        const double time_s = step_s * static_cast<double>(n + 1);
+        const double beats = std::floor(time_s / 0.1 + 1e-6);
+        EXPECT_EQ(states[n][1], beats) << time_s;
+        EXPECT_NEAR(states[n][2], 0.0, 1e-14 * time_s) << time_s;
+        // 0.5 (t - 0.1 k), k = 1, 2, ...
+        EXPECT_NEAR(states[n][0], 0.5 * (beats * time_s - 0.05 * beats * (beats + 1.0)), 1e-9)
+            << time_s;
+      }
+    }
+  }
+}
+
+TEST(FmuEvents, AnnouncedOnesAreTakenBackWithTheirSteps) {
+  const auto ways = [](double step_s, bool in_process) {
+    FmuFolder folder;
+    add_discrete(folder, {.clock = kNoClock});
+    Json json = ball_on_spring();
+    json["subsystems"][0]["start"] = {{"beat", 0.1}, {"kick", 0.5}, {"k", 50}, {"x0", 0.2}};
+    json["subsystems"][0]["outputs"] = {"x", "beats", "late"};
+    json["subsystems"][0]["process"] = in_process;
+    json["time"]["step_s"] = step_s;
+    return states_of(folder, json, 40);
+  };
+  for (const double step_s : {0.01, 0.04}) {
+    const auto states = ways(step_s, false);
+    EXPECT_EQ(states.back()[1], std::floor(40 * step_s / 0.1 + 1e-6));
+    EXPECT_NEAR(states.back()[2], 0.0, 1e-14);
+    EXPECT_EQ(ways(step_s, true), states);
+  }
+}
+
+/// An answer that the FMU tells nothing of within steps, though of others.
+TEST(FmuEvents, OnlyValuesThatAreToldWithinStepsAreReadThere) {
+  const auto way = [](bool tells, const char* flow, bool in_process) {
+    FmuFolder folder;
+    add_discrete(folder, {.has_events = false, .provides_intermediate = tells});
+    Json json = ball_on_spring();
+    json["time"]["step_s"] = 0.1;
+    json["subsystems"][0]["start"] = {{"k", 400}, {"x0", 0.1}};
+    json["subsystems"][0]["process"] = in_process;
+    json["subsystems"][0]["ports"][0].erase("integral");
+    json["subsystems"][0]["ports"][0]["flow"] = flow;
+    return states_of(folder, json, 20).back()[0];
+  };
+  const double by_ends = way(false, "v", false);
+  for (const bool in_process : {false, true}) {
+    EXPECT_NEAR(way(true, "speed", in_process), by_ends, 1e-9);
+    EXPECT_GT(std::abs(way(true, "v", in_process) - by_ends), 1e-3);
+  }
+}
+
+/// Some tell of the beginning of a step too, by a time of their own that is a rounding before it.
+TEST(FmuEvents, ValuesTheyTellMayBeARoundingBeforeTheStep) {
+  const auto way = [](const char* defect) {
+    FmuFolder folder;
+    add_discrete(folder, {.provides_intermediate = true, .defect = defect});
+    Json json = ball();
+    json["subsystems"][0]["ports"][0].erase("integral");
+    return states_of(folder, json, 25);
+  };
+  EXPECT_EQ(way("tells_before"), way(""));
+}
+
+TEST(FmuEvents, StepsThatReturnARoundingEarlyAreCompleted) {
+  FmuFolder folder;
+  add_discrete(folder, {.defect = "stands_short"});
+  Json json = ball();
+  json["subsystems"][0]["start"] = {{"g", 9.81}, {"x0", 1}};
+  const auto states = states_of(folder, json, 5);
+  EXPECT_EQ(states.back()[2], 5.0);
+}
+
+/// Of what changes at ticks: between them the FMU says anything.
+TEST(FmuClocks, MeansAreOfHeldValues) {
+  for (const bool tells : {false, true}) {
+    for (const bool in_process : {false, true}) {
+      FmuFolder folder;
+      const std::shared_ptr<const fmi::Fmu> fmu =
+          fmi::Fmu::open(add_discrete(folder, {.provides_intermediate = tells}));
+      const auto variable = [&](const char* name) { return fmu->description().find(name); };
+      fmi::VariableList impact;
+      impact.add(*variable("impact"));
+      const fmi::StartValue start[] = {
+          {variable("g"), 9.81}, {variable("x0"), 1.0}, {variable("bounces"), 1.0}};
+      const auto instance = fmi::start_instance(fmu, "own", start, 0.0,
+                                                {.in_a_process = in_process, .time_limit_s = 10.0},
+                                                {.watched = impact, .clocked = impact});
+      const double speed = std::sqrt(2.0 * 9.81), fall_s = speed / 9.81;
+      for (int n = 0; n < 6; ++n) {
+        instance->step(0.1 * n, 0.1);
+        double mean = -1.0;
+        instance->ask_means(&mean);
+        instance->finish();
+        const double after_s = std::clamp(0.1 * (n + 1) - fall_s, 0.0, 0.1);
+        EXPECT_NEAR(mean, speed * after_s / 0.1, 1e-9) << n;
+      }
+    }
+  }
+}
+
+/// Inputs that are set before a step cause ticks, which are of that step.
+TEST(FmuClocks, TicksThatInputsCauseAreHeard) {
+  for (const bool in_process : {false, true}) {
+    FmuFolder folder;
+    add_discrete(folder);
+    Json json = ball(in_process);
+    json["subsystems"][0]["inputs"]["gain"] = {{"kind", "constant"}, {"value", 3}};
+    json["subsystems"][0]["outputs"] = {"changed", "doubled"};
+    const auto states = states_of(folder, json, 3);
+    EXPECT_EQ(states[0], (std::vector<double>{1, 6}));
+    EXPECT_EQ(states[1], (std::vector<double>{0, 6}));
+    EXPECT_EQ(states[2], (std::vector<double>{0, 6}));
+  }
+}
+
+/// Times of long runs: sums of steps would have left the ticks.
+TEST(FmuClocks, TickLateInLongRuns) {
+  FmuFolder folder;
+  add_discrete(folder, {.clock = kTicks});
+  Json json = ball();
+  json["subsystems"][0]["start"] = Json::object();
+  json["subsystems"][0]["outputs"] = {"ticks"};
+  json["time"] = {{"step_s", 0.01}, {"steps", 2000}, {"start_s", 1e6}};
+  EXPECT_EQ(states_of(folder, json, 2000).back()[0], 1000.0);
+}
+
+/// Of an FMU without a state, handles of states may be null.
+TEST(FmuEvents, HandlesOfStatesMayBeEqual) {
+  FmuFolder folder;
+  const auto fmu = fmi::Fmu::open(add_discrete(folder, {.defect = "no_state"}));
+  fmi::Program program(fmu, "own", {}, 0.0, {});
+  fmi::SavedState first, second;
+  program.step(0.0, 0.01);
+  program.save(first, 0.01);
+  program.step(0.01, 0.01);
+  program.save(second, 0.02);
+  program.release(second);
+  program.restore(first);
+  program.step(0.01, 0.01);
+  program.restore(program.initial());
+  program.release(first);
+}
+
 struct Hostile {
   const char* defect;
   const char* words;
@@ -398,6 +563,20 @@ TEST(HostileEvents, CrashesAndHangsInEventModeAreContained) {
     EXPECT_TRUE(has(text, "part \"ball\" failed in step 2")) << text;
     EXPECT_NEAR(stepper.time_s(), 0.1, 1e-9);
   }
+}
+
+/// Where the FMU does not know it yet, the interval of the description counts.
+TEST(FmuClocks, IntervalsMayNotBeKnownYet) {
+  FmuFolder folder;
+  add_discrete(folder, {.defect = "late_interval",
+                        .clock = R"(intervalVariability="fixed" intervalDecimal="0.02")"});
+  Json json = ball();
+  json["subsystems"][0]["outputs"] = {"ticks"};
+  json["time"]["step_s"] = 0.01;
+  EXPECT_EQ(states_of(folder, json, 10).back()[0], 5.0);
+  add_discrete(folder, {.defect = "late_interval", .clock = R"(intervalVariability="fixed")"});
+  const std::string text = report_of(folder, json);
+  EXPECT_TRUE(has(text, "does not tell the interval of its clock \"clock\"")) << text;
 }
 
 TEST(HostileEvents, AnIntervalThatIsNotToldIsRefused) {

@@ -147,7 +147,7 @@ void FmuBatch::set_state(int /*lane*/, const double* /*x*/, double* record) cons
   std::fill(record, record + layout_.size, 0.0);
   try {
     program_->restore(program_->initial());
-    keep(0, setup_.start_s, record);
+    keep(0, {.time_s = setup_.start_s}, record);
   } catch (const FmuFault& fault) {
     throw LaneException(0, fault.what());
   }
@@ -190,7 +190,7 @@ LaneStatus FmuBatch::advance(LaneRange /*lanes*/, double* record, const double* 
   if (energy.wanted()) energy.set(0, {});  // what it holds nobody knows
   try {
     // The program is at the end of the step that was solved last.
-    keep(1 - static_cast<std::size_t>(record[kSlot]), slot_of(record).time_s + h_, next);
+    keep(1 - static_cast<std::size_t>(record[kSlot]), after(slot_of(record)), next);
   } catch (const FmuFault& failure) {
     throw LaneException(0, failure.what());
   }
@@ -211,10 +211,24 @@ const SavedState& FmuBatch::slot_of(const double* record) const {
   return slot;
 }
 
-void FmuBatch::keep(std::size_t slot, double time_s, double* record) const {
+SavedState FmuBatch::after(const SavedState& from) const {
+  SavedState out = from;
+  if (from.step_s != h_) {
+    out.since_s = from.time_s;
+    out.step_s = h_;
+    out.steps = 0;
+  }
+  out.time_s = out.since_s + static_cast<double>(++out.steps) * h_;
+  return out;
+}
+
+void FmuBatch::keep(std::size_t slot, const SavedState& when, double* record) const {
   access_.ask_integrals(program_->instance());
   program_->instance().ask(shown_, record + layout_.outputs);
-  program_->save(slots_[slot], time_s);
+  program_->save(slots_[slot], when.time_s);
+  slots_[slot].since_s = when.since_s;
+  slots_[slot].step_s = when.step_s;
+  slots_[slot].steps = when.steps;
   program_->instance().finish();
   access_.take_integrals(record + layout_.integrals);
   record[kSlot] = static_cast<double>(slot);

@@ -106,7 +106,9 @@ class FmuBatch final : public StepBatch {
   bool measure_slopes(const double* record) const;
   void outgoing(const double* a, const Eigen::VectorXd& u, const Eigen::VectorXd& y,
                 double* b) const;
-  void keep(std::size_t slot, double time_s, double* record) const;
+  void keep(std::size_t slot, const SavedState& when, double* record) const;
+  /// When the state is after a step from another one: its times alone.
+  SavedState after(const SavedState& from) const;
   const SavedState& slot_of(const double* record) const;
 
   const PartSetup& setup_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@ namespace portwave::fmi {
 namespace {
 
 constexpr double kClose = 1e-6;  // of a step: sums of steps are rounded
+constexpr double kTimeRounding = 4.0 * std::numeric_limits<double>::epsilon();
 
 bool is_whole(double number) { return std::abs(number - std::nearbyint(number)) <= kClose; }
 
@@ -31,11 +33,14 @@ ClockMask ClockTicks::at(double time_s, double step_s, std::string& refusal) con
       return 0;
     }
     const double since = time_s - start_s_ - own.shift_s;
-    const double next = own.interval_s * std::ceil((since - kClose * step_s) / own.interval_s);
+    // Late times have fewer digits after the point.
+    const double close_s =
+        kClose * step_s + kTimeRounding * (std::abs(time_s) + std::abs(start_s_));
+    const double next = own.interval_s * std::ceil((since - close_s) / own.interval_s);
     const double ahead = std::max(next, 0.0) - since;
-    if (ahead <= kClose * step_s) {
+    if (ahead <= close_s) {
       out |= own.bit;
-    } else if (ahead < step_s * (1.0 - kClose)) {
+    } else if (ahead < step_s - close_s) {
       refusal = fmt::format(
           "has the clock {}, which ticks at {} s, within the step from {} s over {} s: choose a "
           "step, and a start of the run, such that ticks are at beginnings of steps",

@@ -145,12 +145,14 @@ VariableList::VariableList(std::span<const Variable* const> variables) {
 void VariableList::add(const Variable& variable) {
   const auto goes_on = [&](const Run& run) {
     return run.type == variable.type && run.is_discrete == variable.is_discrete &&
-           run.clocks == variable.clocks && run.array == variable.array &&
+           run.is_within == variable.is_within && run.clocks == variable.clocks &&
+           run.array == variable.array &&
            (!run.is_array() || run.references.front() == variable.reference);
   };
   if (runs_.empty() || !goes_on(runs_.back())) {
     runs_.push_back({.type = variable.type,
                      .is_discrete = variable.is_discrete,
+                     .is_within = variable.is_within,
                      .clocks = variable.clocks,
                      .first = size_,
                      .references = {},

@@ -37,8 +37,9 @@ class VariableList {
   struct Run {
     VariableType type = VariableType::float64;
     bool is_discrete = false;
-    ClockMask clocks = 0;   ///< at whose ticks they are set or change
-    std::size_t first = 0;  ///< place in the list
+    bool is_within = false;  ///< its values are told within steps
+    ClockMask clocks = 0;    ///< at whose ticks they are set or change
+    std::size_t first = 0;   ///< place in the list
     std::vector<Reference> references;
     // Of elements of an array:
     std::string array;                  ///< its name; empty: no array

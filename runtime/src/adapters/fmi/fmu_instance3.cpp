@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <exception>
+#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -11,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "adapters/fmi/fmu_access3.hpp"
 #include "adapters/fmi/fmu_clocks.hpp"
-#include "adapters/fmi/fmu_loaded.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -20,174 +19,10 @@ namespace {
 
 using Run = VariableList::Run;
 
+constexpr int kNotYetKnown = 0;          // an interval
 constexpr int kMostUpdates = 1000;       // of discrete states at one time
 constexpr int kMostStandstills = 100;    // early returns at one time
 constexpr int kMostReturns = 1'000'000;  // early returns from one step
-
-/// Memory that an FMU writes an array to: what it left as it was, and what it wrote behind the end, can be seen.
-class ArrayMemory {
- public:
-  template <class Number>
-  Number* prepare(std::size_t count) {
-    bytes_ = count * sizeof(Number);
-    memory_.resize(std::max(memory_.size(), bytes_ + kGuard));
-    Number* const begin = reinterpret_cast<Number*>(memory_.data());
-    std::fill_n(begin, count, untouched<Number>());
-    std::fill_n(memory_.begin() + static_cast<std::ptrdiff_t>(bytes_), kGuard, kMark);
-    return begin;
-  }
-  bool was_overrun() const {
-    return !std::all_of(memory_.begin() + static_cast<std::ptrdiff_t>(bytes_),
-                        memory_.begin() + static_cast<std::ptrdiff_t>(bytes_ + kGuard),
-                        [](std::byte own) { return own == kMark; });
-  }
-  /// A number that no FMU answers by chance: only real numbers have one.
-  template <class Number>
-  static bool is_untouched(Number value) {
-    if constexpr (!std::is_floating_point_v<Number>) return false;
-    const Number mark = untouched<Number>();
-    return std::memcmp(&value, &mark, sizeof(Number)) == 0;
-  }
-
- private:
-  static constexpr std::size_t kGuard = 1024;
-  static constexpr std::byte kMark{0xa5};
-
-  template <class Number>
-  static Number untouched() {
-    if constexpr (std::is_same_v<Number, double>) {
-      return std::bit_cast<double>(std::uint64_t{0x7ff8'5a5a'1234'5a5a});
-    } else if constexpr (std::is_same_v<Number, float>) {
-      return std::bit_cast<float>(std::uint32_t{0x7fc5'a123});
-    } else {
-      return Number{};
-    }
-  }
-
-  std::vector<std::byte> memory_;
-  std::size_t bytes_ = 0;
-};
-
-/// Gets and sets numbers of an instance, whatever mode it is in.
-class Access3 : public LoadedInstance {
- protected:
-  Access3(const v3::Functions& functions, InstanceOrigin from, FmuLog* log)
-      : LoadedInstance(std::move(from), log), f_(functions) {}
-
-  void read(const Run& run, double* values) {
-    if (run.is_array()) return read_array(run, values);
-    if (run.type == VariableType::float64) {
-      return expect_ok(f_.GetFloat64(instance_, run.references.data(), run.references.size(),
-                                     values + run.first, run.references.size()),
-                       "fmi3GetFloat64");
-    }
-    with_type(run.type, [&]<class Number>(v3::Get<Number> getter, v3::Set<Number>) {
-      get_converted<Number>(run, values,
-                            [&](const Reference* which, std::size_t count, Number* to) {
-                              expect_ok(getter(instance_, which, count, to, count), "fmi3Get");
-                            });
-    });
-  }
-  void write(const Run& run, const double* values) {
-    if (run.is_array()) return write_array(run, values);
-    if (run.type == VariableType::float64) {
-      return expect_ok(f_.SetFloat64(instance_, run.references.data(), run.references.size(),
-                                     values + run.first, run.references.size()),
-                       "fmi3SetFloat64");
-    }
-    with_type(run.type, [&]<class Number>(v3::Get<Number>, v3::Set<Number> setter) {
-      set_converted<Number>(run, values,
-                            [&](const Reference* which, std::size_t count, const Number* from) {
-                              expect_ok(setter(instance_, which, count, from, count), "fmi3Set");
-                            });
-    });
-  }
-  /// What the FMU does wrong, told with its name.
-  [[noreturn]] void fail(const std::string& what) const {
-    throw FmuFault(fmt::format("the FMU {} {}", in_quotes(origin().file), what));
-  }
-
-  const v3::Functions f_;
-  void* instance_ = nullptr;
-
- private:
-  template <class Number>
-  const Number* all_of(const Run& run, v3::Get<Number> getter) {
-    Number* const all = array_.prepare<Number>(run.elements);
-    const int status = getter(instance_, run.references.data(), 1, all, run.elements);
-    if (array_.was_overrun()) {
-      fail(fmt::format("wrote more than the {} elements of its array {}: the defect is in the FMU",
-                       run.elements, in_quotes(run.array)));
-    }
-    if (status != kOk) expect_ok(status, "fmi3Get", of_array(run));
-    return all;
-  }
-  void read_array(const Run& run, double* values) {
-    with_type(run.type, [&]<class Number>(v3::Get<Number> getter, v3::Set<Number>) {
-      const Number* const all = all_of<Number>(run, getter);
-      for (std::size_t k = 0; k < run.places.size(); ++k) {
-        const Number own = all[run.places[k]];
-        if (ArrayMemory::is_untouched(own)) {
-          fail(
-              fmt::format("gave no value for element {} of the {} of its array {}: it is smaller "
-                          "than its modelDescription.xml says",
-                          run.places[k] + 1, run.elements, in_quotes(run.array)));
-        }
-        values[run.first + k] = static_cast<double>(own);
-      }
-    });
-  }
-  /// Arrays are set as a whole: elements that are not in the run stay as they are.
-  void write_array(const Run& run, const double* values) {
-    with_type(run.type, [&]<class Number>(v3::Get<Number> getter, v3::Set<Number> setter) {
-      Number* const all = run.places.size() == run.elements
-                              ? array_.prepare<Number>(run.elements)
-                              : const_cast<Number*>(all_of<Number>(run, getter));
-      for (std::size_t k = 0; k < run.places.size(); ++k)
-        all[run.places[k]] = number_of<Number>(values[run.first + k]);
-      const int status = setter(instance_, run.references.data(), 1, all, run.elements);
-      if (status != kOk) expect_ok(status, "fmi3Set", of_array(run));
-    });
-  }
-  static std::string of_array(const Run& run) {
-    return fmt::format(" of the {} elements of the array {}", run.elements, in_quotes(run.array));
-  }
-
-  template <class Act>
-  void with_type(VariableType type, const Act& act) {
-    switch (type) {
-      case VariableType::float64:
-        return act(f_.GetFloat64, f_.SetFloat64);
-      case VariableType::float32:
-        return act(f_.GetFloat32, f_.SetFloat32);
-      case VariableType::int8:
-        return act(f_.GetInt8, f_.SetInt8);
-      case VariableType::uint8:
-        return act(f_.GetUInt8, f_.SetUInt8);
-      case VariableType::int16:
-        return act(f_.GetInt16, f_.SetInt16);
-      case VariableType::uint16:
-        return act(f_.GetUInt16, f_.SetUInt16);
-      case VariableType::int32:
-        return act(f_.GetInt32, f_.SetInt32);
-      case VariableType::uint32:
-        return act(f_.GetUInt32, f_.SetUInt32);
-      case VariableType::int64:
-        return act(f_.GetInt64, f_.SetInt64);
-      case VariableType::uint64:
-        return act(f_.GetUInt64, f_.SetUInt64);
-      case VariableType::boolean:
-        return act(f_.GetBoolean, f_.SetBoolean);
-      case VariableType::text:
-      case VariableType::clock:
-      case VariableType::other:
-        break;
-    }
-    throw std::logic_error("a variable that is no number");
-  }
-
-  ArrayMemory array_;
-};
 
 class Instance3 final : public Access3 {
  public:
@@ -204,8 +39,10 @@ class Instance3 final : public Access3 {
     }
     std::vector<Reference> within;
     if (uses_.intermediate) {
-      for (const Run& run : uses_.watched.runs())
-        within.insert(within.end(), run.references.begin(), run.references.end());
+      for (const Run& run : uses_.watched.runs()) {
+        if (tells_within(run))
+          within.insert(within.end(), run.references.begin(), run.references.end());
+      }
     }
     instance_ = f_.InstantiateCoSimulation(
         origin().name.c_str(), origin().token.c_str(), origin().resources.c_str(), false, true,
@@ -243,6 +80,7 @@ class Instance3 final : public Access3 {
     if (uses_.events) ask_intervals();
     ticks_.start_at(start_s);
     now_s_ = start_s;
+    ticks_are_old_ = true;
     expect_ok(f_.ExitInitializationMode(instance_), "fmi3ExitInitializationMode");
     initialised_ = true;
     if (!uses_.events) return;
@@ -263,6 +101,7 @@ class Instance3 final : public Access3 {
   }
   void set(const VariableList& list, const double* values) override {
     expect_alive();
+    forget_old_ticks();
     bool needs_event = false;
     for (const Run& run : list.runs()) {
       const bool is_at_ticks = initialised_ && uses_.events && run.clocks != 0;
@@ -280,27 +119,30 @@ class Instance3 final : public Access3 {
   }
   void step(double time_s, double step_s) override {
     expect_alive();
+    forget_old_ticks();
     now_s_ = time_s;
-    ticked_ = 0;
+    const double end_s = time_s + step_s;
+    is_due_ = false;
+    close_s_ = 1e-10 * step_s + 4.0 * kEpsilon * std::abs(end_s);
     tick(time_s, step_s);
     begin_means(time_s);
-    const double end_s = time_s + step_s, close_s = 1e-10 * step_s;
     int standstills = 0;
     for (int returns = 0;; ++returns) {
-      const bool stops_between =
-          uses_.any_step && next_event_s_ > now_s_ + close_s && next_event_s_ < end_s - close_s;
-      const double goal_s = stops_between ? next_event_s_ : end_s;
-      const Return back = do_step(goal_s, time_s, step_s);
+      const Return back = do_step(goal_before(end_s), time_s, step_s);
       sample_means(back.time_s);
       standstills = back.time_s > now_s_ ? 0 : standstills + 1;
       now_s_ = back.time_s;
-      const bool is_event_time = next_event_s_ <= now_s_ + close_s;
+      // Steps of any size are taken to the very time that was announced.
+      const bool is_event_time = next_event_s_ <= now_s_ + (uses_.any_step ? 0.0 : close_s_);
       if (uses_.events && (back.has_event || is_event_time)) {
         expect_ok(f_.EnterEventMode(instance_), "fmi3EnterEventMode");
+        const bool was_due = std::exchange(is_due_, false);
         end_event(now_s_);
+        // Its own sum of times may be a rounding short of what it announced: one more step, of a rounding.
+        is_due_ = next_event_s_ == now_s_ && !was_due;
         restart_means();
       }
-      if (now_s_ >= end_s - close_s) break;
+      if (is_at_end(end_s, standstills > 0)) break;
       if (standstills > kMostStandstills || returns > kMostReturns) {
         fail(
             fmt::format("returns early again and again from fmi3DoStep{}, at {:.17g} s: the step "
@@ -308,38 +150,54 @@ class Instance3 final : public Access3 {
                         span(time_s, step_s), now_s_));
       }
     }
+    ticks_are_old_ = true;
     for (double& mean : means_) mean /= step_s;
   }
   void ask_means(double* means) override { std::copy(means_.begin(), means_.end(), means); }
 
   void save(StateHandle& state) override {
     expect_alive();
-    expect_ok(f_.GetFMUState(instance_, &state), "fmi3GetFMUState");
-    if (uses_.events) beside_[state] = {now_s_, next_event_s_, ticked_, held_};
+    auto saved = std::make_unique<Saved>();
+    expect_ok(f_.GetFMUState(instance_, &saved->of_fmu), "fmi3GetFMUState");
+    saved->now_s = now_s_;
+    saved->next_event_s = next_event_s_;
+    saved->ticked = ticked_;
+    saved->ticks_are_old = ticks_are_old_;
+    saved->held = held_;
+    state = saved.get();
+    saved_.emplace(state, std::move(saved));
   }
   void restore(StateHandle state) override {
     expect_alive();
-    expect_ok(f_.SetFMUState(instance_, state), "fmi3SetFMUState");
-    if (!uses_.events) return;
-    const Beside& own = beside_.at(state);
+    const auto found = saved_.find(state);
+    if (found == saved_.end()) throw std::logic_error("a state that was not saved");
+    const Saved& own = *found->second;
+    expect_ok(f_.SetFMUState(instance_, own.of_fmu), "fmi3SetFMUState");
     now_s_ = own.now_s;
     next_event_s_ = own.next_event_s;
     ticked_ = own.ticked;
+    ticks_are_old_ = own.ticks_are_old;
     held_ = own.held;
   }
   void release(StateHandle& state) override {
-    if (uses_.events) beside_.erase(state);
-    if (state != nullptr && !is_dead()) f_.FreeFMUState(instance_, &state);
+    if (const auto found = saved_.find(state); found != saved_.end()) {
+      StateHandle& own = found->second->of_fmu;
+      if (own != nullptr && !is_dead()) f_.FreeFMUState(instance_, &own);
+      saved_.erase(found);
+    }
     state = nullptr;
   }
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-  /// What belongs to a state beside what the FMU saves.
-  struct Beside {
-    double now_s, next_event_s;
-    ClockMask ticked;
+  /// A state: what the FMU saved, whose handles may be equal or null, and what belongs to it beside.
+  struct Saved {
+    StateHandle of_fmu = nullptr;
+    double now_s = 0.0, next_event_s = kNever;
+    ClockMask ticked = 0;
+    bool ticks_are_old = false;
     std::vector<double> held;
   };
   struct Return {
@@ -349,6 +207,24 @@ class Instance3 final : public Access3 {
 
   static std::string span(double time_s, double step_s) {
     return fmt::format(" from {:.17g} s over {:.17g} s", time_s, step_s);
+  }
+
+  /// An announced event within the step, else its end. One that is as good as at the end is met too: whoever compares
+  /// times strictly is not there before.
+  double goal_before(double end_s) const {
+    if (is_due_ && uses_.any_step)
+      return now_s_ + 2.0 * kEpsilon * std::max(std::abs(now_s_), end_s - now_s_);
+    const bool stops =
+        uses_.any_step && next_event_s_ > now_s_ && next_event_s_ <= end_s + close_s_;
+    return stops ? next_event_s_ : end_s;
+  }
+  bool is_at_end(double end_s, bool stands_still) const {
+    if (goal_before(end_s) > now_s_) return stands_still && now_s_ >= end_s - close_s_;
+    return now_s_ >= end_s;
+  }
+  /// Ticks are of a step with the inputs set before it.
+  void forget_old_ticks() {
+    if (std::exchange(ticks_are_old_, false)) ticked_ = 0;
   }
 
   /// From now to the goal, or less far if the FMU returns early. The step that it is part of is named in faults.
@@ -368,8 +244,7 @@ class Instance3 final : public Access3 {
       fail(fmt::format("returned early from fmi3DoStep{}, at {} s: it was not allowed to",
                        span(time_s, step_s), last_s));
     }
-    const double close_s = 1e-10 * step_s;
-    if (!(last_s >= now_s_ - close_s && last_s <= goal_s + close_s)) {
+    if (!(last_s >= now_s_ - close_s_ && last_s <= goal_s + close_s_)) {
       fail(
           fmt::format("returned early from fmi3DoStep{}, and says that it has come to {} s, which "
                       "is not within the step; the defect is in the FMU",
@@ -392,13 +267,13 @@ class Instance3 final : public Access3 {
                                         &has_next, &next_s),
                 "fmi3UpdateDiscreteStates");
       if (terminates) ask_to_end(fmt::format("fmi3UpdateDiscreteStates at {} s", time_s));
-      if (has_next && !(next_s >= time_s)) {
+      if (has_next && !(next_s >= time_s - close_s_)) {
         fail(
             fmt::format("says in fmi3UpdateDiscreteStates at {} s that its next event is at "
                         "{} s, which has passed or is no time; the defect is in the FMU",
                         time_s, next_s));
       }
-      next_event_s_ = has_next && next_s > time_s ? next_s : kNever;
+      next_event_s_ = has_next ? std::max(next_s, time_s) : kNever;
       if (!again) break;
       if (count >= kMostUpdates) {
         fail(
@@ -413,10 +288,13 @@ class Instance3 final : public Access3 {
   void ask_intervals() {
     for (ClockUse& own : ticks_.clocks()) {
       if (!own.asks_interval) continue;
-      int qualifier = 0;
       if (f_.GetIntervalDecimal != nullptr) {
-        expect_ok(f_.GetIntervalDecimal(instance_, &own.reference, 1, &own.interval_s, &qualifier),
+        int qualifier = 0;
+        double told_s = 0.0;
+        expect_ok(f_.GetIntervalDecimal(instance_, &own.reference, 1, &told_s, &qualifier),
                   "fmi3GetIntervalDecimal");
+        // It may not know it yet: then that of the description counts.
+        if (qualifier != kNotYetKnown) own.interval_s = told_s;
       }
       if (f_.GetShiftDecimal != nullptr) {
         expect_ok(f_.GetShiftDecimal(instance_, &own.reference, 1, &own.shift_s),
@@ -487,23 +365,40 @@ class Instance3 final : public Access3 {
     own.values.assign(values + run.first, values + run.first + run.size());
   }
 
+  /// Values of it are told within steps.
+  bool tells_within(const Run& run) const {
+    return uses_.intermediate && run.is_within && run.clocks == 0;
+  }
+  /// As it is now: between ticks, what changes at them is held.
+  void look(const Run& run, double* values) {
+    if (run.clocks == 0 || !take_held(run, values)) read(run, values);
+  }
   void begin_means(double time_s) {
     if (means_.empty()) return;
     std::ranges::fill(means_, 0.0);
-    sampled_s_ = time_s;
+    for (double& own : sampled_s_) own = time_s;
     restart_means();
   }
   /// Values after an event, from which on they go on.
   void restart_means() {
-    for (const Run& run : uses_.watched.runs()) read(run, last_.data());
+    for (const Run& run : uses_.watched.runs()) look(run, last_.data());
   }
+  /// At the end of a piece of a step.
   void sample_means(double time_s) {
     if (means_.empty()) return;
-    for (const Run& run : uses_.watched.runs()) read(run, next_.data());
-    for (std::size_t i = 0; i < means_.size(); ++i)
-      means_[i] += 0.5 * (last_[i] + next_[i]) * (time_s - sampled_s_);
-    last_.swap(next_);
-    sampled_s_ = time_s;
+    for (const bool within : {false, true}) sample_means(time_s, within);
+  }
+  void sample_means(double time_s, bool within) {
+    double& sampled_s = sampled_s_[within ? 1 : 0];
+    for (const Run& run : uses_.watched.runs()) {
+      if (tells_within(run) != within) continue;
+      look(run, next_.data());
+      for (std::size_t i = run.first; i < run.first + run.size(); ++i) {
+        means_[i] += 0.5 * (last_[i] + next_[i]) * (time_s - sampled_s);
+        last_[i] = next_[i];
+      }
+    }
+    sampled_s = time_s;
   }
 
   static void say(void* environment, int status, const char* /*category*/, const char* message) {
@@ -518,16 +413,17 @@ class Instance3 final : public Access3 {
     auto* const own = static_cast<Instance3*>(environment);
     if (own == nullptr || !may_get || !step_finished || own->fault_within_) return;
     try {
-      // Some tell of the beginning too.
-      if (time_s == own->sampled_s_) return;
-      const double most_s = own->goal_s_ + 1e-9 * (own->goal_s_ - own->now_s_);
-      if (!(time_s > own->sampled_s_ && time_s <= most_s)) {
+      const double last_s = own->sampled_s_[1];
+      const double near_s = std::max(1e-9 * (own->goal_s_ - own->now_s_), own->close_s_);
+      // Some tell of the beginning too, by a time that they add up themselves.
+      if (time_s <= last_s && time_s >= last_s - near_s) return;
+      if (!(time_s > last_s && time_s <= own->goal_s_ + near_s)) {
         own->fail(
             fmt::format("tells values at {} s in a step from {} s to {} s, after those at {} "
                         "s; the defect is in the FMU",
-                        time_s, own->now_s_, own->goal_s_, own->sampled_s_));
+                        time_s, own->now_s_, own->goal_s_, last_s));
       }
-      own->sample_means(time_s);
+      own->sample_means(time_s, true);
     } catch (...) {
       own->fault_within_ = std::current_exception();
     }
@@ -542,14 +438,17 @@ class Instance3 final : public Access3 {
   ClockTicks ticks_;
   bool initialised_ = false;
   double now_s_ = 0.0, goal_s_ = 0.0, next_event_s_ = kNever;
-  ClockMask ticked_ = 0;  ///< during the last step
+  double close_s_ = 0.0;        ///< times that differ by rounding alone, in the step
+  ClockMask ticked_ = 0;        ///< during the last step, and by inputs set since
+  bool is_due_ = false;         ///< an event that was announced for now
+  bool ticks_are_old_ = false;  ///< the step that they are of is over
   std::vector<double> held_;
   std::map<std::pair<Reference, std::uint64_t>, std::size_t> held_at_;  ///< places
   std::map<std::pair<Reference, std::vector<std::uint64_t>>, Waiting> waiting_;
-  std::map<StateHandle, Beside> beside_;
+  std::map<StateHandle, std::unique_ptr<Saved>> saved_;  ///< by their addresses
   // Of the variables that are watched: integrals, and values of the last sample.
   std::vector<double> means_, last_, next_;
-  double sampled_s_ = 0.0;
+  double sampled_s_[2] = {};  ///< at ends of pieces, and within them
   std::exception_ptr fault_within_;
 };
 

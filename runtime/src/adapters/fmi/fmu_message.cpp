@@ -43,7 +43,8 @@ void MessageWriter::put_list(const VariableList& list) {
   put(static_cast<std::uint64_t>(list.runs().size()));
   for (const VariableList::Run& run : list.runs()) {
     put(static_cast<std::uint32_t>(run.type));
-    put(static_cast<std::uint32_t>(run.is_discrete));
+    put(static_cast<std::uint32_t>(run.is_discrete) | static_cast<std::uint32_t>(run.is_within)
+                                                          << 1);
     put(run.clocks);
     put(static_cast<std::uint64_t>(run.references.size()));
     put_bytes(run.references.data(), run.references.size() * sizeof(Reference));
@@ -109,7 +110,9 @@ void MessageReader::take_list(VariableList& list) {
   for (auto runs = take<std::uint64_t>(); runs > 0; --runs) {
     VariableList::Run run;
     run.type = static_cast<VariableType>(take<std::uint32_t>());
-    run.is_discrete = take<std::uint32_t>() != 0;
+    const auto flags = take<std::uint32_t>();
+    run.is_discrete = (flags & 1) != 0;
+    run.is_within = (flags & 2) != 0;
     run.clocks = take<ClockMask>();
     take_numbers(run.references);
     run.array = take_text();

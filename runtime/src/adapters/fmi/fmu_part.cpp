@@ -182,11 +182,11 @@ FmuPart make_fmu_part(const FmuPartOptions& options) {
   for (const fmi::PortVariables& port : setup.ports) {
     // A force has no integral that an FMU would show; a velocity has its position.
     if (port.integral != nullptr || port.causality == Causality::flow_in) continue;
-    out.notes.push_back(
-        fmt::format("port {}: the mean of {} over a step is taken from both ends of it; name its "
-                    "\"integral\" for the "
-                    "exact work",
-                    port.name, port.output->name));
+    if (model.provides_intermediate && port.output->is_within) continue;
+    out.notes.push_back(fmt::format(
+        "port {}: the mean of {} over a step is taken from both ends of it{}; name its "
+        "\"integral\" for the exact work",
+        port.name, port.output->name, setup.watches() ? ", and of its pieces between events" : ""));
   }
   try {
     auto component =

@@ -42,6 +42,9 @@ struct SavedState {
   StateHandle handle = nullptr;
   std::uint64_t generation = 0;  ///< 0: nothing was saved
   double time_s = 0.0;
+  // Steps of one size since a time: times are multiples, not sums, of which rounding would grow.
+  double since_s = 0.0, step_s = 0.0;
+  std::int64_t steps = 0;
 };
 
 /// An instance that goes back to states it had: it knows in which of them it is. Lock `mutex` around calls.

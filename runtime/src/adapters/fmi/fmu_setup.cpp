@@ -3,61 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "adapters/fmi/fmu_words.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
 namespace {
 
-constexpr std::size_t kMostShown = 12;      // names in a message
 constexpr std::size_t kMostOutputs = 1000;  // shown as states unless they are named
-
-std::string_view role_name(Role role) {
-  switch (role) {
-    case Role::parameter:
-      return "parameter";
-    case Role::structural_parameter:
-      return "structural parameter";
-    case Role::calculated_parameter:
-      return "calculated parameter";
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::local:
-      return "local variable";
-    case Role::independent:
-      return "independent variable";
-  }
-  return "variable";
-}
-
-std::string with_article(Role role) {
-  const std::string_view name = role_name(role);
-  const bool is_vowel = std::string_view("aeiou").find(name.front()) != std::string_view::npos;
-  return fmt::format("{} {}", is_vowel ? "an" : "a", name);
-}
-
-std::string some_of(std::vector<std::string> names) {
-  if (names.size() <= kMostShown) return fmt::format("{}", fmt::join(names, ", "));
-  const std::size_t all = names.size();
-  names.resize(kMostShown);
-  return fmt::format("{}, ... ({} in all)", fmt::join(names, ", "), all);
-}
-
-bool may_start(const Variable& variable) {
-  return variable.type < VariableType::clock && !variable.is_constant &&
-         (variable.role == Role::parameter || variable.role == Role::structural_parameter ||
-          variable.role == Role::input ||
-          (variable.has_start && (variable.role == Role::output || variable.role == Role::local)));
-}
 
 /// Units and domain of a port: what the FMU says of its variables, held against what is given.
 class PortUnits {
@@ -231,23 +189,12 @@ void expect_different(const std::vector<PortVariables>& ports, Issues& issues) {
   }
 }
 
-std::string_view kind_of(VariableType type) {
-  switch (type) {
-    case VariableType::text:
-      return "a text";
-    case VariableType::clock:
-      return "a clock";
-    default:
-      return "binary data";
-  }
-}
-
 /// What to write in place of the name of an array.
 std::string array_hint(FmuVariables& variables, const Variable& array) {
   std::string why;
   const auto shape = variables.shape_of(array, why);
   if (!shape) return "an array whose size is not fixed: " + why;
-  const auto elements = variables.elements_of(array);
+  const auto elements = variables.elements_of(array, 1);
   if (elements.empty()) return "an array without elements";
   return fmt::format("an array of {}: name an element, such as {}", shown_shape(*shape),
                      in_quotes(elements.front()->name));
@@ -264,120 +211,6 @@ ClockMask usable_clocks(const ModelDescription& model) {
   }
   return out;
 }
-
-/// Finds variables with start values.
-class StartFinder {
- public:
-  StartFinder(FmuVariables& variables, Issues& issues) : variables_(variables), issues_(issues) {}
-
-  std::vector<StartValue> find(const std::map<std::string, FmuValue>& start) {
-    for (const auto& [name, value] : start) add(name, "/start/" + escape_key(name), value);
-    for (auto& [array, elements] : elements_) add_elements(*array, elements);
-    return std::move(out_);
-  }
-
- private:
-  /// Of an array of which single elements are given.
-  struct Elements {
-    std::vector<std::pair<std::size_t, double>> given;
-    std::size_t count = 0;
-    std::string where;
-  };
-
-  void fail(const std::string& where, std::string what) {
-    issues_.push_back({where, std::move(what)});
-  }
-  void add(const std::string& name, const std::string& where, const FmuValue& value) {
-    const Variable* const variable = variables_.find(name);
-    const bool is_text = std::holds_alternative<std::string>(value);
-    const auto* const array = std::get_if<NumberArray>(&value);
-    if (variable == nullptr) {
-      find_number(variables_, name, std::nullopt, where, issues_);
-    } else if (!may_start(*variable)) {
-      fail(where,
-           fmt::format("{} cannot be set: it is {}{}.\nTo be set: {}", in_quotes(name),
-                       variable->type >= VariableType::clock ? std::string(kind_of(variable->type))
-                                                             : with_article(variable->role),
-                       variable->is_constant ? ", constant" : "",
-                       some_of(variables_.fmu().description().names(&may_start))));
-    } else if (variable->is_array) {
-      add_array(*variable, where, value);
-    } else if (array != nullptr || is_text != (variable->type == VariableType::text)) {
-      const bool takes_text = variable->type == VariableType::text;
-      fail(where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number"));
-    } else if (is_text && !variable->array.empty()) {
-      fail(where, "is an element of an array of texts, which cannot be set");
-    } else if (!is_text && !std::isfinite(std::get<double>(value))) {
-      fail(where, "must be finite");
-    } else if (!variable->array.empty()) {
-      Elements& own = elements_[variables_.fmu().description().find(variable->array)];
-      own.given.emplace_back(variable->element, std::get<double>(value));
-      own.count = variable->elements;
-      own.where = where;
-    } else {
-      out_.push_back({variable, value});
-    }
-  }
-  void add_array(const Variable& variable, const std::string& where, const FmuValue& value) {
-    std::string why;
-    const auto shape = variables_.shape_of(variable, why);
-    const auto* const array = std::get_if<NumberArray>(&value);
-    if (!shape || variable.type == VariableType::text) {
-      fail(where, fmt::format("{} cannot be set: {}", in_quotes(variable.name),
-                              shape ? "it is an array of texts" : why));
-      return;
-    }
-    std::size_t count = 1;
-    for (const std::size_t own : *shape) count *= own;
-    if (array == nullptr) {
-      fail(where, fmt::format("{} is an array of {}: give an array of numbers, or name an element, "
-                              "such as {}",
-                              in_quotes(variable.name), shown_shape(*shape),
-                              count > 0 ? in_quotes(variables_.elements_of(variable)[0]->name)
-                                        : "none: it is empty"));
-      return;
-    }
-    // A flat array is taken by rows.
-    if (array->values.size() != count || (array->shape.size() > 1 && array->shape != *shape)) {
-      fail(where,
-           fmt::format(
-               "{} is an array of {}, and {} numbers are given{}", in_quotes(variable.name),
-               shown_shape(*shape), array->values.size(),
-               array->shape.size() > 1 ? fmt::format(" as {}", shown_shape(array->shape)) : ""));
-      return;
-    }
-    if (!std::ranges::all_of(array->values, [](double own) { return std::isfinite(own); })) {
-      fail(where, "must be finite");
-      return;
-    }
-    out_.push_back({&variable, value});
-  }
-  /// Arrays are set as a whole: other elements keep the start values of the description.
-  void add_elements(const Variable& array, const Elements& elements) {
-    NumberArray all{{elements.count}, {}};
-    std::istringstream words(array.start);
-    for (std::string word; words >> word;) {
-      const bool is_true = word == "true";
-      all.values.push_back(is_true ? 1.0 : std::strtod(word.c_str(), nullptr));
-    }
-    if (all.values.size() == 1) all.values.resize(elements.count, all.values[0]);
-    const bool is_all = elements.given.size() == elements.count;
-    if (is_all) all.values.resize(elements.count);
-    if (all.values.size() != elements.count) {
-      fail(elements.where,
-           fmt::format("{} has {} elements, and the FMU gives start values of {}: give all of them",
-                       in_quotes(array.name), elements.count, all.values.size()));
-      return;
-    }
-    for (const auto& [place, value] : elements.given) all.values[place] = value;
-    out_.push_back({&array, std::move(all)});
-  }
-
-  FmuVariables& variables_;
-  Issues& issues_;
-  std::vector<StartValue> out_;
-  std::map<const Variable*, Elements> elements_;
-};
 
 }  // namespace
 
@@ -442,21 +275,16 @@ const Variable* find_number(FmuVariables& variables, const std::string& name,
   return found;
 }
 
-std::vector<StartValue> find_start_values(FmuVariables& variables,
-                                          const std::map<std::string, FmuValue>& start,
-                                          Issues& issues) {
-  return StartFinder(variables, issues).find(start);
-}
-
 std::vector<const Variable*> find_outputs(FmuVariables& variables,
                                           const std::optional<std::vector<std::string>>& names,
                                           Issues& issues) {
   std::vector<const Variable*> out;
   const auto show = [&](const Variable& own) {
-    const auto elements = own.is_array ? variables.elements_of(own) : std::vector{&own};
-    for (const Variable* const element : elements) {
-      if (names || out.size() < kMostOutputs) out.push_back(element);
-    }
+    const std::size_t most =
+        names ? static_cast<std::size_t>(-1) : kMostOutputs - std::min(out.size(), kMostOutputs);
+    if (most == 0) return;
+    const auto elements = own.is_array ? variables.elements_of(own, most) : std::vector{&own};
+    out.insert(out.end(), elements.begin(), elements.end());
   };
   if (!names) {
     const ModelDescription& model = variables.fmu().description();
@@ -522,6 +350,20 @@ void check_clocks(const PartSetup& setup, Issues& issues) {
   }
 }
 
+namespace {
+
+void note_silent_clocks(PartSetup& setup) {
+  const ModelDescription& model = setup.fmu->description();
+  if (!model.has_event_mode) return;
+  for (const Clock& own : model.clocks) {
+    if (own.role != Role::input || own.variability != "triggered") continue;
+    setup.notes.push_back(
+        fmt::format("the clock {} is triggered from outside: it never ticks", in_quotes(own.name)));
+  }
+}
+
+}  // namespace
+
 PartSetup find_variables(const FmuPartOptions& options) {
   PartSetup out;
   out.isolation = isolation_of(options.process, options.time_limit_s);
@@ -532,6 +374,7 @@ PartSetup find_variables(const FmuPartOptions& options) {
     out.notes.emplace_back(
         "the FMU needs another program to run (needsExecutionTool), such as an interpreter");
   }
+  note_silent_clocks(out);
   Issues issues;
   out.variables = std::make_shared<FmuVariables>(out.fmu, options.start, issues);
   out.start = find_start_values(*out.variables, options.start, issues);

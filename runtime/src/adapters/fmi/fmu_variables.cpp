@@ -122,13 +122,14 @@ std::string FmuVariables::element_defect(std::string_view name) const {
                      in_quotes(place.array->name), shown_shape(*shape));
 }
 
-std::vector<const Variable*> FmuVariables::elements_of(const Variable& array) {
+std::vector<const Variable*> FmuVariables::elements_of(const Variable& array, std::size_t most) {
   std::string why;
   std::vector<const Variable*> out;
   const auto shape = shape_of(array, why);
   if (!shape) return out;
   std::size_t count = 1;
   for (const std::size_t own : *shape) count *= own;
+  count = std::min(count, most);
   for (std::size_t place = 0; place < count; ++place) out.push_back(element(array, *shape, place));
   return out;
 }
@@ -137,13 +138,20 @@ const Variable* FmuVariables::element(const Variable& array, const std::vector<s
                                       std::size_t place) {
   const Variable*& known = known_[{&array, place}];
   if (known != nullptr) return known;
-  Variable own = array;
-  own.is_array = false;
-  own.dimensions.clear();
-  own.derivative_of.reset();
-  own.array = array.name;
-  own.element = place;
-  own.elements = 1;
+  // Not its start values: each of many elements would have those of all.
+  Variable own{.name = {},
+               .reference = array.reference,
+               .type = array.type,
+               .role = array.role,
+               .is_constant = array.is_constant,
+               .has_start = array.has_start,
+               .unit = array.unit,
+               .is_discrete = array.is_discrete,
+               .is_within = array.is_within,
+               .clocks = array.clocks,
+               .element = place,
+               .elements = 1,
+               .array = array.name};
   std::vector<std::size_t> indices(shape.size());
   for (std::size_t k = shape.size(); k-- > 0;) {
     indices[k] = place % shape[k] + 1;

@@ -29,8 +29,9 @@ class FmuVariables {
   const Variable* find(std::string_view name);
   /// Sizes of an array; nothing, and a reason: they are not fixed.
   std::optional<std::vector<std::size_t>> shape_of(const Variable& array, std::string& why) const;
-  /// All elements; none if the sizes are not fixed.
-  std::vector<const Variable*> elements_of(const Variable& array);
+  /// All elements, or so many first ones; none if the sizes are not fixed.
+  std::vector<const Variable*> elements_of(const Variable& array,
+                                           std::size_t most = static_cast<std::size_t>(-1));
   /// Why there is no element of this name where there is an array of it, such as "has 2 x 3 elements"; empty: there
   /// is no such array.
   std::string element_defect(std::string_view name) const;

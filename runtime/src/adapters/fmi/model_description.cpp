@@ -342,7 +342,9 @@ class Reader {
       return std::nullopt;
     }
     auto variable = read_common(node, node, *type);
-    if (variable) read_dimensions(node, *variable);
+    if (!variable) return variable;
+    read_dimensions(node, *variable);
+    variable->is_within = flag(node, "intermediateUpdate");
     return variable;
   }
 

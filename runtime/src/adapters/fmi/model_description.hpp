@@ -79,6 +79,7 @@ struct Variable {
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
   bool is_discrete = false;  ///< its variability, given or by its type
+  bool is_within = false;    ///< intermediateUpdate: its values are told within steps
   std::vector<Dimension> dimensions = {};
   ClockMask clocks = 0;  ///< at whose ticks it is set or changes; of a clock, its own bit
   // Of a variable that stands for an element of an array (FmuVariables): its place from 0, how many there are, and
