@@ -127,7 +127,7 @@ Json scenario_of(const Network& network) {
           {"time", {{"step_s", network.step_s}, {"steps", network.steps}, {"start", "as_given"}}},
           {"subsystems", std::move(parts)},
           {"couplings", std::move(joints)},
-          {"method", {{"kind", "auto"}}},
+          {"method", {{"kind", "auto"}, {"integrator", "gauss"}}},
           {"outputs", {{"observe", std::move(observe)}}}};
 }
 

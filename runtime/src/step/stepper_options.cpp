@@ -412,11 +412,18 @@ bool can_choose_sizes(const CouplingMethod& method) {
                                    splitting->kind == SplittingKind::taylor));
 }
 
+bool gains_by_stages(const System& system) {
+  return check_stages(system).empty() && std::ranges::all_of(system.parts(), [](const Part& part) {
+           const Subsystem* const physics = part.port_hamiltonian();
+           return physics == nullptr || physics->is_smooth();
+         });
+}
+
 int chosen_stages(const System& system, const StepperOptions& options) {
   const int asked = options.method.waves().stages;
   if (asked != 0) return asked;
   if (!options.sizes) throw ConfigError("/method/stages", kNoTolerance);
-  if (!check_stages(system).empty()) return 1;
+  if (!gains_by_stages(system)) return 1;
   // Two stages keep the remainder of a stiff decay, of one sign; one and three stages turn it over.
   return options.sizes->tolerance >= 1e-2 ? 1 : 3;
 }

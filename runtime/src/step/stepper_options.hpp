@@ -11,7 +11,9 @@ namespace portwave {
 const System& checked(const System& system, const StepperOptions& options);
 /// Whether steps of a method can choose their size.
 bool can_choose_sizes(const CouplingMethod& method);
-/// WaveCoupling::stages. If they are left open: one if some part allows no more, else the number that is
+/// Whether steps of several stages have a higher order: all parts can have them, and no stiffness jumps.
+bool gains_by_stages(const System& system);
+/// WaveCoupling::stages. If they are left open: one where more do not gain, else the number that is
 /// cheapest on the examples at the tolerance of steps that choose their size. Errors: ConfigError if they are
 /// left open and there is no such tolerance.
 int chosen_stages(const System& system, const StepperOptions& options);

@@ -125,7 +125,7 @@ ToleranceStudy study_tolerance(const Scenario& scenario, const ToleranceOptions&
   check(scenario, options);
   const double smallest = *std::ranges::min_element(options.tolerances);
   const double tolerance = std::max(1e-3 * smallest, StepSizes::tolerances().minimum);
-  const int most = check_stages(scenario.system).empty() ? kMostStages : 1;
+  const int most = gains_by_stages(scenario.system) ? kMostStages : 1;
   ToleranceStudy out;
   out.end_s = scenario.end_s;
   out.method = to_string(scenario.options.method.kind());

@@ -30,6 +30,7 @@ StepperOptions options_of(int stages, double step_s, double tolerance = 1e-13) {
   options.step_s = step_s;
   options.method = WaveCoupling::automatic(tolerance);
   options.method.waves().stages = stages;
+  options.method.waves().integrator = StageKind::gauss;  // as the reference
   return options;
 }
 
