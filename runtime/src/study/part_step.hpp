@@ -51,7 +51,7 @@ class PartStep {
 
 /// dF/ds at 0 by differences of sixth order, F(s) with `weights` that make its entries comparable. Begins with
 /// `step`, and takes shorter ones until those of fourth order agree. Empty at a kink: beside it these disagree, and
-/// right at it, where they are means of both sides, what F bends, (F(s) + F(−s) − 2F(0))/s, has a limit that is not 0.
+/// right at it, where they are means of both sides, what F bends, |F(s) + F(−s) − 2F(0)|/s, does not shrink with s.
 inline std::optional<Eigen::VectorXd> derivative(
     const std::function<std::optional<Eigen::VectorXd>(double)>& F, double step,
     const Eigen::VectorXd& weights) {
@@ -62,7 +62,7 @@ inline std::optional<Eigen::VectorXd> derivative(
   double best_error = kPoor;
   for (int attempt = 0; attempt < 7; ++attempt, step *= 0.2) {
     std::array<Eigen::VectorXd, 3> d;
-    std::array<Eigen::VectorXd, 3> bend;
+    std::array<double, 3> bend = {};
     bool sound = true;
     for (int k = 0; k < 3 && sound; ++k) {
       const double s = step * (k + 1);
@@ -70,14 +70,15 @@ inline std::optional<Eigen::VectorXd> derivative(
       sound = ahead && back;
       if (!sound) continue;
       d[at(k)] = (*ahead - *back) / (2.0 * s);
-      bend[at(k)] = ((*ahead + *back) - 2.0 * *here).cwiseProduct(weights) / s;
+      bend[at(k)] = ((*ahead + *back) - 2.0 * *here).cwiseProduct(weights).norm() / s;
     }
     if (!sound) continue;
     const Eigen::VectorXd fourth = (4.0 * d[0] - d[1]) / 3.0;
     const Eigen::VectorXd sixth = 1.5 * d[0] - 0.6 * d[1] + 0.1 * d[2];
     const double size = sixth.cwiseProduct(weights).norm();
     const double error = (sixth - fourth).cwiseProduct(weights).norm();
-    if ((1.5 * bend[0] - 0.5 * bend[2]).norm() > kPoor * size) continue;  // at s = 0, by a line
+    // Of a smooth F, a third and no more.
+    if (bend[0] > kPoor * size && bend[0] > 0.8 * bend[2]) continue;
     if (error <= best_error * size || size == 0.0) {
       best = sixth;
       best_error = size == 0.0 ? 0.0 : error / size;

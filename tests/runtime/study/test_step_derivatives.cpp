@@ -1,7 +1,6 @@
 // Derivatives of steps in C++: forward and backward against differences of steps that were made, and what has none.
 
 #include <cmath>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/step_derivatives.hpp"
-#include "study/part_step.hpp"
 
 namespace portwave {
 namespace {
@@ -142,24 +140,6 @@ TEST(StepDerivatives, AreRefusedRightAtAKinkByTheNameOfThePart) {
   // The controls: on either side there are derivatives.
   EXPECT_EQ(told_by_a_step(0.05), "");
   EXPECT_EQ(told_by_a_step(-0.05), "");
-}
-
-/// A kink that a curve hides, and curves without one.
-TEST(StepDerivatives, DoNotExistAtAKinkHoweverMuchElseBends) {
-  const VectorXd weights = VectorXd::Ones(1);
-  const auto slope = [&](double (*F)(double)) {
-    return derivative(
-        [&](double s) { return std::optional(VectorXd(VectorXd::Constant(1, F(s)))); }, 0.01,
-        weights);
-  };
-  EXPECT_FALSE(slope([](double s) { return std::exp(s) + 0.01 * std::abs(s); }));
-  EXPECT_FALSE(slope([](double s) { return std::exp(30.0 * s) + 1e-3 * std::abs(s); }));
-  const auto steep = slope([](double s) { return std::exp(30.0 * s); });
-  ASSERT_TRUE(steep);
-  EXPECT_NEAR((*steep)[0], 30.0, 1e-6);
-  const auto even = slope([](double s) { return std::cos(50.0 * s) + s; });
-  ASSERT_TRUE(even);
-  EXPECT_NEAR((*even)[0], 1.0, 1e-7);
 }
 
 TEST(StepDerivatives, AreRefusedByNameBeforeAStep) {
