@@ -202,7 +202,7 @@ void scale_kicks(const Report& report) {
   };
   std::size_t bytes = 0;
   const auto [usual_ns, usual_ratio] = per_node(kSetting.rows, &bytes);
-  for (const std::size_t size : {32, 316}) {
+  for (const std::size_t size : {32, 316, 1000}) {
     const auto [own_ns, own_ratio] = per_node(size, &bytes);
     report.add({.name = fmt::format("grid_floor/kick_drift/{0}x{0}/100x100", size),
                 .sense = Sense::at_most,
@@ -214,14 +214,55 @@ void scale_kicks(const Report& report) {
   }
 }
 
+/// A grid of one island on two threads beside one: kicks and drifts, and Taylor series of the linear grid.
+void share_grids(const Report& report) {
+  constexpr double kStep_s = 0.1;
+  const auto options = [](portwave::SplittingKind kind, portwave::ExecutorKind executor) {
+    portwave::StepperOptions out = kick_options(kStep_s);
+    portwave::Splitting method{.kind = kind};
+    if (kind == portwave::SplittingKind::taylor) method.order = 16;
+    out.method = method;
+    out.executor = executor;
+    out.threads = executor == portwave::ExecutorKind::serial ? 1 : 2;
+    return out;
+  };
+  const struct {
+    const char* name;
+    portwave::SplittingKind kind;
+    double cubic;
+  } methods[] = {{"kick_drift", portwave::SplittingKind::kick_drift, 1.0},
+                 {"taylor", portwave::SplittingKind::taylor, 0.0}};
+  for (const auto& method : methods) {
+    for (const std::size_t size : {100, 316}) {
+      const System system = grid_system(method.cubic, size);
+      Stepper one(system, options(method.kind, portwave::ExecutorKind::serial));
+      Stepper two(system, options(method.kind, portwave::ExecutorKind::async));
+      one.step(3);
+      two.step(3);
+      for (int part = 0; part < static_cast<int>(size * size); ++part) {
+        if (std::ranges::equal(one.state(part), two.state(part))) continue;
+        throw std::runtime_error("two threads give other bits");
+      }
+      const Contest contest = take_turns({warmed([&] { one.step(); }), warmed([&] { two.step(); })},
+                                         {.rounds = 61, .turn_s = 1e-2});
+      report.add({.name = fmt::format("grid_floor/{0}/two_threads/{1}x{1}", method.name, size),
+                  .sense = Sense::at_least,
+                  .goal = size == 100 ? 1.5 : 1.8,
+                  .note = fmt::format("{}; same bits", to_string(portwave::instruction_set()))},
+                 contest, 1, 0);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const Report report("grid_floor", 6);
+  const Report report("grid_floor", 11);
   if (report.only_lists(argc, argv)) return 0;
   compare(report);
   compare_kicks(report);
   scale_kicks(report);
+  share_grids(report);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "grid_floor: {}\n", error.what());

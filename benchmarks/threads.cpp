@@ -150,15 +150,6 @@ class Competitor {
   pid_t pid_;
 };
 
-/// Wall time of steps, after a while in which threads can come back.
-Timer warmed(Stepper& engine) {
-  return [&engine, inner = timed([&engine] { engine.step(); })](std::int64_t calls) {
-    const auto start = std::chrono::steady_clock::now();
-    while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(800)) engine.step();
-    return inner(calls);
-  };
-}
-
 /// 150 ms of steps, so that the automatic executor has made up its mind.
 void settle(Stepper& engine) {
   const auto start = std::chrono::steady_clock::now();
@@ -179,7 +170,10 @@ void compare(const Report& report, const Kind& kind, double target_us) {
   for (Stepper* const own : {serial.get(), async.get(), automatic.get()}) coast(*own);
   settle(*automatic);
   const Turns turns{.rounds = 31, .turn_s = 3e-3};
-  const Contest free = take_turns({warmed(*serial), warmed(*async), warmed(*automatic)}, turns);
+  const Contest free =
+      take_turns({warmed([&own = *serial] { own.step(); }), warmed([&own = *async] { own.step(); }),
+                  warmed([&own = *automatic] { own.step(); })},
+                 turns);
   double load[1] = {0.0};
   (void)getloadavg(load, 1);
   const std::string name = fmt::format("threads/{}/{}us", kind.name, target_us);
@@ -196,7 +190,9 @@ void compare(const Report& report, const Kind& kind, double target_us) {
              0);
   const Competitor competitor;
   settle(*automatic);
-  const Contest busy = take_turns({warmed(*serial), warmed(*automatic)}, turns);
+  const Contest busy = take_turns(
+      {warmed([&own = *serial] { own.step(); }), warmed([&own = *automatic] { own.step(); })},
+      turns);
   report.add({name + "/automatic_busy", Sense::at_least, 0.9, note + automatic->execution()}, busy,
              1, 0);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 
 namespace portwave {
 
@@ -49,6 +50,10 @@ class ExplicitIsland {
   virtual ~ExplicitIsland() = default;
 
   virtual bool has_inputs() const = 0;
+  /// Bodies of the largest loop that threads can share within the island; 1: none.
+  virtual int tasks() const { return 1; }
+  /// Attempts share their loops in this way from now on; null: they are run by the calling thread.
+  virtual void share_with(const ForEach* /*each*/) {}
   /// Steps to come are of this size [s].
   virtual void set_step(double step_s) = 0;
   /// States of the whole system to and from the island.

@@ -82,6 +82,9 @@ ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, dou
   load();
   compares_ =
       !std::ranges::all_of(islands_, [](const auto& island) { return island->tells_error(); });
+  for (int i = 0; i < static_cast<int>(islands_.size()); ++i) {
+    (islands_[at(i)]->tasks() > 1 ? sharing_ : alone_).push_back(i);
+  }
   energies_.resize(islands_.size());
   succeeded_.resize(islands_.size());
   thrown_.resize(islands_.size());
@@ -150,16 +153,14 @@ NetworkStep ExplicitStepper::step(const ForEach& each) {
     for (const auto& island : islands_) {
       if (island->has_inputs()) island->sample(start_s, 0);
     }
-    each(static_cast<int>(islands_.size()), [&](int i) {
-      energies_[at(i)] = {};
-      thrown_[at(i)] = nullptr;
-      succeeded_[at(i)] = 0;
+    for_islands(each, [&](std::size_t i) {
+      energies_[i] = {};
+      thrown_[i] = nullptr;
+      succeeded_[i] = 0;
       try {
-        const bool is_met =
-            islands_[at(i)]->attempt(now_[at(i)], next_[at(i)], 0, energies_[at(i)]);
-        succeeded_[at(i)] = is_met ? 1 : 0;
+        succeeded_[i] = islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]) ? 1 : 0;
       } catch (...) {  // of a gradient; no task may throw
-        thrown_[at(i)] = std::current_exception();
+        thrown_[i] = std::current_exception();
       }
     });
     for (std::size_t i = 0; i < islands_.size(); ++i) {
@@ -290,6 +291,12 @@ void ExplicitStepper::close(NetworkStep& result) {
   energy.mismatch_J = energy.supplied_J - energy.dissipated_J - energy.changed_J;
   energy.max_passivity_residual_J = energy.changed_J - energy.supplied_J;
   result.energy_scale_J = std::abs(energy.stored_J) + size;
+}
+
+int ExplicitStepper::tasks() const {
+  auto most = static_cast<int>(alone_.size());
+  for (const int i : sharing_) most = std::max(most, islands_[at(i)]->tasks());
+  return most;
 }
 
 double ExplicitStepper::cost_ns() const {

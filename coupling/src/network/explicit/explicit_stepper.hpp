@@ -14,6 +14,7 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/network_trials.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -42,7 +43,8 @@ class ExplicitStepper {
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);
-  int tasks() const { return static_cast<int>(islands_.size()); }
+  /// Bodies of the largest parallel loop.
+  int tasks() const;
   double cost_ns() const;
   std::size_t bytes() const;
   std::string remarks() const;
@@ -76,6 +78,17 @@ class ExplicitStepper {
     std::size_t bytes() const;
   };
   Trial& trial();
+  /// body(i) for all islands: one after another for those that share their own loops, and at once for the others.
+  /// Bodies must not throw.
+  template <class Body>
+  void for_islands(const ForEach& each, const Body& body) {
+    for (const int i : sharing_) {
+      islands_[at(i)]->share_with(&each);
+      body(at(i));
+      islands_[at(i)]->share_with(nullptr);
+    }
+    each(static_cast<int>(alone_.size()), [&](int k) { body(at(alone_[at(k)])); });
+  }
   template <class Attempt>
   bool all_succeed(double start_s, int depth, const ForEach& each, const Attempt& attempt);
   void note_obstacle();
@@ -96,6 +109,7 @@ class ExplicitStepper {
   bool is_gathered_ = true;
   std::vector<int> block_parts_;
   std::vector<std::unique_ptr<ExplicitIsland>> islands_;
+  std::vector<int> sharing_, alone_;  ///< islands with loops that threads share, and those without
   std::vector<int> part_of_island_;
   std::vector<IslandState> now_, next_, before_;
   std::vector<IslandEnergies> energies_;

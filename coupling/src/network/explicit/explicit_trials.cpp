@@ -41,13 +41,13 @@ bool ExplicitStepper::all_succeed(double start_s, int depth, const ForEach& each
   for (const auto& island : islands_) {
     if (island->has_inputs()) island->sample(start_s, depth);
   }
-  each(static_cast<int>(islands_.size()), [&](int i) {
-    if (succeeded_[at(i)] == 0) return;
+  for_islands(each, [&](std::size_t i) {
+    if (succeeded_[i] == 0) return;
     try {
-      if (!attempt(*islands_[at(i)], at(i))) succeeded_[at(i)] = 0;
+      if (!attempt(*islands_[i], i)) succeeded_[i] = 0;
     } catch (...) {  // of a gradient; no task may throw
-      thrown_[at(i)] = std::current_exception();
-      succeeded_[at(i)] = 0;
+      thrown_[i] = std::current_exception();
+      succeeded_[i] = 0;
     }
   });
   return std::ranges::all_of(succeeded_, [](char own) { return own != 0; });

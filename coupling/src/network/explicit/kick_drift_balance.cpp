@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,18 +15,22 @@ bool KickDriftIsland::Impl::is_plain() const {
 KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState& from,
                                                               IslandState& to) {
   if (is_plain()) {
-    const BalanceSums sums =
-        kernels.balance({.count = model.momenta(),
-                         .mass = model.mass.data(),
-                         .c = c.data(),
-                         .u_before = from.u.data(),
-                         .u = to.u.data(),
-                         .force_before = force_before.data(),
-                         .force = force_after.data(),
-                         .strokes = strokes.data(),
-                         .base = base.data(),
-                         .cubic = model.has_cubic ? model.cubic.data() : nullptr});
-    return {sums.change, sums.size, sums.kinetic, sums.slope};
+    const auto [change, size, kinetic, slope] = momentum_rows.sums([&](int block) {
+      const int first = momentum_rows.first(block);
+      const BalanceSums sums =
+          kernels.balance({.count = momentum_rows.end(block) - first,
+                           .mass = model.mass.data() + first,
+                           .c = c.data() + first,
+                           .u_before = from.u.data() + first,
+                           .u = to.u.data() + first,
+                           .force_before = force_before.data() + first,
+                           .force = force_after.data() + first,
+                           .strokes = strokes.data() + first,
+                           .base = base.data() + first,
+                           .cubic = model.has_cubic ? model.cubic.data() + first : nullptr});
+      return std::array{sums.change, sums.size, sums.kinetic, sums.slope};
+    });
+    return {change, size, kinetic, slope};
   }
   Balance out;
   out.change = energy_change(from, to, &out.size);
@@ -60,26 +65,37 @@ double KickDriftIsland::Impl::change_of_input(int input) const {
 
 double KickDriftIsland::Impl::energy_change(const IslandState& from, IslandState& to,
                                             double* size) {
-  double own_size = 0.0;
   CompensatedSum change;
   const auto take = [&](double energy) {
     change.add(energy);
     *size += std::abs(energy);
   };
-  change.add(
-      kernels.positions({.map = model.positions_of_strokes.view(),
-                         .strokes = strokes.data(),
-                         .before = from.position.data(),
-                         .after = to.position.data(),
-                         .stiffness = model.stiffness.data(),
-                         .constant = model.has_constant ? model.constant.data() : nullptr,
-                         .cubic = model.has_position_cubic ? model.position_cubic.data() : nullptr},
-                        &own_size));
-  *size += own_size;
+  const auto take_sums = [&](const std::array<double, 2>& sums) {
+    change.add(sums[0]);
+    *size += sums[1];
+  };
+  take_sums(position_rows.sums([&](int block) {
+    double own_size = 0.0;
+    const double energy = kernels.positions(
+        {.map = model.positions_of_strokes.view(block),
+         .strokes = strokes.data(),
+         .before = from.position.data(),
+         .after = to.position.data(),
+         .stiffness = model.stiffness.data(),
+         .constant = model.has_constant ? model.constant.data() : nullptr,
+         .cubic = model.has_position_cubic ? model.position_cubic.data() : nullptr},
+        &own_size);
+    return std::array{energy, own_size};
+  }));
   if (model.has_diagonal_mass) {
-    change.add(
-        kernels.kinetic(model.momenta(), model.mass.data(), from.u.data(), to.u.data(), &own_size));
-    *size += own_size;
+    take_sums(momentum_rows.sums([&](int block) {
+      const int first = momentum_rows.first(block);
+      double own_size = 0.0;
+      const double energy =
+          kernels.kinetic(momentum_rows.end(block) - first, model.mass.data() + first,
+                          from.u.data() + first, to.u.data() + first, &own_size);
+      return std::array{energy, own_size};
+    }));
   } else {
     for (int i = 0; i < model.momenta(); ++i) {
       for (RowMatrix::InnerIterator it(model.W, i); it; ++it) {
@@ -138,14 +154,17 @@ double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const Is
 }
 
 void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState* from) {
-  kernels.move({.count = model.momenta(),
-                .step = step,
-                .force_before = force_before.data(),
-                .force = force_after.data(),
-                .u_before = from != nullptr ? from->u.data() : nullptr,
-                .moved = moved.data(),
-                .u = to.u.data(),
-                .strokes = strokes.data()});
+  momentum_rows.run([&](int block) {
+    const int first = momentum_rows.first(block);
+    kernels.move({.count = momentum_rows.end(block) - first,
+                  .step = step,
+                  .force_before = force_before.data() + first,
+                  .force = force_after.data() + first,
+                  .u_before = from != nullptr ? from->u.data() + first : nullptr,
+                  .moved = moved.data() + first,
+                  .u = to.u.data() + first,
+                  .strokes = strokes.data() + first});
+  });
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += step * entry.value * change_of_input(entry.input);
   }

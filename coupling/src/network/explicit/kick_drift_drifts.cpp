@@ -190,14 +190,22 @@ void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int 
   if (model.decays() > 0) begin_decays(from, to, stage, d);
   if (model.has_shared) {
     if (model.lumped && !is_middle && model.effort_power.empty()) {
-      dissipated.add(kernels.stroke(stroke_task(to, d)));
+      dissipated.add(momentum_rows.sum([&](int block) {
+        StrokeTask task = stroke_task(to, d);
+        task.map = model.damping_map.view(block);
+        return kernels.stroke(task);
+      }));
     } else if (model.lumped) {
       lumped_drift(to, stage, d, is_middle, own.h);
     } else {
       drift_by_series(to, stage, d);
     }
   }
-  drift_alone(to, d, other_ranges, dissipated);
+  dissipated.add(momentum_rows.sum([&](int block) {
+    CompensatedSum lost;
+    drift_alone(to, d, ranges_alone(block), lost);
+    return lost.value();
+  }));
   if (model.decays() > 0) end_decays(d);
   for (int f = 0; f < static_cast<int>(model.flows.size()); ++f) {
     strokes[at(model.momenta() + f)] += moment(model.flows[at(f)], stage, d.tau, 0, 0.0);

@@ -59,7 +59,9 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
       scheme(scheme_),
       step_s(step_s_),
       kernels(stroke_kernels()),
-      model(network_, states, scheme_.order, step_s_, row_numbers) {
+      model(network_, states, scheme_.order, step_s_, row_numbers),
+      momentum_rows(model.blocks, model.momenta()),
+      position_rows(model.position_blocks, model.positions()) {
   const std::size_t np = at(model.momenta()), nd = at(model.decays());
   strokes.assign(at(model.strokes()) + nd + kick_drift::kRoom, 0.0);
   for (Array* own : {&c, &c_bent, &base, &w, &force_before, &force_after, &moved}) {
@@ -166,18 +168,24 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
   }
 }
 
-void KickDriftIsland::Impl::freeze(const IslandState& from) {
-  std::ranges::fill(strokes, 0.0);
-  if (model.has_constant) {
-    std::ranges::copy(model.constant_force, c.begin());
-    kernels.add(model.of_positions.view(), from.position.data(), 1.0, c.data());
-  } else {
-    kernels.apply(model.of_positions.view(), from.position.data(), c.data());
-  }
-  if (model.decays() > 0) {
-    kernels.add(model.of_decaying.view(), from.decaying.data(), 1.0, c.data());
-  }
-  if (model.has_cubic) kernels.apply(model.base.view(), from.position.data(), base.data());
+void KickDriftIsland::Impl::freeze(const IslandState& from, IslandState& to) {
+  std::fill(strokes.begin() + model.momenta(), strokes.end(), 0.0);
+  momentum_rows.run([&](int block) {
+    const int first = momentum_rows.first(block), end = momentum_rows.end(block);
+    std::fill(strokes.begin() + first, strokes.begin() + end, 0.0);
+    std::copy(from.u.begin() + first, from.u.begin() + end, to.u.begin() + first);
+    if (model.has_constant) {
+      std::copy(model.constant_force.begin() + first, model.constant_force.begin() + end,
+                c.begin() + first);
+      kernels.add(model.of_positions.view(block), from.position.data(), 1.0, c.data());
+    } else {
+      kernels.apply(model.of_positions.view(block), from.position.data(), c.data());
+    }
+    if (model.decays() > 0) {
+      kernels.add(model.of_decaying.view(block), from.decaying.data(), 1.0, c.data());
+    }
+    if (model.has_cubic) kernels.apply(model.base.view(block), from.position.data(), base.data());
+  });
 }
 
 const double* KickDriftIsland::Impl::force_offset(const IslandState& from) {
@@ -217,10 +225,13 @@ KickTask KickDriftIsland::Impl::kick_task(IslandState& to, int stage, double h) 
 }
 
 void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int stage, double h) {
-  KickTask task = kick_task(to, stage, h);
-  task.c = force_offset(from);
-  kernels.kick(task);
-  const double tau = task.tau;
+  const double *const offset = force_offset(from), tau = scheme.kicks[at(stage)] * h;
+  momentum_rows.run([&](int block) {
+    KickTask task = kick_task(to, stage, h);
+    task.c = offset;
+    task.map = model.force.view(block);
+    kernels.kick(task);
+  });
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += tau * entry.value * kick_value(entry.input, stage);
   }
@@ -260,8 +271,7 @@ bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, in
                                     IslandEnergies& energies) {
   const Level& own = level(depth);
   supplied = dissipated = CompensatedSum();
-  freeze(from);
-  std::ranges::copy(from.u, to.u.begin());
+  freeze(from, to);
   if (!passes.empty()) {
     sweep(to, own);
   } else {
@@ -283,6 +293,13 @@ KickDriftIsland::KickDriftIsland(const SeparableNetwork& network, const std::vec
 KickDriftIsland::~KickDriftIsland() = default;
 
 bool KickDriftIsland::has_inputs() const { return !impl_->model.inputs.empty(); }
+int KickDriftIsland::tasks() const {
+  return std::max(impl_->momentum_rows.count(), impl_->position_rows.count());
+}
+void KickDriftIsland::share_with(const ForEach* each) {
+  impl_->momentum_rows.share_with(each);
+  impl_->position_rows.share_with(each);
+}
 
 void KickDriftIsland::load(const double* x, IslandState& state) const {
   const KickDriftModel& m = impl_->model;
@@ -372,7 +389,7 @@ double KickDriftIsland::cost_ns() const {
 
 std::size_t KickDriftIsland::bytes() const {
   const Impl& i = *impl_;
-  std::size_t sum = i.model.bytes();
+  std::size_t sum = i.model.bytes() + i.momentum_rows.bytes() + i.position_rows.bytes();
   const auto add = [&sum](std::initializer_list<const Array*> arrays) {
     for (const Array* own : arrays) sum += own->capacity() * sizeof(double);
   };
@@ -395,6 +412,7 @@ std::size_t KickDriftIsland::bytes() const {
        &i.bent_force,
        &i.decay_within[0],
        &i.decay_within[1],
+       &i.lost_in_pass,
        &i.kick_values,
        &i.gauss_values});
   for (const Impl::Level& level : i.levels) {

@@ -45,6 +45,8 @@ class KickDriftIsland final : public ExplicitIsland {
   ~KickDriftIsland() override;
 
   bool has_inputs() const override;
+  int tasks() const override;
+  void share_with(const ForEach* each) override;
   /// How drifts take dampers was chosen for the first size.
   void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;

@@ -6,12 +6,15 @@
 #include <numeric>
 #include <utility>
 
+#include "network/explicit/shared_rows.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 
 namespace portwave {
 namespace {
 namespace kick_drift_model {
+
+constexpr int kPositionRows = 2048;  ///< of a block of positions
 
 /// The largest |eigenvalue| of a matrix, from a fixed start.
 double spectral_radius(const RowMatrix& m) {
@@ -136,7 +139,6 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   }
   K = row_matrix(nq, strokes(), k_entries);
   K.prune(0.0);
-  positions_of_strokes = StrokeMap(K);
   const RowMatrix force_of_position = A_pq * V;
   SparseEntries s_entries;
   kick_drift_model::append(RowMatrix(force_of_position * K), 0, s_entries);
@@ -148,15 +150,18 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   }
   kick_drift_model::append(decay_force, strokes(), s_entries);
   const RowMatrix S = row_matrix(np, strokes() + nd, s_entries);
+  find_blocks(S);
   find_bent(A_pq);
   std::vector<char> damped(at(np), 0);
   for (int i = 0; i < np; ++i) damped[at(i)] = lumped ? shared[at(i)] : 0;
-  find_blocks(S);
   force =
       StrokeMap(S, damping, {.real = is_real, .damped = damped, .cubic = cubic, .blocks = blocks});
   find_mixed(S);
-  of_positions = StrokeMap::of_rows(force_of_position, is_real);
-  of_decaying = StrokeMap::of_rows(decay_force, is_real);
+  of_positions = StrokeMap::of_rows(force_of_position, is_real, blocks);
+  of_decaying = StrokeMap::of_rows(decay_force, is_real, blocks);
+  position_blocks = {0};
+  if (blocks.size() > 1) position_blocks = SharedRows::cut(nq, kick_drift_model::kPositionRows);
+  positions_of_strokes = StrokeMap::of_rows(K, std::vector<char>(at(nq), 1), position_blocks);
   std::vector<char> dampers = shared;
   for (int i = 0; i < np; ++i) dampers[at(i)] = dampers[at(i)] != 0 && is_real[at(i)] != 0 ? 1 : 0;
   damping_map = StrokeMap::of_rows(damping, dampers, blocks);
@@ -276,14 +281,14 @@ void KickDriftModel::leave_gaps() {
   number_rows();
 }
 
-/// Blocks of some hundred momenta that act on a few others only, so that stages can follow one another through
-/// the cache (KickDriftIsland::Impl::sweep). One block where they would reach too far.
+/// Blocks of some hundred momenta, which threads share; where they act on a few others only, stages can follow one
+/// another through the cache (KickDriftIsland::Impl::sweep).
 void KickDriftModel::find_blocks(const RowMatrix& S) {
   constexpr int kRows = 960, kLanes = 8;
-  constexpr int kCached = 1 << 15;  // momenta whose arrays find room in the second-level cache
+  constexpr int kWorthSharing = 1 << 12;  // momenta whose kicks are worth a fork and join
   const int np = momenta();
   blocks = {0};
-  if (np < kCached) return;
+  if (np < kWorthSharing) return;
   const auto acts = [](const RowMatrix& m, int i, int j) { return m.coeff(i, j) != 0.0; };
   const auto are_apart = [&](int i, int j) {
     return !acts(S, i, j) && !acts(S, j, i) && !acts(damping, i, j) && !acts(damping, j, i);
@@ -306,7 +311,6 @@ void KickDriftModel::find_blocks(const RowMatrix& S) {
       }
     }
   }
-  if (4 * reach > static_cast<int>(blocks.size())) blocks = {0};
 }
 
 /// Springs beside dampers in one proportion, as in a net of equal links.
@@ -434,7 +438,7 @@ void KickDriftModel::find_bent(const RowMatrix& force_of_position) {
   }
   std::vector<char> is_cubic(at(np), 0);
   for (int i = 0; i < np; ++i) is_cubic[at(i)] = cubic[at(i)] != 0.0 ? 1 : 0;
-  base = StrokeMap::of_rows(row_matrix(np, nq, y0), is_cubic);
+  base = StrokeMap::of_rows(row_matrix(np, nq, y0), is_cubic, blocks);
   SparseEntries moves, pulls;
   for (int b = 0; b < static_cast<int>(bent.size()); ++b) {
     for (RowMatrix::InnerIterator it(K, bent[at(b)]); it; ++it) {

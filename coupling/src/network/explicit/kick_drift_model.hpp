@@ -51,11 +51,12 @@ struct KickDriftModel {
   AlignedVector mass;  ///< diagonal of W
   bool has_diagonal_mass = true;
   RowMatrix W;
-  RowMatrix damping;                ///< 𝒟 = R W
-  std::vector<char> shared;         ///< by momentum: 𝒟 ties it to others
-  std::vector<double> own_damping;  ///< 𝒟 of the others
-  std::vector<int> blocks;          ///< rows of momenta at which blocks of them begin
-  int reach = 1;                    ///< a block acts on those no farther away
+  RowMatrix damping;                 ///< 𝒟 = R W
+  std::vector<char> shared;          ///< by momentum: 𝒟 ties it to others
+  std::vector<double> own_damping;   ///< 𝒟 of the others
+  std::vector<int> blocks;           ///< rows of momenta at which blocks of them begin
+  int reach = 1;                     ///< a block acts on those no farther away
+  std::vector<int> position_blocks;  ///< likewise of positions
   bool has_shared = false, has_own = false;
   int degree = 0;
   bool lumped = false;  ///< degree 1, with all terms of second order in the middle drift

@@ -9,6 +9,7 @@
 #include "kernels/stroke_kernels.hpp"
 #include "network/explicit/kick_drift_island.hpp"
 #include "network/explicit/kick_drift_model.hpp"
+#include "network/explicit/shared_rows.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -87,8 +88,8 @@ struct KickDriftIsland::Impl {
 
   // The step.
 
-  /// The linear force and what else stays within a step.
-  void freeze(const IslandState& from);
+  /// The linear force and what else stays within a step, and the momenta of its start.
+  void freeze(const IslandState& from, IslandState& to);
   /// c, and the forces of bent positions that are no matter of one momentum.
   const double* force_offset(const IslandState& from);
   KickTask kick_task(IslandState& to, int stage, double h);
@@ -123,10 +124,19 @@ struct KickDriftIsland::Impl {
   void find_passes();
   bool is_mixed(int stage) const;
   /// All kicks and drifts. A few passes at a time follow one another over the blocks, so that what one leaves
-  /// in the cache serves the next; each keeps `reach` blocks behind the one before it.
+  /// in the cache serves the next; each keeps `reach` blocks behind the one before it. Threads have a range of
+  /// blocks each, of which every pass leaves `reach` more at both ends to be done when all ranges are.
   void sweep(IslandState& to, const Level& own);
-  void do_pass(const Pass& pass, int block, IslandState& to, const Level& own,
-               CompensatedSum& lost);
+  void find_sweep_ranges();
+  /// The energy dissipated.
+  double do_pass(const Pass& pass, int block, IslandState& to, const Level& own);
+  double& lost_in(std::size_t pass, int block) {
+    return lost_in_pass[pass * at(momentum_rows.count()) + at(block)];
+  }
+  std::span<const MomentumRange> ranges_alone(int block) const {
+    const int first = first_other[at(block)];
+    return std::span(other_ranges).subspan(at(first), at(first_other[at(block) + 1] - first));
+  }
   /// Momenta that share no damper.
   void drift_alone(IslandState& to, const Drift& d, std::span<const MomentumRange> ranges,
                    CompensatedSum& lost);
@@ -163,14 +173,18 @@ struct KickDriftIsland::Impl {
   double step_s;
   const StrokeKernels& kernels;
   KickDriftModel model;
+  SharedRows momentum_rows, position_rows;
   std::vector<char> even;
   Array even_damping;
   bool all_even = true;
   std::vector<std::pair<int, int>> shared_ranges;  ///< of momenta
   std::vector<MomentumRange> other_ranges;
   std::vector<Pass> passes;
-  std::vector<CompensatedSum> lost_in_pass;
+  Array lost_in_pass;  ///< by pass and block
   int passes_at_once = 1;
+  int shared_passes_at_once = 1;
+  std::vector<int>
+      sweep_ranges;  ///< blocks at which the ranges of threads begin, and the number of blocks
   /// Of each block, where its shared and other ranges begin: no range reaches from one into another.
   std::vector<int> first_shared, first_other;
   Array strokes;  ///< Y, and the increments of decaying positions

@@ -26,7 +26,7 @@ void KickDriftIsland::Impl::find_passes() {
       passes.push_back({Pass::Kind::drift, stage});
     }
   }
-  lost_in_pass.resize(passes.size());
+  lost_in_pass.assign(passes.size() * at(momentum_rows.count()), 0.0);
   const auto count = static_cast<int>(model.blocks.size());
   const int all_bytes = static_cast<int>(sizeof(double)) * kArrays * model.momenta();
   const int behind_bytes = std::max(1, all_bytes / count * model.reach);  // of one more pass
@@ -34,27 +34,65 @@ void KickDriftIsland::Impl::find_passes() {
   if (passes_at_once < 3)
     passes_at_once = all_bytes > kMiddle_bytes ? kMiddle_bytes / behind_bytes - 1 : 1;
   passes_at_once = std::clamp(passes_at_once, 1, static_cast<int>(passes.size()));
+  find_sweep_ranges();
+}
+
+/// Several ranges, each wide enough for the passes that follow one another in it; rather fewer passes at once.
+void KickDriftIsland::Impl::find_sweep_ranges() {
+  constexpr int kFewest = 4, kMost = 16;
+  const auto count = momentum_rows.count();
+  const auto wanted = [&](int passes_) { return 2 * passes_ * model.reach; };  // blocks of a range
+  shared_passes_at_once =
+      std::clamp(count / (2 * kFewest * model.reach), 1, std::max(passes_at_once, 1));
+  const int ranges = shared_passes_at_once == 1
+                         ? count
+                         : std::clamp(count / wanted(shared_passes_at_once), 1, kMost);
+  for (int r = 0; r <= ranges; ++r) {
+    sweep_ranges.push_back(static_cast<int>(static_cast<long>(r) * count / ranges));
+  }
 }
 
 void KickDriftIsland::Impl::sweep(IslandState& to, const Level& own) {
-  const auto blocks = static_cast<int>(model.blocks.size());
+  const int blocks = momentum_rows.count(), reach = model.reach;
   const auto count = static_cast<int>(passes.size());
-  std::ranges::fill(lost_in_pass, CompensatedSum());
-  for (int first = 0; first < count; first += passes_at_once) {
-    const int last = std::min(first + passes_at_once, count) - 1;
-    for (int front = 0; front < blocks + (last - first) * model.reach; ++front) {
-      for (int k = first; k <= last; ++k) {
-        const int block = front - (k - first) * model.reach;
-        if (block < 0 || block >= blocks) continue;
-        do_pass(passes[at(k)], block, to, own, lost_in_pass[at(k)]);
+  const int at_once = momentum_rows.is_shared() ? shared_passes_at_once : passes_at_once;
+  const int ranges = momentum_rows.is_shared() ? static_cast<int>(sweep_ranges.size()) - 1 : 1;
+  for (int first = 0; first < count; first += at_once) {
+    const int some = std::min(at_once, count - first);
+    const auto do_block = [&](int k, int block) {
+      lost_in(at(first + k), block) = do_pass(passes[at(first + k)], block, to, own);
+    };
+    // Every pass ends `reach` blocks before the one ahead of it, but for the ends of the island.
+    momentum_rows.run(ranges, [&](int r) {
+      const bool is_first = r == 0, is_last = r + 1 == ranges;
+      const int begin = is_first ? 0 : sweep_ranges[at(r)];
+      const int end = is_last ? blocks : sweep_ranges[at(r) + 1];
+      for (int front = begin; front < end + (some - 1) * reach; ++front) {
+        for (int k = 0; k < some; ++k) {
+          const int block = front - k * reach;
+          if (block < (is_first ? begin : begin + k * reach)) break;
+          if (block < (is_last ? end : end - k * reach)) do_block(k, block);
+        }
       }
-    }
+    });
+    if (some == 1 || ranges == 1) continue;
+    momentum_rows.run(ranges - 1, [&](int r) {
+      const int middle = sweep_ranges[at(r) + 1];
+      for (int k = 1; k < some; ++k) {
+        for (int block = middle - k * reach; block < middle + k * reach; ++block)
+          do_block(k, block);
+      }
+    });
   }
-  for (const CompensatedSum& lost : lost_in_pass) dissipated.add(lost.value());
+  for (std::size_t k = 0; k < passes.size(); ++k) {
+    CompensatedSum lost;
+    for (int block = 0; block < blocks; ++block) lost.add(lost_in(k, block));
+    dissipated.add(lost.value());
+  }
 }
 
-void KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to, const Level& own,
-                                    CompensatedSum& lost) {
+double KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to,
+                                      const Level& own) {
   if (pass.kind == Pass::Kind::kick && is_mixed(pass.stage)) {
     kernels.mixed_kick({.map = model.mixed.view(block),
                         .c = c.data(),
@@ -64,19 +102,20 @@ void KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to
                         .u = to.u.data(),
                         .tau = scheme.kicks[at(pass.stage)] * own.h,
                         .has_room = model.has_gaps});
-    return;
+    return 0.0;
   }
   if (pass.kind == Pass::Kind::kick) {
     KickTask task = kick_task(to, pass.stage, own.h);
     task.map = model.force.view(block);
     kernels.kick(task);
-    return;
+    return 0.0;
   }
   const StrokeRuns dampers = model.damping_map.view(block);
   if (pass.kind == Pass::Kind::damp) {
     kernels.apply(dampers, to.u.data(), term.data());
-    return;
+    return 0.0;
   }
+  CompensatedSum lost;
   const Drift& d = own.drifts[at(scheme.drift_kind(pass.stage))];
   const int next = pass.stage + 1;
   const double mix = is_mixed(next) ? -model.mix_per_s * scheme.kicks[at(next)] * own.h : 0.0;
@@ -92,8 +131,8 @@ void KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to
     task.mix = mix;
     lost.add(kernels.stroke(task));
   }
-  const int first = first_other[at(block)], last = first_other[at(block) + 1];
-  drift_alone(to, d, std::span(other_ranges).subspan(at(first), at(last - first)), lost);
+  drift_alone(to, d, ranges_alone(block), lost);
+  return lost.value();
 }
 
 /// Kicks at the ends of a step give the force itself.

@@ -15,6 +15,12 @@ namespace portwave {
 namespace {
 namespace taylor {
 
+/// Blocks of states that threads share, where a product is worth a fork and join.
+std::vector<int> blocks(int states) {
+  constexpr int kWorthSharing = 1 << 13, kRows = 2048;
+  return states < kWorthSharing ? std::vector<int>{0} : SharedRows::cut(states, kRows);
+}
+
 /// The largest |eigenvalue| of a matrix whose fastest motion is an oscillation or a decay, from a fixed start: over
 /// two products an oscillation comes back to its direction.
 double fastest_rate(const RowMatrix& m) {
@@ -86,7 +92,11 @@ LinearNetwork::LinearNetwork(const System& system)
 
 TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>& states,
                            const TaylorScheme& scheme, double step_s, std::vector<int>& row_numbers)
-    : network_(network), scheme_(scheme), kernels_(stroke_kernels()), step_s_(step_s) {
+    : network_(network),
+      scheme_(scheme),
+      kernels_(stroke_kernels()),
+      step_s_(step_s),
+      rows_({0}, 0) {
   for (const int state : network.ordered_by_type(states)) {
     if (network.is_dead[at(state)] != 0) {
       const double stiffness = network.hessian.coeff(state, state);
@@ -101,7 +111,11 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
   const RowMatrix Q = own(network.hessian, row_numbers), A = own(network.A, row_numbers);
   RowMatrix rate = A * Q;
   rate.prune(0.0);
-  rate_ = StrokeMap(rate);
+  const auto count = static_cast<int>(states_.size());
+  const std::vector<int> blocks = taylor::blocks(count);
+  const std::vector<char> all(states_.size(), 1);
+  rows_ = SharedRows(blocks, count);
+  rate_ = StrokeMap::of_rows(rate, all, blocks);
   fastest_rate_ = taylor::fastest_rate(rate);
   const std::size_t n = states_.size();
   stiffness_.assign(n, 0.0);
@@ -111,7 +125,7 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
       if (it.col() != i && it.value() != 0.0) has_diagonal_ = false;
     }
   }
-  if (!has_diagonal_) hessian_ = StrokeMap(Q);
+  if (!has_diagonal_) hessian_ = StrokeMap::of_rows(Q, all, blocks);
   for (const int state : states_) constant_.push_back(network.constant[at(state)]);
   if (std::ranges::all_of(constant_, [](double c) { return c == 0.0; })) constant_.clear();
   for (int i = 0; i < A.outerSize() && !constant_.empty(); ++i) {
@@ -232,15 +246,17 @@ void TaylorIsland::add_term(const double* w, double* next, int k, double h) {
   const double factor = h / (k + 1), order = scheme_.order;
   const bool adds = k % 2 == 1 && k < scheme_.order;
   const double weight = 1.0 / (k + order + 1.0), next_weight = 1.0 / (k + order + 2.0);
-  kernels_.series({.map = rate_.view(),
-                   .w = w,
-                   .next = next,
-                   .factor = factor,
-                   .sum = adds ? sum_.data() : nullptr,
-                   .weighted = adds && !is_lossless_ ? weighted_.data() : nullptr,
-                   .weight = weight,
-                   .next_weight = next_weight,
-                   .starts = k == 1});
+  rows_.run([&](int block) {
+    kernels_.series({.map = rate_.view(block),
+                     .w = w,
+                     .next = next,
+                     .factor = factor,
+                     .sum = adds ? sum_.data() : nullptr,
+                     .weighted = adds && !is_lossless_ ? weighted_.data() : nullptr,
+                     .weight = weight,
+                     .next_weight = next_weight,
+                     .starts = k == 1});
+  });
   const auto more = [&](int row, double term) {
     next[row] += term;
     if (!adds) return;
@@ -291,41 +307,60 @@ bool TaylorIsland::attempt(const IslandState& from, IslandState& to, int depth,
 
 SeriesSums TaylorIsland::sums(const IslandState& from, const Array& direction) {
   if (!has_diagonal_) {
-    kernels_.apply(hessian_.view(), direction.data(), pull_.data());
+    multiply_by_hessian(direction, pull_);
     for (std::size_t i = 0; i < middle_.size(); ++i) {
       middle_[i] = from.position[i] + 0.5 * sum_[i];
     }
-    kernels_.apply(hessian_.view(), middle_.data(), middle_pull_.data());
+    multiply_by_hessian(middle_, middle_pull_);
   }
-  return kernels_.series_balance({.count = static_cast<int>(states_.size()),
-                                  .order = static_cast<double>(scheme_.order),
-                                  .stiffness = has_diagonal_ ? stiffness_.data() : nullptr,
-                                  .pull = pull_.data(),
-                                  .middle_pull = middle_pull_.data(),
-                                  .constant = constant_.empty() ? nullptr : constant_.data(),
-                                  .x = from.position.data(),
-                                  .d = sum_.data(),
-                                  .e = direction.data(),
-                                  .y = is_lossless_ ? nullptr : weighted_.data()});
+  const auto all = rows_.sums([&](int block) {
+    const int first = rows_.first(block);
+    const auto from_first = [first](const Array& all_rows) {
+      return all_rows.empty() ? nullptr : all_rows.data() + first;
+    };
+    const SeriesSums own =
+        kernels_.series_balance({.count = rows_.end(block) - first,
+                                 .order = static_cast<double>(scheme_.order),
+                                 .stiffness = has_diagonal_ ? stiffness_.data() + first : nullptr,
+                                 .pull = from_first(pull_),
+                                 .middle_pull = from_first(middle_pull_),
+                                 .constant = from_first(constant_),
+                                 .x = from_first(from.position),
+                                 .d = from_first(sum_),
+                                 .e = from_first(direction),
+                                 .y = from_first(weighted_)});
+    return std::array{own.change, own.size, own.stored, own.slope, own.square, own.residual};
+  });
+  return {all[0], all[1], all[2], all[3], all[4], all[5]};
+}
+
+void TaylorIsland::multiply_by_hessian(const Array& x, Array& product) {
+  rows_.run([&](int block) { kernels_.apply(hessian_.view(block), x.data(), product.data()); });
 }
 
 double TaylorIsland::end(const IslandState& from, IslandState& to, const Array& direction,
                          double lambda, double* size) {
-  const double energy =
-      kernels_.series_end({.count = static_cast<int>(states_.size()),
-                           .lambda = lambda,
-                           .x = from.position.data(),
-                           .d = sum_.data(),
-                           .e = direction.data(),
-                           .after = to.position.data(),
-                           .stiffness = has_diagonal_ ? stiffness_.data() : nullptr,
-                           .constant = constant_.empty() ? nullptr : constant_.data()},
-                          size);
+  const auto [energy, energy_size] = rows_.sums([&](int block) {
+    const int first = rows_.first(block);
+    double size_of_block = 0.0;
+    const double gained =
+        kernels_.series_end({.count = rows_.end(block) - first,
+                             .lambda = lambda,
+                             .x = from.position.data() + first,
+                             .d = sum_.data() + first,
+                             .e = direction.data() + first,
+                             .after = to.position.data() + first,
+                             .stiffness = has_diagonal_ ? stiffness_.data() + first : nullptr,
+                             .constant = constant_.empty() ? nullptr : constant_.data() + first},
+                            &size_of_block);
+    return std::array{gained, size_of_block};
+  });
+  *size = energy_size;
   if (has_diagonal_) return energy;
   constexpr std::size_t kChunk = 512;
   const Array &x = from.position, &after = to.position;
   for (std::size_t i = 0; i < middle_.size(); ++i) middle_[i] = 0.5 * (x[i] + after[i]);
-  kernels_.apply(hessian_.view(), middle_.data(), middle_pull_.data());
+  multiply_by_hessian(middle_, middle_pull_);
   CompensatedSum change;
   *size = 0.0;
   for (std::size_t first = 0; first < middle_.size(); first += kChunk) {
@@ -425,10 +460,12 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
 
 void TaylorIsland::error(double* x) {
   Array& next = other_;
-  kernels_.series({.map = rate_.view(),
-                   .w = last_.data(),
-                   .next = next.data(),
-                   .factor = step_s_ / (scheme_.order + 2.0)});
+  rows_.run([&](int block) {
+    kernels_.series({.map = rate_.view(block),
+                     .w = last_.data(),
+                     .next = next.data(),
+                     .factor = step_s_ / (scheme_.order + 2.0)});
+  });
   const double of_last = std::abs(1.0 - along_last_), of_second = std::abs(along_second_);
   for (std::size_t i = 0; i < states_.size(); ++i) {
     x[states_[i]] =
@@ -480,7 +517,7 @@ double TaylorIsland::cost_ns() const {
 }
 
 std::size_t TaylorIsland::bytes() const {
-  std::size_t sum = rate_.bytes() + hessian_.bytes();
+  std::size_t sum = rate_.bytes() + hessian_.bytes() + rows_.bytes();
   for (const Array* own :
        {&stiffness_, &constant_, &powers_, &first_, &second_, &other_, &last_, &sum_, &weighted_,
         &pull_, &middle_pull_, &middle_, &steady_power_, &output_}) {

@@ -10,6 +10,7 @@
 #include "network/explicit/explicit_island.hpp"
 #include "network/explicit/gauss_interpolation.hpp"
 #include "network/explicit/network_form.hpp"
+#include "network/explicit/shared_rows.hpp"
 #include "network/explicit/stroke_map.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
@@ -53,6 +54,8 @@ class TaylorIsland final : public ExplicitIsland {
                const TaylorScheme& scheme, double step_s, std::vector<int>& row_numbers);
 
   bool has_inputs() const override { return !inputs_.empty(); }
+  int tasks() const override { return rows_.count(); }
+  void share_with(const ForEach* each) override { rows_.share_with(each); }
   void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;
   void store(const IslandState& state, double* x) const override;
@@ -84,6 +87,7 @@ class TaylorIsland final : public ExplicitIsland {
   double power(int input, int k) const { return powers_[at_power(input, k)]; }
   std::size_t at_power(int input, int k) const;
   void add_term(const double* w, double* next, int k, double h);
+  void multiply_by_hessian(const Array& x, Array& product);
   void supply_term(const double* w, int k);
   SeriesSums sums(const IslandState& from, const Array& direction);
   bool settle(const IslandState& from, IslandState& to, int depth, double supply,
@@ -99,6 +103,7 @@ class TaylorIsland final : public ExplicitIsland {
   const StrokeKernels& kernels_;
   double step_s_;
   std::vector<int> states_;  ///< of the network, in the island's order
+  SharedRows rows_;
   DeadStates dead_;
   std::array<Array, kMostHalvings + 1> dead_kept_;  ///< what a step of h/2^depth leaves of them
   std::vector<int> inputs_;                         ///< of the network
