@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/structure_files.hpp"
-#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr int kMostGroupDepth = 100;
@@ -78,7 +80,7 @@ class Groups {
 
 VariableGroups read_groups(Element& element, const std::filesystem::path& structure_folder) {
   if (element.fmu == nullptr) return {};
-  const fmi::FmuArchive archive(element.file);
+  const files::Archive archive(element.file);
   std::string text = archive.content("OspModelDescription.xml");
   if (text.empty())
     text = archive.content("extra/org.open-simulation-platform/OspModelDescription.xml");

@@ -8,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/osp_groups.hpp"
-#include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr long kMostInputs = 10'000;      // of a function

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "adapters/fmi/fmu_instance.hpp"
 #include "adapters/fmi/fmu_setup.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 
 namespace portwave::structures {
 namespace {

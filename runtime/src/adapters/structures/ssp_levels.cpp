@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "adapters/structures/xml_file.hpp"
+#include "adapters/files/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 class Resolver {

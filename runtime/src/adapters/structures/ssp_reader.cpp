@@ -6,14 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/own_notes.hpp"
 #include "adapters/structures/ssp_levels.hpp"
 #include "adapters/structures/ssp_packages.hpp"
 #include "adapters/structures/ssp_shape.hpp"
-#include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr int kMostDepth = 64;  // of systems within systems
@@ -386,7 +388,7 @@ class SspReader {
         if (component == nullptr) {
           refusal = in_quotes(source) + " is in a component, and there is none here";
         } else {
-          std::string text = fmi::FmuArchive(*component).content(source);
+          std::string text = files::Archive(*component).content(source);
           if (!text.empty()) return std::make_unique<XmlFile>(source, std::move(text));
           refusal = in_quotes(source) + " is not in the FMU";
         }

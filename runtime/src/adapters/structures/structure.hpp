@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
 
 #include <cctype>
 #include <cstdint>
@@ -70,7 +70,7 @@ std::shared_ptr<const Fmu> Fmu::open(const std::filesystem::path& file) {
 }
 
 Fmu::Fmu(const std::filesystem::path& file) : file_(file) {
-  const FmuArchive archive(file);
+  const files::Archive archive(file);
   const std::string xml = archive.content("modelDescription.xml");
   if (xml.empty()) throw ConfigError("", "is no FMU: there is no modelDescription.xml in it");
   description_ = read_model_description(xml);
@@ -87,9 +87,11 @@ Fmu::Fmu(const std::filesystem::path& file) : file_(file) {
   const std::string binary = fmt::format("binaries/{}/{}.so", platform, description_.library);
   if (!archive.has(binary)) {
     const std::string others = archive.platforms();
-    throw ConfigError("", fmt::format("has no {}.\n{}", binary,
-                                      others.empty() ? "It holds no binaries: compile it first"
-                                                     : fmt::format("It was made for: {}", others)));
+    throw ConfigError(
+        "", fmt::format("has no {}.\n{}", binary,
+                        others.empty() ? "It holds no binaries: compile it first"
+                                       : fmt::format("It was made for: {}. Export it for {}",
+                                                     others, platform)));
   }
   archive.unpack(fmt::format("binaries/{}/", platform), folder_.path());
   archive.unpack("resources/", folder_.path());
