@@ -336,8 +336,7 @@ TEST_P(FmuFault, EndsTheStepAndLeavesTheLastState) {
 
 INSTANTIATE_TEST_SUITE_P(
     Statuses, FmuFault,
-    ::testing::Values(std::pair("discards",
-                                "; a shorter \"step_s\" may help)"),
+    ::testing::Values(std::pair("discards", "; a shorter \"step_s\" may help)"),
                       std::pair("fails", "returned error; it says: the oil has run out"),
                       std::pair("is_fatal", "returned fatal; it says: the oil has run out"),
                       std::pair("not_a_number",

@@ -199,7 +199,7 @@ class SspReader {
   bool set(std::size_t index, const std::string& name, const ParameterValue& value) {
     Element& element = out_.elements[index];
     if (element.fmu == nullptr) return true;
-    const fmi::Variable* const variable = element.fmu->description().find(name);
+    const fmi::Variable* const variable = element.find(name);
     if (variable == nullptr) return false;
     if (auto own = value_for(value, element, *variable, issues_, out_.notes)) {
       element.start.insert_or_assign(name, *std::move(own));
@@ -316,7 +316,7 @@ class SspReader {
     const Element& element = out_.elements[index];
     if (element.fmu == nullptr) return;
     for (const auto& [name, connector] : levels_.components[index]) {
-      const fmi::Variable* const variable = element.fmu->description().find(name);
+      const fmi::Variable* const variable = element.find(name);
       if (variable == nullptr) {
         std::vector<std::string> names;
         for (const auto& own : element.fmu->description().variables) names.push_back(own.name);
@@ -561,8 +561,7 @@ class SspReader {
   std::string kind_of(const Node& node, std::size_t level) const {
     if (node.of == Node::Of::component) {
       const Element& element = out_.elements[node.index];
-      const fmi::Variable* const own =
-          element.fmu == nullptr ? nullptr : element.fmu->description().find(node.name);
+      const fmi::Variable* const own = element.find(node.name);
       if (own == nullptr) return {};
       return own->role == fmi::Role::input || own->role == fmi::Role::parameter ? "input"
                                                                                 : "output";
