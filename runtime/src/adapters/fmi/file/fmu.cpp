@@ -51,6 +51,14 @@ std::string platform_of(Version version) {
 #endif
 }
 
+std::string osp_description(const files::Archive& archive) {
+  constexpr std::string_view kName = "OspModelDescription.xml";
+  std::string out = archive.content(kName);
+  if (out.empty())
+    out = archive.content(fmt::format("extra/org.open-simulation-platform/{}", kName));
+  return out;
+}
+
 std::shared_ptr<const Fmu> Fmu::open(const std::filesystem::path& file) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(file, error);
@@ -78,9 +86,7 @@ Fmu::Fmu(const std::filesystem::path& file) : file_(file) {
       !text.empty()) {
     ports_ = read_terminals(text);
   }
-  std::string osp = archive.content("OspModelDescription.xml");
-  if (osp.empty())
-    osp = archive.content("extra/org.open-simulation-platform/OspModelDescription.xml");
+  const std::string osp = osp_description(archive);
   if (ports_.empty() && !osp.empty()) ports_ = read_osp_ports(osp);
 
   const std::string platform = platform_of(description_.version);

@@ -16,6 +16,9 @@ namespace portwave::fmi {
 /// The folder of binaries for this machine.
 std::string platform_of(Version version);
 
+/// OspModelDescription.xml, wherever an FMU has it; empty: there is none.
+std::string osp_description(const files::Archive& archive);
+
 /// An FMU file, unpacked and described. May be used by several threads. What was unpacked is removed with the
 /// object.
 class Fmu {

@@ -473,17 +473,10 @@ std::vector<DeclaredPort> read_terminals(std::string_view xml) {
 }
 
 std::vector<DeclaredPort> read_osp_ports(std::string_view xml) {
-  struct Kind {
-    const char *port, *effort, *flow;
-  };
-  constexpr Kind kKinds[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
-                             {"AngularMechanicalPort", "Torque", "AngularVelocity"},
-                             {"ElectromagneticPort", "Voltage", "Current"},
-                             {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
   const files::XmlFile file("OspModelDescription.xml", std::string(xml));
   std::vector<DeclaredPort> ports;
   for (const xml_node group : file.root().child("VariableGroups").children()) {
-    for (const Kind& kind : kKinds) {
+    for (const OspPort& kind : kOspPorts) {
       if (std::string_view(group.name()) != kind.port) continue;
       DeclaredPort port{group.attribute("name").value(), only_variable(group.child(kind.effort)),
                         only_variable(group.child(kind.flow))};

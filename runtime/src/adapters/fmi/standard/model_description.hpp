@@ -152,6 +152,14 @@ ModelDescription read_model_description(std::string_view xml);
 /// The ports that terminalsAndIcons.xml declares: terminals with one variable of the kind "inflow" or
 /// "outflow" and one of the kind "signal". Others are left out. Errors: ConfigError if it is no XML.
 std::vector<DeclaredPort> read_terminals(std::string_view xml);
+/// A port of OSP-IS, and what its variables of effort and flow are below.
+struct OspPort {
+  const char *port, *effort, *flow;
+};
+inline constexpr OspPort kOspPorts[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
+                                        {"AngularMechanicalPort", "Torque", "AngularVelocity"},
+                                        {"ElectromagneticPort", "Voltage", "Current"},
+                                        {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
 /// The ports that OspModelDescription.xml declares: those of translation, rotation, electricity and
 /// hydraulics with one variable for each of effort and flow. Errors: as above.
 std::vector<DeclaredPort> read_osp_ports(std::string_view xml);
