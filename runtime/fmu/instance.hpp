@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmi_interface.hpp"
+#include "adapters/fmi/standard/fmi_interface.hpp"
 #include "export/model_run.hpp"
 #include "portwave/runtime/step/step_report.hpp"
 #include "portwave/subsystems/base/error.hpp"

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/fmi/fmu_message.hpp"
+#include "adapters/fmi/process/fmu_message.hpp"
 #include "portwave/subsystems/base/error.hpp"
 
 namespace portwave::fmi {

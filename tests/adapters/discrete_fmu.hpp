@@ -2,17 +2,13 @@
 
 // The FMU with arrays, events and clocks (fixtures/fmu/discrete3.c), packed with a description.
 
-#include <exception>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "adapters/fmu_files.hpp"
-#include "portwave/runtime/adapters/fmu.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
+#include "adapters/fmu_pair.hpp"
 
 namespace portwave::testing {
 
@@ -107,28 +103,6 @@ inline std::filesystem::path add_discrete(FmuFolder& folder, const DiscreteRecip
       {binary_name(3), fixture_library({.version = 3, .library = "discrete"})}};
   if (!recipe.defect.empty()) members.push_back({"resources/defect.txt", recipe.defect});
   return folder.add(name, members);
-}
-
-/// Its port of force and velocity.
-inline FmuPort discrete_port(std::string integral = "x") {
-  FmuPort port;
-  port.name = "port";
-  port.effort = "F";
-  port.flow = "v";
-  port.integral = std::move(integral);
-  return port;
-}
-
-/// All that an error says, with every defect of a scenario.
-inline std::string failure_report(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const ScenarioError& error) {
-    return error.report();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace portwave::testing

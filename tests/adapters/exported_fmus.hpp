@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/fmi/fmu_archive.hpp"
-#include "adapters/fmi/model_description.hpp"
+#include "adapters/files/archive.hpp"
+#include "adapters/fmi/standard/model_description.hpp"
 #include "adapters/raw_fmu.hpp"
 #include "portwave/runtime/export/fmu_export.hpp"
 #include "support/source_folder.hpp"
@@ -34,7 +34,7 @@ struct Exported {
   }
   Exported(std::filesystem::path made, int fmi) : file(std::move(made)), version(fmi) { read(); }
   void read() {
-    const fmi::FmuArchive archive(file);
+    const files::Archive archive(file);
     archive.unpack("resources/", folder.path());
     xml = archive.content("modelDescription.xml");
     description = fmi::read_model_description(xml);

@@ -2,15 +2,13 @@
 
 // Two FMUs that are coupled, a mass and a spring, made of the fixture.
 
-#include <exception>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "adapters/fmu_files.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
@@ -54,15 +52,6 @@ inline StepperOptions options(double step_s, int iterations, double tolerance) {
   // Nothing is known of what the parts hold, so that the guard has nothing to spend unless it is given some.
   o.method.waves().tank.initial_J = 1e3;
   return o;
-}
-
-inline std::string failure_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 /// A mass (m, c) and a spring and damper to ground (k, d), as two FMUs that move together.

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/fmi/fmi_interface.hpp"
+#include "adapters/fmi/standard/fmi_interface.hpp"
 
 namespace portwave::testing {
 

@@ -7,16 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "adapters/fmu_files.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/adapters/structure.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
 #include "support/text_file.hpp"
 
 namespace portwave::testing {
-
-using Json = nlohmann::ordered_json;
 
 inline std::string ssd(const std::string& system, const std::string& rest = "",
                        const std::string& version = "1.0") {
@@ -173,9 +168,6 @@ inline std::string notes_of(const StructureScenario& made) {
   std::string out;
   for (const Issue& note : made.notes) out += note.where + ": " + note.what + "\n";
   return out;
-}
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace portwave::testing

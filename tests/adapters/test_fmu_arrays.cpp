@@ -11,26 +11,20 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "adapters/discrete_fmu.hpp"
 #include "adapters/fmi/fmu_program.hpp"
 #include "adapters/fmi/fmu_setup.hpp"
-#include "adapters/fmu_pair.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave::test_fmu_arrays {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::add_discrete;
 using testing::DiscreteRecipe;
-using testing::failure_report;
+using testing::failure_of;
 using testing::FmuFolder;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using testing::has;
+using testing::Json;
 
 /// y = A w, with w driven by signals.
 Json block_scenario() {
@@ -48,13 +42,6 @@ Json block_scenario() {
        "outputs": ["y", "fixed[2,1]"], "start": {"w[2]": 100}}
     ]}
   })");
-}
-
-Scenario read(const FmuFolder& folder, const Json& json) {
-  return parse_scenario(json.dump(), "x.json", folder.path(), {}, {}, Plugins::allowed);
-}
-std::string report_of(const FmuFolder& folder, const Json& json) {
-  return failure_report([&] { read(folder, json); });
 }
 
 std::vector<double> signals_after(const FmuFolder& folder, const Json& json, int steps) {
@@ -136,7 +123,7 @@ TEST(FmuArrays, ElementsAreWorkVariables) {
   FmuFolder folder;
   const auto file = add_discrete(folder);
   const auto run = [&](const std::string& effort, std::map<std::string, FmuValue> start) {
-    FmuPort port = testing::discrete_port();
+    FmuPort port = testing::takes_force();
     port.effort = effort;
     FmuPartOptions part = testing::part_options(file, port, std::move(start), 0.02);
     part.outputs = {"x"};
@@ -190,7 +177,7 @@ TEST(FmuArrays, ElementsAreInputsOfParts) {
 
 TEST(FmuArrays, AreShownAsStatesByElements) {
   FmuFolder folder;
-  FmuPartOptions part = testing::part_options(add_discrete(folder), testing::discrete_port(), {});
+  FmuPartOptions part = testing::part_options(add_discrete(folder), testing::takes_force(), {});
   const auto names = [&] {
     std::vector<std::string> out;
     const auto component = make_fmu_part(part).component;
@@ -234,6 +221,16 @@ TEST(FmuArrays, DefectsAreToldInTheirPlace) {
   Json json = block_scenario();
   json["signals"]["blocks"][2]["signals"] = {{"w", "one"}};
   EXPECT_TRUE(has(report_of(folder, json), "is an array of 3: name an element, such as \"w[1]\""));
+}
+
+TEST(FmuArrays, WholeNumbersThatAreRoundedAreRefused) {
+  FmuFolder folder;
+  add_discrete(folder);
+  Json json = block_scenario();
+  json["signals"]["blocks"][2]["start"] = Json::parse(R"({"in_Int64": [9007199254740993, 1]})");
+  EXPECT_TRUE(has(report_of(folder, json), "must be below 2^53")) << report_of(folder, json);
+  json["signals"]["blocks"][2]["start"] = Json::parse(R"({"in_Int64": [9007199254740991, 1]})");
+  EXPECT_EQ(report_of(folder, json), "");
 }
 
 TEST(FmuArrays, NumbersThatAreGivenTwiceAreRefused) {
@@ -316,7 +313,7 @@ TEST(FmuArrays, ClocksThatNobodyTicksAreNoted) {
   const auto notes = [](const char* clock) {
     FmuFolder folder;
     const auto file = add_discrete(folder, {.clock = clock});
-    FmuPartOptions part = testing::part_options(file, testing::discrete_port(), {});
+    FmuPartOptions part = testing::part_options(file, testing::takes_force(), {});
     part.outputs = {"x"};
     std::string out;
     for (const std::string& note : make_fmu_part(part).notes) out += note + '\n';
@@ -371,7 +368,7 @@ TEST(FmuArrays, LiesAboutTheirSizeAreFaults) {
       Json json = block_scenario();
       json["signals"]["blocks"][2]["process"] = in_process;
       json["signals"]["blocks"][2]["start"] = Json::parse(start);
-      return failure_report([&] { signals_after(folder, json, 3); });
+      return failure_of([&] { signals_after(folder, json, 3); });
     };
     EXPECT_EQ(fault("none"), "");
     std::string text = fault("short_array");

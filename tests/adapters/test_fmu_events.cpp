@@ -9,32 +9,19 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "adapters/discrete_fmu.hpp"
 #include "adapters/fmi/fmu_program.hpp"
-#include "adapters/fmu_pair.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave::test_fmu_events {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::add_discrete;
 using testing::DiscreteRecipe;
-using testing::failure_report;
+using testing::failure_of;
 using testing::FmuFolder;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-Scenario read(const FmuFolder& folder, const Json& json) {
-  return parse_scenario(json.dump(), "x.json", folder.path(), {}, {}, Plugins::allowed);
-}
-std::string report_of(const FmuFolder& folder, const Json& json) {
-  return failure_report([&] { read(folder, json); });
-}
+using testing::has;
+using testing::Json;
 
 /// A ball that falls on a floor, as a part whose port is free.
 Json ball(bool in_process = false) {
@@ -158,7 +145,7 @@ TEST(FmuEvents, DiscreteInputsAreSetThere) {
   // Control: the FMU refuses what is set in step mode.
   FmuFolder folder;
   add_discrete(folder, {.gain_variability = "continuous"});
-  const std::string text = failure_report([&] { states_of(folder, json, 1); });
+  const std::string text = failure_of([&] { states_of(folder, json, 1); });
   EXPECT_TRUE(has(text, "discrete inputs are set in event mode")) << text;
 }
 
@@ -269,7 +256,7 @@ TEST(FmuClocks, TicksWithinStepsAreRefused) {
       add_discrete(folder, {.clock = kTicks});
       Json json = clocked(step);
       json["signals"]["blocks"][1]["process"] = in_process;
-      const std::string text = failure_report([&] {
+      const std::string text = failure_of([&] {
         const Scenario scenario = read(folder, json);
         Stepper stepper(scenario.system, scenario.options);
         stepper.step(5);
@@ -282,7 +269,7 @@ TEST(FmuClocks, TicksWithinStepsAreRefused) {
   FmuFolder folder;
   add_discrete(folder, {.clock = R"(intervalVariability="constant" intervalDecimal="0.02")"
                                  R"( shiftDecimal="0.005")"});
-  const std::string text = failure_report([&] {
+  const std::string text = failure_of([&] {
     const Scenario scenario = read(folder, clocked(0.01));
     Stepper stepper(scenario.system, scenario.options);
     stepper.step(5);
@@ -515,7 +502,7 @@ TEST_P(HostileEvents, EndTheRunWithThePart) {
     json["subsystems"][0]["inputs"]["gain"] = {{"kind", "constant"}, {"value", 3}};
     const Scenario scenario = read(folder, json);
     Stepper stepper(scenario.system, scenario.options);
-    const std::string text = failure_report([&] { stepper.step(100); });
+    const std::string text = failure_of([&] { stepper.step(100); });
     EXPECT_TRUE(has(text, "part \"ball\" failed in step ")) << text;
     EXPECT_TRUE(has(text, GetParam().words)) << text;
     EXPECT_TRUE(has(text, "the state is that before the step")) << text;
@@ -558,7 +545,7 @@ TEST(HostileEvents, CrashesAndHangsInEventModeAreContained) {
     json["subsystems"][0]["inputs"]["gain"] = {{"kind", "constant"}, {"value", 3}};
     const Scenario scenario = read(folder, json);
     Stepper stepper(scenario.system, scenario.options);
-    const std::string text = failure_report([&] { stepper.step(10); });
+    const std::string text = failure_of([&] { stepper.step(10); });
     EXPECT_TRUE(has(text, words)) << text;
     EXPECT_TRUE(has(text, "part \"ball\" failed in step 2")) << text;
     EXPECT_NEAR(stepper.time_s(), 0.1, 1e-9);

@@ -10,7 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/exported_fmus.hpp"
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "export/fmu/fmu_contents.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -26,6 +27,7 @@ namespace {
 using fmi::kDiscard;
 using fmi::kOk;
 using testing::Exported;
+using testing::has;
 using testing::oscillators;
 using testing::TemporaryFolder;
 using Json = nlohmann::ordered_json;
@@ -58,10 +60,6 @@ std::string refusal_of(const std::string& text, const FmuExportOptions& options)
   EXPECT_EQ(std::ranges::distance(std::filesystem::directory_iterator(folder.path())),
             refusal.empty() ? 1 : 0);
   return refusal;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// One part of the oscillators by itself, its port open.
@@ -200,7 +198,7 @@ TEST(FmuExport, FindsALibraryThatIsLoadedUnderAnotherName) {
       {"/usr/bin/env", "LD_PRELOAD=" + (folder / "another_name.so").string(), PORTWAVE_CLI, "fmu",
        testing::source_file("tests/fixtures/fmu/oscillators.json"), "--out", out.string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const fmi::FmuArchive archive(out);
+  const files::Archive archive(out);
   for (const exported::Member& own : needed) {
     const std::string name = "binaries/" + fmi::platform_of(fmi::Version::v2) + "/" + own.name;
     EXPECT_EQ(archive.content(name).size(), std::filesystem::file_size(own.file)) << name;
@@ -481,7 +479,7 @@ TEST(FmuPort, IsDeclaredAsAPowerPort) {
   FmuExportOptions options = options_with(3);
   options.ports = {"A.coupling"};
   const Exported fmu({half(0), "test", "."}, options);
-  const fmi::FmuArchive archive(fmu.file);
+  const files::Archive archive(fmu.file);
   const auto terminals =
       fmi::read_terminals(archive.content("terminalsAndIcons/terminalsAndIcons.xml"));
   ASSERT_EQ(terminals.size(), 1U);

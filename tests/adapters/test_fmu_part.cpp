@@ -336,10 +336,12 @@ TEST_P(FmuFault, EndsTheStepAndLeavesTheLastState) {
 
 INSTANTIATE_TEST_SUITE_P(
     Statuses, FmuFault,
-    ::testing::Values(std::pair("discards", "returned discard; it says: the oil has run out"),
+    ::testing::Values(std::pair("discards", "; a shorter \"step_s\" may help)"),
                       std::pair("fails", "returned error; it says: the oil has run out"),
                       std::pair("is_fatal", "returned fatal; it says: the oil has run out"),
-                      std::pair("not_a_number", "is not finite")),
+                      std::pair("not_a_number",
+                                "the FMU \"mass.fmu\": its answer \"v\" is not finite after a "
+                                "step from 0.06 s over 0.01 s, with F = ")),
     [](const auto& own) { return std::string(own.param.first); });
 
 }  // namespace

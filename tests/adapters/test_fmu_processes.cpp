@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "adapters/fmi/fmu_program.hpp"
-#include "adapters/fmu_files.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "support/cli_process.hpp"
 
 namespace portwave::test_fmu_processes {
@@ -26,16 +26,13 @@ namespace {
 
 using testing::FmuFolder;
 using testing::FmuRecipe;
+using testing::has;
 using testing::portwave_cli;
 using testing::ProcessResult;
 using testing::said;
 using testing::Subprocess;
 
 constexpr fmi::Isolation kIsolated = {.in_a_process = true, .time_limit_s = 60.0};
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::unique_ptr<fmi::Instance> started(const std::shared_ptr<const fmi::Fmu>& fmu,
                                        const fmi::Isolation& isolation = kIsolated) {

@@ -8,18 +8,17 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "adapters/fmu_files.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::test_fmu_scenarios {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::FmuFolder;
 using testing::FmuRecipe;
+using testing::has;
+using testing::Json;
 
 Json pair_scenario() {
   return Json::parse(R"({
@@ -37,24 +36,6 @@ Json pair_scenario() {
     "method": {"kind": "auto", "iterations": 20, "tolerance": 1e-10},
     "outputs": {"observe": ["mass.x", "mass.v", "spring.F"]}
   })");
-}
-
-Scenario read(const FmuFolder& folder, const Json& json, Plugins plugins = Plugins::allowed) {
-  return parse_scenario(json.dump(), "x.json", folder.path(), {}, {}, plugins);
-}
-
-std::string report_of(const FmuFolder& folder, const Json& json,
-                      Plugins plugins = Plugins::allowed) {
-  try {
-    read(folder, json, plugins);
-  } catch (const ScenarioError& error) {
-    return error.report();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 const FmuFolder& pair_folder() {

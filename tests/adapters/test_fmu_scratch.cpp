@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapters/fmi/fmu_scratch.hpp"
+#include "adapters/files/scratch_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
@@ -47,7 +47,7 @@ class Holder {
     if (::pipe(ends) != 0) std::abort();
     process_ = ::fork();
     if (process_ == 0) {
-      const fmi::ScratchFolder scratch;
+      const files::ScratchFolder scratch;
       testing::write_text(scratch.path() / "table.txt", "1 2 3");
       static_cast<void>(::write(ends[1], "x", 1));
       while (true) ::pause();
@@ -75,23 +75,23 @@ TEST(FmuScratch, OfAProcessThatIsGoneIsRemoved) {
   const Temporary temporary;
   Holder holder, other;
   EXPECT_EQ(temporary.folders(), 2u);
-  fmi::remove_abandoned_scratch(temporary.path());
+  files::remove_abandoned_scratch(temporary.path());
   EXPECT_EQ(temporary.folders(), 2u);  // both live
   holder.kill();
   EXPECT_EQ(temporary.folders(), 2u);  // nobody has removed it
-  fmi::remove_abandoned_scratch(temporary.path());
+  files::remove_abandoned_scratch(temporary.path());
   EXPECT_EQ(temporary.folders(), 1u);
   other.kill();
-  fmi::remove_abandoned_scratch(temporary.path());
+  files::remove_abandoned_scratch(temporary.path());
   EXPECT_EQ(temporary.folders(), 0u);
 }
 
 TEST(FmuScratch, GoesWithItsObject) {
   const Temporary temporary;
   {
-    const fmi::ScratchFolder scratch;
+    const files::ScratchFolder scratch;
     EXPECT_EQ(scratch.path().parent_path(), temporary.path());
-    fmi::remove_abandoned_scratch(temporary.path());  // its own process lives
+    files::remove_abandoned_scratch(temporary.path());  // its own process lives
     EXPECT_TRUE(std::filesystem::exists(scratch.path()));
   }
   EXPECT_EQ(temporary.folders(), 0u);
@@ -109,12 +109,12 @@ TEST(FmuScratch, WhatIsNotProvablyAbandonedStays) {
   std::filesystem::create_symlink(elsewhere.path() / ".portwave-lock",
                                   temporary / "portwave-fmu-cccccc/.portwave-lock");
   testing::write_text(temporary / "portwave-fmu-dddddd", "");  // a file
-  fmi::remove_abandoned_scratch(temporary.path());
+  files::remove_abandoned_scratch(temporary.path());
   EXPECT_EQ(temporary.folders(), 5u);
   EXPECT_TRUE(std::filesystem::exists(elsewhere.path() / ".portwave-lock"));
   // Control: with a lock that nobody holds it goes.
   testing::write_text(temporary / "portwave-fmu-aaaaaa/.portwave-lock", "");
-  fmi::remove_abandoned_scratch(temporary.path());
+  files::remove_abandoned_scratch(temporary.path());
   EXPECT_EQ(temporary.folders(), 4u);
 }
 

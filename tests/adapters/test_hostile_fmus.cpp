@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapters/fmi/fmu_archive.hpp"
+#include "adapters/files/archive.hpp"
 #include "adapters/fmu_files.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 
@@ -69,7 +69,7 @@ std::vector<Hostile> hostile_fmus() {
       {"no_description", [](auto& members) { members.erase(members.begin()); },
        "no modelDescription.xml"},
       {"broken_xml", description("</ModelVariables>", "</Model"),
-       "modelDescription.xml is no XML: line"},
+       "modelDescription.xml, line 19: is no XML: "},
       {"other_xml", [](auto& members) { members[0].content = "<html/>"; },
        "holds no fmiModelDescription"},
       {"fmi_1", description("fmiVersion=\"2.0\"", "fmiVersion=\"1.0\""), "FMI 1.0"},
@@ -77,12 +77,29 @@ std::vector<Hostile> hostile_fmus() {
        "fmiVersion must be 2.0 or 3.0, got \"9.0\""},
       {"model_exchange", description("<CoSimulation", "<ModelExchange"),
        "is for model exchange only"},
+      {"no_co_simulation", description("<CoSimulation", "<Simulation"), "has no <CoSimulation>"},
       {"no_guid", description("guid=\"{fixture}\"", ""), "has no guid"},
       {"other_guid", description("guid=\"{fixture}\"", "guid=\"{other}\""),
        "fmi2Instantiate returned error"},
       {"identifier_with_path",
        description("modelIdentifier=\"fixture\"", "modelIdentifier=\"../../x\""),
        "modelIdentifier must be the name of a file"},
+      {"long_identifier",
+       description("modelIdentifier=\"fixture\"",
+                   "modelIdentifier=\"" + std::string(201, 'x') + "\""),
+       "modelIdentifier must be the name of a file"},
+      {"odd_power", description("m=\"1\" s=\"-2\"", "m=\"one\" s=\"-2\""),
+       "line 4: the power of m in unit \"force\" must be a whole number, got \"one\""},
+      {"odd_factor", description("s=\"-2\"", "s=\"-2\" factor=\"nan\""),
+       "line 4: factor of <BaseUnit> must be a finite number, got \"nan\""},
+      {"another_unit",
+       description("</UnitDefinitions>",
+                   "<Unit name=\"force\"><BaseUnit kg=\"1\" m=\"1\" s=\"-2\" factor=\"10\"/>"
+                   "</Unit></UnitDefinitions>"),
+       "there is another unit \"force\""},
+      {"endless_step",
+       description("</UnitDefinitions>", "</UnitDefinitions><DefaultExperiment stepSize=\"INF\"/>"),
+       "stepSize of <DefaultExperiment> must be a finite number, got \"INF\""},
       {"odd_reference", description("valueReference=\"3\"", "valueReference=\"three\""),
        "the valueReference of variable \"F\" must be a whole number, got \"three\""},
       {"twice_the_same", description("name=\"mass\"", "name=\"v\""),
@@ -90,7 +107,7 @@ std::vector<Hostile> hostile_fmus() {
       {"odd_truth", description("canGetAndSetFMUstate=\"true\"", "canGetAndSetFMUstate=\"maybe\""),
        "canGetAndSetFMUstate of <CoSimulation> must be true or false, got \"maybe\""},
       {"no_binary", [](auto& members) { members[1].name = "binaries/win64/fixture.dll"; },
-       "It was made for: win64"},
+       "It was made for: win64. Export it for linux64"},
       {"source_only", [](auto& members) { members[1].name = "sources/fixture.c"; },
        "It holds no binaries"},
       {"no_library", [](auto& members) { members[1].content = "not a library"; },
@@ -105,6 +122,11 @@ std::vector<Hostile> hostile_fmus() {
          members[1].content = testing::fixture_library({.library = "without_get_real"});
        },
        "its library has no function fmi2GetReal"},
+      {"python_library",
+       [](auto& members) {
+         members[1].content = testing::fixture_library({.library = "needs_python"});
+       },
+       "start portwave with LD_PRELOAD=libpython3.x.so"},
       {"zip_slip", member("resources/../../../../tmp/portwave_was_here", "x"),
        "leads out of the archive's folder"},
       {"absolute_path", member("/tmp/portwave_was_here", "x"), "has an absolute path"},
@@ -173,9 +195,9 @@ TEST(HostileFmu, ThatIsDamagedIsRefused) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     testing::write_text(file, damaged);
     try {
-      const fmi::FmuArchive archive(file);
+      const files::Archive archive(file);
       static_cast<void>(archive.content("modelDescription.xml"));
-      const fmi::ScratchFolder scratch;
+      const files::ScratchFolder scratch;
       archive.unpack("binaries/", scratch.path());
     } catch (const ConfigError&) {
     }
@@ -189,6 +211,44 @@ TEST(HostileFmu, ThatForgetsItsStateIsCaughtInTheLie) {
     const std::string text = refusal_of(file);
     EXPECT_NE(text.find("says that it can go back"), std::string::npos) << text;
     EXPECT_NE(text.find("cannot be iterated"), std::string::npos) << text;
+  }
+}
+
+/// One that leaves a part of its state where it is: an integral, or what shows in the answers alone, beside a large force.
+TEST(HostileFmu, ThatGoesBackInPartIsCaughtInTheLie) {
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    const auto file = folder.add("x.fmu", FmuRecipe{.version = version, .library = "keeps_x"});
+    const std::string text =
+        refusal_of(file, {.name = "", .effort = "F", .flow = "v", .integral = "x"});
+    EXPECT_NE(text.find("\"x.fmu\" says that it can go back"), std::string::npos) << text;
+  }
+  FmuFolder folder;
+  FmuPartOptions options;
+  options.file = folder.add("x.fmu", FmuRecipe{.library = "spring_keeps_x"});
+  options.ports = {{.name = "", .effort = "F", .flow = "v", .input = Causality::flow_in}};
+  options.start = {{"k", 4e4}, {"start.x", 0.2}};
+  const auto refusal = [&] {
+    try {
+      make_fmu_part(options);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal().find("repeated differs by"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find(", each time"), std::string::npos) << refusal();
+  options.file = folder.add("y.fmu", FmuRecipe{.library = "spring"});
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST(HostileFmu, ThatAnswersNothingSaysSo) {
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    const std::string text =
+        refusal_of(folder.add("x.fmu", FmuRecipe{.version = version, .library = "silent"}));
+    EXPECT_NE(text.find("gave no value for the variable of valueReference"), std::string::npos)
+        << text;
   }
 }
 
@@ -317,6 +377,85 @@ TEST(FmuPorts, HaveToBeNamedWhereTheFmuDeclaresNone) {
   EXPECT_NE(text.find("the FMU declares no ports"), std::string::npos) << text;
   EXPECT_NE(text.find("Its inputs: F, flag; its outputs: v, x, steps, calls"), std::string::npos)
       << text;
+}
+
+TEST(FmuPorts, TellOfUnitsThatThereAreNot) {
+  FmuFolder folder;
+  std::vector<ZipMember> members = testing::fmu_members({});
+  replace_in_description(members, "<Unit name=\"speed\">", "<Unit name=\"speeed\">");
+  FmuPartOptions options;
+  options.file = folder.add("x.fmu", members);
+  options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+  const std::vector<std::string> notes = make_fmu_part(options).notes;
+  EXPECT_TRUE(std::ranges::any_of(notes, [](const std::string& own) {
+    return own.find("does not tell the units of v (\"speed\", which it does not define)") !=
+           std::string::npos;
+  }));
+}
+
+/// Limits of a variable, or of the type that it names.
+TEST(FmuStart, KeepsToTheLimitsOfTheFmu) {
+  for (const int version : {2, 3}) {
+    for (const bool by_type : {false, true}) {
+      FmuFolder folder;
+      std::vector<ZipMember> members = testing::fmu_members({.version = version});
+      const std::string limits = " min=\"0.5\" max=\"3\"";
+      replace_in_description(
+          members, "unit=\"kg\" start=\"2\"",
+          std::string("unit=\"kg\" start=\"2\"") + (by_type ? " declaredType=\"mass\"" : limits));
+      replace_in_description(
+          members, "</UnitDefinitions>",
+          std::string("</UnitDefinitions><TypeDefinitions>") +
+              (version == 2 ? "<SimpleType name=\"mass\"><Real" + limits + "/></SimpleType>"
+                            : "<Float64Type name=\"mass\"" + limits + "/>") +
+              "</TypeDefinitions>");
+      FmuPartOptions options;
+      options.file = folder.add("x.fmu", members);
+      options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+      const auto refusal_of_mass = [&](double mass) {
+        options.start = {{"mass", mass}};
+        try {
+          make_fmu_part(options);
+        } catch (const ConfigError& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      };
+      EXPECT_EQ(refusal_of_mass(0.5) + refusal_of_mass(3.0), "");
+      EXPECT_NE(refusal_of_mass(-1.0).find("must be at least 0.5, as the FMU says, got -1"),
+                std::string::npos);
+      EXPECT_NE(refusal_of_mass(4.0).find("must be at most 3"), std::string::npos);
+    }
+  }
+}
+
+/// Neither a rounded number nor one that was half is what was meant.
+TEST(FmuStart, TakesWholeNumbersWhereTheFmuHasSuch) {
+  FmuFolder folder;
+  std::vector<ZipMember> members = testing::fmu_members({.version = 3});
+  replace_in_description(members, "</ModelVariables>",
+                         "<Int32 name=\"seed\" valueReference=\"5\" causality=\"parameter\" "
+                         "variability=\"fixed\" start=\"0\"/></ModelVariables>");
+  FmuPartOptions options;
+  options.file = folder.add("x.fmu", members);
+  options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+  options.start = {{"seed", 2.5}, {"flag", 0.5}};
+  const auto issues = [&]() -> Issues {
+    try {
+      make_fmu_part(options);
+    } catch (const ConfigError& error) {
+      return error.issues();
+    }
+    return {};
+  };
+  ASSERT_EQ(issues().size(), 2U) << issues()[0].what;
+  EXPECT_EQ(issues()[0].where, "/start/flag");
+  EXPECT_EQ(issues()[0].what, "must be true or false, 1 or 0, got 0.5");
+  EXPECT_EQ(issues()[1].what, "must be a whole number, got 2.5");
+  options.start = {{"seed", 3e9}};
+  ASSERT_EQ(issues().size(), 1U);
+  EXPECT_NE(issues()[0].what.find("must be within its type"), std::string::npos)
+      << issues()[0].what;
 }
 
 TEST(FmuStart, SaysWhatCannotBeSet) {

@@ -15,27 +15,23 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "adapters/exported_fmus.hpp"
 #include "adapters/fmu_pair.hpp"
-#include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave::test_isolated_fmus {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::failure_of;
 using testing::FmuFolder;
 using testing::FmuPair;
 using testing::FmuRecipe;
+using testing::has;
+using testing::Json;
 using testing::options;
+using testing::read;
 
 constexpr double kStep = testing::kFmuStep;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// All that a run gives, step by step.
 std::vector<double> numbers_of(Stepper& stepper, int steps) {
@@ -407,10 +403,6 @@ Json block_scenario(const std::string& path, const std::string& input,
   return json;
 }
 
-Scenario read(const std::filesystem::path& folder, const Json& json) {
-  return parse_scenario(json.dump(), "x.json", folder, {}, {}, Plugins::allowed);
-}
-
 std::vector<double> signals_of(const std::filesystem::path& folder, Json json, bool in_process) {
   json["signals"]["blocks"][1]["process"] = in_process;
   const Scenario scenario = read(folder, json);
@@ -513,15 +505,6 @@ TEST(HarmInABlock, EndsTheRunAndANewOneWorks) {
   }
 }
 
-std::string report_of(const FmuFolder& folder, const Json& json) {
-  try {
-    read(folder.path(), json);
-  } catch (const ScenarioError& error) {
-    return error.report();
-  }
-  return "";
-}
-
 TEST(IsolatedFmu, HasKeysThatAreChecked) {
   FmuFolder folder;
   folder.add("mass.fmu", FmuRecipe{});
@@ -557,7 +540,8 @@ TEST(IsolatedFmu, HasKeysThatAreChecked) {
   FmuPartOptions options;
   options.file = folder.path() / "mass.fmu";
   options.process = true;
-  for (const double bad : {0.0, 1e-9, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {0.0, 1e-9, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     options.time_limit_s = bad;
     EXPECT_TRUE(has(failure_of([&] { make_fmu_part(options); }), "/time_limit_s: must be finite"));
   }

@@ -174,7 +174,7 @@ TEST(SspExport, CouplingsAreConnectionsThereAndBack) {
 /// What another tool has changed counts, and not what was noted.
 TEST(SspExport, ChangedConnectionsAreTaken) {
   const Written made(folder_of_pair(), pair_scenario());
-  const fmi::FmuArchive archive(made.file);
+  const files::Archive archive(made.file);
   std::string text = archive.content("SystemStructure.ssd");
   const std::size_t at = text.find("factor=\"-1\"");
   ASSERT_NE(at, std::string::npos) << text;
@@ -242,7 +242,7 @@ TEST(SspExport, SignalsKeepTheirNumbers) {
     // Gains that nobody observes keep their names.
     EXPECT_EQ(signal_at_end(first, "of_a_way"), signal_at_end(again, "of_a_way"));
     // The control: a reader that converts finds something else.
-    std::string text = fmi::FmuArchive(made.file).content("SystemStructure.ssd");
+    std::string text = files::Archive(made.file).content("SystemStructure.ssd");
     EXPECT_TRUE(has(text, "suppressUnitConversion=\"true\"")) << text;
   }
 }
@@ -257,7 +257,7 @@ TEST(SspExport, UnitsOfOneNameStayApart) {
   const Written made(folder, json);
   EXPECT_EQ(states_of(scenario_in(folder, json)),
             states_of(load_scenario(made.file, {}, {}, Plugins::allowed)));
-  const std::string text = fmi::FmuArchive(made.file).content("SystemStructure.ssd");
+  const std::string text = files::Archive(made.file).content("SystemStructure.ssd");
   EXPECT_TRUE(has(text, "name=\"force\"")) << text;
   EXPECT_TRUE(has(text, "name=\"force_2\"")) << text;
 }
@@ -381,7 +381,7 @@ TEST(SspExport, OurPartsAsFmus) {
   const auto cut = states_of(scenario_in(folder, joined));
   EXPECT_EQ(cut, states_of(load_scenario(made.file, {}, {}, Plugins::allowed)));
   // Without what portwave has noted the same couplings are found.
-  std::string text = fmi::FmuArchive(made.file).content("SystemStructure.ssd");
+  std::string text = files::Archive(made.file).content("SystemStructure.ssd");
   for (std::size_t at = text.find("<ssd:Annotations>"); at != std::string::npos;
        at = text.find("<ssd:Annotations>")) {
     text.erase(at, text.find("</ssd:Annotations>", at) + 18 - at);

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapters/fmu_pair.hpp"
+#include "adapters/discrete_fmu.hpp"
 #include "adapters/structure_texts.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
@@ -279,6 +279,47 @@ TEST(Ssp, TheSystemHasInputsAndOutputs) {
   ASSERT_GE(seen, 0);
   // v = F t/m
   EXPECT_NEAR(stepper.signals()[static_cast<std::size_t>(seen)], 1.0 + 10.0 * 2.5, 1e-9);
+}
+
+/// Elements of arrays are connected by their names, of either format.
+TEST(Structure, TakesElementsOfArrays) {
+  SspFolder folder;
+  const std::string fmu = read_text(add_discrete(folder));
+  const std::string system =
+      connectors(connector("push", "input") + connector("seen", "output")) +
+      bindings(bound(parameters({{"push", real("5")}}))) +
+      elements(component(
+          "own", "resources/discrete.fmu",
+          connectors(connector("w[1]", "input") + connector("y[2]", "output")) +
+              bindings(bound(parameters({{"w[2]", real("100")}, {"A[2,1]", real("7")}}))))) +
+      connections(connection("push", "own.w[1]", linear("2")) +
+                  connection("own.y[2]", "seen", linear("10")));
+  const auto package = [&](const std::string& text) {
+    return folder.package(ssd(text, pair_experiment()), {}, {{"resources/discrete.fmu", fmu}});
+  };
+  const auto last = [](const std::filesystem::path& file, const char* signal) {
+    const Scenario scenario = load_scenario(file, {}, {}, Plugins::allowed);
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.step(4);
+    const int at = scenario.options.signals->find_signal(signal);
+    return at < 0 ? std::nan("") : stepper.signals()[static_cast<std::size_t>(at)];
+  };
+  EXPECT_EQ(last(package(system), "seen"), 10.0 * (7.0 * 10.0 + 5.0 * 100.0));
+  EXPECT_TRUE(has(refusal_of(package(elements(component("own", "resources/discrete.fmu")) +
+                                     connections(connection("own.y[3]", "own.w[1]")))),
+                  "\"y[3]\" is no element of \"y\", which has 2"));
+  EXPECT_TRUE(has(refusal_of(package(elements(component("own", "resources/discrete.fmu")) +
+                                     connections(connection("own.y", "own.w[1]")))),
+                  "an array, whose elements are named as in \"y[1]\""));
+  // y = A w, and w[1] is what y[2] was before: 4 · 1 at first.
+  const auto file = folder.path() / "OspSystemStructure.xml";
+  write_text(file, osp("<Simulator name=\"own\" source=\"discrete.fmu\"><InitialValues>"
+                       "<InitialValue variable=\"w[1]\"><Real value=\"1\"/></InitialValue>"
+                       "</InitialValues></Simulator>",
+                       "<VariableConnection><Variable simulator=\"own\" name=\"y[2]\"/>"
+                       "<Variable simulator=\"own\" name=\"w[1]\"/></VariableConnection>",
+                       "", "<EndTime>1</EndTime><BaseStepSize>0.1</BaseStepSize>"));
+  EXPECT_EQ(last(file, "own_y_2_"), std::pow(4.0, 5));
 }
 
 /// Whole numbers are looked up, truth values are mapped.

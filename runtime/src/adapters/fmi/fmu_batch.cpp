@@ -7,6 +7,9 @@
 #include <utility>
 
 #include <Eigen/Eigenvalues>
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
 namespace {
@@ -149,7 +152,7 @@ void FmuBatch::set_state(int /*lane*/, const double* /*x*/, double* record) cons
     program_->restore(program_->initial());
     keep(0, {.time_s = setup_.start_s}, record);
   } catch (const FmuFault& fault) {
-    throw LaneException(0, fault.what());
+    throw LaneException(0, fmt::format("part {}: {}", in_quotes(setup_.name), fault.what()));
   }
 }
 
@@ -265,7 +268,20 @@ void FmuBatch::store(double* to) const {
       wave_of_y_.cwiseInverse().asDiagonal() * model.Y * wave_of_u_.asDiagonal();
 }
 
-/// ŷ of a step from the record's state with û held. False: it is not finite.
+/// An answer that is no number, in words.
+void FmuBatch::refuse_answer(double time_s) const {
+  const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
+  Eigen::Index bad = 0;
+  while (bad + 1 < ports && std::isfinite(work_->out_si[bad])) ++bad;
+  const PortVariables& port = setup_.ports[static_cast<std::size_t>(bad)];
+  throw FmuFault(fmt::format(
+      "the FMU {}: its answer {} is not finite after a step from {} s over {} s, with {} = {}; "
+      "shorter steps may help, or other start values",
+      in_quotes(setup_.fmu->file().filename().string()), in_quotes(port.output->name), time_s, h_,
+      port.input->name, work_->in_si[bad] / port.input_factor));
+}
+
+/// ŷ of a step from the record's state with û held. False: it is not finite, as û is too large for a number.
 bool FmuBatch::evaluate(const double* record, const Eigen::VectorXd& u, Eigen::VectorXd& y) const {
   const SavedState& slot = slot_of(record);
   work_->in_si = u.cwiseQuotient(wave_of_u_);
@@ -276,6 +292,7 @@ bool FmuBatch::evaluate(const double* record, const Eigen::VectorXd& u, Eigen::V
   access_.begin(program_->instance());
   program_->step(slot.time_s, h_);
   access_.end(program_->instance(), h_, work_->out_si.data());
+  if (!work_->out_si.allFinite()) refuse_answer(slot.time_s);
   y = wave_of_y_.cwiseProduct(work_->out_si);
   const std::vector<double>& roundings = access_.roundings();
   work_->rounding =
@@ -419,20 +436,21 @@ class FirstStep {
         program_(program),
         h_(step_s),
         access_(setup),
+        at_start_(setup.ports.size()),
         integrals_(setup.ports.size()),
         others_(setup.inputs.size(), 0.0) {
     program_.restore(program_.initial());
     program_.instance().get(VariableList(setup.inputs), others_.data());
+    read_integrals(at_start_);
   }
 
   void go_back() { program_.restore(program_.initial()); }
   /// Step n after the start; the mean answers.
   Eigen::VectorXd take(int n, const Eigen::VectorXd& u) {
     Eigen::VectorXd mean(u.size());
-    access_.ask_integrals(program_.instance());
-    program_.instance().finish();
-    access_.take_integrals(integrals_.data());
-    access_.set_integrals(integrals_.data());
+    // As in a run, integrals at the start are remembered, not read again after going back.
+    if (n > 0) read_integrals(integrals_);
+    access_.set_integrals(n > 0 ? integrals_.data() : at_start_.data());
     access_.set_inputs(program_.instance(), u.data(), others_.data());
     access_.begin(program_.instance());
     program_.step(setup_.start_s + n * h_, h_);
@@ -441,12 +459,36 @@ class FirstStep {
   }
 
  private:
+  void read_integrals(std::vector<double>& to) {
+    access_.ask_integrals(program_.instance());
+    program_.instance().finish();
+    access_.take_integrals(to.data());
+  }
+
   const PartSetup& setup_;
   Program& program_;
   double h_;
   PortAccess access_;
-  std::vector<double> integrals_, others_;
+  std::vector<double> at_start_, integrals_, others_;
 };
+
+/// Whether steps that are repeated differ from one time to the next by the same again and again, after two runs that
+/// began with these answers.
+bool drifts(FirstStep& step, const Eigen::VectorXd& u, const Eigen::VectorXd& first,
+            const Eigen::VectorXd& second) {
+  constexpr int kMoreRuns = 4;
+  constexpr double kAlike = 0.25;  // differences of the same size, not those of an inner solver
+  const Eigen::VectorXd difference = second - first;
+  Eigen::VectorXd last = second;
+  for (int run = 0; run < kMoreRuns; ++run) {
+    step.go_back();
+    const Eigen::VectorXd own = step.take(0, u);
+    step.take(1, u);
+    if (!((own - last - difference).norm() <= kAlike * difference.norm())) return false;
+    last = own;
+  }
+  return true;
+}
 
 /// h/4 yᵀ sym(Y)⁻¹ y over the directions in which the part takes energy.
 double available_energy(const Eigen::MatrixXd& Y, const Eigen::VectorXd& y, double h) {
@@ -482,6 +524,8 @@ FirstSteps try_first_steps(const PartSetup& setup, Program& program, double step
       out.worst = std::max(out.worst, difference / (means[0][n].norm() + means[1][n].norm()));
     if (!means[0][n].allFinite()) out.worst = std::numeric_limits<double>::quiet_NaN();
   }
+  constexpr double kRoundings = 1e-12;  // of sums in the FMU
+  out.drifts = out.worst > kRoundings && drifts(step, small, means[0][0], means[1][0]);
   step.go_back();
   const Eigen::VectorXd rest = step.take(0, Eigen::VectorXd::Zero(ports));
   Eigen::MatrixXd Y(ports, ports);

@@ -41,8 +41,9 @@ class PortAccess {
 
 /// What first steps of a program tell, which are taken back.
 struct FirstSteps {
-  double worst =
-      0.0;  ///< how far repeated steps differ, relative to what they answer; 0: bit by bit
+  /// How far repeated steps differ, relative to what they answer; 0: bit by bit.
+  double worst = 0.0;
+  bool drifts = false;  ///< each time by the same amount: some of its state stays behind
   /// What the part can give through its ports in one step, by the affine model ȳ = ȳ₀ + Y u of it:
   /// h/4 ȳ₀ᵀ sym(Y)⁻¹ ȳ₀. For short steps that is the energy of what lies behind the ports, such as m v²/2 or k x²/2.
   double available_J = 0.0;
@@ -103,6 +104,7 @@ class FmuBatch final : public StepBatch {
   void store(double* to) const;
   void learn(const Eigen::VectorXd& u, const Eigen::VectorXd& y, double scale) const;
   bool evaluate(const double* record, const Eigen::VectorXd& u, Eigen::VectorXd& y) const;
+  [[noreturn]] void refuse_answer(double time_s) const;
   bool measure_slopes(const double* record) const;
   void outgoing(const double* a, const Eigen::VectorXd& u, const Eigen::VectorXd& y,
                 double* b) const;

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -109,7 +110,12 @@ class FmuComponent final : public Component {
     return {};
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> /*one*/) const override {
-    return std::make_unique<FmuBatch>(setup_, take_program(), floor_);
+    try {
+      return std::make_unique<FmuBatch>(setup_, take_program(), floor_);
+    } catch (const FmuFault& fault) {
+      throw std::runtime_error(
+          fmt::format("part {} cannot be started: {}", in_quotes(setup_.name), fault.what()));
+    }
   }
 
  private:
@@ -122,16 +128,22 @@ class FmuComponent final : public Component {
     const FirstSteps first = try_first_steps(setup_, *program_, step_s);
     floor_ = first.worst;
     available_J_ = first.available_J;
+    const std::string file = in_quotes(setup_.fmu->file().filename().string());
     if (std::isnan(floor_)) {
-      throw ConfigError("",
-                        "its answer to the first step is not finite: are its start values sound?");
+      throw ConfigError("/path",
+                        fmt::format("{}: its answer to the first step is not finite: are its start "
+                                    "values sound?",
+                                    file));
     }
-    if (floor_ > kNoRollback) {
+    if (floor_ > kNoRollback || first.drifts) {
       throw ConfigError(
-          "", fmt::format(
-                  "says that it can go back (canGetAndSetFMUState), but a step that was taken back "
-                  "and repeated differs by {:.2g}: it cannot be iterated",
-                  floor_));
+          "/path",
+          fmt::format("{} says that it can go back (canGetAndSetFMUState), but a step that was "
+                      "taken back and repeated differs by {:.2g}{}: it cannot be iterated.\n"
+                      "Exporters that save registered variables alone (pythonfmu) need all that "
+                      "changes in a step to be registered; without ports it may be a block of "
+                      "\"signals\"",
+                      file, floor_, first.drifts ? ", each time" : ""));
     }
   }
 

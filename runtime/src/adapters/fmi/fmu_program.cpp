@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "adapters/fmi/fmu_remote.hpp"
+#include "adapters/fmi/process/fmu_remote.hpp"
 
 namespace portwave::fmi {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/fmi/fmu.hpp"
-#include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/file/fmu.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 
 namespace portwave::fmi {

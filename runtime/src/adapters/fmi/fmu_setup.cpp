@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "adapters/fmi/fmu_words.hpp"
+#include "adapters/fmi/standard/fmu_words.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -41,11 +41,16 @@ class PortUnits {
     if (effort_unit != nullptr && flow_unit != nullptr) {
       settle_domain(effort, *effort_unit, flow, *flow_unit);
     } else {
-      notes_.push_back(fmt::format(
-          "port {}: the FMU does not tell the units of {}: they are taken as SI units", out_.name,
-          effort_unit == nullptr && flow_unit == nullptr
-              ? fmt::format("{} and {}", effort.name, flow.name)
-              : (effort_unit == nullptr ? effort.name : flow.name)));
+      std::vector<std::string> unknown;
+      for (const Variable* const own : {&effort, &flow}) {
+        if (fmu_.unit_of(*own) != nullptr) continue;
+        unknown.push_back(own->unit.empty() ? own->name
+                                            : fmt::format("{} ({}, which it does not define)",
+                                                          own->name, in_quotes(own->unit)));
+      }
+      notes_.push_back(
+          fmt::format("port {}: the FMU does not tell the units of {}: they are taken as SI units",
+                      out_.name, fmt::join(unknown, " and ")));
     }
     const double effort_factor = effort_unit != nullptr ? effort_unit->factor : 1.0;
     const double flow_factor = flow_unit != nullptr ? flow_unit->factor : 1.0;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/fmi/file/fmu_variables.hpp"
 #include "adapters/fmi/fmu_program.hpp"
-#include "adapters/fmi/fmu_variables.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/error.hpp"
 

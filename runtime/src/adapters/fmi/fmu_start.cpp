@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "adapters/fmi/fmu_setup.hpp"
-#include "adapters/fmi/fmu_words.hpp"
+#include "adapters/fmi/standard/fmu_words.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -27,17 +27,43 @@ bool is_size(const Variable& variable) {
   return is_number(variable.type) && !variable.is_array && variable.array.empty();
 }
 
+constexpr double kMostExact = 9007199254740992.0;  // 2^53: further whole numbers are rounded
+
+bool is_whole(VariableType type) {
+  return type >= VariableType::int8 && type <= VariableType::uint64;
+}
+
+/// What a value of a type must be that this one is not; empty: it may be it.
+std::string_view defect_of(VariableType type, double value) {
+  using Limits = std::pair<double, double>;
+  constexpr Limits kOfWhole[] = {{-128, 127},
+                                 {0, 255},
+                                 {-32768, 32767},
+                                 {0, 65535},
+                                 {-2147483648.0, 2147483647.0},
+                                 {0, 4294967295.0},
+                                 {1 - kMostExact, kMostExact - 1},
+                                 {0, kMostExact - 1}};
+  if (!std::isfinite(value)) return "finite";
+  if (type == VariableType::boolean && value != 0.0 && value != 1.0) return "true or false, 1 or 0";
+  if (!is_whole(type)) return {};
+  if (value != std::nearbyint(value)) return "a whole number";
+  const auto [least, most] =
+      kOfWhole[static_cast<int>(type) - static_cast<int>(VariableType::int8)];
+  if (value >= least && value <= most) return {};
+  return std::abs(value) < kMostExact ? "within its type of whole numbers"
+                                      : "below 2^53, from which on whole numbers are rounded";
+}
+
 /// A start value as a description writes it; nothing where a number would not be the same.
 std::optional<double> start_number(VariableType type, std::string_view word) {
-  constexpr double kMostExact = 9007199254740992.0;  // 2^53: further whole numbers are rounded
   if (word == "true") return 1.0;
   if (word == "false") return 0.0;
   if (word.starts_with('+')) word.remove_prefix(1);
   double value = 0.0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  const bool is_long = type == VariableType::int64 || type == VariableType::uint64;
-  if (is_long && std::abs(value) >= kMostExact) return std::nullopt;
+  if (is_whole(type) && std::abs(value) >= kMostExact) return std::nullopt;
   return value;
 }
 
@@ -69,6 +95,21 @@ class StartFinder {
   void fail(const std::string& where, std::string what) {
     issues_.push_back({where, std::move(what)});
   }
+  /// Of its type, and between the limits that the FMU gives; else that is noted.
+  bool may_be(const Variable& variable, const std::string& where, double value) {
+    if (const auto defect = defect_of(variable.type, value); !defect.empty()) {
+      fail(where, fmt::format("must be {}, got {}", defect, value));
+    } else if (value < variable.least.value_or(value)) {
+      fail(where,
+           fmt::format("must be at least {}, as the FMU says, got {}", *variable.least, value));
+    } else if (value > variable.most.value_or(value)) {
+      fail(where,
+           fmt::format("must be at most {}, as the FMU says, got {}", *variable.most, value));
+    } else {
+      return true;
+    }
+    return false;
+  }
   void add(const std::string& name, const std::string& where, const FmuValue& value) {
     const Variable* const variable = variables_.find(name);
     const bool is_text = std::holds_alternative<std::string>(value);
@@ -92,8 +133,8 @@ class StartFinder {
       fail(where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number"));
     } else if (is_text && !variable->array.empty()) {
       fail(where, "is an element of an array of texts, which cannot be set");
-    } else if (!is_text && !std::isfinite(std::get<double>(value))) {
-      fail(where, "must be finite");
+    } else if (!is_text && !may_be(*variable, where, std::get<double>(value))) {
+      return;
     } else if (!variable->array.empty()) {
       Elements& own = elements_[variables_.fmu().description().find(variable->array)];
       own.given.push_back({variable->element, std::get<double>(value), where});
@@ -130,11 +171,9 @@ class StartFinder {
                array->shape.size() > 1 ? fmt::format(" as {}", shown_shape(array->shape)) : ""));
       return;
     }
-    if (!std::ranges::all_of(array->values, [](double own) { return std::isfinite(own); })) {
-      fail(where, "must be finite");
-      return;
-    }
-    out_.push_back({&variable, value});
+    const bool may_all = std::ranges::all_of(
+        array->values, [&](double own) { return may_be(variable, where, own); });
+    if (may_all) out_.push_back({&variable, value});
   }
   /// Which of two numbers counts would depend on their order.
   bool are_given_once(const Variable& array, Elements& elements) {

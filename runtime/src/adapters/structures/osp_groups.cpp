@@ -6,21 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/structure_files.hpp"
-#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr int kMostGroupDepth = 100;
-
-struct Kind {
-  const char *port, *effort, *flow;
-};
-constexpr Kind kKinds[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
-                           {"AngularMechanicalPort", "Torque", "AngularVelocity"},
-                           {"ElectromagneticPort", "Voltage", "Current"},
-                           {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
 
 void gather(pugi::xml_node group, std::vector<std::string>& variables, int depth) {
   if (depth > kMostGroupDepth)
@@ -54,7 +48,7 @@ class Groups {
 
  private:
   void add_ports(pugi::xml_node group, const std::string& name) {
-    for (const Kind& kind : kKinds) {
+    for (const fmi::OspPort& kind : fmi::kOspPorts) {
       if (local_name(group) != kind.port) continue;
       std::vector<std::string> efforts, flows;
       gather(child(group, kind.effort), efforts, 0);
@@ -78,10 +72,7 @@ class Groups {
 
 VariableGroups read_groups(Element& element, const std::filesystem::path& structure_folder) {
   if (element.fmu == nullptr) return {};
-  const fmi::FmuArchive archive(element.file);
-  std::string text = archive.content("OspModelDescription.xml");
-  if (text.empty())
-    text = archive.content("extra/org.open-simulation-platform/OspModelDescription.xml");
+  std::string text = fmi::osp_description(files::Archive(element.file));
   const std::string name = element.fmu->description().name + "_OspModelDescription.xml";
   const bool is_plain = name.find('/') == std::string::npos;
   for (const std::filesystem::path& folder : {element.file.parent_path(), structure_folder}) {

@@ -8,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/osp_groups.hpp"
-#include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr long kMostInputs = 10'000;      // of a function
@@ -226,7 +228,7 @@ class OspReader {
                                 kind == "Boolean" ? "true or false" : "a number", in_quotes(text)));
         continue;
       }
-      if (element.fmu != nullptr && element.fmu->description().find(variable) == nullptr) {
+      if (element.fmu != nullptr && element.find(variable) == nullptr) {
         std::vector<std::string> names;
         for (const auto& known : element.fmu->description().variables) names.push_back(known.name);
         fail(own, fmt::format("{} has no variable {}.{}", in_quotes(element.name),
@@ -302,8 +304,7 @@ class OspReader {
 
   bool is_output(const std::string& simulator, const std::string& variable) const {
     const Element& element = out_.elements[index_.at(simulator)];
-    if (element.fmu == nullptr) return false;
-    const fmi::Variable* const found = element.fmu->description().find(variable);
+    const fmi::Variable* const found = element.find(variable);
     return found != nullptr && found->role != fmi::Role::input &&
            found->role != fmi::Role::parameter;
   }
@@ -448,7 +449,7 @@ class OspReader {
   void note_units(const Wire& wire, const Expression& value) {
     const Element& to = out_.elements[index_.at(wire.to)];
     if (wire.from_function || !value.unit || to.fmu == nullptr) return;
-    const fmi::Variable* const input = to.fmu->description().find(wire.to_name);
+    const fmi::Variable* const input = to.find(wire.to_name);
     const auto unit = input == nullptr ? std::nullopt : unit_of(*to.fmu, *input);
     if (!unit) return;
     Expression converted = value;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr int kMostNoteDepth = 64;  // of lists and objects in a note

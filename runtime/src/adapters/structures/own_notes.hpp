@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/structure.hpp"
-#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
 

@@ -262,7 +262,7 @@ class Finder {
 
   double factor_of(std::size_t element, const std::string& name) const {
     const fmi::Fmu& fmu = *all_.elements[element].fmu;
-    const auto unit = unit_of(fmu, *fmu.description().find(name));
+    const auto unit = unit_of(fmu, *all_.elements[element].find(name));
     return unit ? unit->factor : 1.0;
   }
 
@@ -299,8 +299,8 @@ class Finder {
     const Element& element = all_.elements[index];
     const fmi::ModelDescription& model = element.fmu->description();
     Pair out;
-    const fmi::Unit *in_unit = model.unit_of(*model.find(input)),
-                    *out_unit = model.unit_of(*model.find(output));
+    const fmi::Unit *in_unit = model.unit_of(*element.find(input)),
+                    *out_unit = model.unit_of(*element.find(output));
     const bool has_units = in_unit != nullptr && out_unit != nullptr;
     if (has_units && !fmi::make_power(*in_unit, *out_unit)) return {.evidence = Evidence::against};
     if (has_units && (in_unit->offset != 0.0 || out_unit->offset != 0.0)) {

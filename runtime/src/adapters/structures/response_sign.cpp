@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "adapters/fmi/fmu_instance.hpp"
 #include "adapters/fmi/fmu_setup.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 
 namespace portwave::structures {
 namespace {
@@ -87,8 +87,7 @@ std::optional<int> response_sign(const Element& element, const std::string& inpu
   if (!defects.empty()) return 0;
   fmi::Program program(element.fmu, element.name, start, start_s,
                        fmi::isolation_of(in_a_process, FmuPartOptions().time_limit_s));
-  const fmi::ModelDescription& model = element.fmu->description();
-  Probe probe(program, model.find(input), model.find(output), start_s);
+  Probe probe(program, variables.find(input), variables.find(output), start_s);
   int sign = 0;
   try {
     sign = probe.at_once();

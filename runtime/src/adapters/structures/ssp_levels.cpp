@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "adapters/structures/xml_file.hpp"
+#include "adapters/files/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 class Resolver {
@@ -164,8 +166,7 @@ class Resolver {
   std::pair<std::optional<fmi::Unit>, std::string> unit_at(const Node& node) const {
     if (node.of == Node::Of::component) {
       const Element& element = out_.elements[node.index];
-      const fmi::Variable* const own =
-          element.fmu == nullptr ? nullptr : element.fmu->description().find(node.name);
+      const fmi::Variable* const own = element.find(node.name);
       if (own != nullptr) {
         if (auto unit = unit_of(*element.fmu, *own)) return {unit, own->unit};
       }
@@ -218,7 +219,7 @@ class Resolver {
         const auto given = element.start.find(variable);
         const auto* const set =
             given == element.start.end() ? nullptr : std::get_if<double>(&given->second);
-        const fmi::Variable* const own = element.fmu->description().find(variable);
+        const fmi::Variable* const own = element.find(variable);
         if (set != nullptr) {
           start = *set;
         } else if (own != nullptr) {

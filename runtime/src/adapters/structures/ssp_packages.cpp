@@ -21,7 +21,7 @@ std::uint64_t bytes_in(const std::filesystem::path& folder) {
 
 /// As for one archive: what packages in it unpack to counts as if it were in it.
 std::uint64_t most_bytes_of(const std::filesystem::path& outermost) {
-  using namespace fmi::archive_limits;
+  using namespace files::archive_limits;
   std::error_code error;
   const std::uint64_t own = std::filesystem::file_size(outermost, error);
   return error ? kFreeBytes : std::clamp(kMostRatio * own, kFreeBytes, kUnpackedBytes);
@@ -33,7 +33,7 @@ SspPackages::SspPackages(const StructureFiles& files, const std::filesystem::pat
                          std::vector<std::shared_ptr<const void>>& unpacked)
     : unpacked_(unpacked),
       most_bytes_(files.is_package() ? most_bytes_of(outermost)
-                                     : fmi::archive_limits::kUnpackedBytes) {}
+                                     : files::archive_limits::kUnpackedBytes) {}
 
 std::string SspPackages::key_of(const std::filesystem::path& file) {
   std::error_code error;
@@ -57,10 +57,10 @@ const StructureFiles& SspPackages::package(const std::filesystem::path& file) {
   return *known;
 }
 
-const XmlFile& SspPackages::xml(const std::filesystem::path& file, const std::string& name) {
-  std::unique_ptr<const XmlFile>& known = texts_[key_of(file)];
+const files::XmlFile& SspPackages::xml(const std::filesystem::path& file, const std::string& name) {
+  std::unique_ptr<const files::XmlFile>& known = texts_[key_of(file)];
   if (known == nullptr) {
-    known = std::make_unique<const XmlFile>(name, StructureFiles::text_of(file));
+    known = std::make_unique<const files::XmlFile>(name, StructureFiles::text_of(file));
   }
   return *known;
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/structure_files.hpp"
-#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
 
@@ -24,7 +24,7 @@ class SspPackages {
   /// Errors: ConfigError: as StructureFiles; packages that are too large all together.
   const StructureFiles& package(const std::filesystem::path& file);
   /// A file of XML; `name` stands before its errors. Errors: ConfigError.
-  const XmlFile& xml(const std::filesystem::path& file, const std::string& name);
+  const files::XmlFile& xml(const std::filesystem::path& file, const std::string& name);
 
   /// A description while it is read: it cannot hold itself.
   class Reading {
@@ -46,7 +46,7 @@ class SspPackages {
   std::vector<std::shared_ptr<const void>>& unpacked_;
   std::uint64_t most_bytes_, bytes_ = 0;
   std::map<std::string, std::shared_ptr<const StructureFiles>> packages_;
-  std::map<std::string, std::unique_ptr<const XmlFile>> texts_;
+  std::map<std::string, std::unique_ptr<const files::XmlFile>> texts_;
   std::set<std::string> on_the_way_;
 };
 

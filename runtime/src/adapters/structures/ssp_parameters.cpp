@@ -9,6 +9,8 @@
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr std::string_view kWholeNumbers[] = {"Integer", "Int8",   "UInt8", "Int16", "UInt16",

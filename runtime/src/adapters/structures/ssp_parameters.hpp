@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/structure.hpp"
-#include "adapters/structures/xml_file.hpp"
 
 namespace portwave::structures {
 
@@ -36,7 +36,7 @@ struct NamedParameter {
 
 /// What an element of XML is read with: the file it stands in, and the lists of defects and of notes.
 struct ReadingOf {
-  const XmlFile& file;
+  const files::XmlFile& file;
   Issues& issues;
   Issues& notes;
 

@@ -6,14 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "adapters/structures/own_notes.hpp"
 #include "adapters/structures/ssp_levels.hpp"
 #include "adapters/structures/ssp_packages.hpp"
 #include "adapters/structures/ssp_shape.hpp"
-#include "adapters/structures/xml_file.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr int kMostDepth = 64;  // of systems within systems
@@ -197,7 +199,7 @@ class SspReader {
   bool set(std::size_t index, const std::string& name, const ParameterValue& value) {
     Element& element = out_.elements[index];
     if (element.fmu == nullptr) return true;
-    const fmi::Variable* const variable = element.fmu->description().find(name);
+    const fmi::Variable* const variable = element.find(name);
     if (variable == nullptr) return false;
     if (auto own = value_for(value, element, *variable, issues_, out_.notes)) {
       element.start.insert_or_assign(name, *std::move(own));
@@ -314,7 +316,7 @@ class SspReader {
     const Element& element = out_.elements[index];
     if (element.fmu == nullptr) return;
     for (const auto& [name, connector] : levels_.components[index]) {
-      const fmi::Variable* const variable = element.fmu->description().find(name);
+      const fmi::Variable* const variable = element.find(name);
       if (variable == nullptr) {
         std::vector<std::string> names;
         for (const auto& own : element.fmu->description().variables) names.push_back(own.name);
@@ -386,7 +388,7 @@ class SspReader {
         if (component == nullptr) {
           refusal = in_quotes(source) + " is in a component, and there is none here";
         } else {
-          std::string text = fmi::FmuArchive(*component).content(source);
+          std::string text = files::Archive(*component).content(source);
           if (!text.empty()) return std::make_unique<XmlFile>(source, std::move(text));
           refusal = in_quotes(source) + " is not in the FMU";
         }
@@ -559,8 +561,7 @@ class SspReader {
   std::string kind_of(const Node& node, std::size_t level) const {
     if (node.of == Node::Of::component) {
       const Element& element = out_.elements[node.index];
-      const fmi::Variable* const own =
-          element.fmu == nullptr ? nullptr : element.fmu->description().find(node.name);
+      const fmi::Variable* const own = element.find(node.name);
       if (own == nullptr) return {};
       return own->role == fmi::Role::input || own->role == fmi::Role::parameter ? "input"
                                                                                 : "output";

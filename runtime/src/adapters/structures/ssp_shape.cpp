@@ -12,6 +12,8 @@
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
+
+using namespace files;
 namespace {
 
 constexpr std::string_view kStandard = "http://ssp-standard.org/";

@@ -20,9 +20,9 @@ bool has_value_of_its_own(Role role) {
 std::optional<Variable> variable_named(const Structure& structure, const std::string& name) {
   for (std::size_t i = 0; i < structure.elements.size(); ++i) {
     const Element& element = structure.elements[i];
-    if (!name.starts_with(element.name + ".") || element.fmu == nullptr) continue;
+    if (!name.starts_with(element.name + ".")) continue;
     const std::string rest = name.substr(element.name.size() + 1);
-    if (element.fmu->description().find(rest) != nullptr) return Variable{i, rest};
+    if (element.find(rest) != nullptr) return Variable{i, rest};
   }
   return std::nullopt;
 }
@@ -67,6 +67,8 @@ std::optional<fmi::Unit> unit_of(const fmi::Fmu& fmu, const fmi::Variable& varia
 void open_element(Element& element, Issues& issues) {
   try {
     element.fmu = fmi::Fmu::open(element.file);
+    Issues none;
+    element.variables = std::make_shared<fmi::FmuVariables>(element.fmu, element.start, none);
     element.ports = element.fmu->declared_ports();
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) {
@@ -79,8 +81,12 @@ void open_element(Element& element, Issues& issues) {
 const fmi::Variable* find_variable(const Element& element, const std::string& name,
                                    const std::string& where, Issues& issues) {
   if (element.fmu == nullptr) return nullptr;
-  const fmi::Variable* const found = element.fmu->description().find(name);
+  const fmi::Variable* const found = element.find(name);
   if (found == nullptr) {
+    if (const std::string defect = element.variables->element_defect(name); !defect.empty()) {
+      issues.push_back({where, fmt::format("{}: {}", in_quotes(element.name), defect)});
+      return nullptr;
+    }
     std::vector<std::string> names;
     for (const fmi::Variable& own : element.fmu->description().variables) names.push_back(own.name);
     issues.push_back({where, fmt::format("{} has no variable {}.{}", in_quotes(element.name),
@@ -89,11 +95,12 @@ const fmi::Variable* find_variable(const Element& element, const std::string& na
   }
   if (!found->is_array && fmi::is_number(found->type)) return found;
   issues.push_back(
-      {where, fmt::format("{} of {} is {}, and connections carry single numbers", in_quotes(name),
-                          in_quotes(element.name),
-                          found->is_array                          ? "an array"
-                          : found->type == fmi::VariableType::text ? "a text"
-                                                                   : "neither number nor text")});
+      {where,
+       fmt::format("{} of {} is {}, and connections carry single numbers", in_quotes(name),
+                   in_quotes(element.name),
+                   found->is_array ? "an array, whose elements are named as in \"" + name + "[1]\""
+                   : found->type == fmi::VariableType::text ? "a text"
+                                                            : "neither number nor text")});
   return nullptr;
 }
 

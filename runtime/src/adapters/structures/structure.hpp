@@ -11,7 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
+#include "adapters/fmi/file/fmu_variables.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/error.hpp"
 
@@ -65,12 +66,19 @@ struct Element {
   std::string source;  ///< as the structure names its file
   std::string where;
   std::filesystem::path file = {};
-  std::shared_ptr<const fmi::Fmu> fmu = {};       ///< null: it has defects, which are told
+  std::shared_ptr<const fmi::Fmu> fmu = {};  ///< null: it has defects, which are told
+  std::shared_ptr<fmi::FmuVariables> variables =
+      {};                                         ///< of the FMU, arrays of the size that it says
   std::vector<fmi::DeclaredPort> ports = {};      ///< pairs that its descriptions declare
   std::map<std::string, FmuValue> start = {};     ///< in the variables' own units
   std::map<std::string, Expression> inputs = {};  ///< that are connected
   double step_s = 0.0;                            ///< 0: not said
   Json own = Json::object();                      ///< what portwave has noted of the part
+
+  /// A variable of the FMU, or an element of an array; null: there is none, or no FMU.
+  const fmi::Variable* find(const std::string& variable) const {
+    return variables == nullptr ? nullptr : variables->find(variable);
+  }
 };
 
 /// What comes into the structure from outside.

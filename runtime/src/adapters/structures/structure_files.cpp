@@ -62,12 +62,12 @@ StructureFiles::StructureFiles(const std::filesystem::path& file) {
     main_ = file.filename().string();
     return;
   }
-  const fmi::FmuArchive archive(file, "package of a system structure");
+  const files::Archive archive(file, "package of a system structure");
   if (!archive.has(kMain)) {
     throw ConfigError(
         "", fmt::format("is no package of a system structure: there is no {} in it", kMain));
   }
-  scratch_ = std::make_shared<fmi::ScratchFolder>();
+  scratch_ = std::make_shared<files::ScratchFolder>();
   archive.unpack("", scratch_->path());
   folder_ = scratch_->path();
   main_ = kMain;
@@ -106,9 +106,9 @@ std::optional<std::filesystem::path> StructureFiles::find(const std::string& uri
 std::string StructureFiles::text_of(const std::filesystem::path& file) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(file, error);
-  if (!error && bytes > fmi::archive_limits::kDescriptionBytes) {
+  if (!error && bytes > files::archive_limits::kDescriptionBytes) {
     throw ConfigError("", fmt::format("{} is larger than {} MiB", file.filename().string(),
-                                      fmi::archive_limits::kDescriptionBytes >> 20));
+                                      files::archive_limits::kDescriptionBytes >> 20));
   }
   std::ifstream in(file, std::ios::binary);
   if (error || !in) throw ConfigError("", fmt::format("{} cannot be read", file.string()));

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "adapters/fmi/fmu_archive.hpp"
+#include "adapters/files/archive.hpp"
 
 namespace portwave::structures {
 
@@ -13,7 +13,7 @@ namespace portwave::structures {
 /// its description lies.
 class StructureFiles {
  public:
-  /// Errors: ConfigError: what FmuArchive refuses; a package without SystemStructure.ssd.
+  /// Errors: ConfigError: what files::Archive refuses; a package without SystemStructure.ssd.
   explicit StructureFiles(const std::filesystem::path& file);
 
   /// The description: "SystemStructure.ssd", or the name of the file.
@@ -30,7 +30,7 @@ class StructureFiles {
   static std::string text_of(const std::filesystem::path& file);
 
  private:
-  std::shared_ptr<fmi::ScratchFolder> scratch_;
+  std::shared_ptr<files::ScratchFolder> scratch_;
   std::filesystem::path folder_;
   std::string main_;
 };

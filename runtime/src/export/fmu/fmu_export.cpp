@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
 #include "export/fmu/fmu_contents.hpp"
 #include "export/fmu/fmu_scenario.hpp"
 #include "portwave/runtime/output/recorder.hpp"
@@ -548,7 +548,7 @@ FmuExport export_fmu(const ScenarioText& given, const FmuExportOptions& options,
   refuse_to_replace(members, out, issues);
   throw_if_any(std::move(issues));
 
-  const fmi::ScratchFolder scratch;
+  const files::ScratchFolder scratch;
   write_resources(members, scratch.path());
   engine.expect_start(options.fmi, model.token(), scratch.path() / "resources",
                       scenario->options.start_s);

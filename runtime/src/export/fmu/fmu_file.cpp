@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmi_interface.hpp"
+#include "adapters/fmi/standard/fmi_interface.hpp"
 #include "export/fmu/fmu_contents.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"

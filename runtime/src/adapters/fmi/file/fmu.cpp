@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
 
 #include <cctype>
 #include <cstdint>
@@ -51,6 +51,14 @@ std::string platform_of(Version version) {
 #endif
 }
 
+std::string osp_description(const files::Archive& archive) {
+  constexpr std::string_view kName = "OspModelDescription.xml";
+  std::string out = archive.content(kName);
+  if (out.empty())
+    out = archive.content(fmt::format("extra/org.open-simulation-platform/{}", kName));
+  return out;
+}
+
 std::shared_ptr<const Fmu> Fmu::open(const std::filesystem::path& file) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(file, error);
@@ -70,7 +78,7 @@ std::shared_ptr<const Fmu> Fmu::open(const std::filesystem::path& file) {
 }
 
 Fmu::Fmu(const std::filesystem::path& file) : file_(file) {
-  const FmuArchive archive(file);
+  const files::Archive archive(file);
   const std::string xml = archive.content("modelDescription.xml");
   if (xml.empty()) throw ConfigError("", "is no FMU: there is no modelDescription.xml in it");
   description_ = read_model_description(xml);
@@ -78,18 +86,18 @@ Fmu::Fmu(const std::filesystem::path& file) : file_(file) {
       !text.empty()) {
     ports_ = read_terminals(text);
   }
-  std::string osp = archive.content("OspModelDescription.xml");
-  if (osp.empty())
-    osp = archive.content("extra/org.open-simulation-platform/OspModelDescription.xml");
+  const std::string osp = osp_description(archive);
   if (ports_.empty() && !osp.empty()) ports_ = read_osp_ports(osp);
 
   const std::string platform = platform_of(description_.version);
   const std::string binary = fmt::format("binaries/{}/{}.so", platform, description_.library);
   if (!archive.has(binary)) {
     const std::string others = archive.platforms();
-    throw ConfigError("", fmt::format("has no {}.\n{}", binary,
-                                      others.empty() ? "It holds no binaries: compile it first"
-                                                     : fmt::format("It was made for: {}", others)));
+    throw ConfigError(
+        "", fmt::format("has no {}.\n{}", binary,
+                        others.empty() ? "It holds no binaries: compile it first"
+                                       : fmt::format("It was made for: {}. Export it for {}",
+                                                     others, platform)));
   }
   archive.unpack(fmt::format("binaries/{}/", platform), folder_.path());
   archive.unpack("resources/", folder_.path());

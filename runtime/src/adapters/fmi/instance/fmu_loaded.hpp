@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -14,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -53,17 +56,24 @@ Number number_of(double value) {
   }
 }
 
-/// Calls `get` on chunks of a run and converts what comes.
-template <class Number, class Call>
-void get_converted(const VariableList::Run& run, double* values, const Call& get) {
-  std::array<Number, kChunk> chunk;
-  for (std::size_t i = 0; i < run.references.size(); i += kChunk) {
-    const std::size_t count = std::min(kChunk, run.references.size() - i);
-    get(&run.references[i], count, chunk.data());
-    for (std::size_t k = 0; k < count; ++k)
-      values[run.first + i + k] = static_cast<double>(chunk[k]);
+/// What stands where an FMU is to write a number: one that no FMU answers by chance, of real numbers.
+template <class Number>
+Number untouched() {
+  if constexpr (std::is_same_v<Number, double>) {
+    return std::bit_cast<double>(std::uint64_t{0x7ff8'5a5a'1234'5a5a});
+  } else if constexpr (std::is_same_v<Number, float>) {
+    return std::bit_cast<float>(std::uint32_t{0x7fc5'a123});
+  } else {
+    return Number{};
   }
 }
+template <class Number>
+bool is_untouched(Number value) {
+  if constexpr (!std::is_floating_point_v<Number>) return false;
+  const Number mark = untouched<Number>();
+  return std::memcmp(&value, &mark, sizeof(Number)) == 0;
+}
+
 template <class Number, class Call>
 void set_converted(const VariableList::Run& run, const double* values, const Call& set) {
   std::array<Number, kChunk> chunk;
@@ -87,6 +97,37 @@ class LoadedInstance : public Instance {
   void expect_alive() const {
     if (dead_) throw FmuFault(fault_);
   }
+  /// What the FMU does wrong, told with its name.
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FmuFault(fmt::format("the FMU {} {}", in_quotes(origin_.file), what));
+  }
+  /// Calls `get` for numbers. Errors: FmuFault, also for real ones that it leaves as they were.
+  template <class Number, class Call>
+  void get_numbers(const Reference* which, std::size_t count, Number* to, const Call& get) const {
+    std::fill_n(to, count, untouched<Number>());
+    get(which, count, to);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!is_untouched(to[k])) continue;
+      fail(fmt::format(
+          "gave no value for the variable of valueReference {}: the defect is in the FMU",
+          which[k]));
+    }
+  }
+  template <class Call>
+  void get_reals(const VariableList::Run& run, double* values, const Call& get) const {
+    get_numbers(run.references.data(), run.references.size(), values + run.first, get);
+  }
+  /// Calls `get` on chunks of a run and converts what comes.
+  template <class Number, class Call>
+  void get_converted(const VariableList::Run& run, double* values, const Call& get) const {
+    std::array<Number, kChunk> chunk;
+    for (std::size_t i = 0; i < run.references.size(); i += kChunk) {
+      const std::size_t count = std::min(kChunk, run.references.size() - i);
+      get_numbers(&run.references[i], count, chunk.data(), get);
+      for (std::size_t k = 0; k < count; ++k)
+        values[run.first + i + k] = static_cast<double>(chunk[k]);
+    }
+  }
   /// Throws FmuFault unless the status is ok or a warning. `when`: such as " at 0.2 s".
   void expect_ok(int status, const char* function, const std::string& when = {}) {
     if (status == kOk || status == kWarning) {
@@ -98,6 +139,8 @@ class LoadedInstance : public Instance {
     std::string text = fmt::format("the FMU {}: {}{} returned {}", in_quotes(origin_.file),
                                    function, when, status_name(status));
     if (!log_->empty()) text += fmt::format("; it says: {}", log_->text());
+    if (status == kDiscard && std::string_view(function).ends_with("DoStep"))
+      text += "; a shorter \"step_s\" may help";
     log_->clear();
     if (dead_) fault_ = text;
     throw FmuFault(text);

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <variant>
 
-#include "adapters/fmi/fmi_interface.hpp"
-#include "adapters/fmi/model_description.hpp"
+#include "adapters/fmi/standard/fmi_interface.hpp"
+#include "adapters/fmi/standard/model_description.hpp"
 
 namespace portwave::fmi {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/fmi/fmu.hpp"
+#include "adapters/fmi/file/fmu.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_library.hpp"
+#include "adapters/fmi/instance/fmu_library.hpp"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -190,7 +190,14 @@ Functions load_library(const std::filesystem::path& path, const LibraryNeeds& ne
     std::string text = reason == nullptr ? "no reason given" : reason;
     const std::string name = path.string() + ": ";
     if (text.starts_with(name)) text.erase(0, name.size());
-    throw ConfigError("", fmt::format("its library cannot be loaded: {}", printable(text, 300)));
+    const bool is_python = text.find("undefined symbol: Py") != std::string::npos ||
+                           text.find("undefined symbol: _Py") != std::string::npos;
+    throw ConfigError(
+        "", fmt::format("its library cannot be loaded: {}{}", printable(text, 300),
+                        is_python ? "; it is written in Python, and leaves the interpreter to the "
+                                    "program: start portwave with LD_PRELOAD=libpython3.x.so, or "
+                                    "run it from Python"
+                                  : ""));
   }
   if (needs.version == Version::v2) {
     const v2::Functions own = functions_of_2(library, needs);

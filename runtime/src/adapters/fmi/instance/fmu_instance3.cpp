@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_access3.hpp"
-#include "adapters/fmi/fmu_clocks.hpp"
+#include "adapters/fmi/instance/fmu_access3.hpp"
+#include "adapters/fmi/instance/fmu_clocks.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -145,7 +145,7 @@ class Instance3 final : public Access3 {
       if (is_at_end(end_s, standstills > 0)) break;
       if (standstills > kMostStandstills || returns > kMostReturns) {
         fail(
-            fmt::format("returns early again and again from fmi3DoStep{}, at {:.17g} s: the step "
+            fmt::format("returns early again and again from fmi3DoStep{}, at {} s: the step "
                         "does not come to its end; the defect is in the FMU",
                         span(time_s, step_s), now_s_));
       }
@@ -206,7 +206,7 @@ class Instance3 final : public Access3 {
   };
 
   static std::string span(double time_s, double step_s) {
-    return fmt::format(" from {:.17g} s over {:.17g} s", time_s, step_s);
+    return fmt::format(" from {} s over {} s", time_s, step_s);
   }
 
   /// An announced event within the step, else its end. One that is as good as at the end is met too: whoever compares

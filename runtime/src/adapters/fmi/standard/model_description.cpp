@@ -1,9 +1,9 @@
-#include "adapters/fmi/model_description.hpp"
+#include "adapters/fmi/standard/model_description.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <pugixml.hpp>
 #include <set>
 #include <span>
@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/files/xml_file.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -22,26 +23,6 @@ using pugi::xml_node;
 
 constexpr std::size_t kMostVariables = 1'000'000;
 constexpr std::size_t kMostClocks = 64;  // bits of a mask
-
-/// The document, or an error that says where it is no XML.
-void parse(std::string_view xml, std::string_view file, pugi::xml_document& document) {
-  // Entities are those of XML alone, and a document type, which could define others, is not read.
-  const pugi::xml_parse_result result =
-      document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_auto);
-  if (result) return;
-  const auto end =
-      xml.substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0)));
-  const auto line = 1 + std::count(end.begin(), end.end(), '\n');
-  throw ConfigError("", fmt::format("{} is no XML: line {}: {}", file, line, result.description()));
-}
-
-std::optional<double> number_in(const char* text) {
-  double value = 0.0;
-  const char* const end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
 
 struct TypeName {
   std::string_view word;
@@ -96,11 +77,12 @@ std::optional<Role> role_of(std::string_view word) {
 
 class Reader {
  public:
-  ModelDescription read(std::string_view xml) {
-    pugi::xml_document document;
-    parse(xml, kFile, document);
-    const xml_node root = document.child("fmiModelDescription");
-    if (!root) throw ConfigError("", fmt::format("{} holds no fmiModelDescription", kFile));
+  explicit Reader(std::string_view xml) : file_(std::string(kFile), std::string(xml)) {}
+
+  ModelDescription read() {
+    const xml_node root = file_.root();
+    if (std::string_view(root.name()) != "fmiModelDescription")
+      throw ConfigError("", fmt::format("{} holds no fmiModelDescription", kFile));
     read_version(root);
     out_.name = required(root, "modelName");
     out_.token = required(root, out_.version == Version::v2 ? "guid" : "instantiationToken");
@@ -108,13 +90,10 @@ class Reader {
     read_co_simulation(root);
     read_units(root);
     read_types(root);
-    if (const auto step = root.child("DefaultExperiment").attribute("stepSize")) {
-      out_.usual_step_s = positive(step, "DefaultExperiment");
-    }
-    if (const auto stop = root.child("DefaultExperiment").attribute("stopTime")) {
-      out_.usual_stop_s = number_in(stop.value());
-    }
-    read_variables(root.child("ModelVariables"));
+    const xml_node experiment = root.child("DefaultExperiment");
+    if (experiment.attribute("stepSize")) out_.usual_step_s = positive(experiment, "stepSize");
+    out_.usual_stop_s = files::number_in(experiment.attribute("stopTime").value());
+    read_variables(root);
     throw_if_any(std::move(issues_));
     return std::move(out_);
   }
@@ -122,30 +101,41 @@ class Reader {
  private:
   static constexpr std::string_view kFile = "modelDescription.xml";
 
-  void fail(std::string what) {
+  void fail(xml_node at, std::string_view what) {
     constexpr std::size_t kMost = 50;
-    if (issues_.size() < kMost) issues_.push_back({"", fmt::format("{}: {}", kFile, what)});
+    if (issues_.size() < kMost)
+      issues_.push_back({"", fmt::format("{}: {}", file_.place(at), what)});
   }
   std::string required(xml_node node, const char* attribute) {
     const std::string value = node.attribute(attribute).value();
-    if (value.empty()) fail(fmt::format("<{}> has no {}", node.name(), attribute));
+    if (value.empty()) fail(node, fmt::format("<{}> has no {}", node.name(), attribute));
     return value;
   }
-  std::optional<double> positive(pugi::xml_attribute attribute, std::string_view element) {
-    const auto value = number_in(attribute.value());
-    if (value && *value > 0.0) return value;
-    fail(fmt::format("{} of <{}> must be a number above 0, got {}", attribute.name(), element,
-                     in_quotes(attribute.value())));
+  /// Nothing where it is not given, or is no number: that is noted.
+  std::optional<double> number_of(xml_node node, const char* name) {
+    const auto given = node.attribute(name);
+    if (!given) return std::nullopt;
+    const auto value = files::number_in(given.value());
+    if (value && std::isfinite(*value)) return value;
+    fail(node, fmt::format("{} of <{}> must be a finite number, got {}", name, node.name(),
+                           in_quotes(given.value())));
+    return std::nullopt;
+  }
+  std::optional<double> positive(xml_node node, const char* name) {
+    const auto value = number_of(node, name);
+    if (!value || *value > 0.0) return value;
+    fail(node, fmt::format("{} of <{}> must be a number above 0, got {}", name, node.name(),
+                           in_quotes(node.attribute(name).value())));
     return std::nullopt;
   }
   bool flag(xml_node node, const char* name) {
-    const std::string_view word = node.attribute(name).value();
-    if (word == "true" || word == "1") return true;
-    if (!word.empty() && word != "false" && word != "0") {
-      fail(fmt::format("{} of <{}> must be true or false, got {}", name, node.name(),
-                       in_quotes(word)));
+    const auto given = node.attribute(name);
+    const auto truth = files::truth_in(given.value());
+    if (given && !truth) {
+      fail(node, fmt::format("{} of <{}> must be true or false, got {}", name, node.name(),
+                             in_quotes(given.value())));
     }
-    return false;
+    return truth.value_or(false);
   }
 
   void read_version(xml_node root) {
@@ -168,21 +158,22 @@ class Reader {
   void read_co_simulation(xml_node root) {
     const xml_node own = root.child("CoSimulation");
     if (!own) {
-      const char* const other = root.child("ModelExchange")        ? "model exchange"
-                                : root.child("ScheduledExecution") ? "scheduled execution"
-                                                                   : "nothing";
-      throw ConfigError("",
-                        fmt::format("is for {} only: co-simulation is needed.\nExport the model "
-                                    "as \"co-simulation\", with a solver inside",
-                                    other));
+      const char* const other = root.child("ModelExchange") ? "is for model exchange only"
+                                : root.child("ScheduledExecution")
+                                    ? "is for scheduled execution only"
+                                    : "has no <CoSimulation>";
+      throw ConfigError("", fmt::format("{}: co-simulation is needed.\nExport the model as "
+                                        "\"co-simulation\", with a solver inside",
+                                        other));
     }
+    constexpr std::size_t kLongest = 200;  // of a name of a file
     out_.library = required(own, "modelIdentifier");
     const bool is_plain = std::ranges::all_of(out_.library, [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
     });
-    if (!is_plain || out_.library.starts_with('.')) {
-      fail(fmt::format("modelIdentifier must be the name of a file, got {}",
-                       in_quotes(out_.library)));
+    if (!is_plain || out_.library.starts_with('.') || out_.library.size() > kLongest) {
+      fail(own, fmt::format("modelIdentifier must be the name of a file, got {}",
+                            in_quotes(out_.library)));
     }
     out_.needs_tool = flag(own, "needsExecutionTool");
     out_.saves_state =
@@ -194,9 +185,7 @@ class Reader {
       out_.might_return_early = flag(own, "mightReturnEarlyFromDoStep");
       out_.provides_intermediate = flag(own, "providesIntermediateUpdate");
     }
-    if (const auto step = own.attribute("fixedInternalStepSize")) {
-      out_.internal_step_s = positive(step, own.name());
-    }
+    out_.internal_step_s = positive(own, "fixedInternalStepSize");
   }
 
   void read_units(xml_node root) {
@@ -205,94 +194,92 @@ class Reader {
       Unit unit{.name = required(node, "name")};
       if (const xml_node base = node.child("BaseUnit")) {
         unit.is_known = true;
-        for (std::size_t k = 0; k < Unit::kBases; ++k)
-          unit.powers[k] = base.attribute(kNames[k]).as_int();
-        unit.factor = factor_of(base, "factor", 1.0);
-        unit.offset = factor_of(base, "offset", 0.0);
+        for (std::size_t k = 0; k < Unit::kBases; ++k) {
+          const auto given = base.attribute(kNames[k]);
+          const auto power = whole_number<int>(given.value());
+          if (given && !power) {
+            fail(base, fmt::format("the power of {} in unit {} must be a whole number, got {}",
+                                   kNames[k], in_quotes(unit.name), in_quotes(given.value())));
+          }
+          unit.powers[k] = power.value_or(0);
+        }
+        unit.factor = number_of(base, "factor").value_or(1.0);
+        unit.offset = number_of(base, "offset").value_or(0.0);
         if (unit.factor == 0.0)
-          fail(fmt::format("the factor of unit {} is 0", in_quotes(unit.name)));
+          fail(base, fmt::format("the factor of unit {} is 0", in_quotes(unit.name)));
       }
-      out_.units.insert_or_assign(unit.name, unit);
+      if (out_.units.emplace(unit.name, unit).first->second != unit)
+        fail(node, fmt::format("there is another unit {}", in_quotes(unit.name)));
     }
-  }
-  double factor_of(xml_node base, const char* name, double otherwise) {
-    const auto given = base.attribute(name);
-    if (!given) return otherwise;
-    const auto value = number_in(given.value());
-    if (!value) {
-      fail(fmt::format("{} of a unit must be a number, got {}", name, in_quotes(given.value())));
-    }
-    return value.value_or(otherwise);
   }
 
-  /// Units that variables take from the types they name.
+  /// Types that variables name, and take units and limits from.
   void read_types(xml_node root) {
     for (const xml_node node : root.child("TypeDefinitions").children()) {
-      const xml_node details = out_.version == Version::v2 ? node.first_child() : node;
-      type_units_.insert_or_assign(node.attribute("name").value(),
-                                   details.attribute("unit").value());
+      types_.emplace(node.attribute("name").value(),
+                     out_.version == Version::v2 ? node.first_child() : node);
     }
   }
 
-  void read_variables(xml_node list) {
-    if (!list) return fail("there is no <ModelVariables>");
+  void read_variables(xml_node root) {
+    const xml_node list = root.child("ModelVariables");
+    if (!list) return fail(root, "there is no <ModelVariables>");
     std::set<std::string, std::less<>> names;
     for (const xml_node node : list.children()) {
       if (node.type() != pugi::node_element) continue;
       if (out_.variables.size() >= kMostVariables) {
-        return fail(fmt::format("there are more than {} variables", kMostVariables));
+        return fail(node, fmt::format("there are more than {} variables", kMostVariables));
       }
       std::optional<Variable> variable =
           out_.version == Version::v2 ? read_variable_2(node) : read_variable_3(node);
       if (!variable) continue;
       if (!names.insert(variable->name).second) {
-        fail(fmt::format("there are two variables {}", in_quotes(variable->name)));
+        fail(node, fmt::format("there are two variables {}", in_quotes(variable->name)));
         continue;
       }
       if (variable->type == VariableType::clock) add_clock(node, *variable);
       out_.variables.push_back(*std::move(variable));
-      of_clocks_.push_back(node.attribute("clocks").value());
+      of_clocks_.push_back(node);
     }
     for (std::size_t i = 0; i < out_.variables.size(); ++i) {
-      if (!of_clocks_[i].empty()) find_clocks(out_.variables[i], of_clocks_[i]);
+      if (of_clocks_[i].attribute("clocks")) find_clocks(of_clocks_[i], out_.variables[i]);
     }
   }
 
   void add_clock(xml_node node, Variable& variable) {
     if (out_.clocks.size() >= kMostClocks) {
-      return fail(fmt::format("there are more than {} clocks", kMostClocks));
+      return fail(node, fmt::format("there are more than {} clocks", kMostClocks));
     }
     variable.clocks = ClockMask{1} << out_.clocks.size();
     Clock clock{.name = variable.name, .reference = variable.reference, .role = variable.role};
     clock.variability = node.attribute("intervalVariability").value();
-    const auto resolution = number_in(node.attribute("resolution").value());
-    if (const auto decimal = node.attribute("intervalDecimal")) {
-      clock.interval_s = positive(decimal, variable.name);
-    } else if (const auto counter = number_in(node.attribute("intervalCounter").value())) {
-      if (resolution && *resolution > 0.0 && *counter > 0.0)
-        clock.interval_s = *counter / *resolution;
+    const auto resolution = positive(node, "resolution");
+    if (node.attribute("intervalDecimal")) {
+      clock.interval_s = positive(node, "intervalDecimal");
+    } else if (const auto counter = positive(node, "intervalCounter"); counter && resolution) {
+      clock.interval_s = *counter / *resolution;
     }
-    if (const auto decimal = number_in(node.attribute("shiftDecimal").value())) {
+    if (const auto decimal = number_of(node, "shiftDecimal")) {
       clock.shift_s = *decimal;
-    } else if (const auto counter = number_in(node.attribute("shiftCounter").value())) {
-      if (resolution && *resolution > 0.0) clock.shift_s = *counter / *resolution;
+    } else if (const auto counted = number_of(node, "shiftCounter"); counted && resolution) {
+      clock.shift_s = *counted / *resolution;
     }
-    if (!(clock.shift_s >= 0.0)) {
-      fail(fmt::format("the shift of clock {} must not be below 0, got {}",
-                       in_quotes(variable.name), clock.shift_s));
+    if (clock.shift_s < 0.0) {
+      fail(node, fmt::format("the shift of clock {} must not be below 0, got {}",
+                             in_quotes(variable.name), clock.shift_s));
     }
     out_.clocks.push_back(std::move(clock));
   }
   /// The clocks that a variable names, by reference.
-  void find_clocks(Variable& variable, const std::string& words) {
-    std::istringstream in(words);
+  void find_clocks(xml_node node, Variable& variable) {
+    std::istringstream in(node.attribute("clocks").value());
     for (std::string word; in >> word;) {
       const auto reference = whole_number<Reference>(word);
       const auto found = reference ? std::ranges::find(out_.clocks, *reference, &Clock::reference)
                                    : out_.clocks.end();
       if (found == out_.clocks.end()) {
-        fail(fmt::format("variable {} is of the clock {}, which there is not",
-                         in_quotes(variable.name), in_quotes(word)));
+        fail(node, fmt::format("variable {} is of the clock {}, which there is not",
+                               in_quotes(variable.name), in_quotes(word)));
       } else if (variable.type != VariableType::clock) {
         variable.clocks |= ClockMask{1} << (found - out_.clocks.begin());
       }
@@ -306,10 +293,9 @@ class Reader {
       dimension.parameter = whole_number<Reference>(parameter.value());
       dimension.size = size.value_or(0);
       if (size.has_value() == dimension.parameter.has_value()) {
-        fail(
-            fmt::format("a dimension of variable {} must have a size, \"start\", or the "
-                        "\"valueReference\" of a structural parameter",
-                        in_quotes(variable.name)));
+        fail(own, fmt::format("a dimension of variable {} must have a size, \"start\", or the "
+                              "\"valueReference\" of a structural parameter",
+                              in_quotes(variable.name)));
       }
       variable.dimensions.push_back(dimension);
     }
@@ -318,7 +304,7 @@ class Reader {
 
   std::optional<Variable> read_variable_2(xml_node node) {
     if (std::string_view(node.name()) != "ScalarVariable") {
-      fail(fmt::format("<{}> among the variables", printable(node.name())));
+      fail(node, fmt::format("<{}> among the variables", printable(node.name())));
       return std::nullopt;
     }
     xml_node details;
@@ -330,7 +316,7 @@ class Reader {
       }
     }
     if (!type) {
-      fail(fmt::format("variable {} has no type", in_quotes(node.attribute("name").value())));
+      fail(node, fmt::format("variable {} has no type", in_quotes(node.attribute("name").value())));
       return std::nullopt;
     }
     return read_common(node, details, *type);
@@ -338,7 +324,7 @@ class Reader {
   std::optional<Variable> read_variable_3(xml_node node) {
     const auto type = type_of(kTypes3, node.name());
     if (!type) {
-      fail(fmt::format("<{}> is no type of a variable", printable(node.name())));
+      fail(node, fmt::format("<{}> is no type of a variable", printable(node.name())));
       return std::nullopt;
     }
     auto variable = read_common(node, node, *type);
@@ -352,19 +338,19 @@ class Reader {
     Variable out{.name = required(node, "name"), .type = type};
     if (out.name.empty()) return std::nullopt;
     const std::string_view reference = node.attribute("valueReference").value();
-    const auto [end, error] =
-        std::from_chars(reference.data(), reference.data() + reference.size(), out.reference);
+    const auto number = whole_number<Reference>(reference);
     const auto role = role_of(node.attribute("causality").value());
-    if (error != std::errc() || end != reference.data() + reference.size()) {
-      fail(fmt::format("the valueReference of variable {} must be a whole number, got {}",
-                       in_quotes(out.name), in_quotes(reference)));
+    if (!number) {
+      fail(node, fmt::format("the valueReference of variable {} must be a whole number, got {}",
+                             in_quotes(out.name), in_quotes(reference)));
       return std::nullopt;
     }
     if (!role) {
-      fail(fmt::format("variable {} has the unknown causality {}", in_quotes(out.name),
-                       in_quotes(node.attribute("causality").value())));
+      fail(node, fmt::format("variable {} has the unknown causality {}", in_quotes(out.name),
+                             in_quotes(node.attribute("causality").value())));
       return std::nullopt;
     }
+    out.reference = *number;
     out.role = *role;
     const std::string_view variability = node.attribute("variability").value();
     const bool is_real = type == VariableType::float64 || type == VariableType::float32;
@@ -372,21 +358,23 @@ class Reader {
     out.is_discrete = variability.empty() ? !is_real : variability == "discrete";
     out.has_start = !details.attribute("start").empty();
     out.start = details.attribute("start").value();
-    const std::string_view of = details.attribute("derivative").value();
-    std::uint32_t integral = 0;
-    const auto [of_end, of_error] = std::from_chars(of.data(), of.data() + of.size(), integral);
-    if (of_error == std::errc() && of_end == of.data() + of.size()) out.derivative_of = integral;
-    out.unit = details.attribute("unit").value();
-    if (out.unit.empty()) {
-      const auto declared = type_units_.find(details.attribute("declaredType").value());
-      if (declared != type_units_.end()) out.unit = declared->second;
-    }
+    out.derivative_of = whole_number<std::uint32_t>(details.attribute("derivative").value());
+    const auto declared = types_.find(details.attribute("declaredType").value());
+    const auto detail = [&](const char* name) -> std::string_view {
+      const auto own = details.attribute(name);
+      return own || declared == types_.end() ? own.value()
+                                             : declared->second.attribute(name).value();
+    };
+    out.unit = detail("unit");
+    out.least = files::number_in(detail("min"));
+    out.most = files::number_in(detail("max"));
     return out;
   }
 
+  files::XmlFile file_;
   ModelDescription out_;
-  std::map<std::string, std::string, std::less<>> type_units_;
-  std::vector<std::string> of_clocks_;  ///< what variables say of their clocks
+  std::map<std::string, xml_node, std::less<>> types_;  ///< details of types by name
+  std::vector<xml_node> of_clocks_;                     ///< what variables say of their clocks
   Issues issues_;
 };
 
@@ -462,14 +450,12 @@ const Unit* ModelDescription::unit_of(const Variable& variable) const {
   return found == units.end() || !found->second.is_known ? nullptr : &found->second;
 }
 
-ModelDescription read_model_description(std::string_view xml) { return Reader().read(xml); }
+ModelDescription read_model_description(std::string_view xml) { return Reader(xml).read(); }
 
 std::vector<DeclaredPort> read_terminals(std::string_view xml) {
-  pugi::xml_document document;
-  parse(xml, "terminalsAndIcons.xml", document);
+  const files::XmlFile file("terminalsAndIcons.xml", std::string(xml));
   std::vector<DeclaredPort> ports;
-  for (const xml_node terminal :
-       document.child("fmiTerminalsAndIcons").child("Terminals").children("Terminal")) {
+  for (const xml_node terminal : file.root().child("Terminals").children("Terminal")) {
     DeclaredPort port{.name = terminal.attribute("name").value()};
     bool is_pair = true;
     for (const xml_node member : terminal.children("TerminalMemberVariable")) {
@@ -487,19 +473,10 @@ std::vector<DeclaredPort> read_terminals(std::string_view xml) {
 }
 
 std::vector<DeclaredPort> read_osp_ports(std::string_view xml) {
-  struct Kind {
-    const char *port, *effort, *flow;
-  };
-  constexpr Kind kKinds[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
-                             {"AngularMechanicalPort", "Torque", "AngularVelocity"},
-                             {"ElectromagneticPort", "Voltage", "Current"},
-                             {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
-  pugi::xml_document document;
-  parse(xml, "OspModelDescription.xml", document);
+  const files::XmlFile file("OspModelDescription.xml", std::string(xml));
   std::vector<DeclaredPort> ports;
-  const xml_node root = document.document_element();
-  for (const xml_node group : root.child("VariableGroups").children()) {
-    for (const Kind& kind : kKinds) {
+  for (const xml_node group : file.root().child("VariableGroups").children()) {
+    for (const OspPort& kind : kOspPorts) {
       if (std::string_view(group.name()) != kind.port) continue;
       DeclaredPort port{group.attribute("name").value(), only_variable(group.child(kind.effort)),
                         only_variable(group.child(kind.flow))};

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace portwave::fmi {
+namespace portwave::files {
 
 /// A folder of its own for temporary files, which goes with the object.
 ///
@@ -26,4 +26,4 @@ class ScratchFolder {
 /// stay, also those without a lock: whose they are is not known.
 void remove_abandoned_scratch(const std::filesystem::path& parent);
 
-}  // namespace portwave::fmi
+}  // namespace portwave::files

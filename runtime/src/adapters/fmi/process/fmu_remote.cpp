@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_remote.hpp"
+#include "adapters/fmi/process/fmu_remote.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_process.hpp"
+#include "adapters/fmi/process/fmu_process.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -270,7 +270,7 @@ class RemoteInstance final : public Instance {
       case Operation::set:
         return "setting its variables";
       case Operation::step:
-        return fmt::format("{}DoStep from {:.17g} s over {:.17g} s", prefix_, time_s_, step_s_);
+        return fmt::format("{}DoStep from {} s over {} s", prefix_, time_s_, step_s_);
       case Operation::means:
         return "telling its means";
       case Operation::save:

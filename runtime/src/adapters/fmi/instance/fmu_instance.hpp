@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/fmi/fmu_library.hpp"
+#include "adapters/fmi/instance/fmu_library.hpp"
 
 namespace portwave::fmi {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "adapters/fmi/model_description.hpp"
+#include "adapters/fmi/standard/model_description.hpp"
 
 namespace portwave::fmi {
 

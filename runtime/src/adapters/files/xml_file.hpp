@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave::structures {
+namespace portwave::files {
 
 /// A file of XML, and where its elements stand. Prefixes of names are of no account.
 class XmlFile {
@@ -41,4 +41,4 @@ std::optional<double> number_in(std::string_view text);
 /// "true", "1", "false" or "0".
 std::optional<bool> truth_in(std::string_view text);
 
-}  // namespace portwave::structures
+}  // namespace portwave::files

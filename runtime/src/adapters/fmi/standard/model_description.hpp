@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/fmi/fmi_interface.hpp"
+#include "adapters/fmi/standard/fmi_interface.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
 namespace portwave::fmi {
@@ -55,6 +55,8 @@ struct Unit {
   double factor = 1.0;
   double offset = 0.0;
   bool is_known = false;  ///< false: the description gives the name and nothing else
+
+  bool operator==(const Unit&) const = default;
 };
 
 /// The size of one dimension of an array: a number, or the value of a structural parameter.
@@ -80,6 +82,7 @@ struct Variable {
   std::optional<std::uint32_t> derivative_of = {};
   bool is_discrete = false;  ///< its variability, given or by its type
   bool is_within = false;    ///< intermediateUpdate: its values are told within steps
+  std::optional<double> least = {}, most = {};  ///< min and max, its own or of its type
   std::vector<Dimension> dimensions = {};
   ClockMask clocks = 0;  ///< at whose ticks it is set or changes; of a clock, its own bit
   // Of a variable that stands for an element of an array (FmuVariables): its place from 0, how many there are, and
@@ -141,14 +144,22 @@ struct ModelDescription {
 };
 
 /// Reads modelDescription.xml.
-/// Errors: ConfigError with every defect: no XML; FMI 1.0, or a version that is not known; no
-/// co-simulation; missing attributes, values that are none; two variables of one name; types that the
+/// Errors: ConfigError with every defect and its line: no XML; FMI 1.0, or a version that is not known; no
+/// co-simulation; missing attributes, values that are none; two variables or units of one name; types that the
 /// version has not.
 ModelDescription read_model_description(std::string_view xml);
 
 /// The ports that terminalsAndIcons.xml declares: terminals with one variable of the kind "inflow" or
 /// "outflow" and one of the kind "signal". Others are left out. Errors: ConfigError if it is no XML.
 std::vector<DeclaredPort> read_terminals(std::string_view xml);
+/// A port of OSP-IS, and what its variables of effort and flow are below.
+struct OspPort {
+  const char *port, *effort, *flow;
+};
+inline constexpr OspPort kOspPorts[] = {{"LinearMechanicalPort", "Force", "LinearVelocity"},
+                                        {"AngularMechanicalPort", "Torque", "AngularVelocity"},
+                                        {"ElectromagneticPort", "Voltage", "Current"},
+                                        {"HydraulicPort", "Pressure", "VolumeFlowRate"}};
 /// The ports that OspModelDescription.xml declares: those of translation, rotation, electricity and
 /// hydraulics with one variable for each of effort and flow. Errors: as above.
 std::vector<DeclaredPort> read_osp_ports(std::string_view xml);

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_variables.hpp"
+#include "adapters/fmi/file/fmu_variables.hpp"
 
 #include <algorithm>
 #include <charconv>

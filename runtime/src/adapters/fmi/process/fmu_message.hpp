@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "adapters/fmi/fmu_instance.hpp"
-#include "adapters/fmi/fmu_library.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
+#include "adapters/fmi/instance/fmu_library.hpp"
 
 namespace portwave::fmi {
 

@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "adapters/fmi/fmu_archive.hpp"
-#include "adapters/fmi/fmu_library.hpp"
-#include "adapters/fmi/model_description.hpp"
+#include "adapters/files/archive.hpp"
+#include "adapters/fmi/instance/fmu_library.hpp"
+#include "adapters/fmi/standard/model_description.hpp"
 
 namespace portwave::fmi {
 
 /// The folder of binaries for this machine.
 std::string platform_of(Version version);
+
+/// OspModelDescription.xml, wherever an FMU has it; empty: there is none.
+std::string osp_description(const files::Archive& archive);
 
 /// An FMU file, unpacked and described. May be used by several threads. What was unpacked is removed with the
 /// object.
@@ -22,7 +25,7 @@ class Fmu {
  public:
   /// Everything is checked, and no code of the FMU runs. A file that is open already, and has not changed since,
   /// is shared.
-  /// Errors: ConfigError: what FmuArchive and read_model_description refuse; no binary for this machine.
+  /// Errors: ConfigError: what files::Archive and read_model_description refuse; no binary for this machine.
   static std::shared_ptr<const Fmu> open(const std::filesystem::path& file);
 
   Fmu(const Fmu&) = delete;
@@ -42,7 +45,7 @@ class Fmu {
   explicit Fmu(const std::filesystem::path& file);
 
   std::filesystem::path file_;
-  ScratchFolder folder_;
+  files::ScratchFolder folder_;
   ModelDescription description_;
   std::vector<DeclaredPort> ports_;
   mutable std::mutex loading_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <sys/types.h>
 
-#include "adapters/fmi/fmu_message.hpp"
+#include "adapters/fmi/process/fmu_message.hpp"
 
 namespace portwave::fmi {
 

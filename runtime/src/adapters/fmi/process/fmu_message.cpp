@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_message.hpp"
+#include "adapters/fmi/process/fmu_message.hpp"
 
 #include <algorithm>
 #include <climits>

@@ -1,4 +1,4 @@
-#include "adapters/structures/xml_file.hpp"
+#include "adapters/files/xml_file.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 
-namespace portwave::structures {
+namespace portwave::files {
 namespace {
 
 std::string_view without_blanks(std::string_view text) {
@@ -97,4 +97,4 @@ std::optional<bool> truth_in(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace portwave::structures
+}  // namespace portwave::files

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "adapters/fmi/fmu.hpp"
-#include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/file/fmu.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 
 namespace portwave::fmi {
 

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_archive.hpp"
+#include "adapters/files/archive.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -13,7 +13,7 @@
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
-namespace portwave::fmi {
+namespace portwave::files {
 namespace {
 
 [[noreturn]] void refuse_archive(std::string what) { throw ConfigError("", std::move(what)); }
@@ -34,14 +34,14 @@ std::string_view defect_of_name(std::string_view name) {
 
 }  // namespace
 
-struct FmuArchive::Zip {
+struct Archive::Zip {
   zip_t* handle = nullptr;
   ~Zip() {
     if (handle != nullptr) zip_discard(handle);
   }
 };
 
-FmuArchive::FmuArchive(const std::filesystem::path& file, std::string_view what)
+Archive::Archive(const std::filesystem::path& file, std::string_view what)
     : zip_(std::make_unique<Zip>()) {
   std::error_code error;
   const std::uint64_t bytes = std::filesystem::file_size(file, error);
@@ -62,9 +62,9 @@ FmuArchive::FmuArchive(const std::filesystem::path& file, std::string_view what)
   check_members(bytes);
 }
 
-FmuArchive::~FmuArchive() = default;
+Archive::~Archive() = default;
 
-void FmuArchive::check_members(std::uint64_t file_bytes) {
+void Archive::check_members(std::uint64_t file_bytes) {
   const std::int64_t members = zip_get_num_entries(zip_->handle, 0);
   if (members > archive_limits::kMembers) {
     refuse_archive(fmt::format("holds {} files, more than {}", members, archive_limits::kMembers));
@@ -101,8 +101,8 @@ void FmuArchive::check_members(std::uint64_t file_bytes) {
   }
 }
 
-void FmuArchive::read(std::int64_t member, std::uint64_t most,
-                      const std::function<void(std::string_view)>& take) const {
+void Archive::read(std::int64_t member, std::uint64_t most,
+                   const std::function<void(std::string_view)>& take) const {
   zip_stat_t stat;
   zip_stat_index(zip_->handle, static_cast<zip_uint64_t>(member), 0, &stat);
   const std::string name = stat.name;
@@ -129,11 +129,11 @@ void FmuArchive::read(std::int64_t member, std::uint64_t most,
   }
 }
 
-bool FmuArchive::has(std::string_view name) const {
+bool Archive::has(std::string_view name) const {
   return zip_name_locate(zip_->handle, std::string(name).c_str(), ZIP_FL_ENC_RAW) >= 0;
 }
 
-std::string FmuArchive::content(std::string_view name) const {
+std::string Archive::content(std::string_view name) const {
   const std::int64_t member =
       zip_name_locate(zip_->handle, std::string(name).c_str(), ZIP_FL_ENC_RAW);
   std::string out;
@@ -142,7 +142,7 @@ std::string FmuArchive::content(std::string_view name) const {
   return out;
 }
 
-void FmuArchive::unpack(std::string_view prefix, const std::filesystem::path& folder) const {
+void Archive::unpack(std::string_view prefix, const std::filesystem::path& folder) const {
   const std::int64_t members = zip_get_num_entries(zip_->handle, 0);
   for (std::int64_t i = 0; i < members; ++i) {
     const std::string_view name =
@@ -166,7 +166,7 @@ void FmuArchive::unpack(std::string_view prefix, const std::filesystem::path& fo
   }
 }
 
-std::string FmuArchive::platforms() const {
+std::string Archive::platforms() const {
   std::set<std::string> found;
   constexpr std::string_view kPrefix = "binaries/";
   const std::int64_t members = zip_get_num_entries(zip_->handle, 0);
@@ -183,4 +183,4 @@ std::string FmuArchive::platforms() const {
   return out;
 }
 
-}  // namespace portwave::fmi
+}  // namespace portwave::files

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_scratch.hpp"
+#include "adapters/files/scratch_folder.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 
-namespace portwave::fmi {
+namespace portwave::files {
 namespace {
 
 constexpr std::string_view kScratchPrefix = "portwave-fmu-", kScratchMarks = "XXXXXX";
@@ -84,4 +84,4 @@ void remove_abandoned_scratch(const std::filesystem::path& parent) {
   }
 }
 
-}  // namespace portwave::fmi
+}  // namespace portwave::files

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "adapters/fmi/fmu_scratch.hpp"
+#include "adapters/files/scratch_folder.hpp"
 
-namespace portwave::fmi {
+namespace portwave::files {
 
-/// What an FMU may hold: limits that stop a small file from filling a disk.
+/// What an archive may hold: limits that stop a small file from filling a disk.
 namespace archive_limits {
 inline constexpr std::uint64_t kFileBytes = std::uint64_t{1} << 30;
 inline constexpr std::int64_t kMembers = 50'000;
@@ -22,17 +22,17 @@ inline constexpr std::uint64_t kMostRatio = 100;
 inline constexpr std::uint64_t kUnpackedBytes = std::uint64_t{4} << 30;
 }  // namespace archive_limits
 
-/// An FMU as a zip archive (libzip). Nothing is unpacked before it is asked for.
+/// An FMU or a package as a zip archive (libzip). Nothing is unpacked before it is asked for.
 ///
 /// The whole archive is looked through at once: names that lead out of a folder, links, members that are
 /// encrypted, and more or larger members than the limits allow are refused. Sizes that the archive states
 /// are not trusted: bytes are counted as they come.
 /// Errors  ConfigError.
-class FmuArchive {
+class Archive {
  public:
   /// `what` it should be, for errors.
-  explicit FmuArchive(const std::filesystem::path& file, std::string_view what = "FMU");
-  ~FmuArchive();
+  explicit Archive(const std::filesystem::path& file, std::string_view what = "FMU");
+  ~Archive();
 
   /// All of a member; empty where there is none.
   std::string content(std::string_view name) const;
@@ -52,4 +52,4 @@ class FmuArchive {
   std::unique_ptr<Zip> zip_;
 };
 
-}  // namespace portwave::fmi
+}  // namespace portwave::files

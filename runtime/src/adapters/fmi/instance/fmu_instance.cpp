@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_loaded.hpp"
+#include "adapters/fmi/instance/fmu_loaded.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -49,9 +49,9 @@ class Instance2 final : public LoadedInstance {
     expect_alive();
     for (const VariableList::Run& run : list.runs()) {
       if (run.type == VariableType::float64) {
-        expect_ok(
-            f_.GetReal(instance_, run.references.data(), run.references.size(), values + run.first),
-            "fmi2GetReal");
+        get_reals(run, values, [this](auto... arguments) {
+          expect_ok(f_.GetReal(instance_, arguments...), "fmi2GetReal");
+        });
       } else if (run.type == VariableType::boolean) {
         get_converted<v2::Boolean>(run, values, [this](auto... arguments) {
           expect_ok(f_.GetBoolean(instance_, arguments...), "fmi2GetBoolean");
@@ -89,8 +89,7 @@ class Instance2 final : public LoadedInstance {
     expect_alive();
     const int status = f_.DoStep(instance_, time_s, step_s, kNoReturnBefore ? 1 : 0);
     if (status != kOk)
-      expect_ok(status, "fmi2DoStep",
-                fmt::format(" from {:.17g} s over {:.17g} s", time_s, step_s));
+      expect_ok(status, "fmi2DoStep", fmt::format(" from {} s over {} s", time_s, step_s));
   }
   void save(StateHandle& state) override {
     expect_alive();

@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_clocks.hpp"
+#include "adapters/fmi/instance/fmu_clocks.hpp"
 
 #include <algorithm>
 #include <cmath>

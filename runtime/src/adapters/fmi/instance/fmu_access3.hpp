@@ -3,19 +3,15 @@
 // How an instance of FMI 3 gets and sets numbers and arrays.
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "adapters/fmi/fmu_loaded.hpp"
+#include "adapters/fmi/instance/fmu_loaded.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -37,28 +33,10 @@ class ArrayMemory {
                         memory_.begin() + static_cast<std::ptrdiff_t>(bytes_ + kGuard),
                         [](std::byte own) { return own == kMark; });
   }
-  /// A number that no FMU answers by chance: only real numbers have one.
-  template <class Number>
-  static bool is_untouched(Number value) {
-    if constexpr (!std::is_floating_point_v<Number>) return false;
-    const Number mark = untouched<Number>();
-    return std::memcmp(&value, &mark, sizeof(Number)) == 0;
-  }
 
  private:
   static constexpr std::size_t kGuard = 1024;
   static constexpr std::byte kMark{0xa5};
-
-  template <class Number>
-  static Number untouched() {
-    if constexpr (std::is_same_v<Number, double>) {
-      return std::bit_cast<double>(std::uint64_t{0x7ff8'5a5a'1234'5a5a});
-    } else if constexpr (std::is_same_v<Number, float>) {
-      return std::bit_cast<float>(std::uint32_t{0x7fc5'a123});
-    } else {
-      return Number{};
-    }
-  }
 
   std::vector<std::byte> memory_;
   std::size_t bytes_ = 0;
@@ -73,9 +51,9 @@ class Access3 : public LoadedInstance {
   void read(const VariableList::Run& run, double* values) {
     if (run.is_array()) return read_array(run, values);
     if (run.type == VariableType::float64) {
-      return expect_ok(f_.GetFloat64(instance_, run.references.data(), run.references.size(),
-                                     values + run.first, run.references.size()),
-                       "fmi3GetFloat64");
+      return get_reals(run, values, [this](const Reference* which, std::size_t count, double* to) {
+        expect_ok(f_.GetFloat64(instance_, which, count, to, count), "fmi3GetFloat64");
+      });
     }
     with_type(run.type, [&]<class Number>(v3::Get<Number> getter, v3::Set<Number>) {
       get_converted<Number>(run, values,
@@ -98,11 +76,6 @@ class Access3 : public LoadedInstance {
                             });
     });
   }
-  /// What the FMU does wrong, told with its name.
-  [[noreturn]] void fail(const std::string& what) const {
-    throw FmuFault(fmt::format("the FMU {} {}", in_quotes(origin().file), what));
-  }
-
   const v3::Functions f_;
   void* instance_ = nullptr;
 
@@ -123,7 +96,7 @@ class Access3 : public LoadedInstance {
       const Number* const all = all_of<Number>(run, getter);
       for (std::size_t k = 0; k < run.places.size(); ++k) {
         const Number own = all[run.places[k]];
-        if (ArrayMemory::is_untouched(own)) {
+        if (is_untouched(own)) {
           fail(
               fmt::format("gave no value for element {} of the {} of its array {}: it is smaller "
                           "than its modelDescription.xml says",

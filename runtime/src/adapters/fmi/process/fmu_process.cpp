@@ -1,4 +1,4 @@
-#include "adapters/fmi/fmu_process.hpp"
+#include "adapters/fmi/process/fmu_process.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/fmi/fmu_instance.hpp"
+#include "adapters/fmi/instance/fmu_instance.hpp"
 
 namespace portwave::fmi {
 
