@@ -16,6 +16,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 
 namespace portwave {
 
@@ -33,22 +34,34 @@ constexpr double kStagnation = 1e-12;
 /// Of a bracket around the root of one equation.
 constexpr int kMostDoublings = 60, kMostBisections = 400;
 
-class ExpressionBatch final : public StepBatch {
+/// Whether parts that may share a batch have the same maps.
+bool have_same_numbers(const ExpressionLane& a, const ExpressionLane& b) {
+  if (a.part == b.part) return true;
+  const Structure &s = a.part->structure(), &t = b.part->structure();
+  const auto same = [](const SparseMatrix& A, const SparseMatrix& B) {
+    return A.nonZeros() == B.nonZeros() &&
+           std::equal(A.valuePtr(), A.valuePtr() + A.nonZeros(), B.valuePtr());
+  };
+  return a.energy->weight() == b.energy->weight() && a.energy->Q() == b.energy->Q() &&
+         a.energy->c() == b.energy->c() && same(s.J, t.J) && same(s.R, t.R) && same(s.G, t.G) &&
+         same(s.P, t.P) && same(s.S, t.S) && same(s.N, t.N);
+}
+
+class ExpressionBatch final : public StepBatch, public LaneExchange {
  public:
-  ExpressionBatch(std::span<const Subsystem* const> parts, const SplitEnergy& energy,
-                  NewtonOptions options)
-      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
-        part_(*parts[0]),
-        energy_(energy),
+  ExpressionBatch(std::vector<ExpressionLane> parts, NewtonOptions options)
+      : StepBatch(static_cast<int>(parts.size()), parts[0].part->signature().state_size(),
+                  parts[0].part->signature().wave_size(), parts[0].part->signature().input_size()),
+        parts_(std::move(parts)),
+        energy_(*parts_[0].energy),
         n_(state_size()),
         p_(wave_size()),
         q_(input_size()),
-        r_(static_cast<int>(energy.bent().size())),
+        r_(static_cast<int>(energy_.bent().size())),
         width_(lanes() == 1 ? 1 : kLaneGroup),
-        maps_(part_, energy_),
-        solvers_(lanes(), p_, [this, options](int /*lane*/) {
-          return std::make_unique<LaneSolver>(part_, options);
+        maps_(*parts_[0].part, energy_),
+        solvers_(lanes(), p_, [this, options](int lane) {
+          return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
         }) {}
 
   double scatter_cost_ns() const override { return 20.0 + 10.0 * r_ * (r_ + 1.0); }
@@ -58,17 +71,29 @@ class ExpressionBatch final : public StepBatch {
     step_s_ = step_s;
     solvers_.prepare(step_s, impedance, stride());
     coefficients_.assign(at(groups() * maps_.coefficient_count * width_), 0.0);
-    std::vector<double> own(at(p_)), last;
-    std::vector<double> values;
+    std::vector<double> own, last, values;
     for (int lane = 0; lane < groups() * width_; ++lane) {
-      for (int j = 0; j < p_; ++j)
-        own[at(j)] = impedance[j * stride() + std::min(lane, lanes() - 1)];
-      if (lane == 0 || own != last) values = maps_.coefficients(step_s_, own);
+      const int of = std::min(lane, lanes() - 1);
+      own = impedances(of, impedance);
+      const bool is_same =
+          lane > 0 && have_same_numbers(parts_[at(of)], parts_[at(std::max(of - 1, 0))]);
+      if (!is_same || own != last) values = coefficients(of, own);
       last = own;
-      double* const to = coefficients_.data() +
-                         at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
-      for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+      put_coefficients(lane, values);
     }
+  }
+
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<ExpressionBatch*>(&one);
+    if (other == nullptr || !maps_.has_entries_of(other->maps_)) return false;
+    const ExpressionLane part = other->parts_.front();
+    const std::vector<double> values =
+        maps_.coefficients(*part.part, *part.energy, step_s_, impedances(lane, impedance));
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = part;
+    const int last = lane == lanes() - 1 ? groups() * width_ : lane + 1;
+    for (int l = lane; l < last; ++l) put_coefficients(l, values);
+    return true;
   }
 
   std::size_t record_size() const override { return at(groups() * maps_.record_count * width_); }
@@ -121,6 +146,21 @@ class ExpressionBatch final : public StepBatch {
   struct Width {
     static constexpr int value = W;
   };
+
+  std::vector<double> impedances(int lane, const double* of_all) const {
+    std::vector<double> own(at(p_));
+    for (int j = 0; j < p_; ++j) own[at(j)] = of_all[j * stride() + lane];
+    return own;
+  }
+  std::vector<double> coefficients(int lane, const std::vector<double>& impedance) const {
+    const ExpressionLane& own = parts_[at(lane)];
+    return maps_.coefficients(*own.part, *own.energy, step_s_, impedance);
+  }
+  void put_coefficients(int lane, const std::vector<double>& values) {
+    double* const to =
+        coefficients_.data() + at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
+    for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+  }
 
   int groups() const { return (lanes() + width_ - 1) / width_; }
   const double* coefficients(int group) const {
@@ -180,6 +220,9 @@ class ExpressionBatch final : public StepBatch {
     if (degree == 0) {
       energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
       if (!energy_.is_exact()) energy_.value<W>(room.data(), own + maps_.V * W, scratch);
+      if (!maps_.has_kernel) return;
+      Row<W>::put(own, maps_.taylor, Row<W>::at(own, maps_.bent_slope));
+      Row<W>::put(own, maps_.taylor + 1, 0.5 * Row<W>::at(own, maps_.bent_slope + 1));
       return;
     }
     energy_.taylor<W>(room.data(), own + maps_.taylor * W, scratch);
@@ -202,8 +245,8 @@ class ExpressionBatch final : public StepBatch {
 
   LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
                        const EnergyColumns& energy, bool warm) const {
-    if (next == nullptr && energy_.taylor_degree() > 0) {
-      return scatter_polynomial(range, record, a, b, warm);
+    if (next == nullptr && maps_.has_kernel) {
+      return scatter_by_kernel(range, record, a, b, warm);
     }
     LaneStatus status;
     for_groups(range, [&](auto width, int group) {
@@ -216,7 +259,7 @@ class ExpressionBatch final : public StepBatch {
 
   bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
                        bool warm) const {
-    bent::Task t = maps_.polynomial;
+    bent::Task t = maps_.bent;
     t.coefficients = coefficients_.data();
     t.coefficient_size = static_cast<long>(maps_.coefficient_count) * width_;
     t.record = record;
@@ -235,10 +278,12 @@ class ExpressionBatch final : public StepBatch {
 
   /// Groups with a lane that the kernel does not solve are left to solve_group, which takes the others as they
   /// are.
-  LaneStatus scatter_polynomial(LaneRange range, double* record, const double* a, double* b,
-                                bool warm) const {
+  LaneStatus scatter_by_kernel(LaneRange range, double* record, const double* a, double* b,
+                               bool warm) const {
     double delta[kLaneGroup], mean[kLaneGroup], failed[kLaneGroup];
     bent::Task task = bent_task(range, record, a, b, warm);
+    detail::Workspace registers(energy_.scratch_size(width_));
+    task.registers = registers.data();
     task.delta = delta;
     task.mean = mean;
     task.failed = failed;
@@ -263,7 +308,7 @@ class ExpressionBatch final : public StepBatch {
                           warm);
   }
 
-  /// The increments of a group, and its b: where H is a polynomial in one bent state by the kernel, whose lanes
+  /// The increments of a group, and its b: by the kernel where the step is one equation. Its lanes
   /// keep their bits beside others that it does not solve.
   template <int W>
   void solve_increments(LaneRange range, double* record, const double* waves, bool warm,
@@ -271,13 +316,15 @@ class ExpressionBatch final : public StepBatch {
     double* const own = of_group(record, range.first / width_);
     const double* const coefficient = coefficients(range.first / width_);
     const int used = range.last - range.first;
-    const bool has_kernel = energy_.taylor_degree() > 0;
+    const bool has_kernel = maps_.has_kernel;
     double delta[W], mean[W], failed[W], by_kernel[kMostPorts * W];
     bool all = false;
     if (has_kernel) {
       bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
       task.coefficients = coefficient;
       task.stride = W;
+      detail::Workspace registers(energy_.scratch_size(W));
+      task.registers = registers.data();
       task.delta = delta;
       task.mean = mean;
       task.failed = failed;
@@ -570,8 +617,8 @@ class ExpressionBatch final : public StepBatch {
     (W == 1 ? bent::kernels().commit_alone : bent::kernels().commit)(task);
   }
 
-  const Subsystem& part_;
-  SplitEnergy energy_;
+  std::vector<ExpressionLane> parts_;
+  SplitEnergy energy_;  ///< V, which is that of all
   int n_, p_, q_, r_;
   int width_;
   ExpressionMaps maps_;
@@ -589,9 +636,9 @@ bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
          signature.input_size() <= kMostStates && std::ssize(energy.bent()) <= kMostBent;
 }
 
-std::unique_ptr<StepBatch> make_expression_batch(std::span<const Subsystem* const> parts,
-                                                 const SplitEnergy& energy, NewtonOptions options) {
-  return std::make_unique<expression_lanes::ExpressionBatch>(parts, energy, options);
+std::unique_ptr<StepBatch> make_expression_batch(std::vector<ExpressionLane> parts,
+                                                 NewtonOptions options) {
+  return std::make_unique<expression_lanes::ExpressionBatch>(std::move(parts), options);
 }
 
 }  // namespace portwave

@@ -377,8 +377,12 @@ std::string ExpressionPart::batch_key() const { return key_; }
 std::unique_ptr<StepBatch> ExpressionPart::make_batch(
     std::span<const Component* const> parts) const {
   if (key_.empty()) return NonlinearPortHamiltonian::make_batch(parts);
-  return make_expression_batch(port_hamiltonian_parts(parts), split_,
-                               {.max_steps = options().max_newton_steps});
+  std::vector<ExpressionLane> lanes;
+  for (const Component* part : parts) {
+    const auto& own = dynamic_cast<const ExpressionPart&>(*part);
+    lanes.push_back({&own, &own.split_});
+  }
+  return make_expression_batch(std::move(lanes), {.max_steps = options().max_newton_steps});
 }
 
 /// y and δ of a step, and V(y) where it is asked for.
