@@ -9,6 +9,7 @@
 
 #include "base/workspace.hpp"
 #include "catalogue/expression_maps.hpp"
+#include "catalogue/expression_newton.hpp"
 #include "catalogue/lane_row.hpp"
 #include "kernels/bent_kernels.hpp"
 #include "nonlinear/lane_solver.hpp"
@@ -25,14 +26,6 @@ namespace expression_lanes {
 
 using bent::kMostPorts;
 using bent::kMostStates;
-constexpr int kMostBent = 4;
-constexpr int kMostNewtonSteps = 12;
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-/// As in LaneSolver: a residual that is round-off; one from which a step that does not gain a factor 4 is the last.
-constexpr double kRoundOff = 4.0 * kEpsilon;
-constexpr double kStagnation = 1e-12;
-/// Of a bracket around the root of one equation.
-constexpr int kMostDoublings = 60, kMostBisections = 400;
 
 /// Whether parts that may share a batch have the same maps.
 bool have_same_numbers(const ExpressionLane& a, const ExpressionLane& b) {
@@ -60,6 +53,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
         r_(static_cast<int>(energy_.bent().size())),
         width_(lanes() == 1 ? 1 : kLaneGroup),
         maps_(*parts_[0].part, energy_),
+        newton_(energy_, maps_, p_),
         solvers_(lanes(), p_, [this, options](int lane) {
           return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
         }) {}
@@ -198,11 +192,6 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   static void store(const V<W>* y, int count, double* to) {
     for (int i = 0; i < count; ++i) Row<W>::put(to, i, y[i]);
   }
-  template <int W>
-  void gather(const double* x, double* y) const {
-    for (int k = 0; k < r_; ++k) Row<W>::put(y, k, Row<W>::at(x, energy_.bent()[at(k)]));
-  }
-
   /// What a step needs of x and ū.
   template <int W>
   void complete(int group, double* record) const {
@@ -213,9 +202,9 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
     std::fill(own + maps_.is_warm * W, own + (maps_.is_warm + 1) * W, 0.0);
     if (r_ == 0) return;
-    detail::Workspace room(energy_.scratch_size(W) + at(kMostBent * W));
-    double* const scratch = room.data() + kMostBent * W;
-    gather<W>(own + maps_.state * W, room.data());
+    detail::Workspace room(energy_.scratch_size(W) + at(r_ * W));
+    double* const scratch = room.data() + r_ * W;
+    newton_.gather<W>(own + maps_.state * W, room.data());
     const int degree = energy_.taylor_degree();
     if (degree == 0) {
       energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
@@ -231,17 +220,6 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     Row<W>::put(own, maps_.bent_slope + 1, curvature);
     Row<W>::put(own, maps_.taylor + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
   }
-
-  /// What Newton's method works on, for a lane group.
-  template <int W>
-  struct Solve {
-    double y[kMostBent * W], delta[kMostBent * W], mean[kMostBent * W], noise[kMostBent * W];
-    double jacobian[kMostBent * kMostBent * W];
-    double known[kMostBent * W],
-        known_size[kMostBent * W];  // δ but for V̄, and the size of its terms
-    bool is_done[W];
-    bool fails[W];
-  };
 
   LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
                        const EnergyColumns& energy, bool warm) const {
@@ -312,7 +290,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   /// keep their bits beside others that it does not solve.
   template <int W>
   void solve_increments(LaneRange range, double* record, const double* waves, bool warm,
-                        Solve<W>& s, double* outgoing) const {
+                        IncrementSolve<W>& s, double* outgoing) const {
     double* const own = of_group(record, range.first / width_);
     const double* const coefficient = coefficients(range.first / width_);
     const int used = range.last - range.first;
@@ -330,7 +308,8 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       task.failed = failed;
       all = run_bent(task) < 0;
     }
-    if (r_ > 0 && !all) find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
+    if (r_ > 0 && !all)
+      newton_.find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
     for (int l = 0; l < W && has_kernel; ++l) {
       if (failed[l] != 0.0) continue;
       s.delta[l] = delta[l];
@@ -344,7 +323,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
       const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
       if (fault == StepFault::not_converged) {
-        s.fails[l] = !solve_bracketed<W>(own, coefficient, l, s);
+        s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
       }
     }
     if (all) {
@@ -368,7 +347,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     double* const own = of_group(record, group);
     double waves[kMostPorts * W];
     for (int j = 0; j < p_; ++j) std::copy_n(a + j * stride(), W, waves + j * W);
-    Solve<W> solve;
+    IncrementSolve<W> solve;
     double outgoing[kMostPorts * W];
     solve_increments<W>(range, record, waves, warm, solve, outgoing);
     if (next != nullptr) commit<W>(group, own, waves, outgoing, solve, next, energy);
@@ -413,197 +392,8 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   }
 
   template <int W>
-  void find_increments(double* own, const double* coefficient, const double* waves, int lanes_used,
-                       bool warm, Solve<W>& s) const {
-    gather<W>(own + maps_.state * W, s.y);
-    for (int k = 0; k < r_; ++k) {
-      const int i = energy_.bent()[at(k)];
-      V<W> sum = Row<W>::at(own, maps_.offset + i), size = abs(sum);
-      for (int j = 0; j < p_; ++j) {
-        const V<W> term = Row<W>::at(coefficient, maps_.of_wave.entry(i, j)) * Row<W>::at(waves, j);
-        sum += term;
-        size += abs(term);
-      }
-      Row<W>::put(s.known, k, sum);
-      Row<W>::put(s.known_size, k, size);
-    }
-    predict<W>(own, coefficient, s);
-    for (int l = 0; l < W; ++l) {
-      s.is_done[l] = l >= lanes_used;
-      s.fails[l] = false;
-      if (!warm || own[maps_.is_warm * W + l] == 0.0) continue;
-      for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(maps_.warm + k) * W + l];
-    }
-    iterate<W>(own, coefficient, s);
-    if (!warm) return;
-    for (int l = 0; l < W; ++l) {
-      own[maps_.is_warm * W + l] = s.fails[l] ? 0.0 : 1.0;
-      for (int k = 0; k < r_; ++k) own[(maps_.warm + k) * W + l] = s.delta[k * W + l];
-    }
-  }
-
-  double N(const double* coefficient, int row, int k, int l, int W) const {
-    return coefficient[maps_.of_mean.entry(energy_.bent()[at(row)], k) * W + l];
-  }
-
-  /// δ of the step linearised at x: (I − ½N∇²V)δ = known + N∇V.
-  template <int W>
-  void predict(const double* own, const double* coefficient, Solve<W>& s) const {
-    const double* const slopes = own + maps_.bent_slope * W;
-    const double* curvature = slopes + r_ * W;
-    for (int j = 0; j < r_; ++j) {
-      for (int i = j; i < r_; ++i, curvature += W) {
-        for (int l = 0; l < W; ++l) {
-          s.jacobian[(j * r_ + i) * W + l] = s.jacobian[(i * r_ + j) * W + l] = 0.5 * curvature[l];
-        }
-      }
-    }
-    double right[kMostBent * W];
-    for (int k = 0; k < r_; ++k) {
-      for (int l = 0; l < W; ++l) {
-        double sum = s.known[k * W + l];
-        for (int j = 0; j < r_; ++j) sum += N(coefficient, k, j, l, W) * slopes[j * W + l];
-        right[k * W + l] = sum;
-      }
-    }
-    solve_linear<W>(coefficient, s.jacobian, right, s.delta);
-  }
-
-  /// (I − N·jacobian) out = right, lane by lane, with pivots.
-  template <int W>
-  void solve_linear(const double* coefficient, const double* jacobian, const double* right,
-                    double* out) const {
-    if (r_ == 1) {
-      const double* const gain = coefficient + maps_.of_mean.entry(energy_.bent()[0], 0) * W;
-      for (int l = 0; l < W; ++l) out[l] = right[l] / (1.0 - gain[l] * jacobian[l]);
-      return;
-    }
-    for (int l = 0; l < W; ++l) {
-      double M[kMostBent][kMostBent + 1];
-      for (int i = 0; i < r_; ++i) {
-        for (int j = 0; j < r_; ++j) {
-          M[i][j] = i == j ? 1.0 : 0.0;
-          for (int k = 0; k < r_; ++k) {
-            M[i][j] -= N(coefficient, i, k, l, W) * jacobian[(j * r_ + k) * W + l];
-          }
-        }
-        M[i][r_] = right[i * W + l];
-      }
-      for (int c = 0; c < r_; ++c) {
-        int pivot = c;
-        for (int i = c + 1; i < r_; ++i) {
-          if (std::abs(M[i][c]) > std::abs(M[pivot][c])) pivot = i;
-        }
-        std::swap(M[c], M[pivot]);
-        for (int i = c + 1; i < r_; ++i) {
-          const double factor = M[i][c] / M[c][c];
-          for (int j = c; j <= r_; ++j) M[i][j] -= factor * M[c][j];
-        }
-      }
-      for (int i = r_ - 1; i >= 0; --i) {
-        double sum = M[i][r_];
-        for (int j = i + 1; j < r_; ++j) sum -= M[i][j] * out[j * W + l];
-        out[i * W + l] = sum / M[i][i];
-      }
-    }
-  }
-
-  /// A lane is done, or fails, by its own numbers alone, and its δ stays then.
-  template <int W>
-  void iterate(const double* own, const double* coefficient, Solve<W>& s) const {
-    detail::Workspace room(energy_.scratch_size(W));
-    double residual[kMostBent * W], step[kMostBent * W], before[W];
-    for (int k = 0; k <= kMostNewtonSteps; ++k) {
-      energy_.mean<W>(s.y, s.delta, own + maps_.V * W, s.mean, s.jacobian, s.noise, room.data());
-      double size[W];
-      std::fill(size, size + W, 0.0);
-      for (int i = 0; i < r_; ++i) {
-        V<W> F = Row<W>::at(s.delta, i), w = abs(F);
-        F -= Row<W>::at(s.known, i);
-        w += Row<W>::at(s.known_size, i);
-        for (int j = 0; j < r_; ++j) {
-          const V<W> gain = Row<W>::at(coefficient, maps_.of_mean.entry(energy_.bent()[at(i)], j));
-          const V<W> term = gain * Row<W>::at(s.mean, j);
-          F -= term;
-          w += abs(term);
-          w += abs(gain) * Row<W>::at(s.noise, j);
-        }
-        double weight[W];
-        w.to(weight);
-        F.to(residual + i * W);
-        for (int l = 0; l < W; ++l) {
-          const double value = std::abs(residual[i * W + l]);
-          const double share = value == 0.0 ? 0.0 : value / weight[l];
-          size[l] = share <= size[l] ? size[l] : share;  // NaN counts as larger
-        }
-      }
-      bool all = true;
-      for (int l = 0; l < W; ++l) {
-        if (s.is_done[l]) continue;
-        const bool improves = k == 0 || size[l] < before[l];
-        const bool is_last = k > 0 && before[l] <= kStagnation && !(size[l] <= 0.25 * before[l]);
-        s.is_done[l] = size[l] <= kRoundOff || is_last;
-        s.fails[l] =
-            !s.is_done[l] && (!improves || k == kMostNewtonSteps || !std::isfinite(size[l]));
-        s.is_done[l] = s.is_done[l] || s.fails[l];
-        all = all && s.is_done[l];
-        before[l] = size[l];
-      }
-      if (all) return;
-      solve_linear<W>(coefficient, s.jacobian, residual, step);
-      for (int i = 0; i < r_; ++i) {
-        for (int l = 0; l < W; ++l) {
-          if (!s.is_done[l]) s.delta[i * W + l] -= step[i * W + l];
-        }
-      }
-    }
-  }
-
-  /// One equation, where Newton's method runs to and fro between the swings of a sine: its root is between a δ
-  /// with F < 0 and one with F > 0. Looked for from the step without V̄ on, ever farther out on both sides; then
-  /// by Newton's method where it stays between the two, else by halves.
-  template <int W>
-  bool solve_bracketed(const double* own, const double* coefficient, int l, Solve<W>& s) const {
-    detail::Workspace room(energy_.scratch_size(1));
-    const double gain = coefficient[maps_.of_mean.entry(energy_.bent()[0], 0) * W + l];
-    const double y = s.y[l], known = s.known[l], V_before = own[maps_.V * W + l];
-    double mean = 0.0, slope = 0.0, noise = 0.0, size = 0.0;
-    const auto residual = [&](double delta) {
-      energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
-      const double F = delta - known - gain * mean;
-      const double terms =
-          std::abs(delta) + s.known_size[l] + std::abs(gain) * (std::abs(mean) + noise);
-      size = F == 0.0 ? 0.0 : std::abs(F) / terms;
-      return F;
-    };
-    double low = known, high = known;
-    double F_low = residual(low), F_high = F_low;
-    double reach = std::abs(F_low);
-    for (int k = 0; k < kMostDoublings && !(F_low <= 0.0 && F_high >= 0.0); ++k, reach *= 2.0) {
-      if (!std::isfinite(F_low) || !std::isfinite(F_high)) return false;
-      if (F_low > 0.0) F_low = residual(low = known - reach);
-      if (F_high < 0.0) F_high = residual(high = known + reach);
-    }
-    if (!(F_low <= 0.0 && F_high >= 0.0)) return false;
-    double delta = 0.5 * (low + high);
-    for (int k = 0; k < kMostBisections; ++k) {
-      const double F = residual(delta);
-      s.delta[l] = delta;
-      s.mean[l] = mean;
-      if (size <= kRoundOff) return true;
-      (F > 0.0 ? high : low) = delta;
-      const double newton = delta - F / (1.0 - gain * slope);
-      const double middle = 0.5 * (low + high);
-      const bool is_within = k % 2 == 0 && newton > low && newton < high;
-      delta = is_within ? newton : middle;
-      if (delta == low || delta == high) break;
-    }
-    return size <= kStagnation;
-  }
-
-  template <int W>
   void commit(int group, double* own, const double* waves, const double* outgoing,
-              const Solve<W>& s, double* next, const EnergyColumns& energy) const {
+              const IncrementSolve<W>& s, double* next, const EnergyColumns& energy) const {
     bent::LinearTask task = maps_.linear;
     task.step_s = step_s_;
     task.coefficients = coefficients(group);
@@ -622,6 +412,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   int n_, p_, q_, r_;
   int width_;
   ExpressionMaps maps_;
+  ExpressionNewton newton_;
   double step_s_ = 0.0;
   AlignedVector coefficients_;
   SolverOfEachLane<LaneSolver> solvers_;
@@ -633,7 +424,8 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
 bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
   using namespace expression_lanes;
   return signature.state_size() <= kMostStates && signature.wave_size() <= kMostPorts &&
-         signature.input_size() <= kMostStates && std::ssize(energy.bent()) <= kMostBent;
+         signature.input_size() <= kMostStates &&
+         std::ssize(energy.bent()) <= ExpressionNewton::kMostBent;
 }
 
 std::unique_ptr<StepBatch> make_expression_batch(std::vector<ExpressionLane> parts,
