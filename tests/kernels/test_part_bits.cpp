@@ -10,6 +10,7 @@
 #include "kernels/numbers.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
@@ -94,6 +95,22 @@ std::shared_ptr<const Component> robot(Random& random) {
                                   {0.06, 0, 0, 0.06, 0, 0.01}};
   p["damping"] = std::vector<double>{0.3, 0.2, 0.1, 0.1};
   return make_part("articulated", std::move(p));
+}
+
+/// Its mean gradient is a program with exponentials.
+std::shared_ptr<const Component> toda_spring() {
+  return parts::port_hamiltonian({.states = {{"q", "m"}, {"p", "kg m/s"}},
+                                  .ports = {{"port", Causality::effort_in, Domain::translation, 1}},
+                                  .energy = "p^2/2 + exp(q) - q - 1 + sin(q)^2",
+                                  .J = {{0, 1}, {-1, 0}},
+                                  .R = {{0, 0}, {0, 0.1}},
+                                  .G = {{0}, {-1}}});
+}
+
+std::shared_ptr<const Component> pendulum(Random& random) {
+  return parts::pendulum({.mass_kg = random(0.5, 2.0),
+                          .length_m = random(0.2, 0.8),
+                          .damping_Nms_per_rad = random(0.0, 0.1)});
 }
 
 /// Equal parts share their coefficients, different ones do not.
@@ -185,6 +202,8 @@ const testing::DigestSuite kPartBitsDigests("PartBits", [] {
     print("articulated_" + std::to_string(stages) + "_stages",
           [stages](Random& r) { return staged_part(robot(r), stages); });
   }
+  print("pendulum", pendulum);
+  print("toda_spring", [](Random& /*r*/) { return toda_spring(); });
   for (const int ports : {1, 2}) {
     print("saturating_" + std::to_string(ports),
           [ports](Random& r) { return saturating_part(ports, r); });
@@ -194,14 +213,16 @@ const testing::DigestSuite kPartBitsDigests("PartBits", [] {
   }
 });
 
-TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 180); }
+TEST(PartBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("PartBits", 204); }
 
 #ifdef PORTWAVE_OTHER_PROGRAM
 TEST(PartBits, AreTheSameOnAnotherArchitecture) {
   // Step maps of linear parts are products and factors of Eigen, which fuses multiply and add where
-  // the architecture has it; and robots take sines of the C library.
+  // the architecture has it, as do the maps of pendula and parts by expressions; and robots and exponentials that
+  // do not cancel take functions of the C library.
   testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "PartBits", 48, [](const std::string& name) {
-    return !name.starts_with("linear_") && !name.starts_with("articulated_");
+    return !name.starts_with("linear_") && !name.starts_with("articulated_") &&
+           !name.starts_with("pendulum") && !name.starts_with("toda_spring");
   });
 }
 #endif

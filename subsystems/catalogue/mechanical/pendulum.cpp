@@ -1,10 +1,18 @@
+#include <array>
 #include <cmath>
+#include <memory>
 #include <numbers>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "catalogue/expression_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "catalogue/sinc.hpp"
+#include "catalogue/split_energy.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 
 namespace portwave {
 namespace {
@@ -20,25 +28,53 @@ struct PendulumParameters {
   bool allow_active = false;
 };
 
-Structure pendulum_structure(double damping) {
-  Structure s = Structure::zero(kStates, kInputs);
+Structure pendulum_structure(double damping, bool has_shaft) {
+  Structure s = Structure::zero(kStates, kInputs - (has_shaft ? 0 : 1));
   s.J.insert(kAngle, kMomentum) = 1.0;
   s.J.insert(kMomentum, kAngle) = -1.0;
   s.R.insert(kMomentum, kMomentum) = damping;
-  s.G.insert(kMomentum, kShaft) = -1.0;
-  s.G.insert(kMomentum, kTorque) = 1.0;
+  if (has_shaft) s.G.insert(kMomentum, kShaft) = -1.0;
+  s.G.insert(kMomentum, has_shaft ? kTorque : kShaft) = 1.0;
   return s;
 }
 
-class Pendulum final : public Subsystem {
+/// p²/(2J) + w (1 − cos q), as lanes take it.
+SplitEnergy pendulum_energy(const PendulumParameters& parameters) {
+  ExpressionGraph graph(kStates);
+  const Expression cosine = Expression::parse("1 - cos(q)", std::vector<std::string>{"q", "p"});
+  const ExpressionGraph::Node swing =
+      graph.add(cosine, std::array{graph.variable(kAngle), graph.variable(kMomentum)});
+  const ExpressionGraph::Node square = graph.power(graph.variable(kMomentum), graph.number(2.0));
+  SplitEnergy energy(
+      graph, graph.sum(graph.product(graph.number(0.5 / parameters.inertia_kgm2), square), swing));
+  energy.set_weight(parameters.weight_Nm);
+  return energy;
+}
+
+class Pendulum final : public Subsystem, public LeavesPorts {
  public:
-  explicit Pendulum(const PendulumParameters& p)
+  explicit Pendulum(const PendulumParameters& p, bool has_shaft = true)
       : Subsystem(Signature{"pendulum",
                             {{"angle", "rad"}, {"momentum", "kg m^2/s"}},
-                            {{"shaft", Causality::effort_in, Domain::rotation, 1}},
+                            ports_of(has_shaft),
                             {{"torque", "N m"}}}),
         p_(p),
-        structure_(pendulum_structure(p.damping_Nms_per_rad)) {}
+        structure_(pendulum_structure(p.damping_Nms_per_rad, has_shaft)),
+        split_(pendulum_energy(p)) {}
+
+  std::string batch_key() const override { return "pendulum"; }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    std::vector<ExpressionLane> lanes;
+    for (const Component* part : parts) {
+      const auto& own = dynamic_cast<const Pendulum&>(*part);
+      lanes.push_back({&own, &own.split_});
+    }
+    return make_expression_batch(std::move(lanes), {});
+  }
+  std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
+    if (idle.empty() || !idle[kShaft]) return nullptr;
+    return std::make_shared<const Pendulum>(p_, /*has_shaft=*/false);
+  }
 
   /// That of a swing to the horizontal, or at 1 rad/s where gravity does not count.
   std::vector<double> typical_state() const override {
@@ -79,8 +115,14 @@ class Pendulum final : public Subsystem {
   bool is_active() const override { return p_.allow_active; }
 
  private:
+  static std::vector<Port> ports_of(bool has_shaft) {
+    if (!has_shaft) return {};
+    return {{"shaft", Causality::effort_in, Domain::rotation, 1}};
+  }
+
   PendulumParameters p_;
   Structure structure_;
+  SplitEnergy split_;
 };
 
 }  // namespace pendulum_part

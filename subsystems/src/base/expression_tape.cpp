@@ -3,16 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/workspace.hpp"
+#include "kernels/tape_kernels.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/lane_group.hpp"
 
 namespace portwave {
+
+namespace tape {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kTape); }
+
+}  // namespace tape
+
 namespace {
 
 using Node = ExpressionGraph::Node;
@@ -82,16 +91,31 @@ class TapePlan {
   std::vector<Node> lowered_, results_, order_, last_use_;
 };
 
-/// A register of all lanes, as a copy: the result may lie where an argument did.
-template <int lanes>
-struct LaneOperands {
-  LaneOperands(const double* scratch, std::uint16_t place) {
-    std::memcpy(values, scratch + static_cast<std::ptrdiff_t>(place) * lanes, sizeof(values));
+/// Functions of the C library.
+void other_function(Code code, const double* a, const double* b, double* to, int lanes) {
+  const bool of_two = code < Code::choose;
+  for (int l = 0; l < lanes; ++l) {
+    to[l] = of_two ? ExpressionGraph::value(code, a[l], b[l]) : ExpressionGraph::value(code, a[l]);
   }
-  double operator[](int lane) const { return values[lane]; }
+}
 
-  double values[lanes];
-};
+/// Of sines and cosines the other one of the same angle, where both are wanted.
+std::map<Node, Node> sines_and_cosines(const ExpressionGraph& graph,
+                                       const std::vector<Node>& order) {
+  std::map<Node, Node> sines, cosines, partner;  // the first two by their angle
+  for (const Node node : order) {
+    const ExpressionGraph::Operation& own = graph.at(node);
+    if (own.code == Code::sine) sines[own.arguments[0]] = node;
+    if (own.code == Code::cosine) cosines[own.arguments[0]] = node;
+  }
+  for (const auto& [angle, sine] : sines) {
+    const auto cosine = cosines.find(angle);
+    if (cosine == cosines.end()) continue;
+    partner[sine] = cosine->second;
+    partner[cosine->second] = sine;
+  }
+  return partner;
+}
 
 constexpr int kMostRegisters = std::numeric_limits<std::uint16_t>::max();
 
@@ -114,11 +138,18 @@ ExpressionTape::ExpressionTape(ExpressionGraph graph, std::span<const Node> resu
     }
   }
   std::vector<int> free;
+  const auto take_register = [&] {
+    if (free.empty()) free.push_back(registers_++);
+    const int taken = free.back();
+    free.pop_back();
+    return taken;
+  };
+  const std::map<Node, Node> partner = sines_and_cosines(graph, plan.order());
   for (const Node node : plan.order()) {
     const ExpressionGraph::Operation& own = graph.at(node);
     const int arity = ExpressionGraph::arity(own.code);
     if (arity == 0) continue;
-    Step step{own.code, 0, 0, 0, 0};
+    TapeProgram::Step step{own.code, 0, 0, 0, 0};
     std::uint16_t* const from[] = {&step.a, &step.b, &step.c};
     for (int k = 0; k < arity; ++k) {
       const Node argument = own.arguments[k];
@@ -130,10 +161,15 @@ ExpressionTape::ExpressionTape(ExpressionGraph graph, std::span<const Node> resu
         free.push_back(place_of(argument));
       }
     }
-    if (free.empty()) free.push_back(registers_++);
-    place_of(node) = free.back();
-    free.pop_back();
+    if (place_of(node) >= 0) continue;  // with its partner
+    place_of(node) = take_register();
     step.to = static_cast<std::uint16_t>(place_of(node));
+    if (own.code == Code::sine || own.code == Code::cosine) {
+      const auto other = partner.find(node);
+      if (other != partner.end()) place_of(other->second) = take_register();
+      step.b =
+          other == partner.end() ? step.to : static_cast<std::uint16_t>(place_of(other->second));
+    }
     steps_.push_back(step);
     if (registers_ > kMostRegisters) {
       throw ConfigError("", fmt::format("the expressions need more than {} intermediate results",
@@ -148,7 +184,7 @@ ExpressionTape::ExpressionTape(ExpressionGraph graph, std::span<const Node> resu
 std::string ExpressionTape::bytes() const {
   std::string out = fmt::format("{} {}:", variables_, registers_);
   for (const double number : numbers_) out += fmt::format(" {:a}", number);
-  for (const Step& step : steps_) {
+  for (const TapeProgram::Step& step : steps_) {
     out += fmt::format(";{} {} {} {} {}", static_cast<int>(step.code), step.to, step.a, step.b,
                        step.c);
   }
@@ -161,56 +197,22 @@ void ExpressionTape::operator()(const double* x, double* out) const {
   run<1>(x, out, scratch.data());
 }
 
+TapeProgram ExpressionTape::program() const {
+  return {.variables = variables_,
+          .constants = static_cast<int>(numbers_.size()),
+          .steps = static_cast<int>(steps_.size()),
+          .results = results(),
+          .constant = numbers_.data(),
+          .step = steps_.data(),
+          .result = results_.data(),
+          .other = other_function};
+}
+
 template <int lanes>
 void ExpressionTape::run(const double* x, double* out, double* scratch) const {
-  std::copy(x, x + static_cast<std::ptrdiff_t>(variables_) * lanes, scratch);
-  double* constant = scratch + static_cast<std::ptrdiff_t>(variables_) * lanes;
-  for (const double number : numbers_) {
-    std::fill(constant, constant + lanes, number);
-    constant += lanes;
-  }
-  for (const Step& step : steps_) {
-    const LaneOperands<lanes> a(scratch, step.a), b(scratch, step.b);
-    double* const to = scratch + static_cast<std::ptrdiff_t>(step.to) * lanes;
-    const auto put = [to](const auto& value_of) {
-      for (int l = 0; l < lanes; ++l) to[l] = value_of(l);
-    };
-    switch (step.code) {
-      case Code::add:
-        put([&](int l) { return a[l] + b[l]; });
-        break;
-      case Code::subtract:
-        put([&](int l) { return a[l] - b[l]; });
-        break;
-      case Code::multiply:
-        put([&](int l) { return a[l] * b[l]; });
-        break;
-      case Code::divide:
-        put([&](int l) { return a[l] / b[l]; });
-        break;
-      case Code::negate:
-        put([&](int l) { return -a[l]; });
-        break;
-      case Code::root:
-        put([&](int l) { return std::sqrt(a[l]); });
-        break;
-      case Code::choose: {
-        const LaneOperands<lanes> c(scratch, step.c);
-        put([&](int l) { return a[l] != 0.0 ? b[l] : c[l]; });
-        break;
-      }
-      default:
-        if (step.code < Code::choose) {
-          put([&](int l) { return ExpressionGraph::value(step.code, a[l], b[l]); });
-        } else {
-          put([&](int l) { return ExpressionGraph::value(step.code, a[l]); });
-        }
-    }
-  }
-  for (const std::uint16_t result : results_) {
-    const double* const from = scratch + static_cast<std::ptrdiff_t>(result) * lanes;
-    out = std::copy(from, from + lanes, out);
-  }
+  static_assert(lanes == 1 || lanes == kLaneGroup);
+  const tape::Kernels& own = tape::kernels();
+  (lanes == 1 ? own.run_alone : own.run)(program(), x, out, scratch);
 }
 
 template void ExpressionTape::run<1>(const double*, double*, double*) const;

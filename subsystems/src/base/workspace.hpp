@@ -46,7 +46,7 @@ class Workspace {
     return pool;
   }
 
-  alignas(16) std::array<double, kOnStack> small_;
+  alignas(64) std::array<double, kOnStack> small_;
   double* data_ = nullptr;
   bool pooled_ = false;
 };

@@ -9,6 +9,7 @@
 
 #include "base/workspace.hpp"
 #include "catalogue/expression_maps.hpp"
+#include "catalogue/expression_newton.hpp"
 #include "catalogue/lane_row.hpp"
 #include "kernels/bent_kernels.hpp"
 #include "nonlinear/lane_solver.hpp"
@@ -16,6 +17,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
 
 namespace portwave {
 
@@ -24,31 +26,36 @@ namespace expression_lanes {
 
 using bent::kMostPorts;
 using bent::kMostStates;
-constexpr int kMostBent = 4;
-constexpr int kMostNewtonSteps = 12;
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-/// As in LaneSolver: a residual that is round-off; one from which a step that does not gain a factor 4 is the last.
-constexpr double kRoundOff = 4.0 * kEpsilon;
-constexpr double kStagnation = 1e-12;
-/// Of a bracket around the root of one equation.
-constexpr int kMostDoublings = 60, kMostBisections = 400;
 
-class ExpressionBatch final : public StepBatch {
+/// Whether parts that may share a batch have the same maps.
+bool have_same_numbers(const ExpressionLane& a, const ExpressionLane& b) {
+  if (a.part == b.part) return true;
+  const Structure &s = a.part->structure(), &t = b.part->structure();
+  const auto same = [](const SparseMatrix& A, const SparseMatrix& B) {
+    return A.nonZeros() == B.nonZeros() &&
+           std::equal(A.valuePtr(), A.valuePtr() + A.nonZeros(), B.valuePtr());
+  };
+  return a.energy->weight() == b.energy->weight() && a.energy->Q() == b.energy->Q() &&
+         a.energy->c() == b.energy->c() && same(s.J, t.J) && same(s.R, t.R) && same(s.G, t.G) &&
+         same(s.P, t.P) && same(s.S, t.S) && same(s.N, t.N);
+}
+
+class ExpressionBatch final : public StepBatch, public LaneExchange {
  public:
-  ExpressionBatch(std::span<const Subsystem* const> parts, const SplitEnergy& energy,
-                  NewtonOptions options)
-      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
-        part_(*parts[0]),
-        energy_(energy),
+  ExpressionBatch(std::vector<ExpressionLane> parts, NewtonOptions options)
+      : StepBatch(static_cast<int>(parts.size()), parts[0].part->signature().state_size(),
+                  parts[0].part->signature().wave_size(), parts[0].part->signature().input_size()),
+        parts_(std::move(parts)),
+        energy_(*parts_[0].energy),
         n_(state_size()),
         p_(wave_size()),
         q_(input_size()),
-        r_(static_cast<int>(energy.bent().size())),
+        r_(static_cast<int>(energy_.bent().size())),
         width_(lanes() == 1 ? 1 : kLaneGroup),
-        maps_(part_, energy_),
-        solvers_(lanes(), p_, [this, options](int /*lane*/) {
-          return std::make_unique<LaneSolver>(part_, options);
+        maps_(*parts_[0].part, energy_),
+        newton_(energy_, maps_, p_),
+        solvers_(lanes(), p_, [this, options](int lane) {
+          return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
         }) {}
 
   double scatter_cost_ns() const override { return 20.0 + 10.0 * r_ * (r_ + 1.0); }
@@ -58,17 +65,29 @@ class ExpressionBatch final : public StepBatch {
     step_s_ = step_s;
     solvers_.prepare(step_s, impedance, stride());
     coefficients_.assign(at(groups() * maps_.coefficient_count * width_), 0.0);
-    std::vector<double> own(at(p_)), last;
-    std::vector<double> values;
+    std::vector<double> own, last, values;
     for (int lane = 0; lane < groups() * width_; ++lane) {
-      for (int j = 0; j < p_; ++j)
-        own[at(j)] = impedance[j * stride() + std::min(lane, lanes() - 1)];
-      if (lane == 0 || own != last) values = maps_.coefficients(step_s_, own);
+      const int of = std::min(lane, lanes() - 1);
+      own = impedances(of, impedance);
+      const bool is_same =
+          lane > 0 && have_same_numbers(parts_[at(of)], parts_[at(std::max(of - 1, 0))]);
+      if (!is_same || own != last) values = coefficients(of, own);
       last = own;
-      double* const to = coefficients_.data() +
-                         at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
-      for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+      put_coefficients(lane, values);
     }
+  }
+
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<ExpressionBatch*>(&one);
+    if (other == nullptr || !maps_.has_entries_of(other->maps_)) return false;
+    const ExpressionLane part = other->parts_.front();
+    const std::vector<double> values =
+        maps_.coefficients(*part.part, *part.energy, step_s_, impedances(lane, impedance));
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = part;
+    const int last = lane == lanes() - 1 ? groups() * width_ : lane + 1;
+    for (int l = lane; l < last; ++l) put_coefficients(l, values);
+    return true;
   }
 
   std::size_t record_size() const override { return at(groups() * maps_.record_count * width_); }
@@ -122,6 +141,21 @@ class ExpressionBatch final : public StepBatch {
     static constexpr int value = W;
   };
 
+  std::vector<double> impedances(int lane, const double* of_all) const {
+    std::vector<double> own(at(p_));
+    for (int j = 0; j < p_; ++j) own[at(j)] = of_all[j * stride() + lane];
+    return own;
+  }
+  std::vector<double> coefficients(int lane, const std::vector<double>& impedance) const {
+    const ExpressionLane& own = parts_[at(lane)];
+    return maps_.coefficients(*own.part, *own.energy, step_s_, impedance);
+  }
+  void put_coefficients(int lane, const std::vector<double>& values) {
+    double* const to =
+        coefficients_.data() + at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
+    for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+  }
+
   int groups() const { return (lanes() + width_ - 1) / width_; }
   const double* coefficients(int group) const {
     return coefficients_.data() + at(group * maps_.coefficient_count * width_);
@@ -158,11 +192,6 @@ class ExpressionBatch final : public StepBatch {
   static void store(const V<W>* y, int count, double* to) {
     for (int i = 0; i < count; ++i) Row<W>::put(to, i, y[i]);
   }
-  template <int W>
-  void gather(const double* x, double* y) const {
-    for (int k = 0; k < r_; ++k) Row<W>::put(y, k, Row<W>::at(x, energy_.bent()[at(k)]));
-  }
-
   /// What a step needs of x and ū.
   template <int W>
   void complete(int group, double* record) const {
@@ -173,13 +202,16 @@ class ExpressionBatch final : public StepBatch {
     (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
     std::fill(own + maps_.is_warm * W, own + (maps_.is_warm + 1) * W, 0.0);
     if (r_ == 0) return;
-    detail::Workspace room(energy_.scratch_size(W) + at(kMostBent * W));
-    double* const scratch = room.data() + kMostBent * W;
-    gather<W>(own + maps_.state * W, room.data());
+    detail::Workspace room(energy_.scratch_size(W) + at(r_ * W));
+    double* const scratch = room.data() + r_ * W;
+    newton_.gather<W>(own + maps_.state * W, room.data());
     const int degree = energy_.taylor_degree();
     if (degree == 0) {
       energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
       if (!energy_.is_exact()) energy_.value<W>(room.data(), own + maps_.V * W, scratch);
+      if (!maps_.has_kernel) return;
+      Row<W>::put(own, maps_.taylor, Row<W>::at(own, maps_.bent_slope));
+      Row<W>::put(own, maps_.taylor + 1, 0.5 * Row<W>::at(own, maps_.bent_slope + 1));
       return;
     }
     energy_.taylor<W>(room.data(), own + maps_.taylor * W, scratch);
@@ -189,21 +221,10 @@ class ExpressionBatch final : public StepBatch {
     Row<W>::put(own, maps_.taylor + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
   }
 
-  /// What Newton's method works on, for a lane group.
-  template <int W>
-  struct Solve {
-    double y[kMostBent * W], delta[kMostBent * W], mean[kMostBent * W], noise[kMostBent * W];
-    double jacobian[kMostBent * kMostBent * W];
-    double known[kMostBent * W],
-        known_size[kMostBent * W];  // δ but for V̄, and the size of its terms
-    bool is_done[W];
-    bool fails[W];
-  };
-
   LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
                        const EnergyColumns& energy, bool warm) const {
-    if (next == nullptr && energy_.taylor_degree() > 0) {
-      return scatter_polynomial(range, record, a, b, warm);
+    if (next == nullptr && maps_.has_kernel) {
+      return scatter_by_kernel(range, record, a, b, warm);
     }
     LaneStatus status;
     for_groups(range, [&](auto width, int group) {
@@ -216,7 +237,7 @@ class ExpressionBatch final : public StepBatch {
 
   bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
                        bool warm) const {
-    bent::Task t = maps_.polynomial;
+    bent::Task t = maps_.bent;
     t.coefficients = coefficients_.data();
     t.coefficient_size = static_cast<long>(maps_.coefficient_count) * width_;
     t.record = record;
@@ -235,10 +256,12 @@ class ExpressionBatch final : public StepBatch {
 
   /// Groups with a lane that the kernel does not solve are left to solve_group, which takes the others as they
   /// are.
-  LaneStatus scatter_polynomial(LaneRange range, double* record, const double* a, double* b,
-                                bool warm) const {
+  LaneStatus scatter_by_kernel(LaneRange range, double* record, const double* a, double* b,
+                               bool warm) const {
     double delta[kLaneGroup], mean[kLaneGroup], failed[kLaneGroup];
     bent::Task task = bent_task(range, record, a, b, warm);
+    detail::Workspace registers(energy_.scratch_size(width_));
+    task.registers = registers.data();
     task.delta = delta;
     task.mean = mean;
     task.failed = failed;
@@ -263,27 +286,30 @@ class ExpressionBatch final : public StepBatch {
                           warm);
   }
 
-  /// The increments of a group, and its b: where H is a polynomial in one bent state by the kernel, whose lanes
+  /// The increments of a group, and its b: by the kernel where the step is one equation. Its lanes
   /// keep their bits beside others that it does not solve.
   template <int W>
   void solve_increments(LaneRange range, double* record, const double* waves, bool warm,
-                        Solve<W>& s, double* outgoing) const {
+                        IncrementSolve<W>& s, double* outgoing) const {
     double* const own = of_group(record, range.first / width_);
     const double* const coefficient = coefficients(range.first / width_);
     const int used = range.last - range.first;
-    const bool has_kernel = energy_.taylor_degree() > 0;
+    const bool has_kernel = maps_.has_kernel;
     double delta[W], mean[W], failed[W], by_kernel[kMostPorts * W];
     bool all = false;
     if (has_kernel) {
       bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
       task.coefficients = coefficient;
       task.stride = W;
+      detail::Workspace registers(energy_.scratch_size(W));
+      task.registers = registers.data();
       task.delta = delta;
       task.mean = mean;
       task.failed = failed;
       all = run_bent(task) < 0;
     }
-    if (r_ > 0 && !all) find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
+    if (r_ > 0 && !all)
+      newton_.find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
     for (int l = 0; l < W && has_kernel; ++l) {
       if (failed[l] != 0.0) continue;
       s.delta[l] = delta[l];
@@ -297,7 +323,7 @@ class ExpressionBatch final : public StepBatch {
       for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
       const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
       if (fault == StepFault::not_converged) {
-        s.fails[l] = !solve_bracketed<W>(own, coefficient, l, s);
+        s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
       }
     }
     if (all) {
@@ -321,7 +347,7 @@ class ExpressionBatch final : public StepBatch {
     double* const own = of_group(record, group);
     double waves[kMostPorts * W];
     for (int j = 0; j < p_; ++j) std::copy_n(a + j * stride(), W, waves + j * W);
-    Solve<W> solve;
+    IncrementSolve<W> solve;
     double outgoing[kMostPorts * W];
     solve_increments<W>(range, record, waves, warm, solve, outgoing);
     if (next != nullptr) commit<W>(group, own, waves, outgoing, solve, next, energy);
@@ -366,197 +392,8 @@ class ExpressionBatch final : public StepBatch {
   }
 
   template <int W>
-  void find_increments(double* own, const double* coefficient, const double* waves, int lanes_used,
-                       bool warm, Solve<W>& s) const {
-    gather<W>(own + maps_.state * W, s.y);
-    for (int k = 0; k < r_; ++k) {
-      const int i = energy_.bent()[at(k)];
-      V<W> sum = Row<W>::at(own, maps_.offset + i), size = abs(sum);
-      for (int j = 0; j < p_; ++j) {
-        const V<W> term = Row<W>::at(coefficient, maps_.of_wave.entry(i, j)) * Row<W>::at(waves, j);
-        sum += term;
-        size += abs(term);
-      }
-      Row<W>::put(s.known, k, sum);
-      Row<W>::put(s.known_size, k, size);
-    }
-    predict<W>(own, coefficient, s);
-    for (int l = 0; l < W; ++l) {
-      s.is_done[l] = l >= lanes_used;
-      s.fails[l] = false;
-      if (!warm || own[maps_.is_warm * W + l] == 0.0) continue;
-      for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(maps_.warm + k) * W + l];
-    }
-    iterate<W>(own, coefficient, s);
-    if (!warm) return;
-    for (int l = 0; l < W; ++l) {
-      own[maps_.is_warm * W + l] = s.fails[l] ? 0.0 : 1.0;
-      for (int k = 0; k < r_; ++k) own[(maps_.warm + k) * W + l] = s.delta[k * W + l];
-    }
-  }
-
-  double N(const double* coefficient, int row, int k, int l, int W) const {
-    return coefficient[maps_.of_mean.entry(energy_.bent()[at(row)], k) * W + l];
-  }
-
-  /// δ of the step linearised at x: (I − ½N∇²V)δ = known + N∇V.
-  template <int W>
-  void predict(const double* own, const double* coefficient, Solve<W>& s) const {
-    const double* const slopes = own + maps_.bent_slope * W;
-    const double* curvature = slopes + r_ * W;
-    for (int j = 0; j < r_; ++j) {
-      for (int i = j; i < r_; ++i, curvature += W) {
-        for (int l = 0; l < W; ++l) {
-          s.jacobian[(j * r_ + i) * W + l] = s.jacobian[(i * r_ + j) * W + l] = 0.5 * curvature[l];
-        }
-      }
-    }
-    double right[kMostBent * W];
-    for (int k = 0; k < r_; ++k) {
-      for (int l = 0; l < W; ++l) {
-        double sum = s.known[k * W + l];
-        for (int j = 0; j < r_; ++j) sum += N(coefficient, k, j, l, W) * slopes[j * W + l];
-        right[k * W + l] = sum;
-      }
-    }
-    solve_linear<W>(coefficient, s.jacobian, right, s.delta);
-  }
-
-  /// (I − N·jacobian) out = right, lane by lane, with pivots.
-  template <int W>
-  void solve_linear(const double* coefficient, const double* jacobian, const double* right,
-                    double* out) const {
-    if (r_ == 1) {
-      const double* const gain = coefficient + maps_.of_mean.entry(energy_.bent()[0], 0) * W;
-      for (int l = 0; l < W; ++l) out[l] = right[l] / (1.0 - gain[l] * jacobian[l]);
-      return;
-    }
-    for (int l = 0; l < W; ++l) {
-      double M[kMostBent][kMostBent + 1];
-      for (int i = 0; i < r_; ++i) {
-        for (int j = 0; j < r_; ++j) {
-          M[i][j] = i == j ? 1.0 : 0.0;
-          for (int k = 0; k < r_; ++k) {
-            M[i][j] -= N(coefficient, i, k, l, W) * jacobian[(j * r_ + k) * W + l];
-          }
-        }
-        M[i][r_] = right[i * W + l];
-      }
-      for (int c = 0; c < r_; ++c) {
-        int pivot = c;
-        for (int i = c + 1; i < r_; ++i) {
-          if (std::abs(M[i][c]) > std::abs(M[pivot][c])) pivot = i;
-        }
-        std::swap(M[c], M[pivot]);
-        for (int i = c + 1; i < r_; ++i) {
-          const double factor = M[i][c] / M[c][c];
-          for (int j = c; j <= r_; ++j) M[i][j] -= factor * M[c][j];
-        }
-      }
-      for (int i = r_ - 1; i >= 0; --i) {
-        double sum = M[i][r_];
-        for (int j = i + 1; j < r_; ++j) sum -= M[i][j] * out[j * W + l];
-        out[i * W + l] = sum / M[i][i];
-      }
-    }
-  }
-
-  /// A lane is done, or fails, by its own numbers alone, and its δ stays then.
-  template <int W>
-  void iterate(const double* own, const double* coefficient, Solve<W>& s) const {
-    detail::Workspace room(energy_.scratch_size(W));
-    double residual[kMostBent * W], step[kMostBent * W], before[W];
-    for (int k = 0; k <= kMostNewtonSteps; ++k) {
-      energy_.mean<W>(s.y, s.delta, own + maps_.V * W, s.mean, s.jacobian, s.noise, room.data());
-      double size[W];
-      std::fill(size, size + W, 0.0);
-      for (int i = 0; i < r_; ++i) {
-        V<W> F = Row<W>::at(s.delta, i), w = abs(F);
-        F -= Row<W>::at(s.known, i);
-        w += Row<W>::at(s.known_size, i);
-        for (int j = 0; j < r_; ++j) {
-          const V<W> gain = Row<W>::at(coefficient, maps_.of_mean.entry(energy_.bent()[at(i)], j));
-          const V<W> term = gain * Row<W>::at(s.mean, j);
-          F -= term;
-          w += abs(term);
-          w += abs(gain) * Row<W>::at(s.noise, j);
-        }
-        double weight[W];
-        w.to(weight);
-        F.to(residual + i * W);
-        for (int l = 0; l < W; ++l) {
-          const double value = std::abs(residual[i * W + l]);
-          const double share = value == 0.0 ? 0.0 : value / weight[l];
-          size[l] = share <= size[l] ? size[l] : share;  // NaN counts as larger
-        }
-      }
-      bool all = true;
-      for (int l = 0; l < W; ++l) {
-        if (s.is_done[l]) continue;
-        const bool improves = k == 0 || size[l] < before[l];
-        const bool is_last = k > 0 && before[l] <= kStagnation && !(size[l] <= 0.25 * before[l]);
-        s.is_done[l] = size[l] <= kRoundOff || is_last;
-        s.fails[l] =
-            !s.is_done[l] && (!improves || k == kMostNewtonSteps || !std::isfinite(size[l]));
-        s.is_done[l] = s.is_done[l] || s.fails[l];
-        all = all && s.is_done[l];
-        before[l] = size[l];
-      }
-      if (all) return;
-      solve_linear<W>(coefficient, s.jacobian, residual, step);
-      for (int i = 0; i < r_; ++i) {
-        for (int l = 0; l < W; ++l) {
-          if (!s.is_done[l]) s.delta[i * W + l] -= step[i * W + l];
-        }
-      }
-    }
-  }
-
-  /// One equation, where Newton's method runs to and fro between the swings of a sine: its root is between a δ
-  /// with F < 0 and one with F > 0. Looked for from the step without V̄ on, ever farther out on both sides; then
-  /// by Newton's method where it stays between the two, else by halves.
-  template <int W>
-  bool solve_bracketed(const double* own, const double* coefficient, int l, Solve<W>& s) const {
-    detail::Workspace room(energy_.scratch_size(1));
-    const double gain = coefficient[maps_.of_mean.entry(energy_.bent()[0], 0) * W + l];
-    const double y = s.y[l], known = s.known[l], V_before = own[maps_.V * W + l];
-    double mean = 0.0, slope = 0.0, noise = 0.0, size = 0.0;
-    const auto residual = [&](double delta) {
-      energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
-      const double F = delta - known - gain * mean;
-      const double terms =
-          std::abs(delta) + s.known_size[l] + std::abs(gain) * (std::abs(mean) + noise);
-      size = F == 0.0 ? 0.0 : std::abs(F) / terms;
-      return F;
-    };
-    double low = known, high = known;
-    double F_low = residual(low), F_high = F_low;
-    double reach = std::abs(F_low);
-    for (int k = 0; k < kMostDoublings && !(F_low <= 0.0 && F_high >= 0.0); ++k, reach *= 2.0) {
-      if (!std::isfinite(F_low) || !std::isfinite(F_high)) return false;
-      if (F_low > 0.0) F_low = residual(low = known - reach);
-      if (F_high < 0.0) F_high = residual(high = known + reach);
-    }
-    if (!(F_low <= 0.0 && F_high >= 0.0)) return false;
-    double delta = 0.5 * (low + high);
-    for (int k = 0; k < kMostBisections; ++k) {
-      const double F = residual(delta);
-      s.delta[l] = delta;
-      s.mean[l] = mean;
-      if (size <= kRoundOff) return true;
-      (F > 0.0 ? high : low) = delta;
-      const double newton = delta - F / (1.0 - gain * slope);
-      const double middle = 0.5 * (low + high);
-      const bool is_within = k % 2 == 0 && newton > low && newton < high;
-      delta = is_within ? newton : middle;
-      if (delta == low || delta == high) break;
-    }
-    return size <= kStagnation;
-  }
-
-  template <int W>
   void commit(int group, double* own, const double* waves, const double* outgoing,
-              const Solve<W>& s, double* next, const EnergyColumns& energy) const {
+              const IncrementSolve<W>& s, double* next, const EnergyColumns& energy) const {
     bent::LinearTask task = maps_.linear;
     task.step_s = step_s_;
     task.coefficients = coefficients(group);
@@ -570,11 +407,12 @@ class ExpressionBatch final : public StepBatch {
     (W == 1 ? bent::kernels().commit_alone : bent::kernels().commit)(task);
   }
 
-  const Subsystem& part_;
-  SplitEnergy energy_;
+  std::vector<ExpressionLane> parts_;
+  SplitEnergy energy_;  ///< V, which is that of all
   int n_, p_, q_, r_;
   int width_;
   ExpressionMaps maps_;
+  ExpressionNewton newton_;
   double step_s_ = 0.0;
   AlignedVector coefficients_;
   SolverOfEachLane<LaneSolver> solvers_;
@@ -586,12 +424,13 @@ class ExpressionBatch final : public StepBatch {
 bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
   using namespace expression_lanes;
   return signature.state_size() <= kMostStates && signature.wave_size() <= kMostPorts &&
-         signature.input_size() <= kMostStates && std::ssize(energy.bent()) <= kMostBent;
+         signature.input_size() <= kMostStates &&
+         std::ssize(energy.bent()) <= ExpressionNewton::kMostBent;
 }
 
-std::unique_ptr<StepBatch> make_expression_batch(std::span<const Subsystem* const> parts,
-                                                 const SplitEnergy& energy, NewtonOptions options) {
-  return std::make_unique<expression_lanes::ExpressionBatch>(parts, energy, options);
+std::unique_ptr<StepBatch> make_expression_batch(std::vector<ExpressionLane> parts,
+                                                 NewtonOptions options) {
+  return std::make_unique<expression_lanes::ExpressionBatch>(std::move(parts), options);
 }
 
 }  // namespace portwave

@@ -13,6 +13,7 @@
 
 #include "base/workspace.hpp"
 #include "catalogue/expression_batch.hpp"
+#include "catalogue/turning_tape.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
@@ -23,7 +24,7 @@ using Entries = ExpressionPhysics::Entries;
 
 /// What a part evaluates. Its structure has the places of all entries, also where they are 0.
 struct ExpressionPart::Programs {
-  Programs(ExpressionPhysics physics, int inputs);
+  Programs(ExpressionPhysics physics, int ports, int externals);
 
   void set_structure(const double* x, Structure& out) const;
   Structure structure_at(const double* x) const;
@@ -37,6 +38,7 @@ struct ExpressionPart::Programs {
   bool is_constant = true, is_smooth = true;
   std::vector<bool> depends_on;  // the structure, on each state
   SplitEnergy split;
+  TurningTape turning;
   Structure pattern;  // with zeros as values
 };
 
@@ -214,8 +216,8 @@ Issues check_laws(const Structure& structure, int ports) {
 }  // namespace expression_part
 }  // namespace
 
-ExpressionPart::Programs::Programs(ExpressionPhysics physics, int inputs)
-    : split(physics.graph, physics.energy) {
+ExpressionPart::Programs::Programs(ExpressionPhysics physics, int ports, int externals)
+    : split(physics.graph, physics.energy), turning(physics, ports, externals) {
   ExpressionGraph& graph = physics.graph;
   const int n = graph.variables();
   const std::vector<Node> gradient = graph.gradient(physics.energy);
@@ -234,7 +236,7 @@ ExpressionPart::Programs::Programs(ExpressionPhysics physics, int inputs)
 
   std::vector<Node> all;
   depends_on.assign(static_cast<std::size_t>(n), false);
-  pattern = Structure::zero(n, inputs);
+  pattern = Structure::zero(n, ports + externals);
   const auto to = expression_part::matrices_of(pattern);
   const auto lists = physics.matrices();
   for (std::size_t m = 0; m < lists.size(); ++m) {
@@ -304,7 +306,7 @@ std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionP
                                                 std::vector<ExpressionLaw> laws, Options options) {
   const int n = signature.state_size(), p = signature.wave_size();
   const auto programs =
-      std::make_shared<const Programs>(std::move(physics), p + signature.input_size());
+      std::make_shared<const Programs>(std::move(physics), p, signature.input_size());
   std::vector<double> start = options.default_state;
   start.resize(static_cast<std::size_t>(n), 0.0);
   Structure structure = programs->structure_at(start.data());
@@ -377,8 +379,12 @@ std::string ExpressionPart::batch_key() const { return key_; }
 std::unique_ptr<StepBatch> ExpressionPart::make_batch(
     std::span<const Component* const> parts) const {
   if (key_.empty()) return NonlinearPortHamiltonian::make_batch(parts);
-  return make_expression_batch(port_hamiltonian_parts(parts), split_,
-                               {.max_steps = options().max_newton_steps});
+  std::vector<ExpressionLane> lanes;
+  for (const Component* part : parts) {
+    const auto& own = dynamic_cast<const ExpressionPart&>(*part);
+    lanes.push_back({&own, &own.split_});
+  }
+  return make_expression_batch(std::move(lanes), {.max_steps = options().max_newton_steps});
 }
 
 /// y and δ of a step, and V(y) where it is asked for.
@@ -462,6 +468,27 @@ bool ExpressionPart::is_smooth() const { return programs_->is_smooth; }
 
 bool ExpressionPart::structure_depends_on(int state) const {
   return programs_->depends_on[static_cast<std::size_t>(state)];
+}
+
+bool ExpressionPart::has_structure_slopes() const { return programs_->turning.is_known; }
+
+void ExpressionPart::structure_slopes(const double* x, const double* g, const double* u,
+                                      double* slopes) const {
+  const TurningTape& turning = programs_->turning;
+  const int n = signature().state_size(), inputs = structure().inputs();
+  const auto room = static_cast<std::size_t>(2 * n + inputs);
+  detail::Workspace values(room + turning.places.size());
+  double* const arguments = values.data();
+  double* const results = arguments + room;
+  std::copy(x, x + n, arguments);
+  std::copy(g, g + n, arguments + n);
+  std::copy(u, u + inputs, arguments + 2 * n);
+  turning.tape(arguments, results);
+  std::fill(slopes, slopes + static_cast<std::ptrdiff_t>(n) * n, 0.0);
+  for (std::size_t k = 0; k < turning.places.size(); ++k) {
+    const auto [row, column] = turning.places[k];
+    slopes[static_cast<std::ptrdiff_t>(column) * n + row] = results[k];
+  }
 }
 
 ExpressionLaw::ExpressionLaw(const std::string& text, const std::vector<std::string>& names,

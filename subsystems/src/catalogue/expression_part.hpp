@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catalogue/split_energy.hpp"
+#include "nonlinear/structure_slopes.hpp"
 #include "portwave/subsystems/base/expression_graph.hpp"
 #include "portwave/subsystems/base/expression_tape.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -57,7 +58,7 @@ class ExpressionLaw {
 
 /// A part whose H, structure and laws are expressions. Its derivatives are exact; its discrete gradient is that of
 /// SplitEnergy. Parts with constant structure and no laws are solved in lanes (make_expression_batch).
-class ExpressionPart final : public NonlinearPortHamiltonian {
+class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSlopes {
  public:
   /// As a LinearPortHamiltonian where it is one: H = ½xᵀQx ≥ 0, constant structure, no laws. `laws`: none, or
   /// one for each scalar port. Of `options` what is derived from H is set here.
@@ -75,6 +76,9 @@ class ExpressionPart final : public NonlinearPortHamiltonian {
   bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   bool is_smooth() const override;
   bool structure_depends_on(int state) const override;
+  bool has_structure_slopes() const override;
+  void structure_slopes(const double* x, const double* g, const double* u,
+                        double* slopes) const override;
   bool has_port_laws() const override { return has_laws_; }
   PortLawValue port_law(int scalar_port, double u) const override {
     return laws_[static_cast<std::size_t>(scalar_port)](u);

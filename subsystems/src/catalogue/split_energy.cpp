@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "catalogue/divided_difference.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -59,6 +60,30 @@ class Restriction {
   std::vector<Node> node_;
 };
 
+/// SplitEnergy::closed_mean of V, whose second derivatives are these.
+ExpressionTape closed_mean(const ExpressionGraph& graph, Node V,
+                           const std::vector<Node>& curvatures) {
+  const int r = graph.variables();
+  for (int j = 0; j < r; ++j) {
+    for (int i = 0; i < r; ++i) {
+      if (i != j && !graph.is_zero(curvatures[at(j * r + i)])) return {};
+    }
+  }
+  ExpressionGraph out(2 * r);
+  std::vector<Node> means, results;
+  for (int i = 0; i < r; ++i) {
+    Restriction own(graph, {i});
+    const Node alone = own.of(V);
+    const auto mean = divided_difference(own.graph(), alone, out, i, r + i);
+    if (!mean) return {};
+    means.push_back(*mean);
+  }
+  results = means;
+  for (int i = 0; i < r; ++i) results.push_back(out.gradient(means[at(i)])[at(r + i)]);
+  for (int i = 0; i < r; ++i) results.push_back(out.magnitude(means[at(i)]));
+  return ExpressionTape(out, results);
+}
+
 }  // namespace split
 }  // namespace
 
@@ -109,8 +134,8 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
   value_ = ExpressionTape(own, std::vector<Node>{V});
   const int degree = own.degree(V).value_or(0);
   constexpr int kMost = NonlinearPortHamiltonian::kMostPolynomialDegree;
-  is_exact_ = r == 0 || (degree > 0 && degree <= kMost);
-  if (r == 1 && is_exact_) {
+  const bool is_polynomial = r == 0 || (degree > 0 && degree <= kMost);
+  if (r == 1 && is_polynomial) {
     std::vector<Node> series;
     Node derivative = V;
     for (int m = 1; m <= degree; ++m) {
@@ -119,8 +144,10 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
     }
     taylor_ = ExpressionTape(own, series);
   }
+  if (!is_polynomial) closed_mean_ = split::closed_mean(own, V, curvatures);
+  is_exact_ = is_polynomial || closed_mean_.results() > 0;
   const auto& rule =
-      detail::gauss_legendre(is_exact_ ? std::max(1, (degree + 1) / 2) : split::kPoints);
+      detail::gauss_legendre(is_polynomial ? std::max(1, (degree + 1) / 2) : split::kPoints);
   nodes_ = rule.nodes;
   weights_ = rule.weights;
 }
@@ -128,13 +155,38 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
 std::size_t SplitEnergy::scratch_size(int lanes) const {
   const int r = static_cast<int>(bent_.size());
   return at(std::max({value_.scratch_size(lanes), slopes_.scratch_size(lanes),
-                      taylor_.scratch_size(lanes), terms_.scratch_size(lanes)}) +
-            (r + slope_count() + 2 + r) * lanes);
+                      taylor_.scratch_size(lanes), terms_.scratch_size(lanes),
+                      closed_mean_.scratch_size(lanes)}) +
+            (2 * r + slope_count() + 2 + 3 * r) * lanes);
+}
+
+template <int lanes>
+void SplitEnergy::take_closed_mean(const double* y, const double* delta, double* mean,
+                                   double* jacobian, double* noise, double* scratch) const {
+  const int r = static_cast<int>(bent_.size()), count = r * lanes;
+  double* const step = scratch;
+  double* const out = step + 2 * count;
+  std::copy(y, y + count, step);
+  std::copy(delta, delta + count, step + count);
+  closed_mean_.run<lanes>(step, out, out + 3 * count);
+  std::copy(out, out + count, mean);
+  std::fill(jacobian, jacobian + r * count, 0.0);
+  for (int i = 0; i < r; ++i) {
+    const double* const slope = out + count + i * lanes;
+    std::copy(slope, slope + lanes, jacobian + (i * r + i) * lanes);
+  }
+  for (int i = 0; i < count && noise != nullptr; ++i) {
+    noise[i] =
+        out[2 * count + i] + 2.0 * std::abs(out[count + i]) * (std::abs(y[i]) + std::abs(delta[i]));
+  }
 }
 
 template <int lanes>
 void SplitEnergy::mean(const double* y, const double* delta, const double* V_before, double* mean,
                        double* jacobian, double* noise, double* scratch) const {
+  if (closed_mean_.results() > 0) {
+    return take_closed_mean<lanes>(y, delta, mean, jacobian, noise, scratch);
+  }
   const int r = static_cast<int>(bent_.size());
   double* const point = scratch;
   double* const sample = point + r * lanes;

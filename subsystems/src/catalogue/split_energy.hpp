@@ -12,10 +12,11 @@
 namespace portwave {
 
 /// An energy of n states split into what is quadratic and what is not:
-///   H(x) = ½xᵀQx + cᵀx + V(y),   y = the r states by which ∇²H changes, or H has kinks.
-/// Its discrete gradient is that of the two: ∇̄H = Q(x + x⁺)/2 + c + V̄(y, y⁺), where V̄ is the mean of ∇V along the
-/// step by Gauss quadrature: exact for polynomials of degree ≤ kMostPolynomialDegree, else corrected along the
-/// step where the rest is more than round-off, so that V̄ᵀ(y⁺ − y) = V(y⁺) − V(y).
+///   H(x) = ½xᵀQx + cᵀx + w V(y),   y = the r states by which ∇²H changes, or H has kinks.
+/// Its discrete gradient is that of the two: ∇̄H = Q(x + x⁺)/2 + c + w V̄(y, y⁺), where V̄ is the mean of ∇V along the
+/// step: for sums of functions of one state each in closed form (divided_difference), else by Gauss quadrature, which
+/// is exact for polynomials of degree ≤ kMostPolynomialDegree and corrected along the step where the rest is more
+/// than round-off, so that V̄ᵀ(y⁺ − y) = V(y⁺) − V(y).
 /// Threads: immutable.
 class SplitEnergy {
  public:
@@ -24,11 +25,14 @@ class SplitEnergy {
 
   const Eigen::MatrixXd& Q() const { return Q_; }
   const Eigen::VectorXd& c() const { return c_; }
+  /// w, 1 unless set: parts that have their own share one V.
+  double weight() const { return weight_; }
+  void set_weight(double weight) { weight_ = weight; }
   /// The numbers of the states y, increasing.
   const std::vector<int>& bent() const { return bent_; }
   /// V, apart from a constant, is known to round-off of this [J]: its terms at usual states. Set by the part.
   void set_terms(double terms_J) { terms_J_ = terms_J; }
-  /// A polynomial of a degree for which V̄ is exact.
+  /// V̄ is exact: in closed form, or a polynomial of a degree for which quadrature is.
   bool is_exact() const { return is_exact_; }
 
   /// Below, value k of lane l is at [k·lanes + l]. V at y; ∇V and the lower half of ∇²V by columns.
@@ -46,6 +50,9 @@ class SplitEnergy {
   void taylor(const double* y, double* coefficients, double* scratch) const {
     taylor_.run<lanes>(y, coefficients, scratch);
   }
+  /// Of (y, δ): V̄, its derivatives by δ and the sizes of its terms; r of each. Without results where V̄ has no
+  /// closed form.
+  const ExpressionTape& closed_mean() const { return closed_mean_; }
   int slope_count() const { return slopes_.results(); }
   /// Doubles of scratch that `mean` takes.
   std::size_t scratch_size(int lanes) const;
@@ -58,16 +65,20 @@ class SplitEnergy {
 
  private:
   template <int lanes>
+  void take_closed_mean(const double* y, const double* delta, double* mean, double* jacobian,
+                        double* noise, double* scratch) const;
+  template <int lanes>
   void correct(const double* y, const double* delta, const double* V_before, double* mean,
                double* jacobian, double* noise, double* scratch) const;
 
   Eigen::MatrixXd Q_;
   Eigen::VectorXd c_;
   std::vector<int> bent_;
-  ExpressionTape value_, slopes_, taylor_;
+  ExpressionTape value_, slopes_, taylor_, closed_mean_;
   ExpressionTape terms_;  ///< of ∇V, see ExpressionGraph::magnitude
   std::vector<double> nodes_, weights_;
   double terms_J_ = 0.0;
+  double weight_ = 1.0;
   bool is_exact_ = true;
 };
 

@@ -1,5 +1,6 @@
 #include "kernels/bent_kernels.hpp"
 
+#include "kernels/lane_tape.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
@@ -14,7 +15,53 @@ struct BentStep {
 
   static V at(const double* values, int k) { return V::load(values + k * W); }
 
-  [[gnu::always_inline]] static bool solve(const bent::Task& t, long g) {
+  /// V̄(δ), its slope, and the size of its terms with what roundings of y and δ move.
+  struct Mean {
+    V value, slope, size;
+  };
+
+  /// A polynomial with coefficients of the state.
+  struct Series {
+    const double* taylor;
+    int degree;
+
+    [[gnu::always_inline]] Mean operator()(V delta) const {
+      const V reach = abs(delta);
+      V slope = V::all(0.0), magnitude = abs(at(taylor, degree - 1));
+      V mean = at(taylor, degree - 1);
+      for (int m = degree - 2; m >= 0; --m) {
+        const V own_term = at(taylor, m);
+        slope = fma(slope, delta, mean);
+        mean = fma(mean, delta, own_term);
+        magnitude = fma(magnitude, reach, abs(own_term));
+      }
+      return {mean, slope, magnitude + (magnitude + at(taylor, degree))};
+    }
+  };
+
+  /// A program of y and δ.
+  struct Closed {
+    LaneTape<W> tape;
+    V y;
+
+    Mean operator()(V delta) {
+      y.store(tape.variable(0));
+      delta.store(tape.variable(1));
+      tape.run();
+      const V slope = tape.result(1), terms = tape.result(2);
+      const V moved = (abs(slope) + abs(slope)) * (abs(y) + abs(delta));
+      return {tape.result(0), slope, terms + (terms + moved)};
+    }
+  };
+
+  static bool solve(const bent::Task& t, long g) {
+    const double* const own = t.record + g * t.record_size;
+    if (t.mean_of == nullptr) return solve(t, g, Series{own + t.taylor * W, t.degree});
+    return solve(t, g, Closed{LaneTape<W>(*t.mean_of, t.registers), at(own, t.own_state)});
+  }
+
+  template <class MeanOf>
+  [[gnu::always_inline]] static bool solve(const bent::Task& t, long g, MeanOf mean_of) {
     constexpr int kMostSteps = 12;
     const double* const c = t.coefficients + g * t.coefficient_size;
     double* const own = t.record + g * t.record_size;
@@ -30,27 +77,18 @@ struct BentStep {
     const double* const taylor = own + t.taylor * W;
     V delta = fma(gain, at(taylor, 0), known) / fma(negate(gain), at(taylor, 1), one);
     if (t.warm) delta = where_at_most(one, at(own, t.is_warm), at(own, t.increment), delta);
-    const V noise = at(taylor, t.degree);
     V mean = zero, residual = zero, allowed = zero, before = V::all(__DBL_MAX__), failed = zero;
     for (int k = 0; k < kMostSteps; ++k) {
-      const V reach = abs(delta);
-      V slope = zero, magnitude = abs(at(taylor, t.degree - 1));
-      mean = at(taylor, t.degree - 1);
-      for (int m = t.degree - 2; m >= 0; --m) {
-        const V own_term = at(taylor, m);
-        slope = fma(slope, delta, mean);
-        mean = fma(mean, delta, own_term);
-        magnitude = fma(magnitude, reach, abs(own_term));
-      }
+      const Mean of = mean_of(delta);
+      mean = of.value;
       const V F = fma(negate(gain), mean, delta - known);
       residual = abs(F);
-      allowed = V::all(4.0 * __DBL_EPSILON__) *
-                fma(gain_size, magnitude + (magnitude + noise), reach + size);
+      allowed = V::all(4.0 * __DBL_EPSILON__) * fma(gain_size, of.size, abs(delta) + size);
       if (all_at_most(residual, allowed)) break;
       const V grown = where_at_most(residual, before, failed, one);
       failed = where_at_most(residual, allowed, failed, grown);
       before = residual;
-      const V next = delta - F / fma(negate(gain), slope, one);
+      const V next = delta - F / fma(negate(gain), of.slope, one);
       delta = where_at_most(residual, allowed, delta, next);
     }
     failed = where_at_most(residual, allowed, failed, one);
@@ -94,10 +132,11 @@ struct LinearStep {
       for (int i = 0; i < rows; ++i) y[i] = fma(at(matrix, j * rows + i), own, y[i]);
     }
   }
-  [[gnu::always_inline]] static V form(bent::Entries entries, const V* x, const V* y, V sum) {
+  [[gnu::always_inline]] static V form(bent::Entries entries, const double* c, const V* x,
+                                       const V* y, V sum) {
     for (int k = 0; k < entries.count; ++k) {
       const bent::Entry& e = entries.first[k];
-      sum = fma(V::all(e.value) * x[e.row], y[e.column], sum);
+      sum = fma(at(c, e.place) * x[e.row], y[e.column], sum);
     }
     return sum;
   }
@@ -114,10 +153,10 @@ struct LinearStep {
     const double* const x = own + t.state * W;
     const double* const input = own + t.input * W;
     V y[bent::kMostStates];
-    for (int i = 0; i < t.states; ++i) y[i] = V::all(t.constants[i]);
+    for (int i = 0; i < t.states; ++i) y[i] = at(c, t.constants + i);
     for (int k = 0; k < t.Q.count; ++k) {
       const bent::Entry& e = t.Q.first[k];
-      y[e.row] = fma(V::all(e.value), at(x, e.column), y[e.row]);
+      y[e.row] = fma(at(c, e.place), at(x, e.column), y[e.row]);
     }
     store(y, t.states, own + t.slope * W);
     clear(y, t.states);
@@ -148,9 +187,12 @@ struct LinearStep {
     for (int i = 0; i < t.states; ++i) g[i] = at(own, t.slope + i);
     for (int k = 0; k < t.Q.count; ++k) {
       const bent::Entry& e = t.Q.first[k];
-      g[e.row] = fma(V::all(0.5 * e.value), moved[e.column], g[e.row]);
+      g[e.row] = fma(V::all(0.5) * at(c, e.place), moved[e.column], g[e.row]);
     }
-    for (int k = 0; k < t.bent; ++k) g[t.bent_states[k]] = g[t.bent_states[k]] + at(t.mean, k);
+    const V weight = at(c, t.weight);
+    for (int k = 0; k < t.bent; ++k) {
+      g[t.bent_states[k]] = fma(weight, at(t.mean, k), g[t.bent_states[k]]);
+    }
     V u[bent::kMostPorts + bent::kMostStates];
     for (int j = 0; j < t.ports; ++j) {
       u[j] = fma(at(c, t.u_of_a + j), at(t.waves, j), at(c, t.u_of_b + j) * at(t.outgoing, j));
@@ -160,9 +202,9 @@ struct LinearStep {
     const V zero = V::all(0.0), h = V::all(t.step_s);
     V change = zero;
     for (int i = 0; i < t.states; ++i) change = fma(g[i], moved[i], change);
-    const V supply = form(t.through, external, u, form(t.outputs, external, g, zero));
-    const V across = form(t.P, g, u, zero);
-    const V lost = form(t.S, u, u, form(t.R, g, g, across + across));
+    const V supply = form(t.through, c, external, u, form(t.outputs, c, external, g, zero));
+    const V across = form(t.P, c, g, u, zero);
+    const V lost = form(t.S, c, u, u, form(t.R, c, g, g, across + across));
     change.store(t.energy.change_J);
     (h * supply).store(t.energy.external_supply_J);
     (h * lost).store(t.energy.dissipated_J);

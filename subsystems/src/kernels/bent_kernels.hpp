@@ -1,12 +1,13 @@
 #pragma once
 
 #include "portwave/subsystems/base/instruction_set.hpp"
+#include "portwave/subsystems/base/tape_program.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
 
-/// Steps of parts with one state y by which ∇²H changes, H being a polynomial in it. Its mean gradient along the
-/// step is then one in δ,
+/// Steps of parts with one state y by which ∇²H changes, and whose mean gradient V̄ along the step is exact. It is a
+/// program of (y, δ) (SplitEnergy::closed_mean), or, H being a polynomial in y, one in δ,
 ///   V̄(δ) = t₁ + t₂δ + … + t_d δ^{d−1},   t_m = V⁽ᵐ⁾(y)/m!,
 /// frozen with the state, and the step one equation: δ = e + N V̄(δ), e = d⁰ + D a; b = b⁰ + B a + M V̄.
 namespace bent {
@@ -28,8 +29,12 @@ struct Task {
   int gain = 0;                               ///< N
   int b_of_wave = 0, b_of_mean = 0;           ///< B by columns, M
   int offset = 0, b_offset = 0;               ///< d⁰, b⁰
-  int taylor = 0;  ///< t₁ to t_d, then what roundings of y move in V̄, times 1/ε
-  int increment = 0, is_warm = 0;  ///< the last δ
+  int taylor =
+      0;  ///< t₁ to t_d, then what roundings of y move in V̄, times 1/ε; with a program t₁ and t₂
+  const TapeProgram* mean_of = nullptr;  ///< null: V̄ is a polynomial
+  double* registers = nullptr;           ///< of the program
+  int own_state = 0;                     ///< y, for the program
+  int increment = 0, is_warm = 0;        ///< the last δ
   /// δ, V̄ and whether the lane has no solution here (1, else 0), of the last group.
   double* delta = nullptr;
   double* mean = nullptr;
@@ -38,10 +43,9 @@ struct Task {
 
 inline constexpr int kMostStates = 16, kMostPorts = 8;
 
-/// A number of a matrix that all lanes share.
+/// A number of a matrix, and its place among the coefficients.
 struct Entry {
-  int row, column;
-  double value;
+  int row, column, place;
 };
 struct Entries {
   const Entry* first = nullptr;
@@ -54,8 +58,8 @@ struct Entries {
 struct LinearTask {
   int states = 0, ports = 0, inputs = 0, bent = 0;
   const int* bent_states = nullptr;
-  const double* constants = nullptr;     ///< c
   Entries Q, R, P, S, outputs, through;  ///< the last two: y at the external inputs, of g and u
+  int constants = 0, weight = 0;         ///< c; V̄ is that many times the mean that is given
   int of_gradient = 0, of_input = 0, of_wave = 0, of_mean = 0;
   int b_of_gradient = 0, b_of_offset = 0, b_of_input = 0, u_of_a = 0, u_of_b = 0;
   int state = 0, input = 0, slope = 0, offset = 0, b_offset = 0;

@@ -1,20 +1,22 @@
 #pragma once
 
-// Sines and cosines of lanes, for kernel sources alone: the same bits on every instruction set.
+// Sines and cosines of lanes, for kernel sources alone: the same bits on every instruction set, and in every lane
+// those that it has alone.
 
 #include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
 namespace portwave::PORTWAVE_ISA {
 
+template <int W>
 struct LaneSine {
-  using V = Vec<kLaneGroup>;
+  using V = Vec<W>;
 
   V sine, cosine;
 
   /// To an ulp or two of 1. Angles above 1e5 are those of the C library.
   static LaneSine of(V angle) {
-    if (!all_at_most(abs(angle), V::all(1e5))) return one_by_one(angle);
+    const V limit = V::all(1e5), size = abs(angle);
     // angle = k π/2 + r, |r| ≤ π/4. π/2 in three parts, each to 53 bits.
     const V shift = V::all(0x1.8p52);
     const V k = fma(angle, V::all(0x1.45f306dc9c883p-1), shift) - shift;
@@ -33,6 +35,7 @@ struct LaneSine {
     const V of_sine = abs(quarter - half), of_cosine = abs(quarter + half);
     out.sine = where_at_most(of_sine, near, out.sine, negate(out.sine));
     out.cosine = where_at_most(of_cosine, near, out.cosine, negate(out.cosine));
+    if (!all_at_most(size, limit)) out.take_far(angle);
     return out;
   }
 
@@ -52,14 +55,18 @@ struct LaneSine {
     return sum;
   }
 
-  static LaneSine one_by_one(V angle) {
-    double angles[kLaneGroup], sines[kLaneGroup], cosines[kLaneGroup];
+  /// Those of the C library in the lanes where the angle is far, or no number.
+  void take_far(V angle) {
+    double angles[W], sines[W], cosines[W];
     angle.store(angles);
-    for (int l = 0; l < kLaneGroup; ++l) {
+    sine.store(sines);
+    cosine.store(cosines);
+    for (int l = 0; l < W; ++l) {
+      if (__builtin_fabs(angles[l]) <= 1e5) continue;
       sines[l] = __builtin_sin(angles[l]);
       cosines[l] = __builtin_cos(angles[l]);
     }
-    return {V::load(sines), V::load(cosines)};
+    *this = {V::load(sines), V::load(cosines)};
   }
 };
 

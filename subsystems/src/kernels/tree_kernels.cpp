@@ -94,7 +94,7 @@ struct TreeGradient {
       place[i] = all3(body.place);
       switch (body.joint) {
         case tree::Joint::revolute: {
-          const auto [s, c] = LaneSine::of(at(t.x, body.q));
+          const auto [s, c] = LaneSine<kLaneGroup>::of(at(t.x, body.q));
           E = {{added(s, A.row[1], times(c, A.row[0])),
                 added(negate(s), A.row[0], times(c, A.row[1])), A.row[2]}};
           break;

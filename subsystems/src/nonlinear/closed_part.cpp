@@ -90,6 +90,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
       hidden_(hidden),
       damped_(damped),
       memory_(dynamic_cast<const PortMemory*>(&part)),
+      slopes_(structure_slopes_of(part)),
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
@@ -110,6 +111,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
   if (!part.constant_structure()) typical_ = part.typical_state();
+  if (slopes_ != nullptr) turning_.setZero(n_, n_);
   if (has_laws_) laws_.resize(static_cast<std::size_t>(p_));
 }
 
@@ -269,6 +271,9 @@ void ClosedPart::rate(const Structure& structure, const VectorXd& g, const doubl
   add_product<kMagnitudes>(structure.P, -1.0, u, v);
 }
 
+template void ClosedPart::rate<false>(const Structure&, const VectorXd&, const double*, VectorXd&,
+                                      VectorXd&, VectorXd&);
+
 void ClosedPart::free_increment(VectorXd& dx) {
   dx.setZero();
   part_.discrete_gradient(x_.data(), x_.data(), g_.data());
@@ -376,8 +381,7 @@ double ClosedPart::beside_gradient_terms(const double* a, const VectorXd& dx, do
   return scaled_size(F_, w_);
 }
 
-/// A state-dependent structure adds its own derivative, by central differences: the midpoint moves
-/// half as far as x⁺.
+/// A state-dependent structure adds its own derivative.
 void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
   const bool constant = part_.constant_structure();
   if (!constant || has_laws_) close_loop(structure_);
@@ -465,55 +469,6 @@ void ClosedPart::start_derivative(const StageStart& start, StageDerivative& out)
           input_map_(row, first + l) * closures_[static_cast<std::size_t>(first + l)].beta;
     }
   }
-}
-
-void ClosedPart::add_structure_slopes(const double* a, const VectorXd& dx,
-                                      Eigen::MatrixXd& jacobian) {
-  probe_ = dx;
-  for (int j = 0; j < n_; ++j) {
-    if (!part_.structure_depends_on(j)) continue;
-    const double middle = x_[j] + 0.5 * dx[j];
-    const double reach = difference_step(typical_[static_cast<std::size_t>(j)], middle);
-    move_end(j, dx[j] + 2.0 * reach, a, v_);
-    jacobian.col(j).noalias() -= (0.25 * h_ / reach) * v_;
-    move_end(j, dx[j] - 2.0 * reach, a, v_);
-    jacobian.col(j).noalias() += (0.25 * h_ / reach) * v_;
-    probe_[j] = dx[j];
-  }
-}
-
-/// All stages are moved at once: the rate of each follows from its own structure.
-void ClosedPart::add_stage_slopes(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
-  const int count = hidden_->stage_count(), n = n_ / (count + 1);
-  const auto take = [&](int k, double by, VectorXd& v) {
-    hidden_->moved_structure(x_.data(), dx.data(), k, by, h_, probe_structure_);
-    if (feeds_through_) close_ports(probe_structure_);
-    rate<false>(probe_structure_, g_, a, u_, y_, v);
-  };
-  for (int k = 0; k < n; ++k) {
-    if (!hidden_->stages_depend_on(k)) continue;
-    const double reach = difference_step(typical_[static_cast<std::size_t>(k)], x_[k]);
-    take(k, reach, slope_);
-    take(k, -reach, v_);
-    slope_ = (0.5 * h_ / reach) * (slope_ - v_);
-    for (int i = 0; i < count; ++i) {
-      const int row = (i + 1) * n;
-      // x⁺ beside δ counts half: the structure is that of the middle between x and x⁺.
-      jacobian.col(k).segment(row, n) -= 0.5 * slope_.segment(row, n);
-      for (int j = 0; j < count; ++j) {
-        jacobian.col((j + 1) * n + k).segment(row, n) -=
-            hidden_->stage_reach(i, j) * slope_.segment(row, n);
-      }
-    }
-  }
-}
-
-/// The rate v for the structure over a step that is moved in component j, the discrete gradient held.
-void ClosedPart::move_end(int j, double value, const double* a, VectorXd& v) {
-  probe_[j] = value;
-  part_.structure_over(x_.data(), probe_.data(), h_, probe_structure_);
-  if (feeds_through_) close_ports(probe_structure_);
-  rate<false>(probe_structure_, g_, a, u_, y_, v);
 }
 
 void ClosedPart::outgoing(const double* a, double* b) const {

@@ -7,6 +7,7 @@
 #include "core/port_closure.hpp"
 #include "core/port_memory.hpp"
 #include "nonlinear/stage_factors.hpp"
+#include "nonlinear/structure_slopes.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -154,10 +155,11 @@ class ClosedPart {
   const Subsystem& part_;
   const HiddenTerms* hidden_;
   const NumericalDissipation* damped_;
-  const PortMemory* memory_;  ///< null: the laws of its ports depend on no state
-  int n_;                     ///< states
-  int p_;                     ///< scalar ports
-  int m_;                     ///< scalar ports and external inputs
+  const PortMemory* memory_;       ///< null: the laws of its ports depend on no state
+  const StructureSlopes* slopes_;  ///< null: by differences
+  int n_;                          ///< states
+  int p_;                          ///< scalar ports
+  int m_;                          ///< scalar ports and external inputs
   bool has_laws_;
   bool feeds_through_;  ///< S or N may have entries
   double h_ = 0.0;
@@ -176,7 +178,7 @@ class ClosedPart {
   Eigen::VectorXd x_next_, probe_, slope_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   std::vector<PortLawValue> laws_;  ///< φ at the inputs of the last evaluation
-  Eigen::MatrixXd M_, identity_;
+  Eigen::MatrixXd M_, identity_, turning_;
 
   DenseLu M_lu_;
   std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺

@@ -95,9 +95,18 @@ void StagedPhysics::find_hessian_together(const double* x) const {
   }
 }
 
-/// By differences in one direction: simplified steps need no more.
+/// Where the part does not know, by differences in one direction: simplified steps need no more.
 void StagedPhysics::find_turning(const double* x) const {
   const int n = layout_.n;
+  if (const StructureSlopes* const known = structure_slopes_of(part_)) {
+    const auto inputs = static_cast<std::size_t>(part_.structure().inputs());
+    detail::Workspace scratch(static_cast<std::size_t>(n) + inputs);
+    double* const slope = scratch.data();
+    part_.gradient(x, slope);
+    std::fill(slope + n, slope + n + inputs, 0.0);
+    known->structure_slopes(x, slope, slope + n, start_.turning.data());
+    return;
+  }
   detail::Workspace scratch(static_cast<std::size_t>(3 * n));
   double* const moved = scratch.data();
   double* const slope = moved + n;

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "portwave/subsystems/base/expression_graph.hpp"
+#include "portwave/subsystems/base/tape_program.hpp"
 
 namespace portwave {
 
 /// The program that evaluates nodes of an ExpressionGraph, each common operation once.
-/// Each lane has the bits that it has alone; the functions are those of the C library.
+/// Each lane has the bits that it has alone. Sines, cosines and exponentials are ours, to an ulp or two and with the
+/// same bits on every instruction set; other functions, and these of large numbers, are those of the C library.
 /// Threads: immutable. Cost: one pass over the operations, each for all lanes; no allocation.
 class ExpressionTape {
  public:
@@ -32,17 +34,14 @@ class ExpressionTape {
   /// The same for 1 or 8 lanes, with scratch of the caller.
   template <int lanes>
   void run(const double* x, double* out, double* scratch) const;
+  /// For kernels, as long as this lives.
+  TapeProgram program() const;
 
  private:
-  struct Step {
-    ExpressionGraph::Code code;
-    std::uint16_t to, a, b, c;
-  };
-
   int variables_ = 0;
   int registers_ = 0;            // variables, constants, temporaries
   std::vector<double> numbers_;  // that of registers from variables_ on
-  std::vector<Step> steps_;
+  std::vector<TapeProgram::Step> steps_;
   std::vector<std::uint16_t> results_;
 };
 
