@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kShares = 16;
 /// Smaller matrices are not worth a dissection.
 constexpr std::size_t kWorthDissecting = 2048;
+/// Rows that are not dissected further. Substitutions of one after the other wait for one another.
+constexpr std::size_t kLeaf = 24;
 /// Entries more that a dissection may cost.
 constexpr double kMostFill = 1.15;
 
@@ -92,7 +94,7 @@ class Dissection {
   std::vector<int> order() {
     std::vector<int> all(inner_order_.size());
     std::iota(all.begin(), all.end(), 0);
-    dissect(std::move(all), kShares);
+    dissect(std::move(all));
     std::vector<int> out(inner_order_.size());
     for (std::size_t place = 0; place < sorted_.size(); ++place) {
       out[at(sorted_[place])] = static_cast<int>(place);
@@ -106,8 +108,8 @@ class Dissection {
     sorted_.insert(sorted_.end(), nodes.begin(), nodes.end());
   }
 
-  void dissect(std::vector<int> nodes, std::size_t shares) {
-    if (shares < 2 || nodes.size() < kShares) return put(std::move(nodes));
+  void dissect(std::vector<int> nodes) {
+    if (nodes.size() < kLeaf) return put(std::move(nodes));
     const int own = ++parts_;
     for (const int node : nodes) part_[at(node)] = own;
     const int outermost = layers_around(nodes.front(), nodes, own);
@@ -132,7 +134,7 @@ class Dissection {
       const int layer = layer_[at(node)];
       (layer == middle ? separator : sides[layer > middle ? 1 : 0]).push_back(node);
     }
-    for (std::vector<int>& side : sides) dissect(std::move(side), shares / 2);
+    for (std::vector<int>& side : sides) dissect(std::move(side));
     put(std::move(separator));
   }
 
