@@ -151,6 +151,7 @@ void Task::measure(const StepArrays& s, const double* exchanged) {
       }
     }
   }
+  for (const int chunk : shape_.chunks) s.residual->sum_chunk(chunk);
   if (acceleration == nullptr) return;
   for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
     keep(s, i, acceleration->sequence(shape_.islands[i]).slot(), exchanged);
@@ -294,6 +295,7 @@ void Task::examine(const TaskCalls::Bound& bound, const StepArrays& s) const {
   for (const TaskCalls::Call& call : bound.commit) {
     s.ledger->examine(call.range.batch, call.range.lanes, s.a, s.b_next);
   }
+  for (const int chunk : shape_.chunks) s.ledger->sum_chunk(chunk);
 }
 
 void Task::recommit(const StepArrays& s, std::span<const char> islands) {

@@ -173,13 +173,26 @@ class Dissection {
   int parts_ = 0;
 };
 
+void sort_by_rows(std::vector<std::pair<int, int>>& subtrees, std::span<const int> row_at) {
+  std::vector<std::pair<int, std::pair<int, int>>> sorted;
+  std::vector<int> rows;
+  for (const auto& [begin, end] : subtrees) {
+    rows.assign(row_at.begin() + begin, row_at.begin() + end);
+    const auto middle = rows.begin() + (end - begin) / 2;
+    std::ranges::nth_element(rows, middle);
+    sorted.emplace_back(*middle, std::pair(begin, end));
+  }
+  std::ranges::sort(sorted);
+  std::ranges::transform(sorted, subtrees.begin(), [](const auto& own) { return own.second; });
+}
+
 }  // namespace
 
 std::size_t EliminationTree::entries_in_all() const {
   return std::accumulate(entries.begin(), entries.end(), entries.size());
 }
 
-EliminationTree::Cut EliminationTree::cut() const {
+EliminationTree::Cut EliminationTree::cut(std::span<const int> row_at) const {
   const int n = static_cast<int>(parent.size());
   std::vector<int> first(parent.size());  // of the subtree of each node
   std::vector<std::size_t> weight(parent.size());
@@ -205,7 +218,7 @@ EliminationTree::Cut EliminationTree::cut() const {
     }
   }
   std::ranges::reverse(out.above);
-  std::ranges::reverse(out.subtrees);
+  if (!row_at.empty()) sort_by_rows(out.subtrees, row_at);
   std::size_t sum = share;
   for (int i = 0; i < static_cast<int>(out.subtrees.size()); ++i) {
     if (sum >= share) {

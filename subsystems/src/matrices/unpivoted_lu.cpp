@@ -46,7 +46,7 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   }
   subtrees_.clear();
   if (2 * tree.entries_in_all() - n < kWorthSharing) return;
-  EliminationTree::Cut cut = tree.cut();
+  EliminationTree::Cut cut = tree.cut(row_at_);
   subtrees_ = std::move(cut.subtrees);
   first_of_block_ = std::move(cut.first_of_block);
   above_ = std::move(cut.above);
