@@ -203,29 +203,35 @@ EliminationTree::Cut EliminationTree::cut(std::span<const int> row_at) const {
     first[at(parent[at(i)])] = std::min(first[at(parent[at(i)])], first[at(i)]);
     weight[at(parent[at(i)])] += weight[at(i)];
   }
-  Cut out;
-  // Twice a share: halves are not equal, and of a leaf that is a chain the rest would be above.
-  const std::size_t share = std::max<std::size_t>(entries_in_all() / kShares, 1);
-  const std::size_t most = 2 * share;
-  for (int root = n - 1; root >= 0;) {
-    if (weight[at(root)] > most) {
-      out.above.push_back(root);
-      out.entries_above += 1 + at(entries[at(root)]);
-      --root;  // where its last child, or another tree, ends
-    } else {
-      out.subtrees.emplace_back(first[at(root)], root + 1);
-      root = first[at(root)] - 1;
+  const auto with_subtrees_of = [&](std::size_t most) {
+    Cut out;
+    for (int root = n - 1; root >= 0;) {
+      if (weight[at(root)] > most) {
+        out.above.push_back(root);
+        out.entries_above += 1 + at(entries[at(root)]);
+        --root;  // where its last child, or another tree, ends
+      } else {
+        out.subtrees.emplace_back(first[at(root)], root + 1);
+        root = first[at(root)] - 1;
+      }
     }
-  }
-  std::ranges::reverse(out.above);
-  if (!row_at.empty()) sort_by_rows(out.subtrees, row_at);
-  std::size_t sum = share;
+    std::ranges::reverse(out.above);
+    return out;
+  };
+  const std::size_t all = entries_in_all();
+  const std::size_t share = std::max<std::size_t>(all / kShares, 1);
+  Cut out = with_subtrees_of(share);
+  // Of a tree that is a chain much would be above.
+  if (out.entries_above > share) out = with_subtrees_of(2 * share);
+  if (row_at.empty()) return out;
+  sort_by_rows(out.subtrees, row_at);
+  const std::size_t below = std::max<std::size_t>(all - out.entries_above, 1);
+  std::size_t sum = 0, portion = kShares;
   for (int i = 0; i < static_cast<int>(out.subtrees.size()); ++i) {
-    if (sum >= share) {
-      out.first_of_block.push_back(i);
-      sum = 0;
-    }
-    sum += weight[at(out.subtrees[at(i)].second - 1)];
+    const std::size_t own = weight[at(out.subtrees[at(i)].second - 1)];
+    const std::size_t middle = (2 * sum + own) * kShares / (2 * below);
+    if (std::exchange(portion, middle) != middle) out.first_of_block.push_back(i);
+    sum += own;
   }
   out.first_of_block.push_back(static_cast<int>(out.subtrees.size()));
   return out;
