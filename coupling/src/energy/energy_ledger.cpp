@@ -230,6 +230,12 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
   account_until(lanes.last);
 }
 
+void EnergyLedger::sum_chunk(int chunk) {
+  if (is_summed_.empty() || is_summed(chunk)) return;
+  find_totals(chunk, by_chunk_[at(chunk)]);
+  is_summed_[at(chunk)] = 1;
+}
+
 bool EnergyLedger::prepare_island(int island) {
   const std::span<const int> parts = parts_.parts_of(island);
   if (replicas_ || slices_ != nullptr || fetch_entries_ ||

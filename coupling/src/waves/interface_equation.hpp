@@ -35,7 +35,9 @@ struct IslandNetworks {
 /// rigid body) I − PD is singular: δ then leaves undetermined components as they are.
 ///
 /// Reflections of many ports, P = ±(2nnᵀ − I), are taken with an unknown of their own, nᵀDu: the
-/// matrix has about as many entries as the parts have, whatever the junctions.
+/// matrix has about as many entries as the parts have, whatever the junctions. So are, in large islands, affine parts
+/// whose ports have one velocity or one force, D = σI + c sᵀ, with sᵀu, where no neighbour has one. The matrix need
+/// not stay monotone by this; where that calls for row exchanges, the parts are taken as they are.
 ///
 /// A monotone matrix is factorised without row exchanges, in places found once (UnpivotedLu); one that rounding
 /// makes need exchanges, with them (SparseFactors).
@@ -62,39 +64,57 @@ class InterfaceEquation {
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
                  const std::function<bool(int part)>& changes = {}, const ForEach& each = {});
   /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
-  /// numbers alone, not on those before, nor on `each`. Allocates only where exchanges are needed.
+  /// numbers alone, not on those before, nor on `each`. Allocates only where exchanges are needed, or for the
+  /// first time D as it is.
   bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
-  std::size_t entries() const { return is_pivoted_ ? factors_.nonzeros() : lu_.nonzeros(); }
+  std::size_t entries() const {
+    return is_pivoted_ ? factors_.nonzeros() : forms_[form_].lu.nonzeros();
+  }
   /// du from the gap P S(u) − u; returns |du|². Allocates nothing. The bits do not depend on `each`.
   double solve(const double* gap, double* change, const ForEach& each = {});
+  /// Whether D of an affine part in a large island is taken with an unknown of its own, if no neighbour's is.
+  static bool has_one_motion(const double* D, int size);
   std::size_t bytes() const;
 
  private:
-  /// A contribution to an entry of the matrix: `factor`, times an entry of D where it belongs to a part.
+  /// A contribution to an entry of the matrix: `factor`, times a number of a part where it belongs to one.
   struct Term {
     int slot;   ///< of the entry
-    int entry;  ///< of the part's D
+    int entry;  ///< of the part's D, or of σ, c and s
     double factor;
   };
+  /// A way to write the equation.
+  struct Form {
+    std::vector<int> unknown;         ///< sᵀu, by place in network_.parts; −1: the part is taken by its D
+    std::vector<Term> terms;          ///< constants, then part by part
+    std::vector<std::size_t> begin;   ///< of the terms of each part in network_.parts; then the end
+    UnpivotedLu lu;
+  };
+  static constexpr int kByD = 0, kByMotions = 1;
 
   template <class Emit>
-  void assemble(const Interconnection& coupling, const Emit& emit) const;
+  void assemble(const Interconnection& coupling, const Form& form, const Emit& emit) const;
   template <class Emit>
-  void emit_row(int port, double factor, int row, const Emit& emit) const;
-  int unknowns(const Interconnection& coupling) const;
-  void analyse(const Interconnection& coupling, const PartMatrix& D,
-               const std::function<bool(int part)>& changes);
+  void emit_row(const Form& form, int port, double factor, int row, const Emit& emit) const;
+  int ports() const { return static_cast<int>(places_.size()); }
+  int size_of(int part) const;
+  std::size_t place_of(int part) const;
+  void find_motions(const Interconnection& coupling, const PartMatrix& D);
+  const double* numbers_of(const Form& form, std::size_t own, const PartMatrix& D);
+  void analyse(Form& form, const PartMatrix& D);
+  bool fill(Form& form, const PartMatrix& D, double shift);
 
   const System& system_;
   const IslandNetwork& network_;
   const std::vector<int>& local_;
-  std::vector<int> places_;         // by unknown; −1: of none outside
-  std::vector<Term> terms_;         // constants, then part by part
-  std::vector<std::size_t> begin_;  // of the terms of each part in network_.parts; then the end
-  UnpivotedLu lu_;
+  const Interconnection* coupling_ = nullptr;  // that it was factorised for
+  std::vector<int> places_;                    // by port
+  std::vector<char> changes_;                  // D of parts, by place in network_.parts
+  Form forms_[2];
+  int form_ = kByD;        // that has the factors
   SparseFactors factors_;  // where is_pivoted_
   bool is_pivoted_ = false;
-  std::vector<double> right_, scratch_;
+  std::vector<double> right_, scratch_, split_;
 };
 
 }  // namespace portwave

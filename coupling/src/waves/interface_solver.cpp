@@ -216,7 +216,11 @@ void InterfaceSolver::take_over_part(int part, Derivatives others) {
   own->parts.take_affine(part);
   // What is an entry follows from the parts that there are, not from those that were.
   const auto is_zero = [](double value) { return value == 0.0; };
-  own->is_known = own->is_known && std::ranges::equal(before, entries, {}, is_zero, is_zero);
+  const auto has_one_motion = [&](const double* D) {
+    return InterfaceEquation::has_one_motion(D, width);
+  };
+  own->is_known = own->is_known && std::ranges::equal(before, entries, {}, is_zero, is_zero) &&
+                  has_one_motion(before.data()) == has_one_motion(entries.data());
 }
 
 void InterfaceSolver::revoke() {

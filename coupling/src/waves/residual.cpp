@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "kernels/ledger_kernels.hpp"
 
@@ -22,6 +23,8 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(w
   for (auto* v : {&gap_, &incident_, &outgoing_}) {
     v->resize(static_cast<std::size_t>(waves.entry_count()));
   }
+  by_chunk_.resize(static_cast<std::size_t>(waves.reduction().chunk_count()));
+  is_summed_.resize(by_chunk_.size());
   terms_ = {gap_, incident_, outgoing_};
 }
 
@@ -60,7 +63,36 @@ double InterfaceResidual::residual_of(std::size_t entry) const {
   return is_rounding ? 0.0 : own.residual();
 }
 
-MeasuredGap InterfaceResidual::gap(int island, bool per_part) const {
+GapSquares InterfaceResidual::sum_of_chunk(int chunk) const {
+  const PartOrderReduction& parts = waves_.reduction();
+  return {parts.sum_of_chunk(chunk, gap_.data()), parts.sum_of_chunk(chunk, incident_.data()),
+          parts.sum_of_chunk(chunk, outgoing_.data())};
+}
+
+void InterfaceResidual::sum_chunk(int chunk) {
+  by_chunk_[static_cast<std::size_t>(chunk)] = sum_of_chunk(chunk);
+  is_summed_[static_cast<std::size_t>(chunk)] = 1;
+}
+
+GapSquares InterfaceResidual::sum_of(int island) {
+  const PartOrderReduction& parts = waves_.reduction();
+  const auto [first, last] = parts.chunks_of(island);
+  if (last - first < 2) {
+    return {parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
+            parts.sum(island, outgoing_.data())};
+  }
+  return PartOrderReduction::tree<GapSquares>(
+      first, last,
+      [&](int chunk) {
+        const auto i = static_cast<std::size_t>(chunk);
+        return std::exchange(is_summed_[i], 0) != 0 ? by_chunk_[i] : sum_of_chunk(chunk);
+      },
+      [](const GapSquares& a, const GapSquares& b) {
+        return GapSquares{a.gap + b.gap, a.incident + b.incident, a.outgoing + b.outgoing};
+      });
+}
+
+MeasuredGap InterfaceResidual::gap(int island, bool per_part) {
   if (!taken_.empty() && taken_[static_cast<std::size_t>(island)].is_taken) {
     const auto& [squares, largest, is_taken] = taken_[static_cast<std::size_t>(island)];
     MeasuredGap all{{squares.residual(), 0.5 * squares.gap, squares.size()}, squares.outgoing};
@@ -68,8 +100,7 @@ MeasuredGap InterfaceResidual::gap(int island, bool per_part) const {
     return all;
   }
   const PartOrderReduction& parts = waves_.reduction();
-  const GapSquares all{parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
-                       parts.sum(island, outgoing_.data())};
+  const GapSquares all = sum_of(island);
   MeasuredGap out{{all.residual(), 0.5 * all.gap, all.size()}, all.outgoing};
   if (!per_part) return out;
   for (const int entry : parts.entries_of(island)) {
@@ -126,7 +157,8 @@ InterfaceResidual::Share InterfaceResidual::largest_share(int batch, LaneRange l
 }
 
 std::size_t InterfaceResidual::bytes() const {
-  return (3 * gap_.capacity() + rounded_.capacity() + magnitudes_.capacity()) * sizeof(double);
+  return by_chunk_.capacity() * (sizeof(GapSquares) + 1) +
+         (3 * gap_.capacity() + rounded_.capacity() + magnitudes_.capacity()) * sizeof(double);
 }
 
 }  // namespace portwave

@@ -141,7 +141,9 @@ void Task::measure(const StepArrays& s, const double* exchanged) {
   for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
     if (!s.next_iterate.is_solved(shape_.islands[i])) continue;
     const InterfaceSolver::Evaluation trial = s.next_iterate.trial(shape_.islands[i]);
-    for_offsets(i, [&, u = s.u](int w) { trial.take(at(w), u[w], exchanged[w]); });
+    for_stretches(i, [&](int first, int count) {
+      trial.take(at(first), count, s.u + first, exchanged + first);
+    });
   }
   for (const auto* ranges : {&shape_.edge, &shape_.core}) {
     for (const BatchRange& range : *ranges) {
@@ -151,6 +153,7 @@ void Task::measure(const StepArrays& s, const double* exchanged) {
       }
     }
   }
+  for (const int chunk : shape_.chunks) s.residual->sum_chunk(chunk);
   if (acceleration == nullptr) return;
   for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
     keep(s, i, acceleration->sequence(shape_.islands[i]).slot(), exchanged);
@@ -159,8 +162,15 @@ void Task::measure(const StepArrays& s, const double* exchanged) {
 
 template <class Visit>
 void Task::for_offsets(std::size_t index, const Visit& visit) const {
+  for_stretches(index, [&](int first, int count) {
+    for (int offset = first; offset < first + count; ++offset) visit(offset);
+  });
+}
+
+template <class Visit>
+void Task::for_stretches(std::size_t index, const Visit& visit) const {
   if (!shape_.island_waves.empty()) {
-    for (const int offset : shape_.island_waves[index]) visit(offset);
+    for (const int offset : shape_.island_waves[index]) visit(offset, 1);
     return;
   }
   for (const auto* ranges : {&shape_.edge, &shape_.core}) {
@@ -168,7 +178,7 @@ void Task::for_offsets(std::size_t index, const Visit& visit) const {
       const BatchSlot& batch = waves_.batch(range.batch);
       for (int j = 0; j < batch.batch->wave_size(); ++j) {
         const int first = batch.wave + j * batch.batch->stride();
-        for (int l = range.lanes.first; l < range.lanes.last; ++l) visit(first + l);
+        visit(first + range.lanes.first, range.lanes.last - range.lanes.first);
       }
     }
   }
@@ -231,7 +241,8 @@ bool Task::adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t num
   for (std::size_t i = 0; i < shape_.islands.size(); ++i) {
     if (!is_active(shape_.islands[i])) continue;
     const InterfaceSolver::Update next = s.next_iterate.solution(shape_.islands[i]);
-    for_offsets(i, [next, u = s.u](int offset) { u[offset] = next.of(at(offset)); });
+    for_stretches(i,
+                  [next, u = s.u](int first, int count) { next.put(at(first), count, u + first); });
   }
   // A task that shares junctions has one island.
   for (std::size_t local = 0; local < shared_.offsets.size(); ++local) {
@@ -294,6 +305,7 @@ void Task::examine(const TaskCalls::Bound& bound, const StepArrays& s) const {
   for (const TaskCalls::Call& call : bound.commit) {
     s.ledger->examine(call.range.batch, call.range.lanes, s.a, s.b_next);
   }
+  for (const int chunk : shape_.chunks) s.ledger->sum_chunk(chunk);
 }
 
 void Task::recommit(const StepArrays& s, std::span<const char> islands) {

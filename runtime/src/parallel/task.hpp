@@ -169,6 +169,9 @@ class Task {
   /// visit(offset) for the offsets of an island.
   template <class Visit>
   void for_offsets(std::size_t index, const Visit& visit) const;
+  /// visit(first, count) for those that follow one another.
+  template <class Visit>
+  void for_stretches(std::size_t index, const Visit& visit) const;
   void bind(const StepArrays& s, std::vector<int>& numbers);
   bool keeps_places() const { return calls_.keeps_places(); }
   /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset before and

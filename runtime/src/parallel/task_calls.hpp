@@ -17,6 +17,8 @@ struct TaskShape {
   /// Lanes that share a junction with those of other tasks, and those that do not.
   std::vector<BatchRange> edge, core;
   std::vector<int> edge_junctions, core_junctions;
+  /// Where the task has a part of an island: chunks (PartOrderReduction) all of whose parts it has.
+  std::vector<int> chunks;
 };
 
 /// The port solves and commits of a task, bound to the arrays of steps if batches can do that. There are two

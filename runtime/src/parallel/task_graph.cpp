@@ -29,6 +29,7 @@ class TaskBuilder {
     for (int t = 0; t < count(); ++t) number_shared_waves(t);
     for (int t = 0; t < count(); ++t) connect(t);
     list_islands();
+    list_chunks();
   }
 
  private:
@@ -160,6 +161,29 @@ class TaskBuilder {
       if (islands.size() < 2) continue;
       for (const int island : islands) {
         task(t).shape_.island_waves.push_back(std::move(waves_of_island[at(t)][island]));
+      }
+    }
+  }
+
+  /// What a task can sum up although others have parts of its island.
+  void list_chunks() {
+    if (waves_.system().slice() != nullptr) return;
+    std::vector<int> task_of_entry(at(waves_.entry_count()), -1);
+    for (int t = 0; t < count(); ++t) {
+      for (const BatchRange& range : cuts_[at(t)].ranges) {
+        const int entry = waves_.batch(range.batch).entry;
+        std::fill_n(task_of_entry.begin() + entry + range.lanes.first,
+                    range.lanes.last - range.lanes.first, t);
+      }
+    }
+    const PartOrderReduction& parts = waves_.reduction();
+    for (int chunk = 0; chunk < parts.chunk_count(); ++chunk) {
+      const std::span<const int> own = parts.parts_of_chunk(chunk);
+      const auto task_of = [&](int part) { return task_of_entry[at(waves_.slot(part).entry)]; };
+      const int t = task_of(own.front());
+      if (t < 0 || task(t).alone()) continue;
+      if (std::ranges::all_of(own, [&](int part) { return task_of(part) == t; })) {
+        task(t).shape_.chunks.push_back(chunk);
       }
     }
   }

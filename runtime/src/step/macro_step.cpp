@@ -203,6 +203,7 @@ void MacroStep::begin_interface() {
 bool MacroStep::fail(const PhaseStatus& status, int iteration) {
   stale_ = true;
   ledger_.forget_examined();
+  residual_.forget();
   if (interface_ && std::exchange(revocable_, false)) interface_->current().revoke();
   failures_.failed(status, iteration);
   return false;

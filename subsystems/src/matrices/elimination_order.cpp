@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kShares = 16;
 /// Smaller matrices are not worth a dissection.
 constexpr std::size_t kWorthDissecting = 2048;
+/// Rows that are not dissected further. Substitutions of one after the other wait for one another.
+constexpr std::size_t kLeaf = 24;
 /// Entries more that a dissection may cost.
 constexpr double kMostFill = 1.15;
 
@@ -92,7 +94,7 @@ class Dissection {
   std::vector<int> order() {
     std::vector<int> all(inner_order_.size());
     std::iota(all.begin(), all.end(), 0);
-    dissect(std::move(all), kShares);
+    dissect(std::move(all));
     std::vector<int> out(inner_order_.size());
     for (std::size_t place = 0; place < sorted_.size(); ++place) {
       out[at(sorted_[place])] = static_cast<int>(place);
@@ -106,8 +108,8 @@ class Dissection {
     sorted_.insert(sorted_.end(), nodes.begin(), nodes.end());
   }
 
-  void dissect(std::vector<int> nodes, std::size_t shares) {
-    if (shares < 2 || nodes.size() < kShares) return put(std::move(nodes));
+  void dissect(std::vector<int> nodes) {
+    if (nodes.size() < kLeaf) return put(std::move(nodes));
     const int own = ++parts_;
     for (const int node : nodes) part_[at(node)] = own;
     const int outermost = layers_around(nodes.front(), nodes, own);
@@ -132,7 +134,7 @@ class Dissection {
       const int layer = layer_[at(node)];
       (layer == middle ? separator : sides[layer > middle ? 1 : 0]).push_back(node);
     }
-    for (std::vector<int>& side : sides) dissect(std::move(side), shares / 2);
+    for (std::vector<int>& side : sides) dissect(std::move(side));
     put(std::move(separator));
   }
 
@@ -171,13 +173,26 @@ class Dissection {
   int parts_ = 0;
 };
 
+void sort_by_rows(std::vector<std::pair<int, int>>& subtrees, std::span<const int> row_at) {
+  std::vector<std::pair<int, std::pair<int, int>>> sorted;
+  std::vector<int> rows;
+  for (const auto& [begin, end] : subtrees) {
+    rows.assign(row_at.begin() + begin, row_at.begin() + end);
+    const auto middle = rows.begin() + (end - begin) / 2;
+    std::ranges::nth_element(rows, middle);
+    sorted.emplace_back(*middle, std::pair(begin, end));
+  }
+  std::ranges::sort(sorted);
+  std::ranges::transform(sorted, subtrees.begin(), [](const auto& own) { return own.second; });
+}
+
 }  // namespace
 
 std::size_t EliminationTree::entries_in_all() const {
   return std::accumulate(entries.begin(), entries.end(), entries.size());
 }
 
-EliminationTree::Cut EliminationTree::cut() const {
+EliminationTree::Cut EliminationTree::cut(std::span<const int> row_at) const {
   const int n = static_cast<int>(parent.size());
   std::vector<int> first(parent.size());  // of the subtree of each node
   std::vector<std::size_t> weight(parent.size());
@@ -188,29 +203,35 @@ EliminationTree::Cut EliminationTree::cut() const {
     first[at(parent[at(i)])] = std::min(first[at(parent[at(i)])], first[at(i)]);
     weight[at(parent[at(i)])] += weight[at(i)];
   }
-  Cut out;
-  // Twice a share: halves are not equal, and of a leaf that is a chain the rest would be above.
-  const std::size_t share = std::max<std::size_t>(entries_in_all() / kShares, 1);
-  const std::size_t most = 2 * share;
-  for (int root = n - 1; root >= 0;) {
-    if (weight[at(root)] > most) {
-      out.above.push_back(root);
-      out.entries_above += 1 + at(entries[at(root)]);
-      --root;  // where its last child, or another tree, ends
-    } else {
-      out.subtrees.emplace_back(first[at(root)], root + 1);
-      root = first[at(root)] - 1;
+  const auto with_subtrees_of = [&](std::size_t most) {
+    Cut out;
+    for (int root = n - 1; root >= 0;) {
+      if (weight[at(root)] > most) {
+        out.above.push_back(root);
+        out.entries_above += 1 + at(entries[at(root)]);
+        --root;  // where its last child, or another tree, ends
+      } else {
+        out.subtrees.emplace_back(first[at(root)], root + 1);
+        root = first[at(root)] - 1;
+      }
     }
-  }
-  std::ranges::reverse(out.above);
-  std::ranges::reverse(out.subtrees);
-  std::size_t sum = share;
+    std::ranges::reverse(out.above);
+    return out;
+  };
+  const std::size_t all = entries_in_all();
+  const std::size_t share = std::max<std::size_t>(all / kShares, 1);
+  Cut out = with_subtrees_of(share);
+  // Of a tree that is a chain much would be above.
+  if (out.entries_above > share) out = with_subtrees_of(2 * share);
+  if (row_at.empty()) return out;
+  sort_by_rows(out.subtrees, row_at);
+  const std::size_t below = std::max<std::size_t>(all - out.entries_above, 1);
+  std::size_t sum = 0, portion = kShares;
   for (int i = 0; i < static_cast<int>(out.subtrees.size()); ++i) {
-    if (sum >= share) {
-      out.first_of_block.push_back(i);
-      sum = 0;
-    }
-    sum += weight[at(out.subtrees[at(i)].second - 1)];
+    const std::size_t own = weight[at(out.subtrees[at(i)].second - 1)];
+    const std::size_t middle = (2 * sum + own) * kShares / (2 * below);
+    if (std::exchange(portion, middle) != middle) out.first_of_block.push_back(i);
+    sum += own;
   }
   out.first_of_block.push_back(static_cast<int>(out.subtrees.size()));
   return out;

@@ -48,16 +48,19 @@ struct EliminationTree {
   std::vector<int> parent;
   std::vector<int> entries;  ///< of L by column, without the diagonal
 
-  /// Subtrees [first, second) none of which has more than an 8th of all entries, and the nodes above them, both in
-  /// increasing order. What is below does not depend on what is beside it.
+  /// Subtrees [first, second) none of which has more than a 16th of all entries, or an 8th where otherwise more than
+  /// a 16th would be above them, sorted by the middle one of their rows,
+  /// and the nodes above them in increasing order. What is below does not depend on what is beside it.
   struct Cut {
     std::vector<std::pair<int, int>> subtrees;
     std::vector<int> above;
     std::size_t entries_above = 0;
-    /// The first subtree of each portion of about a 16th of the work; then their number.
+    /// The first subtree of each portion of about a 16th of the entries; then their number.
     std::vector<int> first_of_block;
   };
-  Cut cut() const;
+  /// `row_at`: the row of the matrix, by node, so that threads that have the first rows in their caches have the first
+  /// portions, too; empty: without portions, and in no order.
+  Cut cut(std::span<const int> row_at = {}) const;
   std::size_t entries_in_all() const;
 };
 

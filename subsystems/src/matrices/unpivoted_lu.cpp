@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "matrices/elimination_order.hpp"
@@ -30,32 +31,8 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   row_at_.resize(n);
   for (int row = 0; row < size; ++row) row_at_[at(order_[at(row)])] = row;
 
-  std::vector<Place> lower;
-  eliminate(pattern, order_, [&](int row, int column) {
-    lower.emplace_back(row, column);
-    return true;
-  });
-  // L by rows, and U, which has its transposed pattern.
-  std::ranges::sort(lower);
-  std::vector<int> left(n, 0), right(n, 0);
-  for (const auto& [row, column] : lower) {
-    ++left[at(row)];
-    ++right[at(column)];
-  }
   outside_at_ = row_at_;
-  begin_.assign(n + 1, 0);
-  diagonal_.resize(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    diagonal_[i] = begin_[i] + left[i];
-    begin_[i + 1] = diagonal_[i] + 1 + right[i];
-  }
-  column_.assign(at(begin_[n]), 0);
-  std::vector<int> next_left(begin_.begin(), begin_.end() - 1), next_right = diagonal_;
-  for (int i = 0; i < size; ++i) column_[at(diagonal_[at(i)])] = i;
-  for (const auto& [row, column] : lower) {
-    column_[at(next_left[at(row)]++)] = column;
-    column_[at(++next_right[at(column)])] = row;
-  }
+  find_pattern(pattern);
   value_.assign(column_.size(), 0.0);
   factor_.assign(column_.size(), 0.0);
   inverse_.assign(n, 0.0);
@@ -68,14 +45,59 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
     slots[k] = static_cast<int>(std::lower_bound(first, last, column) - column_.begin());
   }
   subtrees_.clear();
-  if (nonzeros() < kWorthSharing) return;
-  EliminationTree::Cut cut = tree.cut();
+  if (2 * tree.entries_in_all() - n < kWorthSharing) return;
+  EliminationTree::Cut cut = tree.cut(row_at_);
   subtrees_ = std::move(cut.subtrees);
   first_of_block_ = std::move(cut.first_of_block);
   above_ = std::move(cut.above);
   is_block_sound_.assign(first_of_block_.size() - 1, 0);
   squares_.assign(is_block_sound_.size(), 0.0);
   work_.assign(n * is_block_sound_.size(), 0.0);
+}
+
+/// The places of L and U. The elimination tree allows those of A + Aᵀ; what of them is zero because A has no entry there
+/// or across the diagonal is left out.
+void UnpivotedLu::find_pattern(const SparseMatrix& A) {
+  const std::size_t n = order_.size();
+  std::vector<int> first(n + 1, 0), own(at(static_cast<int>(A.nonZeros())));  // of A, row by row
+  const auto for_entries = [&](const auto& act) {
+    for (int j = 0; j < static_cast<int>(n); ++j) {
+      for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+        act(at(order_[at(static_cast<int>(it.row()))]), order_[at(j)]);
+      }
+    }
+  };
+  for_entries([&](std::size_t row, int) { ++first[row + 1]; });
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<int> next(first.begin(), first.end() - 1);
+  for_entries([&](std::size_t row, int column) { own[at(next[row]++)] = column; });
+
+  std::vector<std::vector<int>> left(n);  // of A + Aᵀ
+  eliminate(A, order_, [&](int row, int column) {
+    left[at(row)].push_back(column);
+    return true;
+  });
+  begin_.assign(1, 0);
+  diagonal_.resize(n);
+  column_.clear();
+  std::vector<int> mark(n, -1), row;
+  for (int i = 0; i < static_cast<int>(n); ++i) {
+    row.clear();
+    const auto take = [&](int column) {
+      if (std::exchange(mark[at(column)], i) != i) row.push_back(column);
+    };
+    for (int p = first[at(i)]; p < first[at(i) + 1]; ++p) take(own[at(p)]);
+    std::ranges::sort(left[at(i)]);
+    for (const int k : left[at(i)]) {
+      if (mark[at(k)] != i) continue;
+      for (int p = diagonal_[at(k)] + 1; p < begin_[at(k) + 1]; ++p) take(column_[at(p)]);
+    }
+    std::ranges::sort(row);
+    const auto below = std::ranges::lower_bound(row, i) - row.begin();
+    diagonal_[at(i)] = begin_.back() + static_cast<int>(below);
+    column_.insert(column_.end(), row.begin(), row.end());
+    begin_.push_back(static_cast<int>(column_.size()));
+  }
 }
 
 void UnpivotedLu::take_places(std::span<const int> places) {

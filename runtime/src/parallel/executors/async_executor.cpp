@@ -194,7 +194,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
 
    private:
     void run(int count, SharedLoop::Call call, const void* body) const override {
-      if (count > 0) own_.loop_.run(count, call, body, own_.team_);
+      if (count > 0) own_.loop_.run(count, call, body, own_.team_, worker_now_);
     }
 
     AsyncExecutor& own_;
@@ -274,6 +274,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   }
 
   bool try_work(int number) noexcept override {
+    worker_now_ = number;
     if (loop_.try_work(number)) return true;
     const std::uint64_t limit = schedule_.limit();
     const int count = graph_.size();
@@ -336,6 +337,9 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     return DeadlineScheduler::Time(
         DeadlineScheduler::Clock::duration(inner_end_ns_.load(std::memory_order_relaxed)));
   }
+
+  /// Of this thread: a loop that it opens begins with the indices whose data it is likely to have.
+  static inline thread_local int worker_now_ = 0;
 
   [[no_unique_address]] Follow follow_;
   int threads_;

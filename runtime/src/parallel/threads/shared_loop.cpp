@@ -4,7 +4,7 @@
 
 namespace portwave {
 
-void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers) {
+void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers, int worker) {
   if (is_open_.test_and_set(std::memory_order_acquire)) {
     for (int i = 0; i < count; ++i) call(body, i);
     return;
@@ -20,7 +20,7 @@ void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers
     ranges_[static_cast<std::size_t>(r)].word.store(last << 32U | first, std::memory_order_release);
   }
   if (ranges_.size() > 1) helpers.summon();
-  work(0);
+  work(static_cast<std::size_t>(worker) % ranges_.size());
   for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
   is_open_.clear(std::memory_order_release);
 }

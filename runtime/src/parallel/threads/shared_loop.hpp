@@ -25,8 +25,8 @@ class SharedLoop {
 
   /// Calls call(body, 0) … call(body, count − 1) and returns when all are done. `helpers` are summoned; their
   /// work is to call `try_work`. Nobody waits for one who has not come. Whoever comes while another loop is open
-  /// runs all alone.
-  void run(int count, Call call, const void* body, WorkerTeam& helpers);
+  /// runs all alone. `worker`: who calls, which begins with its own range as in `try_work`.
+  void run(int count, Call call, const void* body, WorkerTeam& helpers, int worker = 0);
   /// What a helper does: runs what is left. False when there was nothing.
   bool try_work(int worker) noexcept;
 

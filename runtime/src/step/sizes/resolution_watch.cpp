@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
+#include <numeric>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -136,11 +137,17 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
                                   std::span<const double> a, std::span<const double> b) {
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
   turned_over_.largest = std::max(turned_over_.largest, largest_J_);
-  double efforts = 0.0, flows = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    efforts += (a[i] + b[i]) * (a[i] + b[i]);
-    flows += (a[i] - b[i]) * (a[i] - b[i]);
+  // Several sums side by side, so that none waits for its last term.
+  constexpr std::size_t kSums = 8;
+  double effort[kSums] = {}, flow[kSums] = {};
+  for (std::size_t i = 0; i < a.size(); i += kSums) {
+    for (std::size_t k = 0; k < std::min(kSums, a.size() - i); ++k) {
+      effort[k] += (a[i + k] + b[i + k]) * (a[i + k] + b[i + k]);
+      flow[k] += (a[i + k] - b[i + k]) * (a[i + k] - b[i + k]);
+    }
   }
+  const double efforts = std::accumulate(effort, effort + kSums, 0.0);
+  const double flows = std::accumulate(flow, flow + kSums, 0.0);
   const bool sudden[] = {
       turned_over_.is_sudden(std::abs(energy.changed_J) + std::abs(energy.supplied_J)),
       efforts_.is_sudden(efforts), flows_.is_sudden(flows)};

@@ -95,6 +95,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// Examines lanes that committed incident waves `a` and outgoing waves `b`. Precondition: their entries of
   /// `columns` are written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
+  /// Sums up a chunk (PartOrderReduction) whose lanes are all examined; each that is not is summed up by `tally`.
+  void sum_chunk(int chunk);
   /// Prepares to examine a whole island at once, which allocates. False if the island has more than eight
   /// parts or one that does not know its energy, if another process examines some lanes, and for replicas.
   bool prepare_island(int island);

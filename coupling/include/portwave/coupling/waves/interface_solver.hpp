@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -88,6 +89,13 @@ class InterfaceSolver {
       exchanged[wave] = answer;
       gap[wave] = answer - incident;
     }
+    /// Of `count` waves from `first` on.
+    void take(std::size_t first, int count, const double* incident, const double* answer) const {
+      std::copy_n(incident, count, u + first);
+      std::copy_n(answer, count, exchanged + first);
+      for (int i = 0; i < count; ++i)
+        gap[first + static_cast<std::size_t>(i)] = answer[i] - incident[i];
+    }
   };
   Evaluation trial(int island) { return trial_of(*islands_[at(island)]); }
   /// Writes all of it. Arrays are the whole system's.
@@ -110,6 +118,17 @@ class InterfaceSolver {
     double damping;
     double of(std::size_t wave) const {
       return damping == 0.0 ? base[wave] : base[wave] + damping * change[wave];
+    }
+    /// Of `count` waves from `first` on.
+    void put(std::size_t first, int count, double* u) const {
+      if (damping == 0.0) {
+        std::copy_n(base + first, count, u);
+      } else {
+        for (int i = 0; i < count; ++i) {
+          const std::size_t wave = first + static_cast<std::size_t>(i);
+          u[i] = base[wave] + damping * change[wave];
+        }
+      }
     }
   };
   Update next(int island) const;

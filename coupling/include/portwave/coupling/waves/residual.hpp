@@ -64,6 +64,11 @@ class InterfaceResidual final : public IslandSums {
   void measure(int batch, LaneRange lanes, const double* u, const double* b,
                const double* exchanged);
 
+  /// Sums up a chunk (PartOrderReduction) that is all measured, for the next `gap` of its island.
+  void sum_chunk(int chunk);
+  /// Discards what was measured and not judged.
+  void forget() { std::ranges::fill(is_summed_, 0); }
+
   // As IslandSums.
   int sums() const override { return 3; }
   int maxima() const override { return 1; }
@@ -74,7 +79,7 @@ class InterfaceResidual final : public IslandSums {
   /// From norms that are all measured. `per_part`, where parts are judged: also the largest over the parts, so that
   /// a weak part does not hide behind a strong one. A gap that is rounding of the sums in P b̂ counts as none there:
   /// the waves of a part at rest between moving ones are rounding, and never agree. NaN when a wave is NaN.
-  MeasuredGap gap(int island, bool per_part) const;
+  MeasuredGap gap(int island, bool per_part);
   /// Where parts are judged: whether what is left of the gap is rounding, though not that of sums in P b̂: 1e-14
   /// of all waves together, and twelve evaluations have not taken a tenth of the largest residual. A part whose
   /// waves are rounding of what it answers to larger ones would never meet a tolerance of its own. To be asked after
@@ -105,11 +110,15 @@ class InterfaceResidual final : public IslandSums {
  private:
   Share share_of(int part) const;
   double residual_of(std::size_t entry) const;
+  GapSquares sum_of_chunk(int chunk) const;
+  GapSquares sum_of(int island);
 
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
   AlignedVector rounded_;     // Σ magnitudes² by entry; empty where parts are not judged
   AlignedVector magnitudes_;  // by wave; likewise
+  std::vector<GapSquares> by_chunk_;  // where is_summed_
+  std::vector<char> is_summed_;
   std::vector<std::span<double>> terms_;
   /// Norms of an island.
   struct Taken {

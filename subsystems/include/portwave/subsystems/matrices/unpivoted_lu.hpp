@@ -49,6 +49,7 @@ class UnpivotedLu {
 
  private:
   struct Substitution;
+  void find_pattern(const SparseMatrix& A);
   bool factorise_row(int row, double* work);
 
   // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
