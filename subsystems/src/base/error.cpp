@@ -1,6 +1,10 @@
 #include "portwave/subsystems/base/error.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -8,12 +12,14 @@ namespace portwave {
 namespace {
 
 std::string describe(const Issues& issues) {
+  constexpr std::size_t kShown = 50;
   std::string text;
-  for (const Issue& issue : issues) {
+  for (const Issue& issue : std::span(issues).first(std::min(issues.size(), kShown))) {
     if (!text.empty()) text += '\n';
     if (!issue.where.empty()) text += printable(issue.where, issue.where.size()) + ": ";
     text += issue.what;
   }
+  if (issues.size() > kShown) text += fmt::format("\n... and {} more", issues.size() - kShown);
   return text;
 }
 

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/error.hpp"
@@ -11,6 +15,16 @@ TEST(ConfigError, SaysEveryIssueOnALineOfItsOwn) {
   EXPECT_STREQ(error.what(), "/J: is not skew\nas a whole at fault\n/Q: must be 2×2");
   EXPECT_EQ(error.issues().size(), 3U);
   EXPECT_STREQ(ConfigError("/mass_kg", "must be > 0").what(), "/mass_kg: must be > 0");
+}
+
+TEST(ConfigError, SaysFiftyIssuesAndTheNumberOfTheOthers) {
+  const auto lines = [](std::size_t issues) {
+    const std::string text = ConfigError(Issues(issues, {"/parts", "wrong"})).what();
+    return std::pair{std::ranges::count(text, '\n') + 1, text.substr(text.rfind('\n') + 1)};
+  };
+  EXPECT_EQ(lines(50), std::pair(50L, std::string("/parts: wrong")));
+  EXPECT_EQ(lines(53), std::pair(51L, std::string("... and 3 more")));
+  EXPECT_EQ(ConfigError(Issues(53, {"", "wrong"})).issues().size(), 53u);
 }
 
 TEST(ConfigError, IsThrownExactlyWhenThereIsAnIssue) {
