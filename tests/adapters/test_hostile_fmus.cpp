@@ -429,6 +429,45 @@ TEST(FmuStart, KeepsToTheLimitsOfTheFmu) {
   }
 }
 
+/// Units that the FMU has for its variable, to be shown or of the same kind.
+TEST(FmuStart, TakesUnitsOfTheFmu) {
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    std::vector<ZipMember> members = testing::fmu_members({.version = version});
+    replace_in_description(members, "<Unit name=\"kg\"><BaseUnit kg=\"1\"/></Unit>",
+                           "<Unit name=\"kg\"><BaseUnit kg=\"1\"/><DisplayUnit name=\"g\" "
+                           "factor=\"1000\" offset=\"-500\"/></Unit><Unit name=\"t\"><BaseUnit "
+                           "kg=\"1\" factor=\"1000\"/></Unit>");
+    FmuPartOptions options;
+    options.file = folder.add("x.fmu", members);
+    options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+    // What it can give is m v²/2.
+    const auto energy_with = [&](const FmuValue& mass) {
+      options.start = {{"mass", mass}, {"d", 0.0}, {"start.v", 2.0}};
+      return make_fmu_part(options).available_J;
+    };
+    const double of_3_kg = energy_with(3.0);
+    EXPECT_NEAR(of_3_kg, 6.0, 1e-3);
+    for (const char* const same : {"3 kg", "2500 g", "0.003 t"})
+      EXPECT_DOUBLE_EQ(energy_with(std::string(same)), of_3_kg) << same;
+    const auto refusal = [&](const std::string& mass) {
+      try {
+        energy_with(mass);
+      } catch (const ConfigError& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    EXPECT_NE(refusal("3 lb").find("knows no unit \"lb\" of \"mass\". It has: kg, g, t"),
+              std::string::npos)
+        << refusal("3 lb");
+    for (const char* const bad : {"heavy", "3", "3kg", ""})
+      EXPECT_NE(refusal(bad).find("takes a number, or a text of a number and a unit"),
+                std::string::npos)
+          << bad;
+  }
+}
+
 /// Neither a rounded number nor one that was half is what was meant.
 TEST(FmuStart, TakesWholeNumbersWhereTheFmuHasSuch) {
   FmuFolder folder;
