@@ -232,6 +232,19 @@ TEST(FmuClocks, TickAtTheirPeriod) {
   }
 }
 
+TEST(FmuClocks, ARunThatBeginsAgainHasNotTicked) {
+  FmuFolder folder;
+  add_discrete(folder, {.clock = kTicks});
+  const Scenario scenario = read(folder, clocked(0.02));
+  const auto at = static_cast<std::size_t>(scenario.options.signals->find_signal("own[3]"));
+  for (int run = 0; run < 2; ++run) {
+    Stepper stepper(scenario.system, scenario.options);
+    EXPECT_EQ(stepper.signals()[at], 0.0) << run;
+    stepper.step(3);
+    EXPECT_EQ(stepper.signals()[at], 1.0) << run;
+  }
+}
+
 /// Between ticks the FMU says anything.
 TEST(FmuClocksControl, ValuesHaveToBeHeld) {
   FmuFolder folder;

@@ -11,12 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "adapters/files/archive.hpp"
-#include "adapters/fmu_files.hpp"
+#include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 
 namespace portwave::test_hostile_fmus {
 namespace {
 
+using testing::failure_of;
 using testing::FmuFolder;
 using testing::FmuRecipe;
 using testing::ZipMember;
@@ -28,12 +29,7 @@ std::string refusal_of(const std::filesystem::path& file,
   options.file = file;
   options.process = in_process;
   options.ports = {port};
-  try {
-    make_fmu_part(options);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return failure_of([&] { make_fmu_part(options); });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -228,14 +224,7 @@ TEST(HostileFmu, ThatGoesBackInPartIsCaughtInTheLie) {
   options.file = folder.add("x.fmu", FmuRecipe{.library = "spring_keeps_x"});
   options.ports = {{.name = "", .effort = "F", .flow = "v", .input = Causality::flow_in}};
   options.start = {{"k", 4e4}, {"start.x", 0.2}};
-  const auto refusal = [&] {
-    try {
-      make_fmu_part(options);
-    } catch (const ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
+  const auto refusal = [&] { return failure_of([&] { make_fmu_part(options); }); };
   EXPECT_NE(refusal().find("repeated differs by"), std::string::npos) << refusal();
   EXPECT_NE(refusal().find(", each time"), std::string::npos) << refusal();
   options.file = folder.add("y.fmu", FmuRecipe{.library = "spring"});
@@ -368,12 +357,7 @@ TEST(FmuPorts, HaveToBeNamedWhereTheFmuDeclaresNone) {
   FmuFolder folder;
   FmuPartOptions options;
   options.file = folder.add("x.fmu", FmuRecipe{});
-  std::string text;
-  try {
-    make_fmu_part(options);
-  } catch (const ConfigError& error) {
-    text = error.what();
-  }
+  const std::string text = failure_of([&] { make_fmu_part(options); });
   EXPECT_NE(text.find("the FMU declares no ports"), std::string::npos) << text;
   EXPECT_NE(text.find("Its inputs: F, flag; its outputs: v, x, steps, calls"), std::string::npos)
       << text;
@@ -414,18 +398,47 @@ TEST(FmuStart, KeepsToTheLimitsOfTheFmu) {
       options.ports = {{.name = "", .effort = "F", .flow = "v"}};
       const auto refusal_of_mass = [&](double mass) {
         options.start = {{"mass", mass}};
-        try {
-          make_fmu_part(options);
-        } catch (const ConfigError& error) {
-          return std::string(error.what());
-        }
-        return std::string();
+        return failure_of([&] { make_fmu_part(options); });
       };
       EXPECT_EQ(refusal_of_mass(0.5) + refusal_of_mass(3.0), "");
       EXPECT_NE(refusal_of_mass(-1.0).find("must be at least 0.5, as the FMU says, got -1"),
                 std::string::npos);
       EXPECT_NE(refusal_of_mass(4.0).find("must be at most 3"), std::string::npos);
     }
+  }
+}
+
+/// Units that the FMU has for its variable, to be shown or of the same kind.
+TEST(FmuStart, TakesUnitsOfTheFmu) {
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    std::vector<ZipMember> members = testing::fmu_members({.version = version});
+    replace_in_description(members, "<Unit name=\"kg\"><BaseUnit kg=\"1\"/></Unit>",
+                           "<Unit name=\"kg\"><BaseUnit kg=\"1\"/><DisplayUnit name=\"g\" "
+                           "factor=\"1000\" offset=\"-500\"/></Unit><Unit name=\"t\"><BaseUnit "
+                           "kg=\"1\" factor=\"1000\"/></Unit>");
+    FmuPartOptions options;
+    options.file = folder.add("x.fmu", members);
+    options.ports = {{.name = "", .effort = "F", .flow = "v"}};
+    // What it can give is m v²/2.
+    const auto energy_with = [&](const FmuValue& mass) {
+      options.start = {{"mass", mass}, {"d", 0.0}, {"start.v", 2.0}};
+      return make_fmu_part(options).available_J;
+    };
+    const double of_3_kg = energy_with(3.0);
+    EXPECT_NEAR(of_3_kg, 6.0, 1e-3);
+    for (const char* const same : {"3 kg", "2500 g", "0.003 t"})
+      EXPECT_DOUBLE_EQ(energy_with(std::string(same)), of_3_kg) << same;
+    const auto refusal = [&](const std::string& mass) {
+      return failure_of([&] { energy_with(mass); });
+    };
+    EXPECT_NE(refusal("3 lb").find("knows no unit \"lb\" of \"mass\". It has: kg, g, t"),
+              std::string::npos)
+        << refusal("3 lb");
+    for (const char* const bad : {"heavy", "3", "3kg", ""})
+      EXPECT_NE(refusal(bad).find("takes a number, or a text of a number and a unit"),
+                std::string::npos)
+          << bad;
   }
 }
 

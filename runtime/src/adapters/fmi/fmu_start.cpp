@@ -95,6 +95,39 @@ class StartFinder {
   void fail(const std::string& where, std::string what) {
     issues_.push_back({where, std::move(what)});
   }
+  /// A text such as "30 deg" as a number in the variable's unit. Nothing, and noted, where it is no such text.
+  std::optional<double> with_unit(const Variable& variable, const std::string& where,
+                                  std::string_view text) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const auto number = start_number(variable.type, text.substr(0, blank));
+    const std::string_view unit = blank < text.size() ? text.substr(blank + 1) : std::string_view();
+    if (!number || unit.empty()) {
+      fail(where, fmt::format("{} takes a number, or a text of a number and a unit",
+                              in_quotes(variable.name)));
+      return std::nullopt;
+    }
+    if (unit == variable.unit) return number;
+    std::vector<std::string> names = {variable.unit};
+    const auto& units = variables_.fmu().description().units;
+    if (const auto own = units.find(variable.unit); own != units.end()) {
+      for (const DisplayUnit& shown : own->second.display_units) {
+        if (unit == shown.name) return shown.value_of(*number);
+        names.push_back(shown.name);
+      }
+      for (const auto& [name, other] : units) {
+        if (!own->second.is_known || !other.is_known || other.powers != own->second.powers)
+          continue;
+        if (unit == name)
+          return (*number * other.factor + other.offset - own->second.offset) / own->second.factor;
+        if (name != variable.unit) names.push_back(name);
+      }
+    }
+    fail(where, variable.unit.empty()
+                    ? fmt::format("{} has no unit: it takes a number", in_quotes(variable.name))
+                    : fmt::format("the FMU knows no unit {} of {}. It has: {}", in_quotes(unit),
+                                  in_quotes(variable.name), some_of(names)));
+    return std::nullopt;
+  }
   /// Of its type, and between the limits that the FMU gives; else that is noted.
   bool may_be(const Variable& variable, const std::string& where, double value) {
     if (const auto defect = defect_of(variable.type, value); !defect.empty()) {
@@ -128,6 +161,9 @@ class StartFinder {
                               in_quotes(name), is_number(variable->type) ? "an array" : "a text"));
     } else if (variable->is_array) {
       add_array(*variable, where, value);
+    } else if (is_text && is_number(variable->type)) {
+      const auto number = with_unit(*variable, where, std::get<std::string>(value));
+      if (number) add(name, where, *number);
     } else if (array != nullptr || is_text != (variable->type == VariableType::text)) {
       const bool takes_text = variable->type == VariableType::text;
       fail(where, fmt::format("{} takes a {}", in_quotes(name), takes_text ? "text" : "number"));

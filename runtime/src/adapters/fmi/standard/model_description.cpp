@@ -208,6 +208,14 @@ class Reader {
         if (unit.factor == 0.0)
           fail(base, fmt::format("the factor of unit {} is 0", in_quotes(unit.name)));
       }
+      for (const xml_node shown : node.children("DisplayUnit")) {
+        unit.display_units.push_back(
+            {required(shown, "name"), number_of(shown, "factor").value_or(1.0),
+             number_of(shown, "offset").value_or(0.0), flag(shown, "inverse")});
+        if (unit.display_units.back().factor == 0.0)
+          fail(shown, fmt::format("the factor of unit {} is 0",
+                                  in_quotes(shown.attribute("name").value())));
+      }
       if (out_.units.emplace(unit.name, unit).first->second != unit)
         fail(node, fmt::format("there is another unit {}", in_quotes(unit.name)));
     }

@@ -46,6 +46,18 @@ enum class Role {
   independent
 };
 
+/// Another unit for values of a unit: shown = factor · value + offset, or factor / value.
+struct DisplayUnit {
+  std::string name;
+  double factor = 1.0, offset = 0.0;
+  bool is_inverse = false;
+
+  double value_of(double shown) const {
+    return is_inverse ? factor / shown : (shown - offset) / factor;
+  }
+  bool operator==(const DisplayUnit&) const = default;
+};
+
 /// A unit by the powers of kg, m, s, A, K, mol, cd and rad; value in SI = factor · value + offset.
 struct Unit {
   static constexpr std::size_t kBases = 8;
@@ -55,6 +67,7 @@ struct Unit {
   double factor = 1.0;
   double offset = 0.0;
   bool is_known = false;  ///< false: the description gives the name and nothing else
+  std::vector<DisplayUnit> display_units = {};
 
   bool operator==(const Unit&) const = default;
 };
