@@ -373,6 +373,16 @@ void add_shared(const System& system, double step_s, int stages,
   }
 }
 
+/// Whether a decay of the part may be what a user wants followed: a large part has its own resolution, as that of a
+/// line of cells, and generic ports are of networks that are compared with a method's own steps.
+bool is_small_and_physical(const Part& part) {
+  constexpr int kMostStates = 4;
+  const Signature& own = part.component->signature();
+  return own.state_size() <= kMostStates && std::ranges::none_of(own.ports, [](const Port& port) {
+           return port.domain == Domain::generic;
+         });
+}
+
 IntegratorChoice choose_integrators(const System& system, const WaveCoupling& method, double step_s,
                                     bool is_adaptive, std::span<const char> exchanged) {
   IntegratorChoice out;
@@ -437,6 +447,9 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
                             : is_adaptive              ? is_driven_there
                             : swings                   ? own[at(i)].state >= 0
                                      : decays[at(i)].h_lambda > resolved_decay(method.stages);
+      const bool is_thrown = !is_adaptive && decays[at(i)].h_lambda > thrown_decay(method.stages) &&
+                             is_small_and_physical(part);
+      if (is_thrown && out.thrown < 0 && !(needs_it && can_be_damped(i))) out.thrown = i;
       if (!needs_it) continue;
       if (!can_be_damped(i)) continue;
       if (switched >= 0) {

@@ -121,7 +121,7 @@ int step_through(const Running& run) {
 /// An error of a step that the comparison does not see may be no error: where an input jumps, the rates of steps that
 /// follow it well jump as well.
 void look_again(RunSummary& summary, const StepComparison& comparison) {
-  if (summary.is_resolved() || summary.stages != 2 || summary.is_unresolved_damped) return;
+  if (summary.is_resolved() || summary.is_unresolved_damped) return;
   const bool is_seen_right = summary.agreement && summary.agreement->is_whole &&
                              !summary.agreement->is_far() &&
                              summary.resolution->kind == Resolution::Kind::jumps;

@@ -106,8 +106,9 @@ struct Ensemble::Impl {
           "(\"integrator\": \"gauss\" has none)";
     } else if (run.may_overshoot()) {
       obstacle =
-          "steps in which one-sided parts change over are taken in pieces "
-          "(\"integrator\": \"damped\" has none)";
+          "steps in which one-sided parts change over, or motion begins that dies faster, are "
+          "taken "
+          "in pieces (\"integrator\": \"damped\" has none)";
     } else if (tuner->follows_state()) {
       obstacle = "impedances follow the state (\"retune_factor\" 0 leaves them as they are)";
     } else if (nonlinear && (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {

@@ -48,9 +48,11 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   const bool is_open = options.method.kind() == WaveUpdate::automatic &&
                        options.method.waves().integrator == StageKind::automatic;
   const auto is_nonlinear = [](const Part& part) { return !part.component->capabilities().linear; };
-  may_overshoot_ = stages > 1 && choice_.damped_parts > 0 && is_open && !options.sizes &&
-                   !options.time.active() &&
-                   (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
+  const bool may_be_cut = is_open && !options.sizes && !options.time.active();
+  const bool overshoots =
+      stages > 1 && choice_.damped_parts > 0 &&
+      (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
+  may_overshoot_ = may_be_cut && (overshoots || may_throw(system));
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   const std::size_t stepped_ports = stepped().scalar_ports().size();
@@ -69,6 +71,14 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
     for (int i = 0; i < stages && !is_idle(port); ++i)
       method.initial_waves[at(this->port(port, i))] *= weight(i);
   }
+}
+
+/// Whether conserving steps may throw a decay across its rest, and nothing else takes care of it.
+bool StagedRun::may_throw(const System& system) const {
+  if (choice_.thrown < 0 || may_change_over_ || may_throw_substeps_) return false;
+  return std::ranges::all_of(system.parts(), [](const Part& part) {
+    return part.port_hamiltonian() != nullptr && part.component->capabilities().repeatable;
+  });
 }
 
 /// Null where there are none that can be left.

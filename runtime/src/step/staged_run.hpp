@@ -38,7 +38,8 @@ class StagedRun {
   bool may_change_over() const { return may_change_over_; }
   /// Whether a part with substeps may be thrown across a one-sided part.
   bool may_throw_substeps() const { return may_throw_substeps_; }
-  /// Whether steps may be taken in pieces where one-sided parts change over: several damped stages overshoot then.
+  /// Whether steps may be taken in pieces: where one-sided parts change over several damped stages overshoot, and
+  /// conserving ones where a decay begins that is faster than a step.
   bool may_overshoot() const { return may_overshoot_; }
   bool may_damp(int part) const;
   /// Of the storages that may be damped; and of all, if some take substeps: these may not be.
@@ -74,6 +75,7 @@ class StagedRun {
  private:
   std::unique_ptr<System> without_idle_ports(const System& system);
   void find_change_over();
+  bool may_throw(const System& system) const;
   std::shared_ptr<const Component> apart(const std::shared_ptr<const Component>& component);
 
   const System* given_;

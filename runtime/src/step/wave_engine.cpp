@@ -64,7 +64,7 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
-  if (pieces_ && in_pieces_.left_at < 0) {
+  if (takes_pieces()) {
     if (step_s == options_.step_s) return step_in_pieces(step_s);
     pieces_->restart();  // it has not seen this step
   }
@@ -192,7 +192,11 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
   }
   if (watched) {
     timed([&] {
-      watch_->look(clock.steps(), record(), incident(), next());
+      if (changes_ && changes_->displacement_jumps(clock.time_s(), step_s)) {
+        watch_->pass_over(clock.steps());
+      } else {
+        watch_->look(clock.steps(), record(), incident(), next());
+      }
       if (hidden_) hidden_->look(clock.steps(), clock.time_s(), step_s, run_.rule());
     });
   }

@@ -158,6 +158,7 @@ class WaveEngine final : public StepEngine,
   StepReport step_as_a_whole(double step_s);
   StepReport step_in_pieces(double step_s);
   void begin_whole(double step_s);
+  bool takes_pieces() const;
   void end_whole();
   void go_back_to_begin();
   StepReport step_part(double end_s);
@@ -301,6 +302,7 @@ class WaveEngine final : public StepEngine,
     std::int64_t left_at = -1;           // the step from which on none are; −1: none
     int left_part = -1;
     double left_error = 0.0;
+    std::int64_t in_a_row = 0;  // the last steps, all of them in pieces
   } in_pieces_;
   std::int64_t cut_steps_ = 0;             // taken in parts, from jump to jump of parameters
   std::optional<LawEnds> law_ends_;        // then, without damped stages

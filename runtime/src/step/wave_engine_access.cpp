@@ -346,8 +346,12 @@ void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
 std::string WaveEngine::integrator() const {
   std::string text = run_.integrators().text(system());
   if (in_pieces_.steps > 0) {
-    text += fmt::format("; {} of {} steps, in which one-sided parts changed over, in {} pieces",
-                        in_pieces_.steps, step_.clock().steps(), in_pieces_.pieces);
+    text += fmt::format("{}{} of {} steps, in which {}, in {} pieces", text.empty() ? "" : "; ",
+                        in_pieces_.steps, step_.clock().steps(),
+                        run_.integrators().beside >= 0 || run_.integrators().thrown < 0
+                            ? "one-sided parts changed over"
+                            : "motion began that dies faster",
+                        in_pieces_.pieces);
   }
   if (cut_steps_ > 0) {
     text += fmt::format("{}{} of {} steps cut where parameters jump", text.empty() ? "" : "; ",

@@ -18,6 +18,13 @@ void WaveEngine::begin_whole(double step_s) {
   whole_->clock = step_.clock();
 }
 
+/// Decays are over within some steps: what is rough in every step is motion that they do not resolve, and is told.
+bool WaveEngine::takes_pieces() const {
+  constexpr std::int64_t kMostInARow = 16;
+  if (!pieces_ || in_pieces_.left_at >= 0) return false;
+  return !pieces_->is_of_conserving() || in_pieces_.in_a_row < kMostInARow;
+}
+
 void WaveEngine::end_whole() {
   const int pieces = whole_->pieces;
   const bool is_cut = whole_->is_cut;
@@ -29,6 +36,10 @@ void WaveEngine::end_whole() {
   } else if (pieces > 1) {
     ++in_pieces_.steps;
     in_pieces_.pieces += pieces;
+  }
+  if (!is_cut) in_pieces_.in_a_row = pieces > 1 ? in_pieces_.in_a_row + 1 : 0;
+  if (!takes_pieces() && in_pieces_.left_at < 0 && watch_) {
+    watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
   }
 }
 
@@ -65,7 +76,7 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
 /// From where the whole step has come to on to `end_s`: in pieces that choose their size, if there may be such.
 StepReport WaveEngine::step_part(double end_s) {
   StepReport report;
-  if (pieces_ && in_pieces_.left_at < 0) {
+  if (takes_pieces()) {
     pieces_->begin_step(whole_->is_cut ? end_s - whole_->time_s : whole_->step_s);
     do report = pieces_->step(end_s);
     while (whole_->time_s < end_s);

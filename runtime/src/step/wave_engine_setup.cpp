@@ -83,7 +83,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
   if ((run_.may_change_over() || looks_at_substeps) && together().has_whole())
     change_over_.emplace(run_, options_.step_s);
   if (run_.may_overshoot() && together().is_alone()) {
-    pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system, damped(run_.rule()),
+    const bool is_damped = run_.integrators().damped_parts > 0;
+    pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system,
+                    is_damped ? damped(run_.rule()) : run_.rule(),
                     AdaptiveSteps::for_pieces(options_.step_s), options_.step_s, record(),
                     std::span<const Watch>{}, AdaptiveSteps::Of::step);
   }

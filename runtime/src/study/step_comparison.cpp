@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -13,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
 #include "step/sizes/part_kinds.hpp"
 #include "study/finer_run.hpp"
@@ -76,6 +79,27 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
     scales.push_back(scale);
   });
   return scales;
+}
+
+/// The states that damped steps damp for the whole run, by part.
+std::vector<std::uint64_t> damped_states(const Stepper& stepper) {
+  if (stepper.waves() == nullptr) return {};
+  const StagePlan& plan = stepper.waves()->integrators().plan;
+  std::vector<std::uint64_t> out(plan.is_damped.size(), 0);
+  for (std::size_t part = 0; part < out.size(); ++part) {
+    const int number = static_cast<int>(part);
+    if (plan.damps(number)) out[part] = ~plan.damping_of(number).conserved;
+  }
+  return out;
+}
+
+/// Whether some of these states are not among those of another run.
+bool lacks(const std::vector<std::uint64_t>& others, const std::vector<std::uint64_t>& states) {
+  for (std::size_t part = 0; part < states.size(); ++part) {
+    const std::uint64_t there = part < others.size() ? others[part] : 0;
+    if ((states[part] & ~there) != 0) return true;
+  }
+  return false;
 }
 
 /// The energy of a part's motion from x₀ to x [J]: by how much H changes, or changes beyond ∇H(x₀).
@@ -161,12 +185,34 @@ void StepComparison::keep(const Stepper& stepper) {
   if (last_step_ % stride_ != 0) return;
   if (values_.size() >= kMostKept && times_.size() > 2 * kLeastComparedSteps) thin_out();
   if (last_step_ % stride_ != 0) return;
-  if (times_.empty()) is_of_first_order_ = is_of_first_order(stepper);
+  if (times_.empty()) {
+    is_of_first_order_ = is_of_first_order(stepper);
+    damped_ = damped_states(stepper);
+  }
+  see_waves(stepper);
   evaluations_ = stepper.iterations().per_step();
   times_.push_back(stepper.time_s());
   for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
     const std::span<const double> x = stepper.state(part);
     values_.insert(values_.end(), x.begin(), x.end());
+  }
+}
+
+/// Now and then: what the waves of a step move.
+void StepComparison::see_waves(const Stepper& stepper) {
+  const WaveView* const waves = stepper.waves();
+  if (waves == nullptr || !std::has_single_bit(times_.size() + 1)) return;
+  const System& system = scenario_.system;
+  std::vector<double> moved_J(static_cast<std::size_t>(system.island_count()), 0.0);
+  for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
+    const int part = system.scalar_ports()[static_cast<std::size_t>(port)].part;
+    const WavePair own = waves->waves_at(port);
+    moved_J[static_cast<std::size_t>(system.island_of_part(part))] +=
+        0.5 * (own.incident * own.incident + own.outgoing * own.outgoing);
+  }
+  waves_J_.resize(moved_J.size(), 0.0);
+  for (std::size_t i = 0; i < moved_J.size(); ++i) {
+    if (std::isfinite(moved_J[i])) waves_J_[i] = std::max(waves_J_[i], moved_J[i]);
   }
 }
 
@@ -247,7 +293,7 @@ StepperOptions StepComparison::finer_options() const {
   return options;
 }
 
-StepAgreement StepComparison::compare(const StepperOptions& finer) const {
+StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_less) const {
   const System& system = scenario_.system;
   std::vector<StateRecord> records(states_);
   std::size_t i = 0;
@@ -273,6 +319,7 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
     if (is_of_first_order_ || is_of_first_order(run.stepper())) {
       out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     }
+    damps_less = lacks(damped_states(run.stepper()), damped_);
     motion = motion_of(run.stepper(), values_);
     scales = scales_of(system, records, motion);
     for (std::size_t row = 0; row < times_.size(); ++row) {
@@ -322,14 +369,34 @@ StepAgreement StepComparison::compare(const StepperOptions& finer) const {
   return out;
 }
 
-bool StepComparison::holds_with_damped_stages() const {
-  constexpr double kEqual = 0.005;
-  if (options_.sizes || times_.empty()) return false;
+std::optional<StepperOptions> StepComparison::damped_options() const {
   StepperOptions options = finer_options();
   auto* const waves = options.method.as<WaveCoupling>();
-  if (waves == nullptr) return false;
+  if (waves == nullptr || options.sizes) return {};
   waves->stages = kMostStages;
   waves->integrator = StageKind::damped;
+  return options;
+}
+
+/// Empty where not all parts can be damped, or the run fails.
+std::optional<StepAgreement> StepComparison::compare_with_damped() const {
+  try {
+    bool damps_less = false;
+    const auto options = damped_options();
+    if (!options) return {};
+    StepAgreement out = compare(*options, damps_less);
+    if (out.failure.empty()) return out;
+  } catch (const ConfigError&) {
+  }
+  return {};
+}
+
+bool StepComparison::holds_with_damped_stages() const {
+  constexpr double kEqual = 0.005, kEverywhere = 0.02;
+  if (options_.sizes || times_.empty()) return false;
+  const auto damped = damped_options();
+  if (!damped) return false;
+  const StepperOptions& options = *damped;
   std::vector<Motion> motion;
   const Rows rows = rows_of(options, motion);
   if (rows.size() != values_.size()) return false;
@@ -339,9 +406,14 @@ bool StepComparison::holds_with_damped_stages() const {
   for (const Scale& scale : scales_of(scenario_.system, records, motion)) {
     ranges.push_back(scale.judged);
   }
-  return std::ranges::all_of(
-      lasting_differences(rows, values_, ranges, times_, kEqual),
-      [](const StateRecord::Difference& own) { return own.share <= kEqual; });
+  const auto is_equal = [](const StateRecord::Difference& own) { return own.share <= kEqual; };
+  if (std::ranges::all_of(lasting_differences(rows, values_, ranges, times_, kEqual), is_equal))
+    return true;
+  for (std::size_t k = 0; k < values_.size(); ++k) {
+    const double range = ranges[k % states_];
+    if (range > 0.0 && !(std::abs(rows[k] - values_[k]) <= kEverywhere * range)) return false;
+  }
+  return true;
 }
 
 /// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
@@ -357,6 +429,8 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
   std::vector<double> all_J(static_cast<std::size_t>(system.island_count()), 0.0);
   // What passes through an island is known of all together.
   if (all_J.size() == 1) all_J[0] = std::max(energy_J_, std::abs(finer.energy().initial_J));
+  // Where a diode blocks a source waves go to and fro, and nothing else moves.
+  for (std::size_t i = 0; i < waves_J_.size(); ++i) all_J[i] = std::max(all_J[i], waves_J_[i]);
   const std::size_t every = std::max<std::size_t>(times_.size() / kRows, 1);
   std::size_t first = 0;
   for (std::size_t part = 0; part < out.size(); ++part) {
@@ -397,7 +471,13 @@ std::optional<StepAgreement> StepComparison::finish(std::int64_t steps, double m
   if (!is_told_whole_ || last_step_ == 0) run_again(steps);
   StepAgreement out;
   try {
-    out = compare(finer_options());
+    bool damps_less = false;
+    out = compare(finer_options(), damps_less);
+    // What decays within this run's steps dies in them; half of it, and the finer run conserves what should die.
+    if (out.is_far() && damps_less) {
+      if (auto beside = compare_with_damped(); beside && beside->instants == out.instants)
+        out = *beside;
+    }
   } catch (const ConfigError&) {  // such as a window of too many steps
     return {};
   }

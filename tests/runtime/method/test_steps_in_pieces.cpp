@@ -4,6 +4,8 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -254,6 +256,117 @@ TEST(StepsInPieces, WhatFailsWithinPiecesLeavesTheStepBefore) {
   EXPECT_EQ(states_of(stepper), before);
   EXPECT_THROW(stepper.step(), StepError);  // again, from the same state
   EXPECT_EQ(states_of(stepper), before);
+}
+
+/// Two capacitors joined by two resistors in a row, the first on a coil: no joint shows the sum of the resistors.
+std::pair<std::string, std::string> two_in_a_row(double each_ohm = 1e-3, double start_V = 10.0,
+                                                 double start_A = 0.0) {
+  return {
+      fmt::format(
+          R"({{"name": "a", "type": "capacitor", "parameters": {{"capacitance_F": 1e-3}}, "initial_state": {{"voltage": {1}}}}},
+      {{"name": "b", "type": "capacitor", "parameters": {{"capacitance_F": 2e-3}}}},
+      {{"name": "r", "type": "resistor", "parameters": {{"resistance_ohm": {0}}}}},
+      {{"name": "s", "type": "resistor", "parameters": {{"resistance_ohm": {0}}}}},
+      {{"name": "l", "type": "inductor", "parameters": {{"inductance_H": 0.1}}, "initial_state": {{"current": {2}}}}})",
+          each_ohm, start_V, start_A),
+      R"({"kind": "kernel",
+      "ports": ["a.terminals", "r.terminals", "s.terminals", "b.terminals", "l.terminals"],
+      "E": [[1,-1,-1,-1,0],[1,0,0,0,-1],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0]],
+      "F": [[0,0,0,0,0],[0,0,0,0,0],[0,1,-1,0,0],[0,1,0,-1,0],[1,1,0,0,1]]})"};
+}
+
+/// Inertias on a damper behind a gear, the second on a spring.
+std::pair<std::string, std::string> behind_a_gear() {
+  return {
+      R"({"name": "a", "type": "inertia", "parameters": {"inertia_kgm2": 0.01}, "initial_state": {"speed": 30}},
+      {"name": "g", "type": "gear", "parameters": {"ratio": 3}},
+      {"name": "d", "type": "rotational_damper", "parameters": {"damping_Nms_per_rad": 500}},
+      {"name": "b", "type": "inertia", "parameters": {"inertia_kgm2": 0.2, "ports": 2}},
+      {"name": "k", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 40}})",
+      R"({"kind": "connection", "ports": ["a.shaft", "g.input"]},
+      {"kind": "connection", "ports": ["g.output", "d.left"]},
+      {"kind": "connection", "ports": ["d.right", "b.shaft_1"]},
+      {"kind": "connection", "ports": ["b.shaft_2", "k.right"]},
+      {"kind": "fixed", "ports": ["k.left"]})"};
+}
+
+/// A motor on a voltage that jumps: its winding has next to no energy beside the rotor.
+std::pair<std::string, std::string> winding() {
+  return {
+      R"json({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": "if(mod(t,0.04)<0.013,24,-6)"}},
+      {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": 1.3e-4, "resistance_ohm": 1,
+       "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 2e-4}})json",
+      R"({"kind": "connection", "ports": ["v.port", "m.terminals"]},
+      {"kind": "free", "ports": ["m.shaft"]})"};
+}
+
+struct Worst {
+  double share = 0.0;  // the largest difference of a state over the largest value of its unit
+  std::string text;    // of the summary
+  bool is_resolved = false;
+};
+
+/// Beside steps of 1/128 of the size with three damped stages, at the end of each of 80 steps.
+Worst worst_of(const std::pair<std::string, std::string>& network, double step_s, int stages,
+               const std::string& integrator) {
+  const Scenario own = scenario(network.first, network.second, step_s, stages, integrator);
+  constexpr int kFiner = 128;
+  const Scenario finer = scenario(network.first, network.second, step_s / kFiner, 3, "damped");
+  Stepper stepper(own.system, own.options), beside(finer.system, finer.options);
+  Worst out;
+  std::vector<double> off(own.system.parts().size()), largest(off);
+  for (int n = 0; n < 80; ++n) {
+    const StepReport report = stepper.step();
+    EXPECT_NEAR(open_J(report.energy), 0.0, 1e-9);
+    beside.step(kFiner);
+    for (std::size_t i = 0; i < off.size(); ++i) {
+      const int part = static_cast<int>(i);
+      if (stepper.state(part).empty()) continue;
+      const std::size_t state =
+          own.system.parts()[i].name == "m" ? 0 : stepper.state(part).size() - 1;
+      const double there = beside.state(part)[state];
+      off[i] = std::max(off[i], std::abs(stepper.state(part)[state] - there));
+      largest[i] = std::max(largest[i], std::abs(there));
+    }
+  }
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    if (largest[i] > 0.0) out.share = std::max(out.share, off[i] / largest[i]);
+  }
+  const RunSummary summary = summarize("test", own.options, stepper, 1.0);
+  out.text = summary_text(summary);
+  out.is_resolved = summary.is_resolved();
+  return out;
+}
+
+// What decays within a step, without a joint or a state that shows it alone, is followed where it begins, and the
+// swing behind it is conserved after that.
+TEST(StepsInPieces, DecaysThatNothingDampsAreFollowedWhereTheyBegin) {
+  const std::string in_pieces = "steps, in which motion began that dies faster, in ";
+  for (const int stages : {1, 2, 3}) {
+    for (const auto& [name, network, step_s] : {std::tuple("two in a row", two_in_a_row(), 1e-3),
+                                                {"behind a gear", behind_a_gear(), 1e-2},
+                                                {"winding", winding(), 1e-3}}) {
+      const Worst own = worst_of(network, step_s, stages, "auto");
+      EXPECT_LT(own.share, 0.02) << name << ", " << stages;
+      EXPECT_TRUE(own.is_resolved) << name << ", " << stages << own.text;
+      EXPECT_NE(own.text.find(in_pieces), std::string::npos) << own.text;
+      const Worst conserving = worst_of(network, step_s, stages, "gauss");
+      EXPECT_GT(conserving.share, 0.02) << name << ", " << stages;
+      EXPECT_EQ(conserving.text.find(in_pieces), std::string::npos);
+    }
+  }
+}
+
+// Where nothing begins that a step throws, steps have the bits of conserving ones.
+TEST(StepsInPieces, DecaysThatRestLeaveStepsAsTheyAre) {
+  const auto [parts, couplings] = two_in_a_row(1e-6, 0.0, 1.0);
+  for (const int stages : {1, 2, 3}) {
+    const Scenario own = scenario(parts, couplings, 1e-4, stages);
+    const Scenario conserving = scenario(parts, couplings, 1e-4, stages, "gauss");
+    Stepper stepper(own.system, own.options), other(conserving.system, conserving.options);
+    EXPECT_EQ(go_on(stepper, 200), go_on(other, 200)) << stages;
+  }
 }
 
 }  // namespace

@@ -489,6 +489,57 @@ TEST(StepComparison, NoiseBeneathTheWavesOfOthersIsNoMotion) {
   EXPECT_FALSE(own.is_far()) << own.state << ' ' << own.share;
 }
 
+/// A motor whose winding decays within a step, on a voltage that jumps to and fro.
+Scenario motor(double h_lambda, int stages, const std::string& integrator) {
+  return scenario_of(R"json({"name": "motor", "time": {"step_s": 1e-3, "end_s": 1}, "subsystems": [
+      {"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": "if(mod(t,0.04)<0.013,24,-6)"}},
+      {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": )json" +
+                     std::to_string(1e6 * 1e-3 / h_lambda) + R"json(e-6, "resistance_ohm": 1,
+       "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 2e-4, "damping_Nms_per_rad": 1e-4}}],
+    "couplings": [{"kind": "connection", "ports": ["v.port", "m.terminals"]},
+                  {"kind": "free", "ports": ["m.shaft"]}],
+    "method": {"kind": "auto", "stages": )json" +
+                     std::to_string(stages) + R"(, "integrator": ")" + integrator + R"("}})");
+}
+
+// With half the step the winding's decay is one that `auto` leaves to conserving steps.
+TEST(StepComparison, WhatDampedStepsLetDieIsComparedWithRunsInWhichItDies) {
+  for (const int stages : {2, 3}) {
+    for (const double h_lambda : {34.0, 60.0}) {
+      const StepAgreement own = agreement(motor(h_lambda, stages, "auto"));
+      EXPECT_FALSE(own.is_far()) << stages << ", " << h_lambda << ": " << own.share;
+      EXPECT_TRUE(own.failure.empty());
+    }
+    // Control: conserving steps keep it alive.
+    EXPECT_TRUE(agreement(motor(60.0, stages, "gauss")).is_far());
+  }
+}
+
+// All that moves is what rounding makes of the waves of the source.
+TEST(StepComparison, ASourceThatADiodeBlocksMovesNothing) {
+  const auto circuit = [](int volts) {
+    return scenario_of(
+        R"({"name": "blocked", "time": {"step_s": 1e-4, "end_s": 0.02}, "subsystems": [
+      {"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": )" +
+        std::to_string(volts) + R"(}},
+      {"name": "d", "type": "ideal_diode"},
+      {"name": "l", "type": "inductor", "parameters": {"inductance_H": 1e-2}},
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-4}}],
+    "couplings": [{"kind": "common_flow",
+                   "ports": ["v.port", "d.terminals", "l.terminals", "c.terminals"]}]})");
+  };
+  const Scenario blocked = circuit(10);
+  const StepAgreement own = agreement(blocked);
+  EXPECT_FALSE(own.is_far()) << own.state << ' ' << own.share;
+  EXPECT_EQ(own.state, "");
+  Stepper stepper(blocked.system, blocked.options);
+  stepper.step(blocked.steps);
+  EXPECT_EQ(stepper.resolution()->kind, Resolution::Kind::resolved);
+  EXPECT_NE(agreement(circuit(-10)).state, "");  // the other way round it conducts
+}
+
 TEST(StepComparison, FinerStepsThatFailAreToldAsFar) {
   StepAgreement own;
   EXPECT_FALSE(own.is_far());

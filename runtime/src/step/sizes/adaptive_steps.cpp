@@ -30,6 +30,49 @@ constexpr double kSudden = 8.0;
 constexpr double kOfFirst = 1.5;
 /// Steps that a comparison with halves speaks for.
 constexpr int kCompared = 2;
+/// The step that takes the jump of a displacement, relative to the one in use: the next one, of that size, must not see
+/// the jump again, which an input does up to 1e-9 of a step before it. And beside the rounding of the time.
+constexpr double kOfJump = 0x1p-28, kOfTime = 0x1p14 * std::numeric_limits<double>::epsilon();
+
+/// A displacement that jumps in (after_s, until_s].
+struct Displacement {
+  const Part* part = nullptr;  // null: none does
+  std::size_t input = 0;
+  Signal::Jump jump = {};
+};
+
+Displacement jumping_displacement(const System& system, double after_s, double until_s) {
+  for (const Part& part : system.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (const auto jump = part.inputs[i].displacement_jump(after_s, until_s)) {
+        return {&part, i, *jump};
+      }
+    }
+  }
+  return {};
+}
+
+/// A clause on a step that is too short to have step maps.
+std::string without_steps(const ConfigError& error) {
+  const std::string why = error.issues().empty() ? error.what() : error.issues().front().what;
+  return fmt::format("no step that can be computed is short enough ({})", why);
+}
+
+/// "the displacement of road.flow jumps …": of one that jumps about there, which no shorter step does better; empty:
+/// none does.
+std::string displacement_about(const System& system, double time_s) {
+  const double beside_s = 1e-9 * std::max(1e-3, std::abs(time_s));
+  const Displacement own = jumping_displacement(system, time_s - beside_s, time_s + beside_s);
+  if (own.part == nullptr) return {};
+  const std::string& input = own.part->component->signature().inputs[own.input].name;
+  return fmt::format(
+      "the displacement of {}.{} jumps from {:.6g} to {:.6g} at {:.9g} s, at a rate without a "
+      "bound: let it rise within a time, or take steps of one size (/time/step_s), one of "
+      "which makes up for it.\n",
+      printable(own.part->name),
+      printable(input.substr(0, input.find('@'))),  // "flow@1" of a stage
+      own.jump.before, own.jump.after, own.jump.time_s);
+}
 
 }  // namespace
 
@@ -59,12 +102,16 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                  record),
       event_s_(-kInfinite),
       record_size_(waves.record_size()) {
-  if (of == Of::step) return;
+  if (of == Of::step) {
+    if (!rule.is_damped()) own_.emplace(waves, estimate_, record);
+    return;
+  }
   changes_.emplace(given);
   pulses_.emplace(given, rule);
 }
 
 StepReport AdaptiveSteps::step(double limit_s) {
+  if (auto report = take_jump()) return *report;
   const double start_s = trials_.time_s();
   const double kink_s =
       changes_ ? changes_->next(start_s, 2.0 * control_.ladder_step_s()) : kInfinite;
@@ -89,6 +136,30 @@ StepReport AdaptiveSteps::step(double limit_s) {
   }
 }
 
+/// A step over a displacement that jumps where it begins: so short that nothing else moves. Any step follows the
+/// displacement exactly, and no estimate knows its rate, which has no bound. Empty where none jumps.
+std::optional<StepReport> AdaptiveSteps::take_jump() {
+  if (of_ == Of::step || has_first_step_) return {};
+  const double start_s = trials_.time_s();
+  const double step_s = std::max(kOfJump * control_.ladder_step_s(), kOfTime * std::abs(start_s));
+  const double about_s = 0x1p-8 * step_s;
+  if (jumping_displacement(names_of_, start_s - about_s, start_s + about_s).part == nullptr)
+    return {};
+  if (resumed_s_ == 0.0) resumed_s_ = control_.ladder_step_s();
+  try {
+    trials_.use(step_s);
+  } catch (const ConfigError&) {  // no step maps of this size
+    return {};
+  }
+  StepReport report = trials_.attempt_to_commit(start_s);
+  report.step_s = step_s;
+  trials_.commit(report, start_s + step_s);
+  crossings_.accept(start_s + step_s, trials_.record());
+  count(report);
+  restart();
+  return report;
+}
+
 void AdaptiveSteps::restart() {
   estimate_.forget();
   control_.forget();
@@ -104,6 +175,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
                  for_coupling_, least_for_coupling_s_, left_error_, statistics_);
   if (changes_) changes_->archive(archive);
   if (pulses_) pulses_->archive(archive);
+  if (own_) own_->archive(archive);
   archive.expect(!std::isnan(event_s_), "the time that a step ends at");
   archive.expect(first_error_ >= 0.0, "the error of a first step");
   for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
@@ -144,6 +216,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     const auto own = estimate_.error_of_laws(trials_.next(), trials_.incident());
     error = own ? *own / tolerance_ : 0.0;
+    if (own) error = std::max(error, error_of_own());
     if (!own || compared_ > 0) error = std::max(error, first_error_);
     if (const LawEnds::Error behind = trials_.error_behind_stages(); behind.part >= 0) {
       const double scale_J = estimate_.scale_J(estimate_.kind_of(behind.part));
@@ -154,8 +227,8 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
     reject(next, kInfinite);
     return false;
-  } catch (const ConfigError&) {  // no step maps of this size
-    if (!control_.can_shrink()) throw;
+  } catch (const ConfigError& problem) {  // no step maps of this size
+    if (!control_.can_shrink()) fail(without_steps(problem));
     reject(next, kInfinite);
     return false;
   }
@@ -175,6 +248,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   expect_progress(start_s, reached_s);
   trials_.commit(report, reached_s);
   estimate_.accept(trials_.record());
+  if (own_) own_->note(trials_.record());
   crossings_.accept(reached_s, trials_.record());
   control_.accept(next, error);
   compared_ = std::max(compared_ - 1, 0);
@@ -272,9 +346,9 @@ void AdaptiveSteps::find_first_step(double limit_s) {
     } catch (const StepError& failure) {
       trials_.restore();
       if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
-    } catch (const ConfigError&) {
+    } catch (const ConfigError& problem) {
       trials_.restore();
-      if (!control_.can_shrink()) throw;
+      if (!control_.can_shrink()) fail(without_steps(problem));
     }
     trials_.restore();
     estimate_.take_back();
@@ -318,6 +392,7 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   // Half of Richardson's extrapolation, if the two are close enough for it.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
+  error = std::max(error, error_of_own());
   if (!(error <= 1.0)) return report;
   estimate_.take(trials_.record(), trials_.incident(), trials_.next());
   error = std::max(error, estimate_.error_between(trials_.next(), trials_.incident()) / tolerance_);
@@ -333,30 +408,6 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   return report;
 }
 
-namespace {
-
-/// "the displacement of road.flow jumps …": of a displacement that jumps where a step begins, which no
-/// shorter one does better; empty: none does.
-std::string jumping_displacement(const System& system, double time_s) {
-  const double beside_s = 1e-9 * std::max(1e-3, std::abs(time_s));
-  for (const Part& part : system.parts()) {
-    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-      const auto jump = part.inputs[i].displacement_jump(time_s - beside_s, time_s + beside_s);
-      if (!jump) continue;
-      const std::string& input = part.component->signature().inputs[i].name;  // "flow@1" of a stage
-      return fmt::format(
-          "the displacement of {}.{} jumps from {:.6g} to {:.6g} at {:.9g} s, at a rate without a "
-          "bound: let it rise within a time, or take steps of one size (/time/step_s), one of "
-          "which makes up for it.\n",
-          printable(part.name), printable(input.substr(0, input.find('@'))), jump->before,
-          jump->after, jump->time_s);
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
 /// `why`: a clause on the last step.
 void AdaptiveSteps::fail(const std::string& why) const {
   const int part = estimate_.worst_part();
@@ -370,7 +421,7 @@ void AdaptiveSteps::fail(const std::string& why) const {
           "and forth.\nRemedies: a larger /time/step/tolerance, a start that the joints allow, a "
           "small resistance or compliance in the joint, or steps of one size "
           "(/time/step_s)",
-          why, jumping_displacement(names_of_, trials_.time_s())));
+          why, displacement_about(names_of_, trials_.time_s())));
 }
 
 void AdaptiveSteps::give_up(double step_s, double error) const {

@@ -11,6 +11,7 @@
 #include "step/sizes/crossing_search.hpp"
 #include "step/sizes/input_changes.hpp"
 #include "step/sizes/input_pulses.hpp"
+#include "step/sizes/own_states.hpp"
 #include "step/sizes/step_control.hpp"
 #include "step/sizes/step_error.hpp"
 
@@ -57,6 +58,8 @@ class AdaptiveSteps {
   enum class Of { run, step };
   /// Amplitudes of error, as StepSizes::tolerance, of one step: more is taken in pieces; and of a piece.
   static constexpr double kRough = 0.04, kSmooth = 1e-4;
+  /// The same of steps that conserve, whose states are judged beside themselves as well (OwnStates).
+  static constexpr double kRoughOfConserving = 0.03;
   /// The options of steps that are taken in pieces.
   static StepSizes for_pieces(double step_s) {
     constexpr double kShortest = 0x1p-50;
@@ -76,12 +79,14 @@ class AdaptiveSteps {
 
   /// Of pieces: a step of this size, at most the largest, begins. It is taken as a whole if its error is below kRough.
   void begin_step(double step_s) {
-    tolerance_ = kRough;
+    tolerance_ = rough();
     left_error_ = 0.0;
     control_.resume(step_s);
   }
   /// Likewise: the present step is taken in pieces.
-  bool is_in_pieces() const { return of_ == Of::step && tolerance_ < kRough; }
+  bool is_in_pieces() const { return of_ == Of::step && tolerance_ < rough(); }
+  /// Likewise: whether they conserve, and states are judged beside themselves as well.
+  bool is_of_conserving() const { return own_.has_value(); }
   /// Likewise: the largest error of a piece that no shorter one made smaller, relative to that allowed; 0: none.
   double left_error() const { return left_error_; }
 
@@ -113,7 +118,10 @@ class AdaptiveSteps {
   /// is too small for all of these, steps are taken as they are.
   static constexpr int kMostForCoupling = 6;
 
+  double rough() const { return own_ ? kRoughOfConserving : kRough; }
+  double error_of_own() { return own_ && !is_in_pieces() ? own_->error(trials_.next()) : 0.0; }
   void resume();
+  std::optional<StepReport> take_jump();
   void find_first_step(double limit_s);
   bool hides_pulse(double step_s);
   bool ends_at_event(double start_s, double step_s, double end_s);
@@ -160,6 +168,7 @@ class AdaptiveSteps {
   bool event_changes_ = false;           // what follows is another motion
   std::optional<InputChanges> changes_;  // of a run
   std::optional<InputPulses> pulses_;    // likewise
+  std::optional<OwnStates> own_;         // of steps that conserve and may be taken in pieces
   bool has_first_step_ = false;          // found, since the last kink
   double first_error_ = 0.0;             // relative to the tolerance
   int compared_ = 0;                     // steps to come that it speaks for

@@ -37,8 +37,10 @@ InputChanges::InputChanges(const System& system)
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       if (!part.input_is_driven[i]) continue;
       const Signal& signal = part.inputs[i];
-      if (signal.next_kink(-kNoChange) < kNoChange) tables_.push_back(&signal);
+      const bool has_kinks = signal.next_kink(-kNoChange) < kNoChange;
+      if (has_kinks) tables_.push_back(&signal);
       if (signal.can_change_over()) expressions_.push_back(&signal);
+      if (signal.is_rate() && (has_kinks || signal.can_change_over())) rates_.push_back(&signal);
     }
   }
 }
@@ -72,6 +74,14 @@ void InputChanges::for_each_within(double after_s, double until_s,
     if (own->next_change(after_s, until_s) <= until_s) visit(number);
     ++number;
   }
+}
+
+bool InputChanges::displacement_jumps(double begin_s, double step_s) const {
+  const double rounding_s =
+      1e-9 * step_s;  // a jump at an end belongs to the step that begins there
+  return std::ranges::any_of(rates_, [&](const Signal* own) {
+    return own->displacement_jump(begin_s - rounding_s, begin_s + step_s - rounding_s).has_value();
+  });
 }
 
 void InputChanges::archive(StateArchive& archive) {

@@ -29,11 +29,13 @@ class InputChanges {
   /// Calls visit(number of the input) for each that changes after `after_s` and not after `until_s`.
   void for_each_within(double after_s, double until_s,
                        const std::function<void(int input)>& visit) const;
+  /// Whether a displacement (Signal::rate_of) jumps in the step from `begin_s`.
+  bool displacement_jumps(double begin_s, double step_s) const;
 
   void archive(StateArchive& archive);
 
  private:
-  std::vector<const Signal*> tables_, expressions_;
+  std::vector<const Signal*> tables_, expressions_, rates_;
   double kink_s_;      // the next one of `tables_`
   double change_s_;    // of `expressions_`; infinite: none known
   double searched_s_;  // end of the searched interval

@@ -8,6 +8,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "step/sizes/own_states.hpp"
 
 namespace portwave {
 namespace {
@@ -18,9 +19,8 @@ namespace {
 constexpr double kJump = 0.04, kAlternation = 0.015;
 /// Likewise for an effort or flow relative to its largest one.
 constexpr double kPortAlternation = 0.05;
-/// Likewise an error and an alternation of one state, relative to its own largest value, where its motion has at
-/// least such a share of the energy of its island: more than an inner iteration leaves.
-constexpr double kOwnJump = 0.08, kOwnAlternation = 0.05, kLeastOwn = 1e-10;
+/// Likewise an error and an alternation of one state, relative to its own largest value (OwnStates).
+constexpr double kOwnJump = OwnStates::kJump, kOwnAlternation = 0.05, kLeastOwn = OwnStates::kLeast;
 /// What damped steps may take of all energy that was stored or moved; and what they may take beside what
 /// resistances take, if it is more than little of that energy: oscillations die too soon by as much.
 constexpr double kDamped = 0.05, kDampedBeside = 0.1, kDampedLittle = 0.02;
@@ -148,6 +148,7 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
   }
   const double efforts = std::accumulate(effort, effort + kSums, 0.0);
   const double flows = std::accumulate(flow, flow + kSums, 0.0);
+  waves_J_ = std::max(waves_J_, 0.25 * (efforts + flows));
   const bool sudden[] = {
       turned_over_.is_sudden(std::abs(energy.changed_J) + std::abs(energy.supplied_J)),
       efforts_.is_sudden(efforts), flows_.is_sudden(flows)};
@@ -171,6 +172,7 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
 bool ResolutionWatch::is_damped_away() const {
   if (damped_part_ < 0) return false;
   const double all_J = largest_J_ + moved_J_;
+  if (!(all_J > kRest * waves_J_)) return false;  // such as of a diode that blocks all the time
   if (damped_J_ > kDamped * all_J) return true;
   return damped_J_ > kDampedLittle * all_J && damped_J_ > kDampedBeside * dissipated_J_;
 }
@@ -207,6 +209,13 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
     forget();
     begun_ = step + 1;
   }
+}
+
+void ResolutionWatch::pass_over(std::int64_t step) {
+  forget();
+  begun_ = step + 1;
+  last_seen_ = step;
+  step_s_ = waves_.step_s();
 }
 
 void ResolutionWatch::follow(std::int64_t step, const double* record, const double* a,
@@ -474,7 +483,7 @@ void ResolutionWatch::archive(StateArchive& archive) {
   archive.array(std::span(patience_));
   archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
                  last_seen_, begun_, looks_, step_s_, turned_over_, efforts_, flows_, largest_J_,
-                 damped_J_, last_damped_J_, moved_J_, dissipated_J_, damped_at_);
+                 damped_J_, last_damped_J_, moved_J_, dissipated_J_, damped_at_, waves_J_);
   for (const Patience& own : patience_) {
     archive.expect_counts({own.from, own.steps}, "when the watch looks closely again");
   }

@@ -58,6 +58,8 @@ class ResolutionWatch {
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
   void look(std::int64_t step, const double* record, const double* a, const double* next);
+  /// In place of `look`, of a step within which a displacement jumps: its rates have no bound, and are no motion.
+  void pass_over(std::int64_t step);
   /// After `look`: the waves of the step. `wave`: where those of a port are, stage by stage; −1 at ports
   /// without waves.
   void look_at_ports(const double* a, const double* b, std::span<const int> wave,
@@ -149,7 +151,7 @@ class ResolutionWatch {
     bool is_sudden(double now);
   };
   Usual turned_over_, efforts_, flows_;
-  double largest_J_ = 0.0;
+  double largest_J_ = 0.0, waves_J_ = 0.0;  // stored; of the waves of a step
   int damped_part_ = -1;
   /// What damped steps took while they took about as much as in the step before, and all that was moved.
   double damped_J_ = 0.0, last_damped_J_ = 0.0, moved_J_ = 0.0;

@@ -45,6 +45,7 @@ struct IntegratorChoice {
   int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
   int shared =
       -1;  ///< the first of those that it damps because a stiff resistance brings them together
+  int thrown = -1;  ///< the first that conserves, although it has a decay beyond thrown_decay
   int oscillating =
       -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
@@ -72,6 +73,9 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
 /// h·λ beyond which a decay counts as not resolved: there one conserving stage turns a third of what is left of it over,
 /// and more stages keep or turn half.
 inline double resolved_decay(int stages) { return stages == 1 ? 4.0 : 16.0; }
+/// h·λ, as seen from one part, beyond which a conserving step may leave what begins there off its place by some per cent,
+/// or on the other side of its rest: of what two parts share each sees a half.
+inline double thrown_decay(int stages) { return stages; }
 /// The same of decays that storages share (SharedDecays), and the share of motion by which a step throws such a decay
 /// across its rest that is no motion which it resolves.
 inline double shared_decay(int stages) { return 2.0 * resolved_decay(stages); }

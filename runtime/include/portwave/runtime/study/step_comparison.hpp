@@ -37,7 +37,7 @@ class StepComparison {
                                       const PhaseCallback& listener = {});
 
   /// After `finish`, of steps of one size: whether all states are those of a run with steps of half the size and three
-  /// damped stages, to a two-hundredth of their ranges. Two conserving stages leave where it is what decays far faster
+  /// damped stages, to a two-hundredth of their ranges, or at every instant to a fiftieth. Two conserving stages leave where it is what decays far faster
   /// than they step, in the run as in the finer one; with damped stages it dies.
   bool holds_with_damped_stages() const;
 
@@ -53,12 +53,17 @@ class StepComparison {
 
   bool is_full() const { return last_step_ >= steps_most_; }
   void keep(const Stepper& stepper);
+  void see_waves(const Stepper& stepper);
   void thin_out();
   /// The run itself, without a time budget.
   void run_again(std::int64_t steps);
   StepperOptions finer_options() const;
   std::vector<Motion> motion_of(const Stepper& finer, const std::vector<double>& values) const;
-  StepAgreement compare(const StepperOptions& finer) const;
+  /// The same with damped stages of the highest order; empty where there are none.
+  std::optional<StepperOptions> damped_options() const;
+  /// `damps_less`: whether the run with `finer` conserves states that this run damps throughout.
+  StepAgreement compare(const StepperOptions& finer, bool& damps_less) const;
+  std::optional<StepAgreement> compare_with_damped() const;
   /// Of states that are too small to be judged by the first finer run, or that rest: whether finer runs whose parts
   /// meet the tolerance each agree on how they move, and this run does not. `rows`: of the run with `finer`,
   /// and how its parts move.
@@ -74,6 +79,8 @@ class StepComparison {
   bool is_too_large_ = false;
   bool is_told_whole_ = true;
   bool is_of_first_order_ = false;
+  std::vector<std::uint64_t> damped_;  // states, by part; empty: none
+  std::vector<double> waves_J_;        // the most of a step that was looked at, by island
   double energy_J_ = 0.0;
   double evaluations_ = 0.0;    // per step
   std::int64_t last_step_ = 0;  // told
