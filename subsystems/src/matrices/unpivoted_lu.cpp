@@ -130,9 +130,11 @@ bool UnpivotedLu::factorise_row(int i, double* work) {
   const int* const column = column_.data();
   double* const factor = factor_.data();
   const int begin = begin_[at(i)], diagonal = diagonal_[at(i)], end = begin_[at(i) + 1];
-  char& is_changed = is_changed_[at(i)];
-  for (int p = begin; p < diagonal && is_changed == 0; ++p) is_changed = is_changed_[at(column[p])];
-  if (is_changed == 0) return true;
+  if (is_changed_[at(i)] == 0) {
+    const auto is_other = [&](int k) { return is_changed_[at(k)] != 0; };
+    if (std::none_of(column + begin, column + diagonal, is_other)) return true;
+    is_changed_[at(i)] = 1;
+  }
   for (int p = begin; p < end; ++p) work[column[p]] = value_[at(p)];
   double most_lower = 0.0;
   for (int p = begin; p < diagonal; ++p) {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -196,6 +197,23 @@ TEST(UnpivotedLu, ALargeSolveIsSharedAndHasTheSameBitsInAnyOrder) {
   }
   EXPECT_GE(refused, 40);
   ASSERT_TRUE(lu.factorise(backwards)) << "control: it was for those entries";
+  lu.solve(b.data(), other.data(), scratch.data());
+  EXPECT_EQ(other, x);
+
+  // An entry that changes takes along the rows that depend on it, and no others.
+  const std::span<double> all = lu.values();
+  ASSERT_TRUE(lu.factorise());
+  for (std::size_t i = 0; i < places.size(); i += places.size() / 40) {
+    lu.value(slots[i]) = places[i].first == places[i].second ? 7.0 : normal(random);
+    ASSERT_TRUE(i % 2 == 0 ? lu.factorise() : lu.factorise(backwards));
+  }
+  lu.solve(b.data(), x.data(), scratch.data());
+  all[static_cast<std::size_t>(slots[0])] = 8.0;
+  ASSERT_TRUE(lu.factorise());
+  lu.solve(b.data(), other.data(), scratch.data());
+  EXPECT_EQ(other, x) << "control: nothing was said to be changed, and nothing is made again";
+  lu.values()[static_cast<std::size_t>(slots[0])] = 7.0;
+  ASSERT_TRUE(lu.factorise());
   lu.solve(b.data(), other.data(), scratch.data());
   EXPECT_EQ(other, x);
 }
