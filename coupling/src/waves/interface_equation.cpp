@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -97,8 +98,8 @@ int InterfaceEquation::size_of(int part) const {
 }
 
 std::size_t InterfaceEquation::place_of(int part) const {
-  return at(static_cast<int>(std::ranges::lower_bound(network_.parts, part) -
-                             network_.parts.begin()));
+  return at(
+      static_cast<int>(std::ranges::lower_bound(network_.parts, part) - network_.parts.begin()));
 }
 
 bool InterfaceEquation::has_one_motion(const double* D, int size) {
@@ -131,11 +132,9 @@ void InterfaceEquation::find_motions(const Interconnection& coupling, const Part
 }
 
 /// The numbers that the terms of a part are made of: D, or σ, c and s. Null: D has no such form any more.
-const double* InterfaceEquation::numbers_of(const Form& form, std::size_t own, const PartMatrix& D) {
-  const int part = network_.parts[own];
-  const double* const whole = D(part);
-  if (form.unknown.empty() || form.unknown[own] < 0) return whole;
-  return split(whole, size_of(part), split_) ? split_.data() : nullptr;
+const double* InterfaceEquation::numbers_of(const Form& form, std::size_t own, const double* D) {
+  if (form.unknown.empty() || form.unknown[own] < 0) return D;
+  return split(D, size_of(network_.parts[own]), split_) ? split_.data() : nullptr;
 }
 
 /// factor times the row of D that makes the outgoing wave of a port.
@@ -229,9 +228,8 @@ void InterfaceEquation::analyse(Form& form, const PartMatrix& D) {
   std::vector<Emitted> all;
   int unknowns = 0;
   assemble(*coupling_, form, [&](int row, int column, double factor, int part, int entry) {
-    all.push_back({part < 0 ? -1 : static_cast<int>(place_of(part)),
-                   {0, entry, factor},
-                   {row, column}});
+    all.push_back(
+        {part < 0 ? -1 : static_cast<int>(place_of(part)), {0, entry, factor}, {row, column}});
     unknowns = std::max(unknowns, row + 1);
   });
   std::ranges::stable_sort(all, {}, &Emitted::part);
@@ -242,7 +240,7 @@ void InterfaceEquation::analyse(Form& form, const PartMatrix& D) {
   for (const Emitted& emitted : all) {
     while (static_cast<int>(form.begin.size()) <= emitted.part) {
       const std::size_t own = form.begin.size();
-      zeros = changes_[own] != 0 ? nullptr : numbers_of(form, own, D);
+      zeros = changes_[own] != 0 ? nullptr : numbers_of(form, own, D(network_.parts[own]));
       form.begin.push_back(form.terms.size());
     }
     if (emitted.part >= 0 && zeros != nullptr && zeros[at(emitted.term.entry)] == 0.0) continue;
@@ -256,6 +254,11 @@ void InterfaceEquation::analyse(Form& form, const PartMatrix& D) {
   outside.resize(at(unknowns), -1);
   form.lu.take_places(outside);
   for (std::size_t i = 0; i < slots.size(); ++i) form.terms[i].slot = slots[i];
+  form.constants.assign(form.lu.nonzeros(), 0.0);
+  for (const Term& term : std::span(form.terms).first(form.begin[0])) {
+    form.constants[at(term.slot)] += term.factor;
+  }
+  form.filled.clear();
   right_.resize(std::max(right_.size(), at(unknowns)));
   scratch_.resize(right_.size());
 }
@@ -265,7 +268,11 @@ bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMat
                                   const ForEach& each) {
   coupling_ = &coupling;
   changes_.clear();
-  for (const int part : network_.parts) changes_.push_back(changes && changes(part) ? 1 : 0);
+  begin_of_D_.assign(1, 0);
+  for (const int part : network_.parts) {
+    changes_.push_back(changes && changes(part) ? 1 : 0);
+    begin_of_D_.push_back(begin_of_D_.back() + at(size_of(part) * size_of(part)));
+  }
   for (Form& form : forms_) form.lu = {};
   find_motions(coupling, D);
   return renew(D, kShift, each);
@@ -274,24 +281,55 @@ bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMat
 /// The matrix of a form. False: it has none with these D.
 bool InterfaceEquation::fill(Form& form, const PartMatrix& D, double shift) {
   if (!form.lu.is_analysed()) analyse(form, D);
+  if (shift == kShift && !form.filled.empty()) return fill_again(form, D);
+  form.filled.clear();
   const std::span<double> matrix = form.lu.values();
-  std::ranges::fill(matrix, 0.0);
-  for (const Term& term : std::span(form.terms).first(form.begin[0])) {
-    matrix[at(term.slot)] += term.factor;
-  }
+  std::ranges::copy(form.constants, matrix.begin());
   if (shift != kShift) {  // the diagonal of the ports comes first
     for (const Term& term : std::span(form.terms).first(network_.ports.size())) {
       matrix[at(term.slot)] += shift - kShift;
     }
   }
+  std::vector<double> filled;
+  filled.reserve(begin_of_D_.back());
   for (std::size_t i = 0; i < network_.parts.size(); ++i) {
-    const double* const values = numbers_of(form, i, D);
+    const double* const own = D(network_.parts[i]);
+    filled.insert(filled.end(), own, own + (begin_of_D_[i + 1] - begin_of_D_[i]));
+    const double* const values = numbers_of(form, i, own);
     if (values == nullptr) return false;
     for (std::size_t t = form.begin[i]; t < form.begin[i + 1]; ++t) {
       matrix[at(form.terms[t].slot)] += form.terms[t].factor * values[at(form.terms[t].entry)];
     }
   }
-  return std::ranges::all_of(matrix, [](double x) { return std::isfinite(x); });
+  if (!std::ranges::all_of(matrix, [](double x) { return std::isfinite(x); })) return false;
+  if (shift == kShift) form.filled = std::move(filled);
+  return true;
+}
+
+/// The same, of a matrix that is filled: the parts with another D. The entries of a part, in the columns of its waves,
+/// are those of no other.
+bool InterfaceEquation::fill_again(Form& form, const PartMatrix& D) {
+  for (std::size_t i = 0; i < network_.parts.size(); ++i) {
+    const double* const own = D(network_.parts[i]);
+    double* const before = form.filled.data() + begin_of_D_[i];
+    const std::size_t count = begin_of_D_[i + 1] - begin_of_D_[i];
+    if (count == 0 || std::memcmp(own, before, count * sizeof(double)) == 0) continue;
+    std::copy_n(own, count, before);
+    const double* const values = numbers_of(form, i, own);
+    bool is_finite = values != nullptr;
+    const std::span<const Term> terms =
+        std::span(form.terms).subspan(form.begin[i], form.begin[i + 1] - form.begin[i]);
+    for (const Term& term : terms) form.lu.value(term.slot) = form.constants[at(term.slot)];
+    for (std::size_t t = 0; t < terms.size() && is_finite; ++t) {
+      double& entry = form.lu.value(terms[t].slot);
+      entry += terms[t].factor * values[at(terms[t].entry)];
+      is_finite = std::isfinite(entry);
+    }
+    if (is_finite) continue;
+    form.filled.clear();
+    return false;
+  }
+  return true;
 }
 
 bool InterfaceEquation::renew(const PartMatrix& D, double shift, const ForEach& each) {
@@ -326,7 +364,8 @@ std::size_t InterfaceEquation::bytes() const {
                     places_.capacity() * sizeof(int) + changes_.capacity();
   for (const Form& form : forms_) {
     sum += form.terms.capacity() * sizeof(Term) + form.lu.bytes() +
-           form.unknown.capacity() * sizeof(int);
+           form.unknown.capacity() * sizeof(int) +
+           (form.constants.capacity() + form.filled.capacity()) * sizeof(double);
   }
   return sum;
 }

@@ -64,8 +64,8 @@ class InterfaceEquation {
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
                  const std::function<bool(int part)>& changes = {}, const ForEach& each = {});
   /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
-  /// numbers alone, not on those before, nor on `each`. Allocates only where exchanges are needed, or for the
-  /// first time D as it is.
+  /// numbers alone, not on those before, nor on `each`; what those before have made and is the same stays. Allocates only
+  /// where exchanges are needed, and the first time that D or δ is another.
   bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
   std::size_t entries() const {
     return is_pivoted_ ? factors_.nonzeros() : forms_[form_].lu.nonzeros();
@@ -85,9 +85,12 @@ class InterfaceEquation {
   };
   /// A way to write the equation.
   struct Form {
-    std::vector<int> unknown;         ///< sᵀu, by place in network_.parts; −1: the part is taken by its D
-    std::vector<Term> terms;          ///< constants, then part by part
-    std::vector<std::size_t> begin;   ///< of the terms of each part in network_.parts; then the end
+    std::vector<int> unknown;  ///< sᵀu, by place in network_.parts; −1: the part is taken by its D
+    std::vector<Term> terms;         ///< constants, then part by part
+    std::vector<std::size_t> begin;  ///< of the terms of each part in network_.parts; then the end
+    std::vector<double> constants;   ///< by slot
+    std::vector<double>
+        filled;  ///< D of the parts that the matrix is filled with; empty: with none
     UnpivotedLu lu;
   };
   static constexpr int kByD = 0, kByMotions = 1;
@@ -100,9 +103,10 @@ class InterfaceEquation {
   int size_of(int part) const;
   std::size_t place_of(int part) const;
   void find_motions(const Interconnection& coupling, const PartMatrix& D);
-  const double* numbers_of(const Form& form, std::size_t own, const PartMatrix& D);
+  const double* numbers_of(const Form& form, std::size_t own, const double* D);
   void analyse(Form& form, const PartMatrix& D);
   bool fill(Form& form, const PartMatrix& D, double shift);
+  bool fill_again(Form& form, const PartMatrix& D);
 
   const System& system_;
   const IslandNetwork& network_;
@@ -110,6 +114,7 @@ class InterfaceEquation {
   const Interconnection* coupling_ = nullptr;  // that it was factorised for
   std::vector<int> places_;                    // by port
   std::vector<char> changes_;                  // D of parts, by place in network_.parts
+  std::vector<std::size_t> begin_of_D_;        // likewise, in an array of all; then its end
   Form forms_[2];
   int form_ = kByD;        // that has the factors
   SparseFactors factors_;  // where is_pivoted_

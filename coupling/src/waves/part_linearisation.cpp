@@ -59,6 +59,11 @@ void PartLinearisation::take_affine(int part) {
 }
 
 const double* PartLinearisation::of(int part) const {
+  // In most islands the numbers follow one another.
+  const auto likely = static_cast<std::size_t>(part - parts_.front().part);
+  if (likely < parts_.size() && parts_[likely].part == part) {
+    return matrices_.data() + parts_[likely].matrix;
+  }
   const auto own = std::ranges::lower_bound(parts_, part, {}, &Own::part);
   return matrices_.data() + own->matrix;
 }

@@ -37,6 +37,7 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   factor_.assign(column_.size(), 0.0);
   inverse_.assign(n, 0.0);
   work_.assign(n, 0.0);
+  is_changed_.assign(n, 1);
 
   for (std::size_t k = 0; k < places.size(); ++k) {
     const int row = order_[at(places[k].first)], column = order_[at(places[k].second)];
@@ -117,12 +118,23 @@ SparseMatrix UnpivotedLu::matrix() const {
   return out;
 }
 
+double& UnpivotedLu::value(int slot) {
+  const auto row = std::ranges::upper_bound(begin_, slot) - begin_.begin() - 1;
+  is_changed_[static_cast<std::size_t>(row)] = 1;
+  return value_[at(slot)];
+}
+
 /// A row of the factors, from those of the rows before that it has entries for. `work`: `size()` doubles of this
-/// thread.
+/// thread. One that depends on nothing that was changed is there.
 bool UnpivotedLu::factorise_row(int i, double* work) {
   const int* const column = column_.data();
   double* const factor = factor_.data();
   const int begin = begin_[at(i)], diagonal = diagonal_[at(i)], end = begin_[at(i) + 1];
+  if (is_changed_[at(i)] == 0) {
+    const auto is_other = [&](int k) { return is_changed_[at(k)] != 0; };
+    if (std::none_of(column + begin, column + diagonal, is_other)) return true;
+    is_changed_[at(i)] = 1;
+  }
   for (int p = begin; p < end; ++p) work[column[p]] = value_[at(p)];
   double most_lower = 0.0;
   for (int p = begin; p < diagonal; ++p) {
@@ -146,6 +158,12 @@ bool UnpivotedLu::factorise_row(int i, double* work) {
 }
 
 bool UnpivotedLu::factorise(const ForEach& each) {
+  const bool is_sound = factorise_rows(each);
+  std::ranges::fill(is_changed_, is_sound ? 0 : 1);  // not all rows were reached
+  return is_sound;
+}
+
+bool UnpivotedLu::factorise_rows(const ForEach& each) {
   const auto rows = [&](int first, int last, double* work) {
     for (int i = first; i < last; ++i) {
       if (!factorise_row(i, work)) return false;
@@ -243,6 +261,7 @@ std::size_t UnpivotedLu::bytes() const {
           above_.capacity()) *
              sizeof(int) +
          subtrees_.capacity() * sizeof(Place) + is_block_sound_.capacity() +
+         is_changed_.capacity() +
          (value_.capacity() + factor_.capacity() + inverse_.capacity() + work_.capacity() +
           squares_.capacity()) *
              sizeof(double);

@@ -9,6 +9,7 @@
 
 #include <portwave/coupling/waves/residual.hpp>
 
+#include "support/coupled_systems.hpp"
 #include "support/systems.hpp"
 
 namespace portwave::test_interface_residual {
@@ -47,6 +48,40 @@ TEST_F(InterfaceResidualOfAChain, IsTheNormOfWhatIsOff) {
   EXPECT_DOUBLE_EQ(gap(false).energy_J, 0.125);
   // The first block, by itself, is off by as much of less.
   EXPECT_GT(gap(true).residual, 2.0 * gap(false).residual);
+}
+
+// Whoever has measured a chunk may sum it up: the bits are those of a sum by one.
+TEST(InterfaceResidualOfManyParts, ChunksMayBeSummedUpBefore) {
+  const System system = testing::duffing_grid(20, 20);
+  const WaveDiscretisation waves(system, 0.01,
+                                 std::vector<double>(system.scalar_ports().size(), 1.0));
+  AlignedVector u(static_cast<std::size_t>(waves.wave_size()), 1.0), exchanged = u;
+  for (std::size_t i = 0; i < u.size(); ++i) exchanged[i] = 1.0 + 1.0 / static_cast<double>(i + 3);
+  InterfaceResidual residual(waves);
+  const auto measure = [&] {
+    for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
+      residual.measure(i, waves.batch(i).all(), u.data(), exchanged.data(), exchanged.data());
+    }
+  };
+  measure();
+  const double expected = residual.gap(0, false).residual;
+  const auto [first, last] = waves.reduction().chunks_of(0);
+  ASSERT_GT(last - first, 4);
+  for (int chunk = first; chunk < last; chunk += 2) residual.sum_chunk(chunk);
+  EXPECT_EQ(residual.gap(0, false).residual, expected);
+  // Those sums count once, and none that is forgotten.
+  EXPECT_EQ(residual.gap(0, false).residual, expected);
+  residual.sum_chunk(first);
+  for (double& wave : u) wave *= 1.5;
+  measure();
+  const double stale = residual.gap(0, false).residual, now = residual.gap(0, false).residual;
+  EXPECT_NE(stale, now) << "control: the sum before was used";
+  residual.sum_chunk(first);
+  for (double& wave : u) wave *= 1.5;
+  measure();
+  residual.forget();
+  const double forgotten = residual.gap(0, false).residual;
+  EXPECT_EQ(forgotten, residual.gap(0, false).residual);
 }
 
 // Waves that are what is left of far larger ones never agree to more than the rounding of these.

@@ -79,6 +79,54 @@ TEST(InterfaceSolver, ManyPortsOnOneJunctionMakeNoDenseMatrix) {
   EXPECT_LT(rate.factor_entries, ports * ports / 20);
 }
 
+/// A ring of bodies with four ports each: two to the links beside it, two to limbs, one of which may be a body of its own.
+System ring_of_bodies(int bodies, double last_mass = 0.0) {
+  SystemBuilder builder;
+  for (int i = 0; i < bodies; ++i) {
+    const std::string n = std::to_string(i);
+    builder.add("body" + n, testing::sprung_mass({.mass = 2.0 + 0.01 * i,
+                                                  .stiffness = 10.0,
+                                                  .rigid_ports = 4,
+                                                  .velocity = i % 3 - 1.0}));
+    builder.add("link" + n,
+                testing::sprung_mass(
+                    {.mass = 0.5, .up_stiffness = 50.0, .up_damping = 0.1, .rigid_ports = 1}));
+    builder.add("limb" + n, testing::sprung_mass({.up_stiffness = 30.0 + i, .up_damping = 0.1}));
+    const bool is_last = last_mass > 0.0 && i == bodies - 1;
+    builder.add("tail" + n, is_last ? testing::sprung_mass({.mass = last_mass, .rigid_ports = 1})
+                                    : testing::sprung_mass({.up_stiffness = 5.0}));
+    builder.connect("link" + n + ".up", "body" + n + ".p0");
+    builder.connect("limb" + n + ".up", "body" + n + ".p2");
+    builder.connect("tail" + n + (is_last ? ".p0" : ".up"), "body" + n + ".p3");
+  }
+  for (int i = 0; i < bodies; ++i) {
+    builder.connect("link" + std::to_string(i) + ".p0",
+                    "body" + std::to_string((i + 1) % bodies) + ".p1");
+  }
+  return builder.build();
+}
+
+// In large islands a body with many ports has an unknown of its own. Beside a wall, such as a body of 1e12 kg, that
+// has no pivot, and the body is taken as it is.
+TEST(InterfaceSolver, BodiesWithManyPortsMakeFewEntries) {
+  WaveCoupling method;
+  method.kind = WaveUpdate::interface;
+  const auto entries_per_body = [&](int bodies, double last_mass) {
+    const System system = ring_of_bodies(bodies, last_mass);
+    method.impedance.assign(system.scalar_ports().size(), 3.0);
+    const auto run = testing::run_steps(system, 0.01, method, 10, 1e-12, 10);
+    EXPECT_TRUE(run.converged) << bodies << ", " << last_mass << " kg";
+    EXPECT_LE(run.most_evaluations, 3) << bodies << ", " << last_mass << " kg";
+    const PredictedRate rate =
+        predict_rate(PortResponses(system, 0.01), method.impedance, WaveUpdate::interface, 1.0);
+    return static_cast<double>(rate.factor_entries) / bodies;
+  };
+  const double few = entries_per_body(40, 0.0), many = entries_per_body(160, 0.0);
+  EXPECT_LT(many, 0.85 * few);
+  EXPECT_LT(entries_per_body(160, 1.0), 0.85 * few);
+  EXPECT_GT(entries_per_body(160, 1e12), 0.95 * few) << "control: the others were not taken by D";
+}
+
 TEST(InterfaceSolver, IsQuasiNewtonWherePartsAreNonlinear) {
   const System system = testing::duffing_grid(6, 6);
   const WaveCoupling method = with_kind(system, 0.1, WaveUpdate::interface);

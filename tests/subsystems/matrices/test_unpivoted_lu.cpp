@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -98,6 +99,35 @@ TEST(UnpivotedLu, OtherNumbersNeedNoOtherPattern) {
   EXPECT_EQ(anew.solve(b), filled.solve(b));
 }
 
+// An entry without one across the diagonal, as of a part with one port whose wave goes into a part with many.
+TEST(UnpivotedLu, WhatIsZeroForWantOfAnEntryIsNoEntry) {
+  std::mt19937_64 random(kSeed);
+  std::normal_distribution<double> normal;
+  for (const int n : {3, 50, 3000}) {
+    std::vector<UnpivotedLu::Place> places;
+    for (int i = 0; i < n; ++i) {
+      places.emplace_back(i, i);
+      if (i > 0) places.emplace_back(i, i - 1);
+      if (i > 0 && i % 5 == 0) places.emplace_back(i - 1, i);
+    }
+    std::vector<int> slots(places.size());
+    UnpivotedLu lu;
+    lu.analyse(n, places, slots);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      lu.values()[static_cast<std::size_t>(slots[i])] =
+          places[i].first == places[i].second ? 4.0 : normal(random);
+    }
+    ASSERT_TRUE(lu.factorise());
+    const SparseMatrix A = lu.matrix();
+    EXPECT_LT(static_cast<double>(lu.nonzeros()),
+              0.85 * static_cast<double>(expected_lu_entries(A, 1U << 20)));
+    const Eigen::VectorXd b = Eigen::VectorXd::Random(n);
+    Eigen::VectorXd x(n), scratch(n);
+    lu.solve(b.data(), x.data(), scratch.data());
+    EXPECT_LE((A * x - b).norm(), 1e-13 * b.norm()) << n;
+  }
+}
+
 TEST(UnpivotedLu, MatricesThatNeedExchangesAreRefused) {
   EXPECT_FALSE(Filled(Eigen::Matrix2d{{0.0, 1.0}, {1.0, 0.0}}).lu.factorise());
   EXPECT_FALSE(Filled(Eigen::Matrix2d{{1e-8, 1.0}, {1.0, 1e-8}}).lu.factorise());
@@ -167,6 +197,23 @@ TEST(UnpivotedLu, ALargeSolveIsSharedAndHasTheSameBitsInAnyOrder) {
   }
   EXPECT_GE(refused, 40);
   ASSERT_TRUE(lu.factorise(backwards)) << "control: it was for those entries";
+  lu.solve(b.data(), other.data(), scratch.data());
+  EXPECT_EQ(other, x);
+
+  // An entry that changes takes along the rows that depend on it, and no others.
+  const std::span<double> all = lu.values();
+  ASSERT_TRUE(lu.factorise());
+  for (std::size_t i = 0; i < places.size(); i += places.size() / 40) {
+    lu.value(slots[i]) = places[i].first == places[i].second ? 7.0 : normal(random);
+    ASSERT_TRUE(i % 2 == 0 ? lu.factorise() : lu.factorise(backwards));
+  }
+  lu.solve(b.data(), x.data(), scratch.data());
+  all[static_cast<std::size_t>(slots[0])] = 8.0;
+  ASSERT_TRUE(lu.factorise());
+  lu.solve(b.data(), other.data(), scratch.data());
+  EXPECT_EQ(other, x) << "control: nothing was said to be changed, and nothing is made again";
+  lu.values()[static_cast<std::size_t>(slots[0])] = 7.0;
+  ASSERT_TRUE(lu.factorise());
   lu.solve(b.data(), other.data(), scratch.data());
   EXPECT_EQ(other, x);
 }

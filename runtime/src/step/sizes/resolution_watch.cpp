@@ -140,12 +140,15 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
   // Several sums side by side, so that none waits for its last term.
   constexpr std::size_t kSums = 8;
   double effort[kSums] = {}, flow[kSums] = {};
-  for (std::size_t i = 0; i < a.size(); i += kSums) {
-    for (std::size_t k = 0; k < std::min(kSums, a.size() - i); ++k) {
-      effort[k] += (a[i + k] + b[i + k]) * (a[i + k] + b[i + k]);
-      flow[k] += (a[i + k] - b[i + k]) * (a[i + k] - b[i + k]);
-    }
+  const auto add = [&](std::size_t k, double incident, double outgoing) {
+    effort[k] += (incident + outgoing) * (incident + outgoing);
+    flow[k] += (incident - outgoing) * (incident - outgoing);
+  };
+  std::size_t i = 0;
+  for (; i + kSums <= a.size(); i += kSums) {
+    for (std::size_t k = 0; k < kSums; ++k) add(k, a[i + k], b[i + k]);
   }
+  for (; i < a.size(); ++i) add(0, a[i], b[i]);
   const double efforts = std::accumulate(effort, effort + kSums, 0.0);
   const double flows = std::accumulate(flow, flow + kSums, 0.0);
   waves_J_ = std::max(waves_J_, 0.25 * (efforts + flows));

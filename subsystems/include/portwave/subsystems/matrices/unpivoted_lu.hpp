@@ -37,7 +37,12 @@ class UnpivotedLu {
   std::size_t bytes() const;
 
   /// The entries of A, by slot: to be set before `factorise`, which leaves them.
-  std::span<double> values() { return value_; }
+  std::span<double> values() {
+    is_changed_.assign(diagonal_.size(), 1);
+    return value_;
+  }
+  /// One of them, to be changed. Rows of the factors that depend on none that was changed stay as they are.
+  double& value(int slot);
   /// The matrix that `values` hold.
   SparseMatrix matrix() const;
 
@@ -51,13 +56,15 @@ class UnpivotedLu {
   struct Substitution;
   void find_pattern(const SparseMatrix& A);
   bool factorise_row(int row, double* work);
+  bool factorise_rows(const ForEach& each);
 
   // Row by row in the order of elimination: L, the diagonal, U, each with increasing columns.
   std::vector<int> begin_, diagonal_, column_;
   std::vector<double> value_, factor_, inverse_, work_;
-  std::vector<int> order_;       ///< place in that order, by row of A
-  std::vector<int> row_at_;      ///< the row of A at a place
-  std::vector<int> outside_at_;  ///< likewise, its place in b and x
+  std::vector<char> is_changed_;  ///< rows, since they were factorised
+  std::vector<int> order_;        ///< place in that order, by row of A
+  std::vector<int> row_at_;       ///< the row of A at a place
+  std::vector<int> outside_at_;   ///< likewise, its place in b and x
   // Subtrees of the elimination tree, whose rows do not depend on those of others: rows [first, second) lie side
   // by side. Those above them depend on all.
   std::vector<Place> subtrees_;
