@@ -2,6 +2,7 @@
 
 // System structures for the tests, as text.
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/adapters/structure.hpp"
+#include "portwave/runtime/step/stepper.hpp"
 #include "support/text_file.hpp"
 
 namespace portwave::testing {
@@ -169,5 +171,34 @@ inline std::string notes_of(const StructureScenario& made) {
   for (const Issue& note : made.notes) out += note.where + ": " + note.what + "\n";
   return out;
 }
+
+/// Where the mass is at the end, and whether the couplings met the tolerance.
+inline double end_of(const std::filesystem::path& file, const std::string& part = "mass",
+                     const std::vector<Override>& more = {}) {
+  std::vector<Override> overrides = {{"/method", R"({"kind": "auto", "iterations": 40,
+    "tolerance": 1e-12, "tank": {"initial_J": 1000}})"}};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  const Scenario scenario = load_scenario(file, overrides, {}, Plugins::allowed);
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(static_cast<int>(scenario.steps));
+  const auto& parts = scenario.system.parts();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].name != part) continue;
+    const auto& states = parts[i].component->signature().states;
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      if (states[k].name == "x") return stepper.state(static_cast<int>(i))[static_cast<int>(k)];
+    }
+  }
+  return std::nan("");
+}
+
+inline Json block_named(const Json& scenario, const std::string& name) {
+  for (const Json& own : scenario.at("signals").at("blocks")) {
+    if (own.at("name") == name) return own;
+  }
+  return {};
+}
+
+inline constexpr double kWhole = 1e-5;  // of mean answers from both ends of a step
 
 }  // namespace portwave::testing
