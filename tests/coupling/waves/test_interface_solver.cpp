@@ -79,7 +79,8 @@ TEST(InterfaceSolver, ManyPortsOnOneJunctionMakeNoDenseMatrix) {
   EXPECT_LT(rate.factor_entries, ports * ports / 20);
 }
 
-/// A ring of bodies with eight ports each: two to the links beside it, six to limbs, one of which may be a body by itself.
+/// A ring of bodies with eight ports each: two to the links beside it, six to limbs, one of which may be a body by
+/// itself.
 System ring_of_bodies(int bodies, double last_mass = 0.0) {
   SystemBuilder builder;
   for (int i = 0; i < bodies; ++i) {
