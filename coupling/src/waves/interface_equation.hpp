@@ -64,8 +64,8 @@ class InterfaceEquation {
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
                  const std::function<bool(int part)>& changes = {}, const ForEach& each = {});
   /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
-  /// numbers alone, not on those before, nor on `each`; what those before have made and is the same stays. Allocates only
-  /// where exchanges are needed, and the first time that D or δ is another.
+  /// numbers alone, not on those before, nor on `each`; what those before have made and is the same stays. Allocates
+  /// only where exchanges are needed, and the first time that D or δ is another.
   bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
   std::size_t entries() const {
     return is_pivoted_ ? factors_.nonzeros() : forms_[form_].lu.nonzeros();

@@ -56,8 +56,8 @@ void UnpivotedLu::analyse(int size, std::span<const Place> places, std::span<int
   work_.assign(n * is_block_sound_.size(), 0.0);
 }
 
-/// The places of L and U. The elimination tree allows those of A + Aᵀ; what of them is zero because A has no entry there
-/// or across the diagonal is left out.
+/// The places of L and U. The elimination tree allows those of A + Aᵀ; what of them is zero because A has no entry
+/// there or across the diagonal is left out.
 void UnpivotedLu::find_pattern(const SparseMatrix& A) {
   const std::size_t n = order_.size();
   std::vector<int> first(n + 1, 0), own(at(static_cast<int>(A.nonZeros())));  // of A, row by row
