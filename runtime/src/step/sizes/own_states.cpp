@@ -35,13 +35,15 @@ void OwnStates::note(const double* record) {
   }
 }
 
-double OwnStates::error(const double* next) {
+double OwnStates::error(const double* next, Beside beside) {
   double worst = 0.0;
   for (const Judged& own : parts_) {
     waves_.get_state(own.part, next, scratch_.data());
     const char* const dies = estimate_.dying(own.part);
     for (int i = 0; i < own.states; ++i) {
-      const double largest = std::max(largest_[own.first + at(i)], std::abs(scratch_[at(i)]));
+      double largest = largest_[own.first + at(i)];
+      if (beside == Beside::all) largest = std::max(largest, std::abs(scratch_[at(i)]));
+      if (!(largest > 0.0)) continue;
       const double share = std::abs(estimate_.estimate_of(own.part, i)) / (kJump * largest);
       if (dies[i] != 0 || !(share > 1.0) || !(share > worst)) continue;
       const double energy_J = estimate_.energy_of_motion(own.part, i, largest);

@@ -21,11 +21,15 @@ class OwnStates {
   OwnStates(const WaveDiscretisation& waves, const StepErrorEstimate& estimate,
             const double* record);
 
+  /// Of what the largest value is: of the steps before an attempted one, or with it. A motion that begins has errors
+  /// that are a constant share of it.
+  enum class Beside { earlier, all };
+
   /// After a step was accepted.
   void note(const double* record);
   /// The largest difference that the estimate has formed, relative to kJump of the largest value of its state; `next`:
   /// the attempted step.
-  double error(const double* next);
+  double error(const double* next, Beside beside);
   void archive(StateArchive& archive);
 
  private:

@@ -419,6 +419,19 @@ double StepErrorEstimate::motion_J(int part, const double* record) {
   return std::isfinite(own) ? own : 0.0;
 }
 
+void StepErrorEstimate::start_beside_stored(const double* record) {
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    waves_.get_state(part, record, x_.data());
+    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+    std::copy_n(x_.begin(), n, other_.begin());
+    const double own_J = energy_of(part, record, other_.data());
+    if (!std::isfinite(own_J)) continue;
+    Kind& kind = kinds_[at(kind_of_part_[at(part)])];
+    kind.scale_J = std::max(kind.scale_J, own_J);
+    island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], own_J);
+  }
+}
+
 void StepErrorEstimate::measure_motion(const double* next) {
   for (Kind& kind : kinds_) kind.next_J = kind.scale_J;
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {

@@ -137,6 +137,8 @@ class StepErrorEstimate {
   /// to its next row.
   std::span<const double> taken() const { return steps_[0].increments; }
   std::pair<std::size_t, int> place_of(int part, int stage) const;
+  /// Errors are measured beside what is stored in `record` as well, not beside motion since the start alone.
+  void start_beside_stored(const double* record);
   bool has_estimate() const { return known_steps_ >= 2; }
   /// The estimate that `for_each_error` has formed, of one state.
   double estimate_of(int part, int state) const { return difference_[offset(part, state)]; }
