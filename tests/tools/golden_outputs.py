@@ -205,7 +205,7 @@ def all_cases(binary, folder):
     sets = supported_sets(binary, next(iter(files.values())))
     cases = []
     for scenario, path in files.items():
-        own = json.loads((ROOT / path).read_text())["method"]
+        own = json.loads((ROOT / path).read_text()).get("method", {})
         for method, value in METHODS.items():
             arguments = ["run", str(path), "--steps", STEPS, "--json", "--quiet"]
             if value is not None:

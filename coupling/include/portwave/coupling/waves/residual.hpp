@@ -115,8 +115,8 @@ class InterfaceResidual final : public IslandSums {
 
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
-  AlignedVector rounded_;     // Σ magnitudes² by entry; empty where parts are not judged
-  AlignedVector magnitudes_;  // by wave; likewise
+  AlignedVector rounded_;             // Σ magnitudes² by entry; empty where parts are not judged
+  AlignedVector magnitudes_;          // by wave; likewise
   std::vector<GapSquares> by_chunk_;  // where is_summed_
   std::vector<char> is_summed_;
   std::vector<std::span<double>> terms_;
