@@ -33,8 +33,7 @@ void KickDriftIsland::Impl::find_passes() {
   passes_at_once = kNear_bytes / behind_bytes - 1;
   if (passes_at_once < 3)
     passes_at_once = all_bytes > kMiddle_bytes ? kMiddle_bytes / behind_bytes - 1 : 1;
-  passes_at_once =
-      count == 1 ? 1 : std::clamp(passes_at_once, 1, static_cast<int>(passes.size()));
+  passes_at_once = count == 1 ? 1 : std::clamp(passes_at_once, 1, static_cast<int>(passes.size()));
   find_sweep_ranges();
 }
 
