@@ -295,7 +295,8 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     const double* const coefficient = coefficients(range.first / width_);
     const int used = range.last - range.first;
     const bool has_kernel = maps_.has_kernel;
-    double delta[W], mean[W], failed[W], by_kernel[kMostPorts * W];
+    double delta[W], mean[W], by_kernel[kMostPorts * W];
+    double failed[W] = {};
     bool all = false;
     if (has_kernel) {
       bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
