@@ -380,6 +380,10 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
 void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<const int> wave,
                                     std::span<const double> weight) {
   const std::size_t count = at(stages_.count);
+  double of_all = 0.0;  // the largest effort or flow of all ports so far
+  for (const Port& port : ports_) {
+    of_all = std::max({of_all, port.largest_effort, port.largest_flow});
+  }
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (wave[i * count] < 0) continue;
     // Effort and flow, means over the step, as √J: times √(h/γ) and √(hγ), but for a factor.
@@ -400,17 +404,17 @@ void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<
     Port& port = ports_[i];
     port.largest_effort = std::max(port.largest_effort, std::abs(effort));
     port.largest_flow = std::max(port.largest_flow, std::abs(flow));
+    of_all = std::max({of_all, port.largest_effort, port.largest_flow});
     const int number = static_cast<int>(i);
-    if (port.effort.take(effort)) note_port(port.effort, port.largest_effort, number, false);
-    if (port.flow.take(flow)) note_port(port.flow, port.largest_flow, number, true);
+    if (port.effort.take(effort)) {
+      note_port(port.effort, port.largest_effort, of_all, number, false);
+    }
+    if (port.flow.take(flow)) note_port(port.flow, port.largest_flow, of_all, number, true);
   }
 }
 
-void ResolutionWatch::note_port(const Sequence& own, double largest, int port, bool of_flow) {
-  double of_all = 0.0;
-  for (const Port& other : ports_) {
-    of_all = std::max({of_all, other.largest_effort, other.largest_flow});
-  }
+void ResolutionWatch::note_port(const Sequence& own, double largest, double of_all, int port,
+                                bool of_flow) {
   if (!(largest * largest > kLeastAtPort * of_all * of_all)) return;
   if (!(largest * largest > kRest * largest_J_)) return;
   const double share = 0.25 * std::abs(own.change) / largest;

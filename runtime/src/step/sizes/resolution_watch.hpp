@@ -102,7 +102,8 @@ class ResolutionWatch {
   void consider_states(Resolution& out) const;
   void follow_states(std::int64_t step, const double* next);
   void note_alternation(std::int64_t step, int part, const double* next);
-  void note_port(const Sequence& own, double largest, int port, bool of_flow);
+  /// `of_all`: the largest effort or flow of all ports.
+  void note_port(const Sequence& own, double largest, double of_all, int port, bool of_flow);
   double h_lambda(int part, const double* next);
 
   const WaveDiscretisation& waves_;
