@@ -359,10 +359,10 @@ ParameterInfo kinds() {
 }
 
 ParameterInfo frame_kinds() {
-  ParameterInfo info = texts(
-      "frame_kinds",
-      "what each frame has a port for: the force on the point, the torque on the body, or, as wrench, "
-      "both, the torque at a port <frame>_torque; force if absent");
+  ParameterInfo info = texts("frame_kinds",
+                             "what each frame has a port for: the force on the point, the torque "
+                             "on the body, or, as wrench, "
+                             "both, the torque at a port <frame>_torque; force if absent");
   info.choices = {kForce, kTorque, kWrench};
   return info;
 }
@@ -389,7 +389,8 @@ PartType articulated_type() {
       "spherical: q' = q (0, w)/2,  L' = L x w - (q (0, .)/2)^T dH/dq - d w - e + T, in the body's "
       "axes\n"
       "free: position r and p = dT/dr' in world axes beside q and L of a spherical joint\n"
-      "frame at a point of a body: f = -its velocity in world axes, the point feels -e; torque: f = "
+      "frame at a point of a body: f = -its velocity in world axes, the point feels -e; torque: f "
+      "= "
       "-w, the body feels -e";
   ParameterInfo gravity =
       non_negative_number("gravity_m_per_s2", "m/s^2", "acceleration g of gravity, against z");

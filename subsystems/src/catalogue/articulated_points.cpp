@@ -107,8 +107,7 @@ void Motion::torque_at(std::size_t i, const WorldPath& own, const Vec3& torque, 
   if (body.kind == JointKind::revolute) {
     const double quarter = 0.5 * paths_[i].half;
     const bool is_small = std::abs(quarter) < 1e-4;
-    const double stretch =
-        is_small ? 1.0 + quarter * quarter / 3.0 : std::tan(quarter) / quarter;
+    const double stretch = is_small ? 1.0 + quarter * quarter / 3.0 : std::tan(quarter) / quarter;
     out[body.v] = stretch * dot(body.to_joint.row[2], at_parent);
   } else if (body.kind != JointKind::prismatic) {
     const Vec3 own_axes = rotation(paths_[i].middle.data()).back(body.to_joint * at_parent);
@@ -119,7 +118,9 @@ void Motion::torque_at(std::size_t i, const WorldPath& own, const Vec3& torque, 
   }
 }
 
-/// Of the force F on a point whose mean place in the body's axes is s̄, what acts on the velocities of joint i.
+/// Of the force F on a point, what acts on the velocities of joint i. The way of a point that is at s in the body's
+/// axes, E from those of the parent and R of the parent in the world, is R̄Δ(Eᵀs) + ΔR Ēᵀs̄; ΔR is taken apart in the
+/// same way, so that s̄ is carried on by means.
 void Motion::force_at(std::size_t i, const WorldPath& own, const Vec3& force, const Vec3& place,
                       double* out) const {
   const Body& body = tree_.bodies[i];
@@ -153,7 +154,7 @@ void Motion::point_forces(std::span<const Point> points, double* out) const {
   follow(worlds, std::ranges::any_of(points, &Point::turns));
   std::fill_n(out, 3 * tree_.velocities * static_cast<std::ptrdiff_t>(points.size()), 0.0);
   for (const Point& point : points) {
-    Vec3 from = point.place, to = point.place;
+    Vec3 place = point.place;
     double gain = 1.0;
     for (int i = point.body; i >= 0; i = tree_.bodies[static_cast<std::size_t>(i)].parent) {
       const auto at = static_cast<std::size_t>(i);
@@ -164,14 +165,13 @@ void Motion::point_forces(std::span<const Point> points, double* out) const {
         if (point.turns) {
           torque_at(at, own, gain * kAxes[k], column);
         } else {
-          force_at(at, own, kAxes[k], mean(from, to), column);
+          force_at(at, own, kAxes[k], place, column);
         }
       }
       if (point.turns) {
         gain *= own.gain;
       } else {
-        from = path.place_from + path.from.back(from);
-        to = path.place_to + path.to.back(to);
+        place = path.place_mean + path.mean.back(place);
       }
     }
     out += 3 * tree_.velocities;

@@ -261,8 +261,8 @@ void Poses::point_forces(const Tree& tree, std::span<const Point> points, double
     }
     for (int k = 0; k < 3; ++k, out += tree.velocities) {
       const Vec3 own = from_world * kAxes[k];
-      const Spatial<double> force = turns ? Spatial<double>{own, {0, 0, 0}}
-                                          : Spatial<double>{cross(point, own), own};
+      const Spatial<double> force =
+          turns ? Spatial<double>{own, {0, 0, 0}} : Spatial<double>{cross(point, own), own};
       carry(tree, body, force, [out](int row, double value) { out[row] = value; });
     }
   }

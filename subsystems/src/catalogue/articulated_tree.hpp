@@ -120,8 +120,8 @@ class Motion {
     Mat3 from, to, mean;
     std::array<Mat3, 4> turn;
     Vec3 place_from, place_to, place_mean, axis;
-    double cosine, sine;  ///< of a revolute joint at the start
-    double half;          ///< of its turn
+    double cosine, sine;           ///< of a revolute joint at the start
+    double half;                   ///< of its turn
     std::array<double, 4> middle;  ///< of a quaternion
   };
   /// Of the two velocities v and v⁺: at the parent and at the joint in the parent's axes, at the end and in
