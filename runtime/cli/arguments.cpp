@@ -77,6 +77,24 @@ void add_check(Verb& top, CheckArguments& check) {
   verb.app().footer(std::string(kCheckExamples));
 }
 
+/// "a,b" as often as one likes.
+void add_names(Verb& verb, const std::string& name, const std::string& what,
+               std::vector<std::string>& names) {
+  verb.texts(
+      name, "NAME,NAME...", what,
+      [](const std::string& list) {
+        for (const std::string_view own : split_at_commas(list)) {
+          if (own.empty()) return std::string("has an empty entry");
+        }
+        return std::string();
+      },
+      [&names](const std::vector<std::string>& lists) {
+        for (const std::string& list : lists) {
+          for (const std::string_view own : split_at_commas(list)) names.emplace_back(own);
+        }
+      });
+}
+
 void add_import(Verb& top, ImportArguments& import) {
   Verb verb = top.add("import", "Write the scenario of a robot or of a system of FMUs");
   verb.app()
@@ -90,6 +108,8 @@ void add_import(Verb& top, ImportArguments& import) {
   verb.real("--duration", "S", "Simulated time [s], a whole number of steps", {1e-12, 1e12},
             [&import](double value) { import.duration_s = value; })
       ->default_str("5 for robots, else as the structure says");
+  add_names(verb, "--cut",
+            "Joints at which the robot is cut into parts that are stepped in parallel", import.cut);
   verb.flag("--free-base", "The root link is free, in place of being fixed to the world",
             import.free_base);
   verb.flag(
@@ -111,24 +131,6 @@ void add_import(Verb& top, ImportArguments& import) {
   verb.flag("--process", "Each FMU runs in a process of its own", import.process);
   verb.path("--out", "FILE", "File to write, in place of stdout", import.out);
   verb.app().footer(std::string(kImportExamples));
-}
-
-/// "a,b" as often as one likes.
-void add_names(Verb& verb, const std::string& name, const std::string& what,
-               std::vector<std::string>& names) {
-  verb.texts(
-      name, "NAME,NAME...", what,
-      [](const std::string& list) {
-        for (const std::string_view own : split_at_commas(list)) {
-          if (own.empty()) return std::string("has an empty entry");
-        }
-        return std::string();
-      },
-      [&names](const std::vector<std::string>& lists) {
-        for (const std::string& list : lists) {
-          for (const std::string_view own : split_at_commas(list)) names.emplace_back(own);
-        }
-      });
 }
 
 void add_fmu(Verb& top, FmuArguments& fmu) {

@@ -70,6 +70,8 @@ class InterfaceEquation {
   std::size_t entries() const {
     return is_pivoted_ ? factors_.nonzeros() : forms_[form_].lu.nonzeros();
   }
+  /// |pivot|, the least of all; 0 where it was factorised with exchanges, which tell nothing of it.
+  double smallest_pivot() const { return is_pivoted_ ? 0.0 : forms_[form_].lu.smallest_pivot(); }
   /// du from the gap P S(u) − u; returns |du|². Allocates nothing. The bits do not depend on `each`.
   double solve(const double* gap, double* change, const ForEach& each = {});
   /// Whether D of an affine part in a large island is taken with an unknown of its own, if no neighbour's is.

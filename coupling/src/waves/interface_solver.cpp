@@ -10,6 +10,7 @@
 #include "waves/condensed_equation.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
+#include "waves/undetermined_waves.hpp"
 
 namespace portwave {
 namespace {
@@ -96,6 +97,13 @@ struct InterfaceSolver::Island {
     is_behind = shift != InterfaceEquation::kShift;
     has_changed = false;
     ++factorisations;
+    undetermined.forget();
+    if (ready && !is_behind && !parts.is_affine() && condensed == nullptr &&
+        equation.smallest_pivot() < UndeterminedWaves::kSmallPivot) {
+      undetermined.find(offsets, [&](const double* gap, double* change) {
+        equation.solve(gap, change, each);
+      });
+    }
     return ready;
   }
 
@@ -118,6 +126,7 @@ struct InterfaceSolver::Island {
   PartLinearisation parts;
   std::vector<int> offsets;  // of its ports
   InterfaceEquation equation;
+  UndeterminedWaves undetermined;  // with the factors there are, of parts that are not affine
   Accuracy accuracy = Accuracy::rough;  // of the next D
   double change_square = 0.0;           // |(I − PD)⁻¹ gap|² of the last solve
   bool fits = false;
@@ -433,6 +442,10 @@ void InterfaceSolver::catch_up(Island& own) const {
 /// The correction for the gap of an evaluation.
 void InterfaceSolver::solve(Island& own, const Evaluation& at_which) {
   own.change_square = own.solve(at_which.gap, change_.data(), *each_);
+  if (own.undetermined.empty()) return;
+  double square = 0.0;
+  for (const int offset : own.offsets) square += at_which.u[offset] * at_which.u[offset];
+  own.change_square = own.undetermined.settle(own.offsets, std::sqrt(square), change_.data());
 }
 
 /// Whether the correction leads on, for a gap with this square at waves with this |P S(u)|². It does not where the

@@ -154,7 +154,7 @@ void JointParts::add_ground(const std::string& name, const GroundFigures& figure
        {"creep_speed_m_per_s", rounded(std::max(kGroundCreep, kGroundFriction * gravity * step_s))},
        {"radius_m", figures.radius}},
       start);
-  connect(std::string(kRobotPart) + "." + figures.frame, name + ".point");
+  connect(robot_port(figures.frame), name + ".point");
 }
 
 void JointParts::add_dry_friction(const std::string& name, const RobotJoint& at, double friction,
@@ -237,7 +237,7 @@ void JointParts::add_motor(const RobotJoint& joint, const JointFigures& figures,
 
 /// What takes an effort meets the leader, what takes a flow is connected to the follower.
 void JointParts::add_mimic(const RobotJoint& joint, const RobotJoint& leader, double multiplier) {
-  const std::string name = joint.name + "_mimic", port = std::string(kRobotPart) + "." + joint.name;
+  const std::string name = joint.name + "_mimic", port = robot_port(joint.name);
   if (joint.turns() == leader.turns()) {
     add(name, joint.turns() ? "gear" : "lever", {{"ratio", multiplier}});
     meet(leader.name, name + ".output");
@@ -254,6 +254,20 @@ void JointParts::add_mimic(const RobotJoint& joint, const RobotJoint& leader, do
     connect(shaft + ".input", name + ".pinion", "common_flow");
     connect(name + ".rack", port, "common_flow");
   }
+}
+
+const std::string& JointParts::owner_of(const std::string& joint) const {
+  static const std::string whole = kRobotPart;
+  const auto own = owners_.find(joint);
+  return own == owners_.end() ? whole : own->second;
+}
+
+void JointParts::add_weld(const std::string& inner, const std::string& outer) {
+  connect(inner, outer, "common_flow");
+  connect(inner + "_torque", outer + "_torque", "common_flow");
+  const std::string base = outer.substr(0, outer.find('.')) + ".base";
+  couplings_.push_back({{"kind", "free"}, {"ports", {base + "_force"}}});
+  couplings_.push_back({{"kind", "free"}, {"ports", {base + "_torque"}}});
 }
 
 Json JointParts::couplings() const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -55,7 +57,12 @@ class JointParts {
  public:
   using Json = nlohmann::ordered_json;
 
-  void add_robot_port(const std::string& port) { meet(port, std::string(kRobotPart) + "." + port); }
+  /// By joint, frame or port: the part that has it, where that is not kRobotPart.
+  void set_owners(std::map<std::string, std::string> owners) { owners_ = std::move(owners); }
+  const std::string& owner_of(const std::string& joint) const;
+  /// Ports for forces and torques of two frames are one.
+  void add_weld(const std::string& inner, const std::string& outer);
+  void add_robot_port(const std::string& port) { meet(port, robot_port(port)); }
   void add_stops(const RobotJoint& joint, const JointFigures& figures, double contact_time_s);
   void add_friction(const RobotJoint& joint, const JointFigures& figures, double step_s);
   /// Of a joint that follows another one: `multiplier` times as fast.
@@ -83,6 +90,7 @@ class JointParts {
     std::vector<std::string> ports;
   };
 
+  std::string robot_port(const std::string& port) const { return owner_of(port) + "." + port; }
   void meet(const std::string& joint, std::string port);
   void add(const std::string& name, const char* type, Json parameters, Json start = Json::object(),
            Json inputs = Json::object());
@@ -92,6 +100,7 @@ class JointParts {
 
   Json parts_ = Json::array(), couplings_ = Json::array();
   std::vector<Meeting> meetings_;
+  std::map<std::string, std::string> owners_;
 };
 
 }  // namespace portwave::cli

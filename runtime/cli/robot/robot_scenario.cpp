@@ -17,7 +17,9 @@
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/core/subsystem.hpp>
 
+#include "robot/indented_json.hpp"
 #include "robot/joint_parts.hpp"
+#include "robot/robot_cut.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -51,35 +53,6 @@ Numbers turned(const RobotLink& link) {
   return {I(0, 0), I(0, 1), I(0, 2), I(1, 1), I(1, 2), I(2, 2)};
 }
 
-/// Indented, with what fits in one line in one.
-std::string text_of(const Json& value, std::size_t indent = 0) {
-  const std::string line = value.dump();
-  if (!value.is_structured() || line.size() + indent <= 100) {
-    std::string out;
-    bool in_text = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      out += line[i];
-      if (in_text && line[i] == '\\')
-        out += line[++i];  // of what a text escapes
-      else if (line[i] == '"')
-        in_text = !in_text;
-      else if (!in_text && (line[i] == ',' || line[i] == ':'))
-        out += ' ';
-    }
-    return out;
-  }
-  const std::string margin(indent + 2, ' ');
-  std::string out(1, value.is_object() ? '{' : '[');
-  const char* separator = "\n";
-  for (const auto& [key, own] : value.items()) {
-    out += separator + margin;
-    if (value.is_object()) out += Json(key).dump() + ": ";
-    out += text_of(own, indent + 2);
-    separator = ",\n";
-  }
-  return out + "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
-}
-
 /// Joints of the file in the coordinates of the part.
 class RobotWriter {
  public:
@@ -90,20 +63,17 @@ class RobotWriter {
     add_frames();
     build();
     choose_starts();
+    lift_base();
     weigh();
+    cut();
     add_joints();
     add_ground();
     tell_limits();
-    Json part = {{"name", kRobotPart},
-                 {"type", "articulated"},
-                 {"parameters", parameters_json(parameters_)}};
-    if (!start_.empty()) part["initial_state"] = start_;
-    if (!inputs_.empty()) part["inputs"] = inputs_;
     Json scenario = {{"name", robot_.name},
                      {"description", fmt::format("The robot {}, imported from {}.",
                                                  in_quotes(robot_.name), robot_.format)},
                      {"time", {{"step_s", options_.step_s}, {"end_s", options_.duration_s}}},
-                     {"subsystems", Json::array({std::move(part)})},
+                     {"subsystems", pieces()},
                      {"couplings", parts_.couplings()},
                      {"method", {{"kind", "auto"}}}};
     for (const Json& own : parts_.parts()) scenario["subsystems"].push_back(own);
@@ -112,6 +82,13 @@ class RobotWriter {
   }
 
  private:
+  /// A sphere that may touch the ground: its port, its part, and the number of its body.
+  struct GroundSphere {
+    std::string frame, part;
+    int body;
+    RobotSphere sphere;
+  };
+
   void add_body(const std::string& name, const std::string& place, const std::string& type,
                 const RobotPose& origin, const std::array<double, 3>& axis, double damping,
                 const RobotLink& link, int parent) {
@@ -196,28 +173,77 @@ class RobotWriter {
     for (const RobotLink& link : robot_.links) act(link, number_of_.at(link.name));
   }
 
-  /// Where the bodies lie at the start; a base that --free-base frees is lifted until all spheres are above ground.
+  /// Where the bodies lie at the start.
+  void find_poses() {
+    poses_ = {Eigen::Isometry3d::Identity()};
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      poses_.push_back(poses_[static_cast<std::size_t>(parents_[i])] * pose_in_parent(i));
+    }
+  }
+
+  Eigen::Vector3d centre_of(const GroundSphere& own) const {
+    return poses_[static_cast<std::size_t>(own.body)] *
+           Eigen::Vector3d(own.sphere.centre[0], own.sphere.centre[1], own.sphere.centre[2]);
+  }
+
+  /// A base that --free-base frees is lifted until all spheres are above ground.
+  void lift_base() {
+    find_poses();
+    if (spheres_.empty() || !options_.free_base) return;
+    double lowest = std::numeric_limits<double>::infinity();
+    for (const GroundSphere& own : spheres_) {
+      lowest = std::min(lowest, centre_of(own).z() - own.sphere.radius);
+    }
+    lift_ = std::round(-1e12 * lowest) / 1e12;
+    start_[robot_.root.name + "_z"] = lift_;
+  }
+
+  /// The pieces, and what welds them together; without --cut the robot is one.
+  void cut() {
+    if (options_.cut.empty()) {
+      cut_.pieces = {{kRobotPart, parameters_, {}}};
+      return;
+    }
+    std::vector<Eigen::Isometry3d> poses = poses_;
+    for (std::size_t i = 1; i < poses.size(); ++i) poses[i].translation().z() += lift_;
+    cut_ = cut_robot(kRobotPart, parameters_, options_.cut, poses);
+    parts_.set_owners(cut_.owner);
+    for (const auto& [inner, outer] : cut_.welds) parts_.add_weld(inner, outer);
+  }
+
+  /// Of the joint to which a state or an input belongs, the longest that it can be.
+  std::string owner_of(const std::string& name) const {
+    std::string joint;
+    for (const std::string& own : names_) {
+      if (own.size() > joint.size() && name.starts_with(own + "_")) joint = own;
+    }
+    return parts_.owner_of(joint);
+  }
+
+  Json pieces() const {
+    Json out = Json::array();
+    for (const RobotPiece& piece : cut_.pieces) {
+      Json part = {{"name", piece.name},
+                   {"type", "articulated"},
+                   {"parameters", parameters_json(piece.parameters)}};
+      Json start = piece.start, inputs = Json::object();
+      for (const auto& [key, value] : start_.items()) {
+        if (owner_of(key) == piece.name) start[key] = value;
+      }
+      for (const auto& [key, value] : inputs_.items()) {
+        if (owner_of(key) == piece.name) inputs[key] = value;
+      }
+      if (!start.empty()) part["initial_state"] = start;
+      if (!inputs.empty()) part["inputs"] = inputs;
+      out.push_back(std::move(part));
+    }
+    return out;
+  }
+
   void add_ground() {
     if (spheres_.empty()) return;
-    std::vector<Eigen::Isometry3d> poses = {Eigen::Isometry3d::Identity()};
     double mass = 0.0;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      poses.push_back(poses[static_cast<std::size_t>(parents_[i])] * pose_in_parent(i));
-      mass += masses_[i];
-    }
-    const auto centre_of = [&](const GroundSphere& own) -> Eigen::Vector3d {
-      return poses[static_cast<std::size_t>(own.body)] *
-             Eigen::Vector3d(own.sphere.centre[0], own.sphere.centre[1], own.sphere.centre[2]);
-    };
-    double lift = 0.0;
-    if (options_.free_base) {
-      double lowest = std::numeric_limits<double>::infinity();
-      for (const GroundSphere& own : spheres_) {
-        lowest = std::min(lowest, centre_of(own).z() - own.sphere.radius);
-      }
-      lift = std::round(-1e12 * lowest) / 1e12;
-      start_[robot_.root.name + "_z"] = lift;
-    }
+    for (const double own : masses_) mass += own;
     const auto tidy = [](double x) { return std::round(1e12 * x) / 1e12; };
     for (const GroundSphere& own : spheres_) {
       const Eigen::Vector3d centre = centre_of(own);
@@ -226,7 +252,7 @@ class RobotWriter {
                          .radius = own.sphere.radius,
                          .x = tidy(centre.x()),
                          .y = tidy(centre.y()),
-                         .z = tidy(centre.z() + lift),
+                         .z = tidy(centre.z() + lift_),
                          .mass = mass / static_cast<double>(spheres_.size())},
                         robot_.gravity_m_per_s2, stop_time(options_), options_.step_s);
     }
@@ -476,7 +502,7 @@ class RobotWriter {
     Json own = {{"name", name},
                 {"kind", "pid"},
                 {"setpoint", joint.start},
-                {"measurement", fmt::format("{}.{}_{}", kRobotPart, joint.name,
+                {"measurement", fmt::format("{}.{}_{}", parts_.owner_of(joint.name), joint.name,
                                             joint.turns() ? "angle" : "position")},
                 {"proportional", scale * gains.proportional}};
     if (!options_.hold) own["setpoint"] = 0.0;
@@ -544,13 +570,10 @@ class RobotWriter {
   Numbers damping_, masses_;
   MatrixRows origins_, turns_, axes_, centres_, inertias_;
   Json start_ = Json::object(), inputs_ = Json::object(), blocks_ = Json::array();
-  /// A sphere that may touch the ground: its port, its part, and the number of its body.
-  struct GroundSphere {
-    std::string frame, part;
-    int body;
-    RobotSphere sphere;
-  };
   std::vector<GroundSphere> spheres_;
+  std::vector<Eigen::Isometry3d> poses_;  ///< of the world, then by body, before the base is lifted
+  double lift_ = 0.0;
+  RobotCut cut_;
   std::map<std::string, int> velocity_of_;
   std::map<std::string, JointFigures> figures_;
   std::map<std::string, JointDrive> drives_;

@@ -66,6 +66,7 @@ int import_structure(const ImportArguments& arguments, std::ostream& out, std::o
        {std::pair(arguments.free_base, "--free-base"), std::pair(arguments.ground, "--ground"),
         std::pair(arguments.hold, "--hold"), std::pair(arguments.motors, "--motors"),
         std::pair(arguments.without_limits, "--no-limits"),
+        std::pair(!arguments.cut.empty(), "--cut"),
         std::pair(arguments.stop_time_s > 0.0, "--stop-time")}) {
     if (given) throw ScenarioError(file, {{"", fmt::format("{} is for robots", name)}});
   }
@@ -137,6 +138,7 @@ int run_command(const ImportArguments& arguments, std::ostream& out, std::ostrea
                                       .motors = arguments.motors,
                                       .limits = !arguments.without_limits,
                                       .stop_time_s = arguments.stop_time_s,
+                                      .cut = arguments.cut,
                                       .ground = arguments.ground});
     parse_scenario(scenario, file, arguments.file.parent_path());  // what is written runs
     for (const std::string& note : robot.notes) err << fmt::format("{}: {}\n", file, note);

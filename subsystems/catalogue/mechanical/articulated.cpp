@@ -28,6 +28,7 @@ using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 constexpr const char* kFixed = "fixed";
+constexpr const char *kForce = "force", *kTorque = "torque", *kWrench = "wrench";
 
 Mat3 of(const Eigen::Matrix3d& m) {
   return {{{m(0, 0), m(0, 1), m(0, 2)}, {m(1, 0), m(1, 1), m(1, 2)}, {m(2, 0), m(2, 1), m(2, 2)}}};
@@ -275,8 +276,13 @@ class Reader {
     const Texts& bodies = value_of<Texts>(parameters_, "frame_joints");
     check_length("frame_joints", bodies.size(), names.size(), "frames");
     const Eigen::MatrixXd points = matrix("frame_points_m", at(names.size()), 3);
+    Texts kinds = value_of<Texts>(parameters_, "frame_kinds");
+    if (!kinds.empty()) check_length("frame_kinds", kinds.size(), names.size(), "frames");
+    kinds.resize(names.size(), kForce);
     for (std::size_t i = 0; i < names.size(); ++i) {
       check_name(fmt::format("/frames/{}", i), names[i]);
+      const std::string torque = kinds[i] == kWrench ? names[i] + "_torque" : names[i];
+      if (kinds[i] == kWrench) check_name(fmt::format("/frames/{}", i), torque);
       if (i >= bodies.size()) continue;
       const auto found = std::find(names_.begin(), names_.end(), bodies[i]);
       if (found == names_.end()) {
@@ -292,8 +298,11 @@ class Reader {
         continue;
       }
       const Eigen::Vector3d point = row(points, i, Eigen::Vector3d::Zero());
-      out_.frames.push_back(
-          {names[i], {body.moving, of(Eigen::Vector3d(body.place + body.turn * point))}});
+      const Vec3 place = of(Eigen::Vector3d(body.place + body.turn * point));
+      if (kinds[i] != kTorque) out_.frames.push_back({names[i], {body.moving, place}});
+      if (kinds[i] != kForce) {
+        out_.frames.push_back({torque, {.body = body.moving, .place = place, .turns = true}});
+      }
     }
   }
   static std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
@@ -349,6 +358,15 @@ ParameterInfo kinds() {
   return info;
 }
 
+ParameterInfo frame_kinds() {
+  ParameterInfo info = texts("frame_kinds",
+                             "what each frame has a port for: the force on the point, the torque "
+                             "on the body, or, as wrench, "
+                             "both, the torque at a port <frame>_torque; force if absent");
+  info.choices = {kForce, kTorque, kWrench};
+  return info;
+}
+
 ParameterInfo list_of(ParameterInfo info, bool is_optional) {
   info.kind = ParameterKind::numbers;
   if (is_optional) info.default_value = Numbers{};
@@ -371,7 +389,9 @@ PartType articulated_type() {
       "spherical: q' = q (0, w)/2,  L' = L x w - (q (0, .)/2)^T dH/dq - d w - e + T, in the body's "
       "axes\n"
       "free: position r and p = dT/dr' in world axes beside q and L of a spherical joint\n"
-      "frame at a point of a body: f = -its velocity in world axes, the point feels -e";
+      "frame at a point of a body: f = -its velocity in world axes, the point feels -e; torque: f "
+      "= "
+      "-w, the body feels -e";
   ParameterInfo gravity =
       non_negative_number("gravity_m_per_s2", "m/s^2", "acceleration g of gravity, against z");
   gravity.default_value = 9.81;
@@ -405,9 +425,10 @@ PartType articulated_type() {
       list_of(std::move(damping), true),
       std::move(gravity),
       std::move(ports),
-      texts("frames", "names of ports for forces on points of bodies, in world axes"),
+      texts("frames", "names of ports on points of bodies, in world axes"),
       texts("frame_joints", "the joint whose body each frame is on"),
       rows("frame_points_m", "m", "x, y, z of each frame in the axes of that body; 0 if absent"),
+      frame_kinds(),
   };
   type.build = build;
   // A crane that turns on its base, lifts and stretches, with a load on a ball joint.
@@ -427,6 +448,7 @@ PartType articulated_type() {
       {"frames", Texts{"tip"}},
       {"frame_joints", Texts{"boom"}},
       {"frame_points_m", MatrixRows{{3, 0, 0}}},
+      {"frame_kinds", Texts{kWrench}},
   };
   return type;
 }

@@ -3,13 +3,19 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
 #include <fmt/format.h>
 
+#include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
@@ -20,13 +26,21 @@ namespace body_part {
 /// The first states of each three; of the quaternion, w comes first.
 enum State { kPosition = 0, kMomentum = 3, kQuaternion = 6, kSpin = 10, kStates = 13 };
 
+/// A port for forces on a point of the body, in its axes from the mass centre.
+struct Frame {
+  std::string name;
+  Eigen::Vector3d point;
+};
+
 /// The first inputs of each three. Idle ports may be left away.
 struct Inputs {
   bool has_force_port = true, has_torque_port = true;
+  std::vector<Frame> frames = {};
 
   int force_port() const { return 0; }
   int torque_port() const { return has_force_port ? 3 : 0; }
-  int force() const { return torque_port() + (has_torque_port ? 3 : 0); }
+  int first_frame() const { return torque_port() + (has_torque_port ? 3 : 0); }
+  int force() const { return first_frame() + 3 * static_cast<int>(frames.size()); }
   int torque() const { return force() + 3; }
   int count() const { return torque() + 3; }
 };
@@ -98,9 +112,55 @@ class Entries {
 class Attitude {
  public:
   Attitude(const Structure& pattern, const Inputs& inputs)
-      : has_port_(inputs.has_torque_port), J_(pattern.J, of_J()), G_(pattern.G, of_G(inputs)) {}
+      : has_port_(inputs.has_torque_port), J_(pattern.J, of_J()), G_(pattern.G, of_G(inputs)) {
+    for (std::size_t f = 0; f < inputs.frames.size(); ++f) {
+      frames_.push_back({inputs.frames[f].point, Entries(pattern.G, of_frame(inputs, f))});
+    }
+  }
 
   void set(const double* x, Structure& s) const {
+    set_turn(x, s);
+    if (!frames_.empty()) set_arms(x, 1.0, s);
+  }
+
+  /// The middle of a step. Its angular velocity ω turns the body by φ, ω = (4/h) tan(¼φ), and the chord of a turn is
+  /// h cos²(¼φ) ω × R s, R half way: so h times the velocity of a frame is exactly its way. cos(¼φ) is the length of the
+  /// mean of two quaternions of length 1.
+  void set_over(const double* x, const double* dx, Structure& s) const {
+    std::array<double, kStates> middle;
+    double from = 0.0, to = 0.0, mean = 0.0;
+    for (std::size_t i = 0; i < kStates; ++i) middle[i] = x[i] + 0.5 * dx[i];
+    for (std::size_t i = kQuaternion; i < kSpin; ++i) {
+      const double end = x[i] + dx[i];
+      from += x[i] * x[i];
+      to += end * end;
+      mean += middle[i] * middle[i];
+    }
+    set_turn(middle.data(), s);
+    set_arms(middle.data(), 2.0 * mean / (from + to), s);
+  }
+
+  bool has_frames() const { return !frames_.empty(); }
+
+ private:
+  struct Arm {
+    Eigen::Vector3d point;
+    Entries torque;
+  };
+
+  void set_arms(const double* middle, double chord, Structure& s) const {
+    const Eigen::Matrix3d to_world = rotation(middle + kQuaternion);
+    for (const Arm& arm : frames_) {
+      const Eigen::Vector3d reach = chord * arm.point;
+      std::array<double, 9> G;
+      for (int i = 0; i < 3; ++i) {
+        Eigen::Map<Eigen::Vector3d>(G.data() + 3 * i) = -reach.cross(to_world.row(i).transpose());
+      }
+      arm.torque.put(G.data(), s.G);
+    }
+  }
+
+  void set_turn(const double* x, Structure& s) const {
     const double* const q = x + kQuaternion;
     const double* const L = x + kSpin;
     const double of_spin[4][3] = {
@@ -130,6 +190,7 @@ class Attitude {
     G_.put(G.data(), s.G);
   }
 
+ public:
   static std::vector<Entries::Place> of_J() {
     std::vector<Entries::Place> out;
     for (int i = 0; i < 4; ++i) {
@@ -155,10 +216,20 @@ class Attitude {
     }
     return out;
   }
+  /// The torque of a force, input by input.
+  static std::vector<Entries::Place> of_frame(const Inputs& inputs, std::size_t frame) {
+    std::vector<Entries::Place> out;
+    for (int i = 0; i < 3; ++i) {
+      const int column = inputs.first_frame() + 3 * static_cast<int>(frame) + i;
+      for (int j = 0; j < 3; ++j) out.push_back({kSpin + j, column});
+    }
+    return out;
+  }
 
  private:
   bool has_port_;
   Entries J_, G_;
+  std::vector<Arm> frames_;
 };
 
 Structure body_structure(const BodyParameters& p, const Inputs& inputs, const double* x) {
@@ -170,6 +241,12 @@ Structure body_structure(const BodyParameters& p, const Inputs& inputs, const do
     if (p.angular_damping != 0.0) s.R.insert(kSpin + i, kSpin + i) = p.angular_damping;
     if (inputs.has_force_port) s.G.insert(kMomentum + i, inputs.force_port() + i) = -1.0;
     s.G.insert(kMomentum + i, inputs.force() + i) = 1.0;
+    for (int f = 0; f < static_cast<int>(inputs.frames.size()); ++f) {
+      s.G.insert(kMomentum + i, inputs.first_frame() + 3 * f + i) = -1.0;
+    }
+  }
+  for (std::size_t f = 0; f < inputs.frames.size(); ++f) {
+    for (const auto& [row, column] : Attitude::of_frame(inputs, f)) s.G.insert(row, column) = 0.0;
   }
   for (const auto& [row, column] : Attitude::of_J()) s.J.insert(row, column) = 0.0;
   for (const auto& [row, column] : Attitude::of_G(inputs)) s.G.insert(row, column) = 0.0;
@@ -214,6 +291,9 @@ Signature body_signature(const Inputs& inputs) {
   }
   if (inputs.has_torque_port) {
     ports.push_back({"torque", Causality::effort_in, Domain::rotation, 3});
+  }
+  for (const Frame& frame : inputs.frames) {
+    ports.push_back({frame.name, Causality::effort_in, Domain::translation, 3});
   }
   return {"rigid_body",
           {{"x", "m"},
@@ -266,16 +346,26 @@ class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts {
       : NonlinearPortHamiltonian(body_signature(inputs),
                                  body_structure(p, inputs, options.default_state.data()),
                                  body_storage(p), options),
-        parameters_(p) {}
+        parameters_(p),
+        inputs_(inputs),
+        attitude_(structure(), inputs) {}
 
   /// Of a body with all ports.
   std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
-    if (signature().ports.size() < 2) return nullptr;
-    const Inputs inputs = {.has_force_port = !idle[0], .has_torque_port = !idle[1]};
+    if (!inputs_.has_force_port || !inputs_.has_torque_port) return nullptr;
+    Inputs inputs = {.has_force_port = !idle[0], .has_torque_port = !idle[1]};
+    for (std::size_t f = 0; f < inputs_.frames.size(); ++f) {
+      if (!idle[2 + f]) inputs.frames.push_back(inputs_.frames[f]);
+    }
     return std::make_shared<const RigidBody>(
         parameters_, inputs, body_options(parameters_, inputs, options().allow_active));
   }
   bool structure_depends_on(int state) const override { return state >= kQuaternion; }
+  void structure_over(const double* x, const double* dx, double step_s,
+                      Structure& out) const override {
+    if (!attitude_.has_frames()) return Subsystem::structure_over(x, dx, step_s, out);
+    attitude_.set_over(x, dx, out);
+  }
   Issues check_initial_state(const double* x) const override {
     const double length = Eigen::Map<const Eigen::Vector4d>(x + kQuaternion).stableNorm();
     if (std::abs(length - 1.0) <= 1e-6) return {};
@@ -287,6 +377,8 @@ class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts {
 
  private:
   BodyParameters parameters_;
+  Inputs inputs_;
+  Attitude attitude_;
 };
 
 constexpr const char* kInertiaNames[] = {"inertia_1_kgm2", "inertia_2_kgm2", "inertia_3_kgm2"};
@@ -304,6 +396,36 @@ void check_inertias(const std::array<double, 3>& inertia) {
   throw_if_any(std::move(issues));
 }
 
+std::vector<Frame> read_frames(const Parameters& parameters) {
+  using Texts = std::vector<std::string>;
+  Issues issues;
+  const Texts& names = value_of<Texts>(parameters, "frames");
+  const auto count = static_cast<int>(names.size());
+  const auto* const given = std::get_if<MatrixEntries>(&parameters.find("frame_points_m")->second);
+  Eigen::MatrixXd points = Eigen::MatrixXd::Zero(count, 3);
+  if (given == nullptr || !given->empty()) {
+    points = MatrixReader(parameters, issues).read("frame_points_m", count, 3);
+  }
+  std::vector<Frame> out;
+  std::set<std::string> taken = {"force", "torque"};
+  for (int i = 0; i < count; ++i) {
+    const std::string& name = names[static_cast<std::size_t>(i)];
+    if (!is_plain_name(name)) {
+      issues.push_back(
+          {fmt::format("/frames/{}", i),
+           fmt::format("must be a name without dots, brackets, blanks, commas or quotes, got {}",
+                       in_quotes(name))});
+    } else if (!taken.insert(name).second) {
+      issues.push_back({fmt::format("/frames/{}", i),
+                        fmt::format("the name {} is already taken", in_quotes(name))});
+    } else if (points.rows() == count) {
+      out.push_back({name, points.row(i).transpose()});
+    }
+  }
+  throw_if_any(std::move(issues));
+  return out;
+}
+
 std::unique_ptr<Subsystem> build_rigid_body(const Parameters& parameters) {
   BodyParameters p = {.mass = number_of(parameters, "mass_kg"),
                       .inertia = {},
@@ -312,8 +434,8 @@ std::unique_ptr<Subsystem> build_rigid_body(const Parameters& parameters) {
                       .gravity = number_of(parameters, "gravity_m_per_s2")};
   for (std::size_t i = 0; i < 3; ++i) p.inertia[i] = number_of(parameters, kInertiaNames[i]);
   check_inertias(p.inertia);
-  return std::make_unique<RigidBody>(p, Inputs{},
-                                     body_options(p, Inputs{}, allows_active(parameters)));
+  const Inputs inputs = {.frames = read_frames(parameters)};
+  return std::make_unique<RigidBody>(p, inputs, body_options(p, inputs, allows_active(parameters)));
 }
 
 }  // namespace body_part
@@ -330,10 +452,16 @@ PartType rigid_body_type() {
       "r' = p/m,  p' = -m g e_z - c r' - e_force + F\n"
       "q' = q (0, w)/2,  L' = L x w - c_w w + A(q)^T (T - e_torque)\n"
       "f_force = -r',  f_torque = -A(q) w\n"
+      "frame at a point s: f = -(r + A(q) s)', the point feels -e\n"
       "L, w in body axes, the principal ones; A(q) turns them into world axes, z being up";
   ParameterInfo gravity =
       non_negative_number("gravity_m_per_s2", "m/s^2", "acceleration g of gravity, against z");
   gravity.default_value = 9.81;
+  ParameterInfo points = list_parameter<MatrixEntries>(
+      "frame_points_m", ParameterKind::matrix,
+      "x, y, z of each frame from the mass centre, in the principal axes; 0 if absent",
+      MatrixEntries{});
+  points.unit = "m";
   type.parameters = {
       positive_number("mass_kg", "kg", "mass m"),
       positive_number(body_part::kInertiaNames[0], "kg m^2", "principal moment of inertia I_1"),
@@ -342,6 +470,10 @@ PartType rigid_body_type() {
       damper("damping_Ns_per_m", "N s/m", "damper c against the velocity"),
       damper("angular_damping_Nms_per_rad", "N m s/rad", "damper c_w against the rotation"),
       std::move(gravity),
+      list_parameter<std::vector<std::string>>(
+          "frames", ParameterKind::texts, "names of ports on points of the body, in world axes",
+          std::vector<std::string>{}),
+      std::move(points),
   };
   type.build = body_part::build_rigid_body;
   type.example = {{"mass_kg", 2.0},          {"inertia_1_kgm2", 1.0},

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "catalogue/articulated_lanes.hpp"
-#include "catalogue/articulated_poses.hpp"
 #include "catalogue/articulated_tree.hpp"
 
 namespace portwave::articulated {
@@ -76,8 +75,7 @@ void Motion::end_of_angle(const Body& body, double angle, Path& path) const {
   path.mean = turned_across(c * middle_c, c * middle_s, A);
   path.to.row[2] = path.mean.row[2] = A.row[2];
   path.turn[0] = turned_across(-sinc * middle_s, sinc * middle_c, A);
-  path.middle_cosine = middle_c;
-  path.middle_sine = middle_s;
+  path.half = half;
 }
 
 /// E = N/s, N quadratic in the quaternion and s its squared length: ΔN = s̄ ΔE + Ē Δs.
@@ -93,25 +91,6 @@ void Motion::end_of_turn(const Body& body, const double* next, Path& path) const
         transposed(square_slope(middle.data(), static_cast<int>(k))).times(body.to_joint);
     path.turn[k] = (1.0 / both) * (N - (2.0 * middle[k]) * path.mean);
   }
-}
-
-void Motion::point_forces(std::span<const Point> points, double* out) const {
-  if (points.empty()) return;
-  Poses poses;
-  for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
-    const Body& body = tree_.bodies[i];
-    const Path& path = paths_[i];
-    poses.place[i] = path.place_mean;
-    if (body.kind == JointKind::revolute) {
-      poses.turn[i] = turned_across(path.middle_cosine, path.middle_sine, body.to_joint);
-      poses.turn[i].row[2] = body.to_joint.row[2];
-    } else if (body.kind == JointKind::prismatic) {
-      poses.turn[i] = body.to_joint;
-    } else {
-      poses.turn[i] = transposed(rotation(path.middle.data())).times(body.to_joint);
-    }
-  }
-  poses.point_forces(tree_, points, out);
 }
 
 void Motion::run(const double* v, const double* v_next, double* slope, double* momentum) {

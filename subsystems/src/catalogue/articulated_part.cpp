@@ -114,7 +114,9 @@ void set_turn(const Tree& tree, const Body& body, const double* x, Structure& s)
   }
 }
 
-void set_frames(const Design& design, const double* x, Structure& s) {
+/// take(points, columns of what forces at them do to the velocities).
+template <class Take>
+void set_frames(const Design& design, const Take& take, Structure& s) {
   const Tree& tree = design.tree;
   int column = design.joint_port_size();
   // As many at once as share the places of the bodies.
@@ -125,7 +127,7 @@ void set_frames(const Design& design, const double* x, Structure& s) {
   for (std::size_t first = 0; first < count; first += kTogether) {
     const std::size_t together = std::min(kTogether, count - first);
     for (std::size_t f = 0; f < together; ++f) points[f] = design.frames[first + f].point;
-    tree.point_forces(x, std::span(points).first(together), all.data());
+    take(std::span<const Point>(points).first(together), all.data());
     const double* forces = all.data();
     for (std::size_t f = 0; f < together; ++f) {
       for (int k = 0; k < 3; ++k, ++column, forces += tree.velocities) {
@@ -140,11 +142,18 @@ void set_frames(const Design& design, const double* x, Structure& s) {
   }
 }
 
-void set_state_dependent(const Design& design, const double* x, Structure& s) {
+void set_turns(const Design& design, const double* x, Structure& s) {
   for (const Body& body : design.tree.bodies) {
     if (has_quaternion(body.kind)) set_turn(design.tree, body, x, s);
   }
-  set_frames(design, x, s);
+}
+
+void set_state_dependent(const Design& design, const double* x, Structure& s) {
+  set_turns(design, x, s);
+  const auto take = [&](std::span<const Point> points, double* out) {
+    design.tree.point_forces(x, points, out);
+  };
+  set_frames(design, take, s);
 }
 
 bool is_constant(const Design& design) {
@@ -233,7 +242,8 @@ Signature signature_of(const Design& design) {
     }
   }
   for (const Frame& frame : design.frames) {
-    out.ports.push_back({frame.name, Causality::effort_in, Domain::translation, 3});
+    const Domain domain = frame.point.turns ? Domain::rotation : Domain::translation;
+    out.ports.push_back({frame.name, Causality::effort_in, domain, 3});
   }
   out.states.insert(out.states.end(), momenta.begin(), momenta.end());
   return out;
@@ -483,6 +493,25 @@ bool ArticulatedPart::structure_depends_on(int state) const {
     if ((q >= 0 && q < 4) || (p >= 0 && p < 3)) return true;
   }
   return false;
+}
+
+/// Turns at the middle, and frames by the ways that they take.
+void ArticulatedPart::structure_over(const double* x, const double* dx, double step_s,
+                                     Structure& out) const {
+  if (design_.frames.empty()) return Subsystem::structure_over(x, dx, step_s, out);
+  const Tree& tree = design_.tree;
+  std::array<double, kMostPositions + kMostVelocities> moved;
+  const int n = tree.positions + tree.velocities;
+  for (int i = 0; i < n; ++i) moved[at(i)] = x[i] + 0.5 * dx[i];
+  set_turns(design_, moved.data(), out);
+  for (int i = 0; i < tree.positions; ++i) moved[at(i)] = x[i] + dx[i];
+  Motion motion(tree);
+  motion.start_at(x);
+  motion.end_at(moved.data());
+  const auto take = [&](std::span<const Point> points, double* forces) {
+    motion.point_forces(points, forces);
+  };
+  set_frames(design_, take, out);
 }
 
 std::unique_ptr<StepBatch> ArticulatedPart::make_batch(

@@ -12,7 +12,7 @@
 
 namespace portwave::articulated {
 
-/// A point of a body that forces act on, in the body's axes.
+/// A port for forces on a point of a body, or for torques on the body.
 struct Frame {
   std::string name;
   Point point;
@@ -46,6 +46,8 @@ class ArticulatedPart final : public NonlinearPortHamiltonian,
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
   bool structure_depends_on(int state) const override;
+  void structure_over(const double* x, const double* dx, double step_s,
+                      Structure& out) const override;
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
   bool takes_gradients() const override { return !kernel_bodies_.empty(); }
   void gradients(const double* x, double* g) const override;

@@ -253,16 +253,17 @@ void Poses::set(const Tree& tree, const double* q) {
 
 void Poses::point_forces(const Tree& tree, std::span<const Point> points, double* out) const {
   std::fill_n(out, 3 * tree.velocities * static_cast<std::ptrdiff_t>(points.size()), 0.0);
-  for (const auto& [body, point] : points) {
+  for (const auto& [body, point, turns] : points) {
     Mat3 from_world = turn[static_cast<std::size_t>(body)];
     for (int i = tree.bodies[static_cast<std::size_t>(body)].parent; i >= 0;
          i = tree.bodies[static_cast<std::size_t>(i)].parent) {
       from_world = from_world.times(turn[static_cast<std::size_t>(i)]);
     }
     for (int k = 0; k < 3; ++k, out += tree.velocities) {
-      const Vec3 force = from_world * kAxes[k];
-      carry(tree, body, {cross(point, force), force},
-            [out](int row, double value) { out[row] = value; });
+      const Vec3 own = from_world * kAxes[k];
+      const Spatial<double> force =
+          turns ? Spatial<double>{own, {0, 0, 0}} : Spatial<double>{cross(point, own), own};
+      carry(tree, body, force, [out](int row, double value) { out[row] = value; });
     }
   }
 }

@@ -43,10 +43,11 @@ struct Body {
   int velocity_count() const;
 };
 
-/// A point of a body, in the body's axes.
+/// Where a force acts on a body, in the body's axes, or that a torque acts on it.
 struct Point {
   int body = 0;
   Vec3 place = {0, 0, 0};
+  bool turns = false;  ///< a torque, which acts on the body as a whole
 };
 
 /// A tree of rigid bodies under gravity against z:
@@ -69,8 +70,9 @@ struct Tree {
   /// ∇H at x = (q, p): ∂H/∂q and v = M⁻¹p, which is not a number where M is not positive definite.
   void gradient(const double* x, double* g) const;
   void mass_matrix(const double* q, MassMatrix& M) const;
-  /// What forces of 1 N in world axes at points of bodies do to the velocities: `out` is velocities × 3 for each
-  /// point, column by column. Its transpose takes velocities to those of the points.
+  /// What forces of 1 N in world axes at points of bodies, or torques of 1 N m, do to the velocities: `out` is
+  /// velocities × 3 for each point, column by column. Its transpose takes velocities to those of the points, and
+  /// to angular velocities.
   void point_forces(const double* q, std::span<const Point> points, double* out) const;
 };
 
@@ -91,13 +93,18 @@ void solve(const MassMatrix& L, double* x);
 /// length does not matter.
 class Motion {
  public:
+  struct Turn;
+
   explicit Motion(const Tree& tree) : tree_(tree) {}
 
   void start_at(const double* q);
   void end_at(const double* q_next);
   /// ∂̄_qH, and p⁺ = M(q⁺)v⁺.
   void run(const double* v, const double* v_next, double* slope, double* momentum);
-  /// Tree::point_forces in the middle of both ends: at ½(q + q⁺).
+  /// Tree::point_forces over a step. Where q⁺ follows from q with mean velocities v̄, the transpose times v̄ is
+  /// exactly (r⁺ − r)/h of a point, and (4/h) tan(¼angle) along the axis about which the body turns from its
+  /// attitude at the start to that at the end: bodies whose ports have the same flow keep their places and
+  /// attitudes to one another.
   void point_forces(std::span<const Point> points, double* out) const;
   /// After `run`: the derivatives of ∂̄_qH by q⁺ and v⁺, and of M(q⁺)v⁺, column by column for the positions and
   /// then the velocities: (positions + velocities) columns of `slopes` (positions) and `momenta` (velocities).
@@ -113,8 +120,8 @@ class Motion {
     Mat3 from, to, mean;
     std::array<Mat3, 4> turn;
     Vec3 place_from, place_to, place_mean, axis;
-    double cosine, sine;  ///< of a revolute joint at the start
-    double middle_cosine, middle_sine;
+    double cosine, sine;           ///< of a revolute joint at the start
+    double half;                   ///< of its turn
     std::array<double, 4> middle;  ///< of a quaternion
   };
   /// Of the two velocities v and v⁺: at the parent and at the joint in the parent's axes, at the end and in
@@ -128,12 +135,18 @@ class Motion {
     Vec3 up_before_to, up_before_mean;
     Vec3 lift;  ///< dual to the increment of the vertical
   };
+  struct WorldPath;
   struct Tangent;
   struct OwnSlopes;
   struct Directions;
 
   void end_of_turn(const Body& body, const double* q_next, Path& path) const;
   void end_of_angle(const Body& body, double angle, Path& path) const;
+  void follow(std::span<WorldPath> worlds, bool turns) const;
+  Turn turn_of_joint(std::size_t i) const;
+  void torque_at(std::size_t i, const WorldPath& own, const Vec3& torque, double* out) const;
+  void force_at(std::size_t i, const WorldPath& own, const Vec3& force, const Vec3& place,
+                double* out) const;
   void run_out(const double* v, const double* v_next);
   void run_back(double* slope, double* momentum);
   OwnSlopes own_slopes(int i, const double* q_next) const;

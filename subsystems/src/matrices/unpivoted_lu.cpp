@@ -255,6 +255,12 @@ double UnpivotedLu::solve(const double* b, double* x, double* scratch, const For
   return square;
 }
 
+double UnpivotedLu::smallest_pivot() const {
+  double largest = 0.0;
+  for (const double inverse : inverse_) largest = std::max(largest, std::abs(inverse));
+  return 1.0 / largest;
+}
+
 std::size_t UnpivotedLu::bytes() const {
   return (begin_.capacity() + diagonal_.capacity() + column_.capacity() + order_.capacity() +
           row_at_.capacity() + outside_at_.capacity() + first_of_block_.capacity() +

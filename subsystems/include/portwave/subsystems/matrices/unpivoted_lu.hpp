@@ -49,6 +49,8 @@ class UnpivotedLu {
   /// Allocates nothing. False: a pivot is too small beside its row or column, or a number is not finite; the
   /// factors are then of no use. Large ones by `each`, to the same bits.
   bool factorise(const ForEach& each = {});
+  /// |pivot| of the last `factorise`, the least of all.
+  double smallest_pivot() const;
   /// x = A⁻¹ b; x may be b. `scratch`: `size()` doubles. Large ones by `each`, to the same bits. Returns |x|².
   double solve(const double* b, double* x, double* scratch, const ForEach& each = {});
 
