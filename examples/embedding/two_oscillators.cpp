@@ -5,10 +5,10 @@
 int main() {
   portwave::SystemBuilder builder;
   builder.add("A",
-              portwave::duffing_oscillator(
+              portwave::parts::duffing_oscillator(
                   {.mass_kg = 8, .stiffness_N_per_m = 100, .coupling_stiffness_N_per_m = 120}),
               {.initial_state = {0.4, 0, -0.4}});  // q [m], v [m/s], elongation of the coupling
-  builder.add("B", portwave::linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
+  builder.add("B", portwave::parts::linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
   portwave::Stepper stepper(system, {.step_s = 0.01});

@@ -13,6 +13,8 @@ from .arrays import dimensions as count_dimensions
 from .errors import UnknownName, errors_that_name, issue_warnings
 from .system import System, pointers, scenario_of
 
+_MOST_TOLD = 8
+
 
 class Ensemble:
     """N replicas of one system, each with its own parameters, initial states and inputs.
@@ -125,7 +127,7 @@ class Ensemble:
         ----------
         x0 : (N, n) or (n,) array_like, optional
             Initial states in the order of `state_names`, per replica or for all, in their units.
-            Default: those of the system. A replica whose initial state is not finite fails alone.
+            Default: those of the system.
         u : (N, T, m) or (T, m) array_like, optional
             Inputs in the order of `input_names`, per replica or for all, in their units; each row is
             held over its step. Default: the inputs stay as they are.
@@ -144,7 +146,8 @@ class Ensemble:
         Raises
         ------
         ValueError
-            An argument has another shape, or an input is not finite; no step was made.
+            An argument has another shape, or an initial state or an input is not finite, whose replica
+            and name the message has; no step was made.
 
         Notes
         -----
@@ -163,7 +166,7 @@ class Ensemble:
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         if x0 is not None:
-            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,)))
+            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,), self.state_names))
         if every < 1 or steps % every != 0:
             raise ValueError(f"`every` must divide the {steps} steps, got {every}")
         shape = (self.replicas, steps // every, n)
@@ -195,13 +198,17 @@ class Ensemble:
         wanted = rest if for_all else (self.replicas, *rest)
         array = as_floats(given, wanted, "T" * len(wanted), name, finite=False)
         if names is not None and not np.isfinite(array).all():
-            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            place = ", ".join(str(i) for i in where)
-            whose = "all replicas" if for_all else f"replica {where[0]}"
-            raise ValueError(
-                f"{name}[{place}] is {array[where]}: inputs must be finite "
-                f"({whose}, {names[where[-1]]!r})"
-            )
+            wrong = [tuple(int(i) for i in where) for where in np.argwhere(~np.isfinite(array))]
+            told = []
+            for where in wrong[:_MOST_TOLD]:
+                place = ", ".join(str(i) for i in where)
+                whose = "all replicas" if for_all else f"replica {where[0]}"
+                told.append(
+                    f"{name}[{place}] is {array[where]}: must be finite ({whose}, {names[where[-1]]!r})"
+                )
+            if len(wrong) > _MOST_TOLD:
+                told.append(f"... and {len(wrong) - _MOST_TOLD} more")
+            raise ValueError("\n".join(told))
         if for_all:
             array = np.broadcast_to(array, (self.replicas, *array.shape))
         return np.ascontiguousarray(array)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _portwave
-from .arrays import Floats, refuse_text, whole
+from .arrays import Floats, number, refuse_text, whole
 from .errors import UnknownName
 
 _MOST_TOLD = 8
@@ -181,6 +181,49 @@ class Readings:
             A copy, in the order of `state_names`, in the units of the states.
         """
         return self._core.states()
+
+    def state_at(self, time_s: float) -> Floats:
+        """Return the states of all parts at a time within the last step.
+
+        Parameters
+        ----------
+        time_s : float
+            Simulated time [s], from the start to the end of the last step.
+
+        Returns
+        -------
+        (n,) ndarray
+            The states in the order of `state_names`, in their units, by the polynomial through the
+            stages of the step.
+
+        Raises
+        ------
+        RuntimeError
+            Steps are of one size, and the method is neither ``"kick-drift"`` nor ``"taylor"``: there
+            are states at the ends of steps only.
+        IndexError
+            The time is not within the last step.
+        """
+        return self._core.state_at(number(time_s, "the time"))
+
+    @property
+    def events(self) -> List[Dict[str, Any]]:
+        """Events in the last call that made steps, in order of time.
+
+        Each has ``"time_s"`` [s]; ``"event"``, the name of the entry of the scenario's ``"events"`` or
+        of the part whose equations changed there; and ``"direction"``: ``"rising"``, ``"falling"``,
+        or what the part calls it, such as ``"closes"``. After `restore`: those of the last step.
+        """
+        return self._core.events
+
+    @property
+    def ended_by(self) -> Optional[str]:
+        """Name of the event with ``"end_run"`` that happened in the last step; None: none did.
+
+        `step`, `run_until`, `record`, `rollout` and `differentiate` return after that step. A later
+        call goes on from there.
+        """
+        return self._core.ended_by
 
     @property
     def state_names(self) -> List[str]:

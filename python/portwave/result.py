@@ -25,7 +25,8 @@ class Result:
         Their units, such as ``"rad"``; empty for a pure number.
     success : bool
         Whether every check of the run holds: energy certificate, tolerance, coupling, resolution.
-        A step that fails raises `StepError`, so the recorded run has always reached its end.
+        A step that fails raises `StepError`, so the recorded run has always reached its end, or an
+        event that ends it.
     message : str
         The outcome in words; where `success` is False, everything that is amiss.
     energy : dict of str to float
@@ -40,6 +41,10 @@ class Result:
         Steps from states that violate a rigid joint, as `Stepper.starts_at_odds`.
     impulses : dict or None
         Impulses that acted on states which violated a rigid joint, as `Stepper.impulses`.
+    events : list of dict
+        Events of the recorded steps, as `Stepper.events`.
+    ended_by : str or None
+        Name of the event with ``"end_run"`` that ended the run; None: it reached its end.
 
     Notes
     -----
@@ -68,23 +73,25 @@ class Result:
         resolution: Optional[Dict[str, Any]],
         starts_at_odds: Optional[Dict[str, Any]],
         impulses: Optional[Dict[str, Any]],
+        events: Sequence[Dict[str, Any]] = (),
+        ended_by: Optional[str] = None,
     ) -> None:
         self.t = t
         self.y = y
         self.names: List[str] = list(names)
         self.units: List[str] = list(units)
         self.success: bool = not shortcomings
-        self.message: str = (
-            "The run reached its end, but " + "; ".join(shortcomings) + "."
-            if shortcomings
-            else "The run reached its end, and every check holds."
-        )
+        reached = "reached its end" if ended_by is None else f'was ended by the event "{ended_by}"'
+        checks = "but " + "; ".join(shortcomings) if shortcomings else "and every check holds"
+        self.message: str = f"The run {reached}, {checks}."
         self.energy = energy
         self.certificate = certificate
         self.coupling = coupling
         self.resolution = resolution
         self.starts_at_odds = starts_at_odds
         self.impulses = impulses
+        self.events: List[Dict[str, Any]] = list(events)
+        self.ended_by = ended_by
 
     @property
     def time_s(self) -> Floats:

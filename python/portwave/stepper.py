@@ -65,6 +65,9 @@ class Stepper(Readings):
     settable input. ``stepper[name] = value`` sets an input of the kind ``"settable"`` for the
     following steps.
 
+    Where an event of the scenario has ``"end_run"``, `step`, `run_until`, `record`, `rollout` and
+    `differentiate` return after the step in which it happens, and `ended_by` is its name.
+
     The interpreter's lock is released during steps, and Ctrl-C ends a run after the current step.
     One thread at a time may use a stepper (else ``RuntimeError``); different steppers run side by
     side.
@@ -118,7 +121,7 @@ class Stepper(Readings):
         Parameters
         ----------
         steps : int, optional
-            Number of steps, from 0 to 2**53. Default: 1.
+            Number of steps, from 0 to 2**53; fewer are made where an event ends the run. Default: 1.
 
         Raises
         ------
@@ -149,7 +152,8 @@ class Stepper(Readings):
         ----------
         time_s : float
             Simulated time to reach [s]; the last step is shortened to end there. Nothing happens
-            where the stepper is already there or beyond.
+            where the stepper is already there or beyond. An event with ``"end_run"`` ends the call
+            earlier (`ended_by`).
 
         Raises
         ------
@@ -188,7 +192,8 @@ class Stepper(Readings):
         Returns
         -------
         Result
-            The present point and one after every `every`-th step.
+            The present point and one after every `every`-th step, up to the end or to an event with
+            ``"end_run"``; its `events` and `ended_by` tell.
 
         Raises
         ------
@@ -207,11 +212,13 @@ class Stepper(Readings):
         names = self._core.default_quantities if observe is None else observe
         indices = self._indices(names)
         end_s = self._core.end_s if until is None else until
+        before = self.step_index
         tell, done = progress_bar(progress, self.time_s, end_s if steps is None else None)
         try:
             table = self._core.record(steps, end_s, indices, every, tell)
         finally:
             done()
+        made = self.step_index > before
         return Result(
             t=np.ascontiguousarray(table[:, 0]),
             y=np.ascontiguousarray(table[:, 1:].T),
@@ -224,6 +231,8 @@ class Stepper(Readings):
             resolution=self.resolution,
             starts_at_odds=self.starts_at_odds,
             impulses=self.impulses,
+            events=self.events,
+            ended_by=self.ended_by if made else None,
         )
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
@@ -240,7 +249,8 @@ class Stepper(Readings):
         Returns
         -------
         (T, k) ndarray
-            The quantities after each step, in their units.
+            The quantities after each step, in their units; fewer rows where an event with
+            ``"end_run"`` ends the run.
 
         Raises
         ------
@@ -282,7 +292,7 @@ class Stepper(Readings):
         Returns
         -------
         RolloutDerivatives
-            The states, and the derivatives of all of them by those at the start, inputs and parameters.
+            Up to the end or to an event with ``"end_run"``: the states, and the derivatives of all of them by those at the start, inputs and parameters.
 
         Raises
         ------

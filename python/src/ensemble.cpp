@@ -27,6 +27,7 @@
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "readings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -74,21 +75,9 @@ class PyEnsemble {
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
     const nb::gil_scoped_release unlocked;
-    if (paths.empty()) {
-      ensemble_.emplace(scenario.system, replicas, options,
-                        portwave::EnsembleOptions{.threads = threads, .chunk = chunk});
-      return;
-    }
-    std::vector<portwave::ParameterChange> changes;
-    for (const std::string& path : paths) changes.push_back({path, 0.0});
-    const auto replica = [&](int i) {
-      for (std::size_t k = 0; k < changes.size(); ++k) {
-        changes[k].value = values(static_cast<std::size_t>(i), k);
-      }
-      return portwave::changed_system(scenario.system, scenario, changes);
-    };
-    ensemble_.emplace(replicas, replica, options,
-                      portwave::EnsembleOptions{.threads = threads, .chunk = chunk});
+    ensemble_.emplace(portwave::make_ensemble(scenario.system, scenario, replicas, paths,
+                                              {values.data(), values.size()}, options,
+                                              {.threads = threads, .chunk = chunk}));
   }
 
   void rollout(const std::optional<Read>& x0, const std::optional<Read>& u, int steps,
@@ -146,19 +135,7 @@ class PyEnsemble {
     out["guard_uses"] = own.guard.uses;
     return out;
   }
-  nb::dict energy(int replica) const {
-    const portwave::EnergyTotals own = ensemble_->energy(replica);
-    nb::dict out;
-    out["initial_J"] = own.initial_J;
-    out["final_J"] = own.final_J;
-    out["supplied_J"] = own.supplied_J;
-    out["dissipated_J"] = own.dissipated_J;
-    out["numerical_dissipation_J"] = own.numerical_dissipation_J;
-    out["mismatch_J"] = own.mismatch_J;
-    out["impact_J"] = own.impact_J;
-    out["tank_J"] = own.tank_J;
-    return out;
-  }
+  nb::dict energy(int replica) const { return as_dict(ensemble_->energy(replica)); }
   std::string certificate(int replica) const {
     return std::string(to_string(ensemble_->certificate(replica).status));
   }

@@ -23,11 +23,12 @@
 #include "derivatives.hpp"
 #include "matrices.hpp"
 #include "names.hpp"
-#include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/named_states.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "readings.hpp"
 #include "stepping.hpp"
 
 using namespace nb::literals;
@@ -42,38 +43,6 @@ using portwave::StepperOptions;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-/// Rows, columns, values and shape of a sparse matrix.
-nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
-  std::vector<double> rows, columns, values;
-  for (int j = 0; j < matrix.outerSize(); ++j) {
-    for (portwave::SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
-      rows.push_back(static_cast<double>(it.row()));
-      columns.push_back(j);
-      values.push_back(it.value());
-    }
-  }
-  return nb::make_tuple(array_of(rows), array_of(columns), array_of(values),
-                        nb::make_tuple(matrix.rows(), matrix.cols()));
-}
-
-nb::dict as_dict(const portwave::Linearisation& own) {
-  nb::dict out;
-  out["E"] = triplets_of(own.E);
-  out["A"] = triplets_of(own.A);
-  out["B"] = triplets_of(own.B);
-  out["C"] = triplets_of(own.C);
-  out["D"] = triplets_of(own.D);
-  out["state"] = array_of(own.state);
-  out["input"] = array_of(own.input);
-  out["output"] = array_of(own.output);
-  out["rate"] = array_of(own.rate);
-  out["state_names"] = own.state_names;
-  out["input_names"] = own.input_names;
-  out["recover"] = triplets_of(own.recover);
-  out["is_explicit"] = own.is_explicit;
-  return out;
-}
 
 void expect_steps(std::int64_t steps) {
   if (steps >= 0 && steps <= std::int64_t{1} << 53) return;
@@ -110,6 +79,7 @@ class PyStepper {
     out->options_ = options_;
     out->quantities_ = quantities_;
     out->report_ = report_;
+    out->events_ = events_;
     const nb::gil_scoped_release unlocked;
     out->stepper_ = std::make_unique<portwave::Stepper>(stepper_->clone());
     return out.release();
@@ -120,28 +90,33 @@ class PyStepper {
     expect_steps(steps);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
+    events_.clear();
     for (std::int64_t i = 0; i < steps; ++i) {
-      report_ = stepper_->step();
+      const bool is_over = ends_with(stepper_->step());
       interrupts.check();
+      if (is_over) break;
     }
   }
   void step_by(double step_s) {
     const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
-    report_ = stepper_->step_by(step_s);
+    events_.clear();
+    (void)ends_with(stepper_->step_by(step_s));
     raise_interrupt();
   }
   void run_until(double time_s) {
     const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
+    events_.clear();
     while (auto report = stepper_->step_if_before(time_s)) {
-      report_ = *report;
+      const bool is_over = ends_with(*report);
       interrupts.check();
+      if (is_over) break;
     }
   }
-  /// Steps `steps` times, or to `end_s` where no number is given. Returns rows of the time and the
-  /// quantities: one now, and one after every `every`-th step.
+  /// Steps `steps` times, or to `end_s` where no number is given, unless an event ends the run before. Returns
+  /// rows of the time and the quantities: one now, and one after every `every`-th step.
   nb::ndarray<nb::numpy, double> record(std::optional<std::int64_t> steps, double end_s,
                                         const Indices& quantities, std::int64_t every,
                                         const std::optional<nb::callable>& progress) {
@@ -160,15 +135,13 @@ class PyStepper {
       const nb::gil_scoped_release unlocked;
       Interrupts interrupts;
       auto told = std::chrono::steady_clock::now();
+      events_.clear();
       add_row();
-      for (std::int64_t i = 0; !steps || i < *steps; ++i) {
-        if (steps) {
-          report_ = stepper_->step();
-        } else {
-          const auto report = stepper_->step_if_before(end_s);
-          if (!report) break;
-          report_ = *report;
-        }
+      bool is_over = false;
+      for (std::int64_t i = 0; !is_over && (!steps || i < *steps); ++i) {
+        const auto report = steps ? stepper_->step() : stepper_->step_if_before(end_s);
+        if (!report) break;
+        is_over = ends_with(*report);
         if ((i + 1) % every == 0) add_row();
         interrupts.check();
         if (!progress || i % 64 != 0) continue;
@@ -184,7 +157,8 @@ class PyStepper {
     std::ranges::copy(rows, data);
     return out;
   }
-  /// Steps under the inputs u (T, m), one row per step. Returns the quantities after each step, (T, k).
+  /// Steps under the inputs u (T, m), one row per step, unless an event ends the run before. Returns the
+  /// quantities after each step, (T, k).
   nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
     const Stepping stepping(user_);
     const std::size_t inputs = stepper_->system().settable_inputs().size();
@@ -196,20 +170,28 @@ class PyStepper {
     }
     std::vector<Quantity> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
-    double* data = nullptr;
-    auto out = new_array({u.shape(0), wanted.size()}, &data);
-    const nb::gil_scoped_release unlocked;
-    Interrupts interrupts;
-    for (std::size_t t = 0; t < u.shape(0); ++t) {
-      stepper_->set_inputs({u.data() + t * inputs, inputs});
-      report_ = stepper_->step();
-      for (const Quantity& one : wanted) *data++ = observe(*stepper_, one);
-      interrupts.check();
+    std::vector<double> rows;
+    rows.reserve(u.shape(0) * wanted.size());
+    std::size_t made = 0;
+    {
+      const nb::gil_scoped_release unlocked;
+      Interrupts interrupts;
+      events_.clear();
+      for (bool is_over = false; !is_over && made < u.shape(0); ++made) {
+        stepper_->set_inputs({u.data() + made * inputs, inputs});
+        is_over = ends_with(stepper_->step());
+        for (const Quantity& one : wanted) rows.push_back(observe(*stepper_, one));
+        interrupts.check();
+      }
     }
+    double* data = nullptr;
+    auto out = new_array({made, wanted.size()}, &data);
+    std::ranges::copy(rows, data);
     return out;
   }
 
-  /// Makes a step for each row of u (T, m), held over it, or T without. Returns their derivatives and all states.
+  /// Makes a step for each row of u (T, m), held over it, or T without, unless an event ends the run before.
+  /// Returns their derivatives and all states.
   nb::tuple differentiate(const std::optional<Matrix>& u, std::int64_t steps,
                           const std::vector<std::string>& parameters) {
     const Stepping stepping(user_);
@@ -232,9 +214,13 @@ class PyStepper {
                                                   parameters);
       Interrupts interrupts;
       add_row();
-      for (std::int64_t i = 0; i < steps; ++i) {
+      events_.clear();
+      bool is_over = false;
+      for (std::int64_t i = 0; !is_over && i < steps; ++i) {
         if (u) stepper_->set_inputs({u->data() + static_cast<std::size_t>(i) * inputs, inputs});
-        made.push_back(differentiator.step(&report_));
+        portwave::StepReport report;
+        made.push_back(differentiator.step(&report));
+        is_over = ends_with(report);
         add_row();
         interrupts.check();
       }
@@ -255,15 +241,7 @@ class PyStepper {
   /// States in the order of `state_names`: those of a part that is cut once.
   void set_states(const Doubles& values) {
     const Stepping stepping(user_);
-    const portwave::System& system = stepper_->system();
-    const portwave::StateNames names = portwave::state_names(system);
-    if (values.shape(0) != names.named.size()) {
-      throw std::invalid_argument("states must be of shape [" + std::to_string(names.named.size()) +
-                                  "], got [" + std::to_string(values.shape(0)) + "]");
-    }
-    std::vector<double> states;
-    for (const int name : names.name_of) states.push_back(values(static_cast<std::size_t>(name)));
-    stepper_->set_states(states);
+    portwave::set_named_states(*stepper_, {values.data(), values.shape(0)});
   }
   void retune() {
     const Stepping stepping(user_);
@@ -360,18 +338,38 @@ class PyStepper {
   }
   nb::ndarray<nb::numpy, double> states() const {
     user_.expect_readable();
-    std::vector<double> x;
-    const int parts = static_cast<int>(stepper_->system().parts().size());
-    for (int part = 0; part < parts; ++part) {
-      const auto own = stepper_->state(part);
-      x.insert(x.end(), own.begin(), own.end());
+    double* data = nullptr;
+    const std::size_t count = portwave::named_state_count(stepper_->system());
+    auto out = new_array({count}, &data);
+    portwave::get_named_states(*stepper_, {data, count});
+    return out;
+  }
+  nb::ndarray<nb::numpy, double> state_at(double time_s) const {
+    user_.expect_readable();
+    double* data = nullptr;
+    const std::size_t count = portwave::named_state_count(stepper_->system());
+    auto out = new_array({count}, &data);
+    portwave::get_named_states_at(*stepper_, time_s, {data, count});
+    return out;
+  }
+  /// Of the last call that stepped, in order of time.
+  nb::list events() const {
+    user_.expect_readable();
+    nb::list out;
+    for (const portwave::Event& event : events_) {
+      const portwave::Watch& watch = stepper_->watches()[static_cast<std::size_t>(event.watch)];
+      nb::dict one;
+      one["time_s"] = event.time_s;
+      one["event"] = watch.name;
+      one["direction"] = event.rising ? watch.rising : watch.falling;
+      out.append(one);
     }
-    if (stepper_->system().cuts().empty()) return array_of(x);
-    std::vector<double> named;
-    for (const int place : portwave::state_names(stepper_->system()).place) {
-      named.push_back(x[static_cast<std::size_t>(place)]);
-    }
-    return array_of(named);
+    return out;
+  }
+  nb::object ended_by() const {
+    user_.expect_readable();
+    const portwave::Watch* const watch = stepper_->ending_watch();
+    return watch == nullptr ? nb::none() : nb::object(nb::cast(watch->name));
   }
   std::vector<std::string> state_names() const { return state_names_of(stepper_->system()); }
 
@@ -383,21 +381,12 @@ class PyStepper {
     const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     stepper_->restore(snapshot);
+    events_.assign(stepper_->events().begin(), stepper_->events().end());
   }
 
   nb::dict energy() const {
     user_.expect_readable();
-    const portwave::EnergyTotals own = stepper_->energy();
-    nb::dict out;
-    out["initial_J"] = own.initial_J;
-    out["final_J"] = own.final_J;
-    out["supplied_J"] = own.supplied_J;
-    out["dissipated_J"] = own.dissipated_J;
-    out["numerical_dissipation_J"] = own.numerical_dissipation_J;
-    out["mismatch_J"] = own.mismatch_J;
-    out["impact_J"] = own.impact_J;
-    out["tank_J"] = own.tank_J;
-    return out;
+    return as_dict(stepper_->energy());
   }
   std::string certificate() const {
     user_.expect_readable();
@@ -416,21 +405,7 @@ class PyStepper {
   nb::object deadline() const {
     user_.expect_readable();
     const auto own = stepper_->deadline();
-    if (!own) return nb::none();
-    nb::dict out;
-    out["steps"] = own->steps;
-    out["misses"] = own->misses;
-    out["preempted_misses"] = own->preempted_misses;
-    out["worst_slack_s"] = own->worst_slack_s;
-    out["slack_p01_s"] = own->slack_p01_s;
-    out["slack_p50_s"] = own->slack_p50_s;
-    out["slack_p99_s"] = own->slack_p99_s;
-    out["guard_misses"] = own->guard_misses;
-    out["late_misses"] = own->late_misses;
-    out["trial_misses"] = own->trial_misses;
-    out["unused_share"] = own->unused_share;
-    out["jitter_s"] = own->slack_p99_s - own->slack_p01_s;
-    return out;
+    return own ? nb::object(as_dict(*own)) : nb::none();
   }
   nb::object resolution() const {
     user_.expect_readable();
@@ -464,24 +439,7 @@ class PyStepper {
   nb::object impulses() const {
     user_.expect_readable();
     const portwave::Impulses& all = stepper_->impulses();
-    if (all.count == 0) return nb::none();
-    nb::list first;
-    for (const portwave::Impulse& own : all.first) {
-      nb::dict one;
-      one["time_s"] = own.time_s;
-      one["cause"] = own.cause;
-      one["joint"] = own.joint;
-      one["jumps"] = own.jumps;
-      one["impact_J"] = own.energies.impact_J;
-      one["supplied_J"] = own.energies.supplied_J;
-      first.append(one);
-    }
-    nb::dict out;
-    out["count"] = all.count;
-    out["impact_J"] = all.in_all.impact_J;
-    out["supplied_J"] = all.in_all.supplied_J;
-    out["first"] = first;
-    return out;
+    return all.count == 0 ? nb::none() : nb::object(as_dict(all));
   }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
@@ -499,12 +457,21 @@ class PyStepper {
  private:
   PyStepper() = default;
 
+  /// Takes a step that was made, and its events. Whether one of these ends the run.
+  bool ends_with(const portwave::StepReport& report) {
+    report_ = report;
+    const auto events = stepper_->events();
+    events_.insert(events_.end(), events.begin(), events.end());
+    return stepper_->ending_watch() != nullptr;
+  }
+
   std::shared_ptr<Scenario> scenario_;  // without its system; clones share it
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
   portwave::Issues notes_;
   std::vector<Quantity> quantities_;
   portwave::StepReport report_;
+  std::vector<portwave::Event> events_;  // of the last call that stepped
   User user_;
 };
 
@@ -552,6 +519,9 @@ void bind_stepper(nb::module_& m) {
       .def("retune", &PyStepper::retune)
       .def("linearise", &PyStepper::linearise, "outputs"_a)
       .def("states", &PyStepper::states)
+      .def("state_at", &PyStepper::state_at, "time_s"_a)
+      .def_prop_ro("events", &PyStepper::events)
+      .def_prop_ro("ended_by", &PyStepper::ended_by)
       .def_prop_ro("state_names", &PyStepper::state_names)
       .def("snapshot", &PyStepper::snapshot, "into"_a)
       .def("restore", &PyStepper::restore, "snapshot"_a)

@@ -2,7 +2,10 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "instance.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace {
 
@@ -49,6 +52,12 @@ class Logger2 final : public portwave::fmu::Listener {
 
 [[noreturn]] void refuse_status() {
   throw portwave::exported::Refusal("there is no such status to be told");
+}
+/// The standard has a step discarded after which the FMU asks to end the simulation.
+[[noreturn]] void refuse_to_go_on(Instance& of) {
+  throw portwave::exported::Refusal(fmt::format("the event {} ended the run at {:.17g} s",
+                                                portwave::in_quotes(of.run().ending_watch()->name),
+                                                of.run().time_s()));
 }
 /// Of what there is only where steps go on after their call: discarded, as the standard says.
 int discard_status(void* instance, const char* function) {
@@ -195,8 +204,9 @@ int fmi2GetRealOutputDerivatives(void* instance, const Reference*, std::size_t, 
 }
 
 int fmi2DoStep(void* instance, double time, double step, v2::Boolean /*no_return_before*/) {
-  return Instance::call(instance, "fmi2DoStep", kStepping,
-                        [&](Instance& own) { own.run().step(time, step, false); });
+  return Instance::call(instance, "fmi2DoStep", kStepping, [&](Instance& own) {
+    if (own.run().step(time, step, false)) refuse_to_go_on(own);
+  });
 }
 int fmi2CancelStep(void* instance) { return refuse(instance, "fmi2CancelStep"); }
 
@@ -212,11 +222,12 @@ int fmi2GetIntegerStatus(void* instance, int, int*) {
   return discard_status(instance, "fmi2GetIntegerStatus");
 }
 int fmi2GetBooleanStatus(void* instance, int kind, v2::Boolean* value) {
-  return Instance::call(instance, "fmi2GetBooleanStatus", kStepping | kTerminated, [&](Instance&) {
-    expect_values(value, value, 1);
-    if (kind != kTerminatedStatus) refuse_status();
-    *value = 0;
-  });
+  return Instance::call(instance, "fmi2GetBooleanStatus", kStepping | kTerminated,
+                        [&](Instance& own) {
+                          expect_values(value, value, 1);
+                          if (kind != kTerminatedStatus) refuse_status();
+                          *value = own.run().ending_watch() != nullptr ? 1 : 0;
+                        });
 }
 int fmi2GetStringStatus(void* instance, int, const char**) {
   return discard_status(instance, "fmi2GetStringStatus");

@@ -285,7 +285,8 @@ int fmi3DoStep(void* instance, double time, double step, bool /*no_return_before
     }
     if (last_time != nullptr) *last_time = own.run().time_s();
     // A step that is discarded has not happened (FMI 3).
-    own.run().step(time, step, /*is_whole=*/true);
+    const bool ends = own.run().step(time, step, /*is_whole=*/true);
+    if (terminates != nullptr) *terminates = ends;
     if (last_time != nullptr) *last_time = own.run().time_s();
   });
 }

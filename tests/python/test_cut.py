@@ -60,6 +60,16 @@ def test_a_part_in_pieces_is_read_set_and_recorded_by_its_own_name(parts):
     assert np.array_equal(clone.states(), cut.states())
 
 
+def test_a_part_in_pieces_has_its_names_within_a_step():
+    chosen = {"/time": {"step": {"kind": "adaptive", "tolerance": 1e-6, "largest_s": 0.01}, "end_s": 1}}
+    cut = pw.Stepper(bar(3), overrides=chosen)
+    cut["bar.load"] = 2.0
+    cut.step(5)
+    assert np.array_equal(cut.state_at(cut.time_s), cut.states())
+    within = cut.time_s - 0.25 * cut.report["step_s"]
+    assert np.all(np.abs(cut.state_at(within) - cut.states()) < 0.1 * np.abs(cut.states()).max())
+
+
 def test_unknown_names_are_told_by_those_of_the_part():
     cut = pw.Stepper(bar(3))
     with pytest.raises(KeyError, match='"bar" has nothing named "q9"'):

@@ -20,7 +20,10 @@ def blocks(page):
     return [block for block in own if importlib.util.find_spec("numba") or "from numba import" not in block]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reference/python.md", "docs/concepts/ensembles.md"])
+PAGES = ["README.md", "docs/reference/python.md", "docs/concepts/ensembles.md", "docs/concepts/events.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_blocks_of_a_page_run_in_their_order(page):
     own = blocks(page)
     assert own

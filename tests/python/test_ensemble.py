@@ -56,7 +56,7 @@ def test_replicas_start_and_are_driven_each_by_itself():
 def test_a_replica_that_fails_stops_alone():
     ensemble = pw.Ensemble(SERVO, 3)
     x0 = np.zeros((3, len(ensemble.state_names)))
-    x0[1, 0] = math.nan
+    x0[1, 0] = 1e200  # more energy than there are numbers
     x = ensemble.rollout(x0, steps=5)
     assert np.isnan(x[1]).all()
     assert np.isfinite(x[[0, 2]]).all()
@@ -65,8 +65,17 @@ def test_a_replica_that_fails_stops_alone():
     assert ensemble.status(1)["error"].startswith("replica 1: part ")
     assert not ensemble.status(0)["failed"]
     before = ensemble.states()
+    x0[1, 0] = math.nan
     with pytest.raises(ValueError, match='replica 1, part ".*": state ".*" is not finite: nan'):
         ensemble.start_from(x0)
+    x0[2, 1] = math.inf
+    names = ensemble.state_names
+    with pytest.raises(ValueError) as caught:
+        ensemble.rollout(x0, steps=7)
+    assert str(caught.value).splitlines() == [
+        f"x0[1, 0] is nan: must be finite (replica 1, {names[0]!r})",
+        f"x0[2, 1] is inf: must be finite (replica 2, {names[1]!r})",
+    ]
     assert ensemble.step_index == 5
     assert np.array_equal(ensemble.states(), before, equal_nan=True)
 
@@ -116,8 +125,24 @@ def test_wrong_shapes_are_told(call, words):
 def test_wrong_parameters_are_told():
     with pytest.raises(KeyError, match="inertia_kgm2"):
         pw.Ensemble(SERVO, parameters={"load.inertia": [1.0]})
-    with pytest.raises(pw.ConfigError):
-        pw.Ensemble(SERVO, parameters={"load.inertia_kgm2": [1.0, -1.0]})
+    with pytest.raises(pw.ConfigError) as caught:
+        pw.Ensemble(
+            SERVO,
+            parameters={
+                "motor.resistance_ohm": [1.0, 1.0, -1.0, -2.0],
+                "load.inertia_kgm2": [1.0, 1.0, -3.0, 1.0],
+            },
+        )
+    told = str(caught.value).splitlines()
+    assert [what for _, what in caught.value.issues] == told
+    assert len(told) == 3
+    assert told[0].startswith("replica 2, motor.resistance_ohm: must be >= 0 ohm, got -1")
+    assert told[1].startswith("replica 2, load.inertia_kgm2: must be > 0 kg m^2, got -3")
+    assert told[2].startswith("replica 3, motor.resistance_ohm: must be >= 0 ohm, got -2")
+    with pytest.raises(pw.ConfigError) as caught:
+        pw.Ensemble(SERVO, parameters={"load.inertia_kgm2": [-1.0] * 50})
+    told = str(caught.value).splitlines()
+    assert told[-2].startswith("replica 19, ") and told[-1] == "and 30 more replicas"
     with pytest.raises(pw.ConfigError):
         pw.Ensemble(SERVO, 0)
 
@@ -220,7 +245,7 @@ def test_a_law_need_not_know_of_replicas_that_failed():
     ensemble = pw.Ensemble(SERVO, 3)
     n = len(ensemble.state_names)
     x0 = np.zeros((3, n))
-    x0[1, 0] = math.nan
+    x0[1, 0] = 1e200
     ensemble.rollout(x0, steps=1)
     assert ensemble.failures == 1
     x, u = ensemble.control(lambda t, x: 1.0 - x[:, :1], 8)

@@ -499,3 +499,16 @@ def test_a_run_begins_where_it_is_told():
     assert result["m.velocity"][1] == pytest.approx(0.01, rel=1e-12)
     assert result["m.velocity"][-1] == pytest.approx(1.99, rel=1e-12)
     assert result.coupling["poor"] is False
+
+
+@pytest.mark.parametrize("kind", ["auto", "kick-drift", "taylor", "strang"])
+def test_the_report_tells_the_size_of_the_step(kind):
+    system = pw.System("swing", step_s=0.02, end_s=1, method={"kind": kind})
+    system.add("A", "linear_oscillator", mass_kg=1, stiffness_N_per_m=4, initial_state={"q2": 1})
+    system.join("free", "A.coupling")
+    stepper = pw.Stepper(system)
+    stepper.step(2)
+    assert stepper.report["step_s"] == 0.02
+    if kind != "strang":  # whose size is fixed
+        stepper.step_by(0.01)
+        assert stepper.report["step_s"] == 0.01

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/catalogue/catalogue_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "system/system_draft.hpp"
 
@@ -192,6 +193,24 @@ SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Compon
   return *this;
 }
 
+SystemBuilder& SystemBuilder::add(std::string name, const CataloguePart& part,
+                                  PartOptions options) {
+  Issues defects;
+  try {
+    return add(name, part.build(), options);
+  } catch (const ConfigError& error) {
+    defects = error.issues();
+  }
+  const std::string own = in_quotes(part.type()) + ": ";
+  for (Issue& issue : defects) {
+    if (issue.what.starts_with(own)) issue.what.erase(0, own.size());
+    issue.what = fmt::format("{} ({}): {}", in_quotes(name), printable(part.type()), issue.what);
+    issue.where = issue.where.empty() ? "/type" : "/parameters" + issue.where;
+  }
+  parts_.push_back({std::move(name), nullptr, std::move(options), false, std::move(defects)});
+  return *this;
+}
+
 SystemBuilder& SystemBuilder::add_outside(std::string name,
                                           std::shared_ptr<const Component> component) {
   parts_.push_back({std::move(name), std::move(component), {}, /*is_outside=*/true});
@@ -220,6 +239,9 @@ SystemBuilder& SystemBuilder::connect(std::string port_1, std::string port_2) {
 }
 
 Issues SystemBuilder::check_into(Draft& draft) const {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    append(draft.issues, fmt::format("/subsystems/{}", i), parts_[i].defects);
+  }
   draft.check_parts();
   draft.check_joints();
   draft.check_open_ports();

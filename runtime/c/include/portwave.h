@@ -191,7 +191,9 @@ PORTWAVE_API void portwave_free(portwave_simulation* simulation);
 PORTWAVE_API portwave_status portwave_set_threads(portwave_simulation* simulation, int threads);
 
 /* Each step is all or nothing. Errors of these four: PORTWAVE_STEP_ERROR where a step fails (earlier steps
- * of the same call stand); PORTWAVE_INVALID_ARGUMENT for a value out of range. */
+ * of the same call stand); PORTWAVE_INVALID_ARGUMENT for a value out of range. A call returns after the step in
+ * which an event with "end_run" happens, with PORTWAVE_OK: portwave_ended_by then has its name. A later call goes
+ * on from there. */
 /* Advances by one macro-step of the scenario's size. */
 PORTWAVE_API portwave_status portwave_step(portwave_simulation* simulation);
 /* Advances by one macro-step of size `step_s` [s], finite and > 0. */
@@ -200,6 +202,25 @@ PORTWAVE_API portwave_status portwave_step_by(portwave_simulation* simulation, d
 PORTWAVE_API portwave_status portwave_step_n(portwave_simulation* simulation, int64_t steps);
 /* Advances to `time_s` [s], finite and at most 2^53 steps away; the last step is shortened to end there. */
 PORTWAVE_API portwave_status portwave_run_until(portwave_simulation* simulation, double time_s);
+
+/* An event of the scenario: a quantity passed its level. */
+typedef struct portwave_event {
+  size_t size;
+  double time_s;    /* when [s] */
+  const char* name; /* of the entry of "events", or of the part whose equations changed there */
+  const char* direction; /* "rising", "falling", or what a part calls it: "closes", "opens" */
+  int rising;            /* 1: from below the level to above it, 0: from above */
+  int ends_run;          /* 1: the entry has "end_run" */
+} portwave_event;
+/* Returns the number of events in the last call that stepped; 0 for NULL. After portwave_restore: of the last
+ * step. */
+PORTWAVE_API size_t portwave_event_count(const portwave_simulation* simulation);
+/* Writes one of them, from 0 in order of time, to *out; its texts are valid until the simulation is stepped, given
+ * threads, or freed. Errors: PORTWAVE_INVALID_ARGUMENT for a number out of range. */
+PORTWAVE_API portwave_status portwave_get_event(const portwave_simulation* simulation, size_t event,
+                                                portwave_event* out);
+/* Returns the name of the event with "end_run" that happened in the last step; "" where none did. */
+PORTWAVE_API const char* portwave_ended_by(const portwave_simulation* simulation);
 
 /* Returns the simulated time [s]; NaN for NULL. */
 PORTWAVE_API double portwave_time(const portwave_simulation* simulation);
@@ -249,6 +270,17 @@ PORTWAVE_API size_t portwave_state_count(const portwave_simulation* simulation);
  * pieces has each of its states once. `count` must be portwave_state_count. */
 PORTWAVE_API portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                              size_t count);
+/* Writes all states, in the same order, at a time `time_s` [s] within the last step.
+ * Errors: PORTWAVE_NOT_POSSIBLE where steps are of one size, but for the methods "kick-drift" and "taylor":
+ * there are states at their ends only; PORTWAVE_INVALID_ARGUMENT for another time or `count`. */
+PORTWAVE_API portwave_status portwave_state_at(const portwave_simulation* simulation, double time_s,
+                                               double* values, size_t count);
+/* Sets all states, in the same order, between two steps. Time, inputs and accounts go on; the change of the stored
+ * energy counts as supplied. Errors: PORTWAVE_INVALID_ARGUMENT for another `count`, and naming all parts with a
+ * state that is not finite, or in which a part cannot be; PORTWAVE_NOT_POSSIBLE with methods without waves but
+ * "kick-drift" and "taylor", and for parts of foreign programs. */
+PORTWAVE_API portwave_status portwave_set_states(portwave_simulation* simulation,
+                                                 const double* values, size_t count);
 
 /* Energy ledger of the run [J]: final - initial = supplied - dissipated - numerical dissipation - mismatch - impact,
  * up to rounding. */
@@ -328,7 +360,8 @@ typedef struct portwave_ensemble portwave_ensemble;
 /* Creates `replicas` >= 1 of the system of a simulation, as it starts and with its present parameters; they then
  * stand alone. In replica i the `count` parameters, such as "load.inertia_kgm2", have the values of row i of
  * `values`. Of the options it takes the threads and the arena; NULL: one thread.
- * Errors: PORTWAVE_CONFIG_ERROR; PORTWAVE_INVALID_ARGUMENT. */
+ * Errors: PORTWAVE_CONFIG_ERROR, naming replica, part and parameter, and for a scenario with "events", which an
+ * ensemble does not know; PORTWAVE_INVALID_ARGUMENT. */
 PORTWAVE_API portwave_status portwave_ensemble_new(const portwave_simulation* simulation,
                                                    int replicas, const char* const* parameters,
                                                    size_t count, const double* values,
@@ -345,6 +378,16 @@ PORTWAVE_API int portwave_ensemble_failures(const portwave_ensemble* ensemble);
 PORTWAVE_API int64_t portwave_ensemble_step_index(const portwave_ensemble* ensemble);
 /* Advances all replicas by `steps` macro-steps. A replica whose step fails stops alone. */
 PORTWAVE_API portwave_status portwave_ensemble_step_n(portwave_ensemble* ensemble, int64_t steps);
+/* Changes a parameter of a part of one replica, as portwave_set_parameter does, from its next run on, or from now on
+ * before the first step; the others keep theirs. Errors, naming the replica: PORTWAVE_CONFIG_ERROR for a value
+ * that is not allowed; PORTWAVE_INVALID_ARGUMENT for an unknown name or replica. */
+PORTWAVE_API portwave_status portwave_ensemble_set_parameter(portwave_ensemble* ensemble,
+                                                             int replica, const char* path,
+                                                             double value);
+/* Writes the value that it has in the next run, in its unit, to *value. */
+PORTWAVE_API portwave_status portwave_ensemble_get_parameter(const portwave_ensemble* ensemble,
+                                                             int replica, const char* path,
+                                                             double* value);
 /* Begins a new run from these states; sets the settable inputs; writes the states, NaN where a replica has
  * failed. `count` is that of all rows. */
 PORTWAVE_API portwave_status portwave_ensemble_set_states(portwave_ensemble* ensemble,

@@ -2,10 +2,10 @@
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,7 +17,8 @@
 using namespace portwave::c_interface;
 
 struct portwave_ensemble {
-  std::optional<portwave::Ensemble> ensemble;
+  portwave::Ensemble ensemble;
+  std::shared_ptr<const portwave::Scenario> scenario;  // without its system
 };
 
 namespace {
@@ -53,25 +54,16 @@ portwave_status portwave_ensemble_new(const portwave_simulation* simulation, int
     steps.time = {};
     steps.threads = 1;
     steps.arena = nullptr;
-    std::vector<portwave::ParameterChange> changes;
+    std::vector<std::string> paths;
     for (size_t k = 0; k < count; ++k) {
       if (parameters[k] == nullptr) throw std::invalid_argument("the name of a parameter is null");
-      changes.push_back({parameters[k], 0.0});
+      paths.emplace_back(parameters[k]);
     }
-    const portwave::System& system = simulation->stepper->system();
-    const auto replica = [&](int i) {
-      for (size_t k = 0; k < count; ++k) {
-        changes[k].value = values[static_cast<size_t>(i) * count + k];
-      }
-      return portwave::changed_system(system, *simulation->scenario, changes);
-    };
-    auto made = std::make_unique<portwave_ensemble>();
-    if (count == 0) {
-      made->ensemble.emplace(system, replicas, steps, of_ensemble);
-    } else {
-      made->ensemble.emplace(replicas, replica, steps, of_ensemble);
-    }
-    *ensemble = made.release();
+    const size_t given = count * static_cast<size_t>(std::max(replicas, 0));
+    *ensemble = new portwave_ensemble{
+        portwave::make_ensemble(simulation->stepper->system(), *simulation->scenario, replicas,
+                                paths, {values, given}, steps, of_ensemble),
+        simulation->scenario};
     return PORTWAVE_OK;
   });
 }
@@ -79,25 +71,25 @@ portwave_status portwave_ensemble_new(const portwave_simulation* simulation, int
 void portwave_ensemble_free(portwave_ensemble* ensemble) { delete ensemble; }
 
 int portwave_ensemble_replicas(const portwave_ensemble* ensemble) {
-  return ensemble == nullptr ? -1 : ensemble->ensemble->replicas();
+  return ensemble == nullptr ? -1 : ensemble->ensemble.replicas();
 }
 size_t portwave_ensemble_state_count(const portwave_ensemble* ensemble) {
-  return ensemble == nullptr ? 0 : static_cast<size_t>(ensemble->ensemble->state_size());
+  return ensemble == nullptr ? 0 : static_cast<size_t>(ensemble->ensemble.state_size());
 }
 int portwave_ensemble_input_count(const portwave_ensemble* ensemble) {
-  return ensemble == nullptr ? -1 : ensemble->ensemble->input_size();
+  return ensemble == nullptr ? -1 : ensemble->ensemble.input_size();
 }
 int portwave_ensemble_failures(const portwave_ensemble* ensemble) {
-  return ensemble == nullptr ? -1 : ensemble->ensemble->failures();
+  return ensemble == nullptr ? -1 : ensemble->ensemble.failures();
 }
 int64_t portwave_ensemble_step_index(const portwave_ensemble* ensemble) {
-  return ensemble == nullptr ? -1 : ensemble->ensemble->step_index();
+  return ensemble == nullptr ? -1 : ensemble->ensemble.step_index();
 }
 
 portwave_status portwave_ensemble_step_n(portwave_ensemble* ensemble, int64_t steps) {
   if (ensemble == nullptr) return null_pointer();
   return guarded([&] {
-    ensemble->ensemble->step(steps);
+    ensemble->ensemble.step(steps);
     return PORTWAVE_OK;
   });
 }
@@ -106,12 +98,9 @@ portwave_status portwave_ensemble_set_states(portwave_ensemble* ensemble, const 
                                              size_t count) {
   if (ensemble == nullptr || (values == nullptr && count > 0)) return null_pointer();
   return guarded([&] {
-    portwave::Ensemble& own = *ensemble->ensemble;
+    portwave::Ensemble& own = ensemble->ensemble;
     expect_numbers(own, count, own.state_size());
-    const auto n = static_cast<size_t>(own.state_size());
-    for (int i = 0; i < own.replicas(); ++i) {
-      own.set_state(i, std::span(values + static_cast<size_t>(i) * n, n));
-    }
+    own.set_states({values, count});
     own.reset();
     return PORTWAVE_OK;
   });
@@ -121,7 +110,7 @@ portwave_status portwave_ensemble_set_inputs(portwave_ensemble* ensemble, const 
                                              size_t count) {
   if (ensemble == nullptr || (values == nullptr && count > 0)) return null_pointer();
   return guarded([&] {
-    portwave::Ensemble& own = *ensemble->ensemble;
+    portwave::Ensemble& own = ensemble->ensemble;
     expect_numbers(own, count, own.input_size());
     for (int i = 0; i < own.replicas(); ++i) {
       for (int k = 0; k < own.input_size(); ++k) own.set_input(i, k, *values++);
@@ -130,11 +119,29 @@ portwave_status portwave_ensemble_set_inputs(portwave_ensemble* ensemble, const 
   });
 }
 
+portwave_status portwave_ensemble_set_parameter(portwave_ensemble* ensemble, int replica,
+                                                const char* path, double value) {
+  if (ensemble == nullptr || path == nullptr) return null_pointer();
+  return guarded([&] {
+    portwave::set_parameter(ensemble->ensemble, *ensemble->scenario, replica, path, value);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_ensemble_get_parameter(const portwave_ensemble* ensemble, int replica,
+                                                const char* path, double* value) {
+  if (ensemble == nullptr || path == nullptr || value == nullptr) return null_pointer();
+  return guarded([&] {
+    *value = portwave::parameter(ensemble->ensemble, *ensemble->scenario, replica, path);
+    return PORTWAVE_OK;
+  });
+}
+
 portwave_status portwave_ensemble_states(const portwave_ensemble* ensemble, double* values,
                                          size_t count) {
   if (ensemble == nullptr || (values == nullptr && count > 0)) return null_pointer();
   return guarded([&] {
-    const portwave::Ensemble& own = *ensemble->ensemble;
+    const portwave::Ensemble& own = ensemble->ensemble;
     expect_numbers(own, count, own.state_size());
     const auto n = static_cast<size_t>(own.state_size());
     for (int i = 0; i < own.replicas(); ++i) {
@@ -149,7 +156,7 @@ portwave_status portwave_ensemble_rollout(portwave_ensemble* ensemble, const dou
                                           size_t count) {
   if (ensemble == nullptr || (x == nullptr && count > 0)) return null_pointer();
   return guarded([&] {
-    portwave::Ensemble& own = *ensemble->ensemble;
+    portwave::Ensemble& own = ensemble->ensemble;
     if (steps < 0 || every < 1) {
       throw std::invalid_argument("steps must be >= 0 and every >= 1, got " +
                                   std::to_string(steps) + " and " + std::to_string(every));
@@ -171,7 +178,7 @@ portwave_status portwave_ensemble_get_energy(const portwave_ensemble* ensemble, 
   if (ensemble == nullptr || energy == nullptr) return null_pointer();
   return guarded([&] {
     return hand_over(
-        energy_of(ensemble->ensemble->energy(replica), ensemble->ensemble->certificate(replica)),
+        energy_of(ensemble->ensemble.energy(replica), ensemble->ensemble.certificate(replica)),
         energy);
   });
 }
@@ -181,7 +188,7 @@ const char* portwave_ensemble_error(const portwave_ensemble* ensemble, int repli
   text.clear();
   if (ensemble != nullptr) {
     (void)guarded([&] {
-      text = ensemble->ensemble->status(replica).error;
+      text = ensemble->ensemble.status(replica).error;
       return PORTWAVE_OK;
     });
   }

@@ -37,11 +37,14 @@ struct portwave_simulation {
       : scenario(other.scenario),
         stepper(std::make_unique<portwave::Stepper>(other.stepper->clone(threads))),
         quantities(other.quantities),
-        report(other.report) {}
+        report(other.report),
+        events(other.events) {}
 
   /// Called after every step. False: the observer ends the run.
   bool goes_on(const portwave::StepReport& made) {
     report = made;
+    const auto seen = stepper->events();
+    events.insert(events.end(), seen.begin(), seen.end());
     return observer == nullptr || observer(this, context) == 0;
   }
 
@@ -52,6 +55,7 @@ struct portwave_simulation {
     explicit Stepping(portwave_simulation& of) : of_(of) {
       of.expect_idle("step");
       of.is_stepping = true;
+      of.events.clear();
     }
     ~Stepping() { of_.is_stepping = false; }
     Stepping(const Stepping&) = delete;
@@ -73,6 +77,7 @@ struct portwave_simulation {
   std::unique_ptr<portwave::Stepper> stepper;
   std::vector<portwave::Quantity> quantities;
   portwave::StepReport report;
+  std::vector<portwave::Event> events;  // of the last call that stepped
   portwave_observer observer = nullptr;
   void* context = nullptr;
   bool is_stepping = false;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "handles.hpp"
+#include "portwave/runtime/step/named_states.hpp"
 
 namespace portwave::c_interface {
 
@@ -93,6 +94,8 @@ portwave_status no_quantity(int quantity) {
                 ("there is no quantity of number " + std::to_string(quantity)).c_str());
   });
 }
+
+portwave_status stopped() { return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer"); }
 
 }  // namespace
 
@@ -214,8 +217,8 @@ portwave_status portwave_step_n(portwave_simulation* simulation, int64_t steps) 
   return guarded([&] {
     const portwave_simulation::Stepping stepping(*simulation);
     for (int64_t i = 0; i < steps; ++i) {
-      if (simulation->goes_on(simulation->stepper->step())) continue;
-      return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
+      if (!simulation->goes_on(simulation->stepper->step())) return stopped();
+      if (simulation->stepper->ending_watch() != nullptr) break;
     }
     return PORTWAVE_OK;
   });
@@ -226,8 +229,8 @@ portwave_status portwave_run_until(portwave_simulation* simulation, double time_
   return guarded([&] {
     const portwave_simulation::Stepping stepping(*simulation);
     while (const auto report = simulation->stepper->step_if_before(time_s)) {
-      if (simulation->goes_on(*report)) continue;
-      return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
+      if (!simulation->goes_on(*report)) return stopped();
+      if (simulation->stepper->ending_watch() != nullptr) break;
     }
     return PORTWAVE_OK;
   });
@@ -368,36 +371,33 @@ const char* portwave_note_text(const portwave_simulation* simulation, size_t not
 }
 
 size_t portwave_state_count(const portwave_simulation* simulation) {
-  if (simulation == nullptr) return 0;
-  const portwave::System& system = simulation->stepper->system();
-  if (!system.cuts().empty()) return portwave::state_names(system).named.size();
-  size_t count = 0;
-  for (const portwave::Part& part : system.parts()) {
-    count += static_cast<size_t>(part.component->signature().state_size());
-  }
-  return count;
+  return simulation == nullptr ? 0 : portwave::named_state_count(simulation->stepper->system());
 }
 
 portwave_status portwave_states(const portwave_simulation* simulation, double* values,
                                 size_t count) {
   if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
-  if (const size_t own = portwave_state_count(simulation); own != count) {
-    return fail(PORTWAVE_INVALID_ARGUMENT, ("the system has " + std::to_string(own) +
-                                            " states, and the array holds " + std::to_string(count))
-                                               .c_str());
-  }
   return guarded([&] {
-    const portwave::System& system = simulation->stepper->system();
-    if (!system.cuts().empty()) {
-      for (const portwave::NamedState& own : portwave::state_names(system).named) {
-        *values++ = simulation->stepper->state(own.part)[static_cast<size_t>(own.index)];
-      }
-      return PORTWAVE_OK;
-    }
-    const int parts = static_cast<int>(system.parts().size());
-    for (int part = 0; part < parts; ++part) {
-      values = std::ranges::copy(simulation->stepper->state(part), values).out;
-    }
+    portwave::get_named_states(*simulation->stepper, {values, count});
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_state_at(const portwave_simulation* simulation, double time_s,
+                                  double* values, size_t count) {
+  if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
+  return guarded([&] {
+    portwave::get_named_states_at(*simulation->stepper, time_s, {values, count});
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_set_states(portwave_simulation* simulation, const double* values,
+                                    size_t count) {
+  if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
+  return guarded([&] {
+    simulation->expect_idle("change");
+    portwave::set_named_states(*simulation->stepper, {values, count});
     return PORTWAVE_OK;
   });
 }
@@ -427,7 +427,7 @@ portwave_status portwave_get_deadline(const portwave_simulation* simulation,
     out.late_misses = own->late_misses;
     out.trial_misses = own->trial_misses;
     out.unused_share = own->unused_share;
-    out.jitter_s = own->slack_p99_s - own->slack_p01_s;
+    out.jitter_s = own->jitter_s();
     return hand_over(out, deadline);
   });
 }
@@ -443,6 +443,37 @@ portwave_status portwave_get_report(const portwave_simulation* simulation,
   out.converged = own.converged ? 1 : 0;
   out.rejected_steps = own.rejected_steps;
   return hand_over(out, report);
+}
+
+size_t portwave_event_count(const portwave_simulation* simulation) {
+  return simulation == nullptr ? 0 : simulation->events.size();
+}
+
+portwave_status portwave_get_event(const portwave_simulation* simulation, size_t event,
+                                   portwave_event* out) {
+  if (simulation == nullptr || out == nullptr) return null_pointer();
+  return guarded([&] {
+    if (event >= simulation->events.size()) {
+      throw std::out_of_range("there is no event " + std::to_string(event) + " of " +
+                              std::to_string(simulation->events.size()));
+    }
+    const portwave::Event& own = simulation->events[event];
+    const portwave::Watch& watch =
+        simulation->stepper->watches()[static_cast<std::size_t>(own.watch)];
+    portwave_event told{};
+    told.time_s = own.time_s;
+    told.name = watch.name.c_str();
+    told.direction = (own.rising ? watch.rising : watch.falling).c_str();
+    told.rising = own.rising ? 1 : 0;
+    told.ends_run = watch.ends_run ? 1 : 0;
+    return hand_over(told, out);
+  });
+}
+
+const char* portwave_ended_by(const portwave_simulation* simulation) {
+  const portwave::Watch* const watch =
+      simulation == nullptr ? nullptr : simulation->stepper->ending_watch();
+  return watch == nullptr ? "" : watch->name.c_str();
 }
 
 portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {
@@ -471,6 +502,8 @@ portwave_status portwave_restore(portwave_simulation* simulation,
   return guarded([&] {
     simulation->expect_idle("go back with");
     simulation->stepper->restore(snapshot->snapshot);
+    const auto seen = simulation->stepper->events();
+    simulation->events.assign(seen.begin(), seen.end());
     return PORTWAVE_OK;
   });
 }

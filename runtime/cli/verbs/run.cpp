@@ -92,8 +92,8 @@ int step_through(const Running& run) {
   const bool is_chosen = stepper.step_sizes() != nullptr;
   const auto goes_on = [&] {
     const bool has_steps = scenario.steps == 0 || stepper.step_index() < scenario.steps;
-    const bool ended = stepper.step_index() > 0 && ending_watch(stepper) != nullptr;
-    return has_steps && !ended && (!is_chosen || stepper.time_s() < scenario.end_s);
+    return has_steps && stepper.ending_watch() == nullptr &&
+           (!is_chosen || stepper.time_s() < scenario.end_s);
   };
   while (goes_on()) {
     if (const int signal = run.interrupt.signal(); signal != 0) return signal;

@@ -27,8 +27,16 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
       !options.time.active(), "/deadline_s",
       "an ensemble keeps no pace and no deadline: what a step has time for would depend on which "
       "replicas are stepped beside it");
-  expect(options.watches.empty(), "/events",
-         "an ensemble does not tell events: step the replica that they are wanted of by itself");
+  if (!options.watches.empty()) {
+    std::string names;
+    for (const Watch& watch : options.watches) {
+      names += (names.empty() ? "" : ", ") + in_quotes(watch.name);
+    }
+    issues.push_back(
+        {"/events", fmt::format("an ensemble knows no events, and here are {}: leave them out "
+                                "(\"events\": []), or step each replica by a stepper of its own",
+                                names)});
+  }
   expect(
       can_choose_sizes(options.method) || one.settable_inputs().empty(), "/method/kind",
       "without waves inputs are functions of time only, but for \"kick-drift\" and \"taylor\", and "

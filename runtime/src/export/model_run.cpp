@@ -272,7 +272,7 @@ void ModelRun::set_value(std::size_t variable, double value) {
   values_[variable] = value;
 }
 
-void ModelRun::step(double from_s, double size_s, bool is_whole) {
+bool ModelRun::step(double from_s, double size_s, bool is_whole) {
   if (!is_running_)
     throw std::invalid_argument("there are no steps before the initialisation is over");
   const double end_s = from_s + size_s;
@@ -290,23 +290,28 @@ void ModelRun::step(double from_s, double size_s, bool is_whole) {
   }
   last_.is_known = false;
   save_to(last_.before);
-  take_step(from_s, size_s, is_whole);
+  const bool ends = take_step(from_s, size_s, is_whole);
   last_.is_whole = is_whole;
   last_.from_s = from_s;
   last_.size_s = size_s;
-  last_.is_known = true;
+  last_.is_known = is_whole || !ends;  // another one may end elsewhere
+  return ends;
 }
 
-void ModelRun::take_step(double from_s, double size_s, bool is_whole) {
+const Watch* ModelRun::ending_watch() const {
+  return is_running_ ? stepper_->ending_watch() : nullptr;
+}
+
+bool ModelRun::take_step(double from_s, double size_s, bool is_whole) {
   const double end_s = from_s + size_s, now_s = stepper_->time_s();
-  if (!is_whole) return make_steps(end_s);
+  if (!is_whole) return make_steps(end_s, /*stops_at_ends=*/true);
   // One macro-step is all or nothing anyway.
   const bool is_one = !scenario_.options.sizes && end_s - now_s <= (1.0 + kWhole) * model_.step_s;
-  if (is_one) return make_steps(end_s);
+  if (is_one) return make_steps(end_s, /*stops_at_ends=*/false);
   stepper_->snapshot(before_);
   const std::vector<double> integrals = integrals_;
   try {
-    make_steps(end_s);
+    return make_steps(end_s, /*stops_at_ends=*/false);
   } catch (...) {
     stepper_->restore(before_);
     integrals_ = integrals;
@@ -314,11 +319,21 @@ void ModelRun::take_step(double from_s, double size_s, bool is_whole) {
   }
 }
 
-void ModelRun::make_steps(double end_s) {
+bool ModelRun::make_steps(double end_s, bool stops_at_ends) {
   Stepper& run = *stepper_;
+  bool ends = false;
+  const auto goes_on = [&] { return !(ends && stops_at_ends); };
+  const auto make = [&](double steps, const auto& one) {
+    for (double i = 0.0; i < steps && goes_on(); ++i) ends = account(one()) || ends;
+    return ends;
+  };
   if (scenario_.options.sizes) {
-    while (const auto report = run.step_if_before(end_s)) account(*report);
-    return;
+    while (goes_on()) {
+      const auto report = run.step_if_before(end_s);
+      if (!report) break;
+      ends = account(*report) || ends;
+    }
+    return ends;
   }
   const double count = (end_s - run.time_s()) / model_.step_s;
   if (count > kMostSteps) {
@@ -327,8 +342,7 @@ void ModelRun::make_steps(double end_s) {
   }
   const double whole = std::round(count);
   if (whole >= 1.0 && std::abs(count - whole) <= kWhole) {
-    for (double i = 0.0; i < whole; ++i) account(run.step());
-    return;
+    return make(whole, [&] { return run.step(); });
   }
   if (!model_.takes_any_step) {
     throw Refusal(fmt::format(
@@ -338,14 +352,15 @@ void ModelRun::make_steps(double end_s) {
   }
   const double steps = std::ceil(count);
   const double size_s = (end_s - run.time_s()) / steps;
-  for (double i = 0.0; i < steps; ++i) account(run.step_by(size_s));
+  return make(steps, [&] { return run.step_by(size_s); });
 }
 
-void ModelRun::account(const StepReport& report) {
+bool ModelRun::account(const StepReport& report) {
   for (std::size_t i = 0; i < integrals_.size(); ++i) {
     if (model_.variables[i].kind != Variable::Kind::integral) continue;
     integrals_[i] += report.step_s * observe(*stepper_, *quantities_[i]);
   }
+  return stepper_->ending_watch() != nullptr;
 }
 
 RunState ModelRun::save() const {

@@ -70,7 +70,11 @@ class ModelRun {
   /// From `from_s`, where the run has to be. Errors: std::invalid_argument for a step that there cannot be; Refusal
   /// for one that this run cannot take; StepError, the steps before it standing unless `is_whole`: then nothing
   /// has changed.
-  void step(double from_s, double size_s, bool is_whole);
+  /// Whether an event of the scenario ends the run (Watch::ends_run): the run then stands at the end of the
+  /// macro-step in which it happened, or with `is_whole` at the end of the whole step.
+  bool step(double from_s, double size_s, bool is_whole);
+  /// The last macro-step was one in which such an event happened; null: it was not.
+  const Watch* ending_watch() const;
 
   /// What the values of `unknowns` after the last step would change by, had inputs and parameters been others during
   /// it: their directional derivative along `seed`, one number for each of `knowns`, all else being as it was at
@@ -103,7 +107,7 @@ class ModelRun {
     RunState before;
   };
   void save_to(RunState& out) const;
-  void take_step(double from_s, double size_s, bool is_whole);
+  bool take_step(double from_s, double size_s, bool is_whole);
   /// The unknowns after the last step, taken with other values of the knowns; nothing where it cannot be taken.
   std::optional<std::vector<double>> taken_otherwise(const LastStep& step,
                                                      std::span<const std::size_t> unknowns,
@@ -116,8 +120,9 @@ class ModelRun {
   /// Into a run that began otherwise. Errors: as build, and std::invalid_argument, nothing having changed.
   void restore_anew(const RunState& state);
   void find_variables();
-  void make_steps(double end_s);
-  void account(const StepReport& report);
+  bool make_steps(double end_s, bool stops_at_ends);
+  /// Whether an event ends the run with this macro-step.
+  bool account(const StepReport& report);
 
   ExportedModel model_;
   Scenario scenario_;

@@ -277,6 +277,7 @@ class NetworkEngine final : public StepEngine {
     if (timed) start = await_turn(step_s);
     if (timed) ready = Clock::now();
     StepReport report;
+    report.step_s = step_s;  // unless the step chooses it
     std::ranges::copy(settings_, model_->settings().begin());
     const NetworkStep done = run(step, report);
     is_changed_ = false;

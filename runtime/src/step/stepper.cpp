@@ -349,6 +349,14 @@ std::span<const Event> Stepper::events() const {
   return events_ == nullptr ? std::span<const Event>() : events_->events();
 }
 
+const Watch* Stepper::ending_watch() const {
+  for (const Event& event : events()) {
+    const Watch& watch = watches()[at(event.watch)];
+    if (watch.ends_run) return &watch;
+  }
+  return nullptr;
+}
+
 std::span<const EventCount> Stepper::event_counts() const {
   return events_ == nullptr ? std::span<const EventCount>() : events_->counts();
 }
@@ -386,7 +394,7 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
 }
 
 void Stepper::run_until(double end_s) {
-  while (step_if_before(end_s)) {
+  while (step_if_before(end_s) && ending_watch() == nullptr) {
   }
 }
 
@@ -425,7 +433,10 @@ StepReport Stepper::step(std::int64_t steps) {
         fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
   }
   StepReport report;
-  for (std::int64_t i = 0; i < steps; ++i) report = step();
+  for (std::int64_t i = 0; i < steps; ++i) {
+    report = step();
+    if (ending_watch() != nullptr) break;
+  }
   return report;
 }
 

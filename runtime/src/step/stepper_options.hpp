@@ -20,6 +20,10 @@ int chosen_stages(const System& system, const StepperOptions& options);
 /// The options with the method that `automatic` takes where it may leave waves (WaveCoupling::kick_drift). `note`:
 /// what it took and why, for people; empty where it had no choice. Precondition: `checked`.
 StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note);
+/// For runs that are compared or measured: no event ends them.
+inline void go_past_ends(StepperOptions& options) {
+  for (Watch& watch : options.watches) watch.ends_run = false;
+}
 /// Refuses a method that couples without waves. Errors: ConfigError ("/method/kind").
 void refuse_without_waves(const CouplingMethod& method);
 /// γ per scalar port of the system.

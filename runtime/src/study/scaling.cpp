@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "step/interface_solvers.hpp"
+#include "step/stepper_options.hpp"
 #include "study/energy_meter.hpp"
 #include "study/machine_probe.hpp"
 #include "study/scaling_model.hpp"
@@ -172,6 +173,7 @@ Stepper following(const Scenario& scenario, Grain grain, ExecutorKind executor, 
   options.threads = threads;
   options.time = {};
   options.profile.emplace();
+  go_past_ends(options);
   return {scenario.system, options};
 }
 

@@ -15,6 +15,7 @@
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "step/stepper_options.hpp"
 #include "study/energy_meter.hpp"
 
 namespace portwave {
@@ -54,6 +55,7 @@ class Subject {
     options.threads = threads;
     options.timed = true;
     options.time = {};
+    go_past_ends(options);
     return options;
   }
 

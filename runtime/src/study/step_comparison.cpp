@@ -18,6 +18,7 @@
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
 #include "step/sizes/part_kinds.hpp"
+#include "step/stepper_options.hpp"
 #include "study/finer_run.hpp"
 #include "study/order_runs.hpp"
 
@@ -273,6 +274,7 @@ bool has_unasked_rate(const StepperOptions& options, bool of_functions = false) 
 
 StepperOptions StepComparison::finer_options() const {
   StepperOptions options = options_;
+  go_past_ends(options);
   options.time = {};
   options.profile.reset();
   options.timed = false;

@@ -57,6 +57,7 @@ StepperOptions options_for(const Scenario& scenario, int stages, double toleranc
   out.sizes->tolerance = tolerance;
   if (out.method.couples_by_waves()) out.method.waves().stages = stages;
   out.threads = threads;
+  go_past_ends(out);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave::test_system {
@@ -333,6 +334,43 @@ TEST(SystemBuilder, PartsThatFailedElsewhereCauseNoFurtherIssues) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "/subsystems/1: subsystem \"broken\" could not be built");
   }
+}
+
+TEST(SystemBuilder, NamesThePartsWhoseParametersAreNotAllowed) {
+  SystemBuilder builder;
+  builder.add("cell3/mass", parts::mass({.mass_kg = -1.0}));
+  builder.add("A", bar(), {.initial_state = {0.0}});
+  builder.add("S", parts::spring_damper({.stiffness_N_per_m = -2.0, .damping_Ns_per_m = kNaN}),
+              {.initial_state = {0.1}});
+  builder.add("what", CataloguePart("mas"));
+  builder.connect("cell3/mass.port", "A.left").connect("A.right", "S.left");
+  builder.join(joint::Fixed{}, {"S.right"});
+  const Issues issues = builder.check();
+  std::vector<std::string> where;
+  for (const Issue& issue : issues) where.push_back(issue.where);
+  ASSERT_EQ(where, (std::vector<std::string>{"/subsystems/0/parameters/mass_kg",
+                                             "/subsystems/2/parameters/stiffness_N_per_m",
+                                             "/subsystems/2/parameters/damping_Ns_per_m",
+                                             "/subsystems/3/type", "/subsystems/1/initial_state"}))
+      << text_of(issues);
+  EXPECT_EQ(issues[0].what, "\"cell3/mass\" (mass): must be > 0 kg, got -1");
+  EXPECT_TRUE(issues[1].what.starts_with("\"S\" (spring_damper): must be > 0 N/m, got -2"))
+      << issues[1].what;
+  EXPECT_TRUE(issues[3].what.starts_with("\"what\" (mas): ")) << issues[3].what;
+  try {
+    builder.build();
+    FAIL() << "it has defects";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.issues().size(), 5U);
+    EXPECT_NE(std::string(error.what()).find("\"cell3/mass\""), std::string::npos);
+  }
+  // The control: right ones are built, with their options.
+  SystemBuilder right;
+  right.add("m", parts::mass({.mass_kg = 2.0}), {.initial_state = {0.5, -1.0}});
+  right.join(joint::Free{}, {"m.port"});
+  const System system = right.build();
+  EXPECT_EQ(system.parts()[0].initial_state, (std::vector<double>{0.5, -1.0}));
+  EXPECT_TRUE(description_of(*system.parts()[0].component));
 }
 
 TEST(System, NumbersScalarPortsInPartOrder) {

@@ -318,6 +318,41 @@ TEST(SampledSignals, AreTakenAtMultiplesOfThePeriod) {
   }
 }
 
+TEST(Events, ThatEndTheRunEndCallsOfSeveralSteps) {
+  for (const std::string& time :
+       {std::string(R"({"step_s": 0.01, "end_s": 4})"), adaptive(1e-8, 0.05, 4.0)}) {
+    Scenario scenario = ball(time);
+    Watch falls;
+    falls.name = "low";
+    falls.of = {Sensor::Kind::state, 0, 0};
+    falls.level = -0.5;
+    scenario.options.watches = {falls};
+    Stepper free(scenario.system, scenario.options);
+    free.run_until(1.0);
+    EXPECT_EQ(free.time_s(), 1.0);
+    EXPECT_EQ(free.ending_watch(), nullptr);
+    scenario.options.watches[0].ends_run = true;
+    for (const bool by_count : {false, true}) {
+      Stepper stepper(scenario.system, scenario.options);
+      const auto go = [&] { by_count ? (void)stepper.step(100) : stepper.run_until(1.0); };
+      go();
+      const double passes_s = std::sqrt(2.0 * 0.5 / kGravity);
+      EXPECT_GE(stepper.time_s(), passes_s - 1e-6);
+      EXPECT_LE(stepper.time_s(), passes_s + 0.01);
+      ASSERT_NE(stepper.ending_watch(), nullptr);
+      EXPECT_EQ(stepper.ending_watch()->name, "low");
+      Stepper other(scenario.system, scenario.options);
+      other.restore(stepper.snapshot());
+      EXPECT_NE(other.ending_watch(), nullptr) << "a snapshot holds it";
+      EXPECT_TRUE(stepper.step_if_before(1.0)) << "one step is made in any case";
+      EXPECT_EQ(stepper.ending_watch(), nullptr);
+      const double from_s = stepper.time_s();
+      go();
+      EXPECT_GT(stepper.time_s(), from_s) << "a later call goes on";
+    }
+  }
+}
+
 TEST(Events, SettingsAreCheckedTogether) {
   Scenario scenario = oscillator(adaptive(1e-6, 1.0, 1.0), "[]");
   Watch nowhere;

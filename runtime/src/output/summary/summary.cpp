@@ -45,14 +45,6 @@ std::string_view energy_safety(const RunSummary& summary) {
              : "kept";
 }
 
-const Watch* ending_watch(const Stepper& stepper) {
-  for (const Event& event : stepper.events()) {
-    const Watch& watch = stepper.watches()[static_cast<std::size_t>(event.watch)];
-    if (watch.ends_run) return &watch;
-  }
-  return nullptr;
-}
-
 std::string first_part_of(const System& system, int island) {
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     if (system.island_of_part(i) == island) return system.name_of_part(i);
@@ -257,8 +249,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
     const Watch& watch = stepper.watches()[i];
     summary.events.push_back({watch.name, watch.rising, watch.falling, stepper.event_counts()[i]});
   }
-  if (const Watch* const last = ending_watch(stepper); last != nullptr)
-    summary.ended_by = last->name;
+  if (const Watch* const last = stepper.ending_watch()) summary.ended_by = last->name;
   summary.choice = stepper.method();
   const bool has_left_waves = stepper.waves() == nullptr;
   summary.method = has_left_waves ? summary.choice.method : options.method;

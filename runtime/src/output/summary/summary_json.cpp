@@ -358,7 +358,7 @@ Json time_budget_json(const RunSummary& summary) {
           {"late_misses", d.late_misses},
           {"trial_misses", d.trial_misses},
           {"unused_share", number(d.unused_share)},
-          {"jitter_s", number(d.slack_p99_s - d.slack_p01_s)},
+          {"jitter_s", number(d.jitter_s())},
           {"slack_p01_s", number(d.slack_p01_s)},
           {"slack_p50_s", number(d.slack_p50_s)},
           {"slack_p99_s", number(d.slack_p99_s)},

@@ -337,6 +337,48 @@ ParameterSlot find_parameter(const Stepper& stepper, const Scenario& scenario,
   return {place.part, std::string(place.parameter)};
 }
 
+namespace {
+
+/// Defects of a part whose parameters were changed: "part.parameter: …".
+Issues defects_of(const Part& part, const Issues& issues, std::string_view whose = {}) {
+  Issues out;
+  for (const Issue& own : issues) {
+    const std::string what = without_type(own.what, part.component->signature().type);
+    const bool is_whole = own.where.empty();
+    out.push_back({"", fmt::format("{}{}{}{}: {}", whose, printable(part.name), is_whole ? "" : ".",
+                                   is_whole ? own.where : own.where.substr(1), what)});
+  }
+  return out;
+}
+
+constexpr int kToldReplicas = 20;
+
+/// Every defect of replicas from `first` on. `make`: the system of one.
+template <class Make>
+[[noreturn]] void refuse_replicas(int first, int replicas, const Make& make) {
+  Issues issues;
+  int wrong = 0;
+  for (int i = first; i < replicas; ++i) {
+    try {
+      static_cast<void>(make(i));
+    } catch (const ConfigError& error) {
+      if (++wrong > kToldReplicas) continue;
+      for (const Issue& own : error.issues()) {
+        issues.push_back({own.where, fmt::format("replica {}, {}", i, own.what)});
+      }
+    } catch (const std::invalid_argument& error) {
+      if (++wrong > kToldReplicas) continue;
+      issues.push_back({"", fmt::format("replica {}: {}", i, error.what())});
+    }
+  }
+  if (wrong > kToldReplicas) {
+    issues.push_back({"", fmt::format("and {} more replicas", wrong - kToldReplicas)});
+  }
+  throw ConfigError(std::move(issues));
+}
+
+}  // namespace
+
 void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, std::string_view path,
                    double value) {
   const Place place = find_place(ensemble.system(), path);
@@ -345,8 +387,8 @@ void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, st
   try {
     component = scenario.recipes->with(present, place.parameter, value);
   } catch (const ConfigError& error) {
-    throw ConfigError(
-        "", fmt::format("replica {}, {}: {}", replica, path, error.issues().front().what));
+    throw ConfigError(defects_of(ensemble.system().parts()[at(place.part)], error.issues(),
+                                 fmt::format("replica {}, ", replica)));
   }
   ensemble.set_component(replica, place.part, std::move(component));
 }
@@ -361,17 +403,55 @@ System changed_system(const System& system, const Scenario& scenario,
                       std::span<const ParameterChange> changes) {
   const System* const one[] = {&system};
   System out = gathered_system(one);
+  Issues issues;
   for (const ParameterChange& change : changes) {
     const Place place = find_place(out, change.path);
     const Component& present = *out.parts()[at(place.part)].component;
-    auto component = scenario.recipes->with(present, place.parameter, change.value);
+    std::shared_ptr<const Component> component;
+    try {
+      component = scenario.recipes->with(present, place.parameter, change.value);
+    } catch (const ConfigError& error) {
+      append(issues, "", defects_of(out.parts()[at(place.part)], error.issues()));
+      continue;
+    }
     if (const std::string defect = exchange_defect(present, *component); !defect.empty()) {
       throw std::invalid_argument(
           fmt::format("with {} = {:g} it is another part: {}", change.path, change.value, defect));
     }
     exchange_component(out, place.part, std::move(component));
   }
+  throw_if_any(std::move(issues));
   return out;
+}
+
+Ensemble make_ensemble(const System& system, const Scenario& scenario, int replicas,
+                       std::span<const std::string> paths, std::span<const double> values,
+                       const StepperOptions& options, const EnsembleOptions& ensemble) {
+  if (paths.empty()) return {system, replicas, options, ensemble};
+  const std::size_t wanted = at(std::max(replicas, 0)) * paths.size();
+  if (values.size() != wanted) {
+    throw std::invalid_argument(
+        fmt::format("{} numbers are given, and {} are needed: {} for each replica", values.size(),
+                    wanted, paths.size()));
+  }
+  std::vector<ParameterChange> changes;
+  for (const std::string& path : paths) changes.push_back({path, 0.0});
+  const auto changed = [&](int i) {
+    for (std::size_t k = 0; k < changes.size(); ++k) {
+      changes[k].value = values[at(i) * changes.size() + k];
+    }
+    return changed_system(system, scenario, changes);
+  };
+  const auto replica = [&](int i) {
+    try {
+      return changed(i);
+    } catch (const ConfigError&) {
+      refuse_replicas(i, replicas, changed);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("replica {}: {}", i, error.what()));
+    }
+  };
+  return {replicas, replica, options, ensemble};
 }
 
 double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path) {

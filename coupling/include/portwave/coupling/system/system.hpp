@@ -20,6 +20,8 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+class CataloguePart;
+
 /// How ports are joined. Ports of dimension d are joined entry by entry, except by
 /// SkewGain and Kernel, whose matrices run over all scalar ports in the order given.
 namespace joint {
@@ -213,6 +215,12 @@ class SystemBuilder {
   SystemBuilder& add(std::string name, std::shared_ptr<const Component> component) {
     return add(std::move(name), std::move(component), {});
   }
+  /// Adds a part of the catalogue, as in add("wheel", parts::mass({.mass_kg = 2})). Its defects are those of the
+  /// builder, and name the part.
+  SystemBuilder& add(std::string name, const CataloguePart& part, PartOptions options);
+  SystemBuilder& add(std::string name, const CataloguePart& part) {
+    return add(std::move(name), part, {});
+  }
   /// For a slice (SliceBuilder): a part that another process steps. Ports without a joint here are
   /// free.
   SystemBuilder& add_outside(std::string name, std::shared_ptr<const Component> component);
@@ -225,7 +233,7 @@ class SystemBuilder {
   /// join(Connection)
   SystemBuilder& connect(std::string port_1, std::string port_2);
 
-  /// Every defect: duplicate or empty names, wrong state sizes, unknown inputs, parts or ports,
+  /// Every defect: parameters that are not allowed, duplicate or empty names, wrong state sizes, unknown inputs, parts or ports,
   /// wrong arities, dimensions and domains, ports used twice or left open, matrices that are no
   /// Dirac structure, non-finite numbers.
   Issues check() const;
@@ -239,6 +247,7 @@ class SystemBuilder {
     std::shared_ptr<const Component> component;
     PartOptions options;
     bool is_outside = false;
+    Issues defects = {};  ///< why there is no component
   };
   struct PendingJoint {
     Joint joint;

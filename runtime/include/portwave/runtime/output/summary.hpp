@@ -130,9 +130,6 @@ struct RunSummary {
   double real_time_factor() const { return (time_s - start_s) / wall_s; }
 };
 
-/// The watch that says that the run ends with the last step; null: none does.
-const Watch* ending_watch(const Stepper& stepper);
-
 /// Collects the summary of the run so far of `stepper`, built with `options`. `times`: the sum of the
 /// times of its step reports.
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,

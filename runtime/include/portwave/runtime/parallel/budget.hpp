@@ -131,6 +131,7 @@ class DeadlineScheduler {
     double worst_slack_s = 0.0;  ///< the smallest deadline − duration
     /// Slack quantiles over the last steps: 1 %, 50 %, 99 % [s].
     double slack_p01_s = 0.0, slack_p50_s = 0.0, slack_p99_s = 0.0;
+    double jitter_s() const { return slack_p99_s - slack_p01_s; }
   };
   Statistics statistics() const;
 

@@ -16,8 +16,10 @@
 namespace PORTWAVE_EXPORT portwave {
 
 class Ensemble;
+struct EnsembleOptions;
 struct Scenario;
 class Stepper;
+struct StepperOptions;
 
 /// The parameters from which the parts of a scenario were built, so that they can be rebuilt with other
 /// numbers. Several threads may use it.
@@ -92,9 +94,16 @@ struct ParameterChange {
   double value = 0.0;
 };
 /// A copy of the scenario's system with some numbers changed, as the replicas of an Ensemble are.
-/// Errors: as set_parameter.
+/// Errors: as set_parameter; ConfigError with every number that is not allowed, "part.parameter: …".
 System changed_system(const System& system, const Scenario& scenario,
                       std::span<const ParameterChange> changes);
+/// An ensemble of the scenario's system: in replica i the parameters `paths` have the values of row i of
+/// `values`, [replicas, paths].
+/// Errors: those of Ensemble; std::out_of_range for an unknown name; ConfigError with every number that is not
+/// allowed, naming replica, part and parameter; std::invalid_argument for another length of `values`.
+Ensemble make_ensemble(const System& system, const Scenario& scenario, int replicas,
+                       std::span<const std::string> paths, std::span<const double> values,
+                       const StepperOptions& options, const EnsembleOptions& ensemble);
 
 /// Its present value. Errors: the same.
 double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path);

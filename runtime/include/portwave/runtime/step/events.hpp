@@ -21,7 +21,7 @@ struct Watch {
   double level = 0.0;
   Direction direction = Direction::both;
   bool changes_equations = false;  ///< a level of a part: other equations hold beyond it
-  bool ends_run = false;           ///< for the caller: the stepper itself goes on
+  bool ends_run = false;           ///< calls that make several steps end with that of its event
   std::string rising = "rising", falling = "falling";  ///< the event's name in either direction
 
   bool wants(bool is_rising) const {

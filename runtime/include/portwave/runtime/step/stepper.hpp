@@ -85,8 +85,9 @@ class Stepper {
   /// StepSizes, a signal graph or a method without waves; ConfigError where there are no step maps
   /// of that size.
   StepReport step_by(double step_s);
-  /// `steps` macro-steps; earlier ones stand where a later one fails. Returns the report of the last, or an
-  /// empty one for 0 steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
+  /// `steps` macro-steps, or fewer: none is made after one in which an event ends the run (ending_watch). Earlier
+  /// ones stand where a later one fails. Returns the report of the last, or an empty one for 0 steps.
+  /// Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
   StepReport step(std::int64_t steps);
   /// A step size is no number of steps: call step_by.
   template <std::floating_point Size>
@@ -95,13 +96,15 @@ class Stepper {
   /// now. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless `limit_s` is
   /// finite; std::out_of_range unless it is later.
   StepReport step_towards(double limit_s);
-  /// Steps until `end_s`; does nothing if the time is later already. With steps of one size the last one is
+  /// Steps until `end_s`, or until an event ends the run (ending_watch): a later call goes on from there. Does
+  /// nothing if the time is later already. With steps of one size the last one is
   /// shorter if need be, by more than a billionth of a step. Errors: as step_towards; with steps of one
   /// size, as step_by where a shorter one is needed, all others having been made;
   /// std::invalid_argument, nothing having been done, unless `end_s` is finite and at most 2^53 steps
   /// away.
   void run_until(double end_s);
-  /// One step of `run_until`; empty if the time is `end_s` already. Errors: as run_until.
+  /// One step of `run_until`, also after an event that ends the run; empty if the time is `end_s` already.
+  /// Errors: as run_until.
   std::optional<StepReport> step_if_before(double end_s);
 
   /// Calls `observer` after every committed step, in order. Its exceptions are passed on; the step stands. An
@@ -207,6 +210,9 @@ class Stepper {
   std::span<const Watch> watches() const;
   /// Events of the last step, in order of time; valid until the next step.
   std::span<const Event> events() const;
+  /// The watch with Watch::ends_run whose event in the last step ends the run; null: none does. Calls that make
+  /// several steps return after that step.
+  const Watch* ending_watch() const;
   /// Event counts, by watch.
   std::span<const EventCount> event_counts() const;
 
