@@ -204,6 +204,8 @@ def rigid_body(
     damping_Ns_per_m: float = 0.0,
     angular_damping_Nms_per_rad: float = 0.0,
     gravity_m_per_s2: float = 9.81,
+    frames: Optional[Sequence[str]] = None,
+    frame_points_m: Optional[Any] = None,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def articulated(
@@ -223,6 +225,7 @@ def articulated(
     frames: Optional[Sequence[str]] = None,
     frame_joints: Optional[Sequence[str]] = None,
     frame_points_m: Optional[Any] = None,
+    frame_kinds: Optional[Sequence[str]] = None,
     allow_active: bool = False,
 ) -> CataloguePart: ...
 def linear_port_hamiltonian(

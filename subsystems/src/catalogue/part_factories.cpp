@@ -179,6 +179,8 @@ CataloguePart rigid_body(const RigidBodyParameters& parameters) {
   part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
   part.give("angular_damping_Nms_per_rad", parameters.angular_damping_Nms_per_rad);
   part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
+  part.give("frames", parameters.frames);
+  part.give("frame_points_m", parameters.frame_points_m);
   part.give("allow_active", parameters.allow_active);
   return part;
 }
@@ -200,6 +202,7 @@ CataloguePart articulated(const ArticulatedParameters& parameters) {
   part.give("frames", parameters.frames);
   part.give("frame_joints", parameters.frame_joints);
   part.give("frame_points_m", parameters.frame_points_m);
+  part.give("frame_kinds", parameters.frame_kinds);
   part.give("allow_active", parameters.allow_active);
   return part;
 }

@@ -413,6 +413,10 @@ struct RigidBodyParameters {
   double angular_damping_Nms_per_rad = 0.0;
   /// acceleration g of gravity, against z [m/s^2]; >= 0
   double gravity_m_per_s2 = 9.81;
+  /// names of ports on points of the body, in world axes
+  std::vector<std::string> frames = {};
+  /// x, y, z of each frame from the mass centre, in the principal axes; 0 if absent [m]
+  MatrixParameter frame_points_m = {};
   /// the part may create energy
   bool allow_active = false;
 };
@@ -422,6 +426,7 @@ struct RigidBodyParameters {
 ///   r' = p/m,  p' = -m g e_z - c r' - e_force + F
 ///   q' = q (0, w)/2,  L' = L x w - c_w w + A(q)^T (T - e_torque)
 ///   f_force = -r',  f_torque = -A(q) w
+///   frame at a point s: f = -(r + A(q) s)', the point feels -e
 ///   L, w in body axes, the principal ones; A(q) turns them into world axes, z being up
 /// Ports:   force (translation, 3 entries), torque (rotation, 3 entries)
 /// States:  x [m], y [m], z [m], p_x [kg m/s], p_y [kg m/s], p_z [kg m/s], ...
@@ -459,12 +464,16 @@ struct ArticulatedParameters {
   double gravity_m_per_s2 = 9.81;
   /// whether the joints have ports
   bool joint_ports = true;
-  /// names of ports for forces on points of bodies, in world axes
+  /// names of ports on points of bodies, in world axes
   std::vector<std::string> frames = {};
   /// the joint whose body each frame is on
   std::vector<std::string> frame_joints = {};
   /// x, y, z of each frame in the axes of that body; 0 if absent [m]
   MatrixParameter frame_points_m = {};
+  /// what each frame has a port for: the force on the point, the torque on the body, or, as wrench,
+  ///   both, the torque at a port <frame>_torque; force if absent; one of "force", "torque",
+  ///   "wrench"
+  std::vector<std::string> frame_kinds = {};
   /// the part may create energy
   bool allow_active = false;
 };
@@ -474,9 +483,9 @@ struct ArticulatedParameters {
 ///   revolute, prismatic: q' = v,  p' = -dH/dq - d v - e + T,  f = -v
 ///   spherical: q' = q (0, w)/2,  L' = L x w - (q (0, .)/2)^T dH/dq - d w - e + T, in the body's axes
 ///   free: position r and p = dT/dr' in world axes beside q and L of a spherical joint
-///   frame at a point of a body: f = -its velocity in world axes, the point feels -e
+///   frame at a point of a body: f = -its velocity in world axes, the point feels -e; torque: f = -w, the body feels -e
 /// Ports:   base (rotation), shoulder (rotation), boom (translation), load (rotation, 3 entries),
-///   tip (translation, 3 entries)
+///   tip (translation, 3 entries), tip_torque (rotation, 3 entries)
 /// States:  base_angle [rad], shoulder_angle [rad], boom_position [m], load_q_w, load_q_x,
 ///   load_q_y, ...
 /// Inputs:  base_torque [N m], shoulder_torque [N m], boom_force [N], load_torque_1 [N m],
