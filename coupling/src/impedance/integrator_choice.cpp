@@ -291,20 +291,31 @@ std::vector<PartDecay> fastest_decays(const System& system, double step_s,
 /// A state that is damped among oscillations makes the inputs of its island those at the ends of steps: that has to pay.
 constexpr double kAmongOscillations = 2.0;
 
-/// By part: whether rigid joints tie it where an input that is not constant enters their constraints.
-std::vector<char> driven_parts(const System& system) {
+/// What moves the constraints of rigid joints, which conserving steps of changing size would swing about.
+enum class MovedBy : char { nothing, input, state };
+
+/// By part that rigid joints tie: whether in its island an input that is not constant enters their constraints, or
+/// parts whose structure turns with their state, as in a loop of arms.
+std::vector<MovedBy> moved_constraints(const System& system) {
   const auto& parts = system.parts();
-  std::vector<char> out(parts.size(), 0), is_driven(at(system.island_count()), 0);
+  std::vector<MovedBy> out(parts.size(), MovedBy::nothing);
+  std::vector<MovedBy> by_island(at(system.island_count()), MovedBy::nothing);
   const StateConstraints constraints(
       system, [&](int part) -> std::span<const double> { return parts[at(part)].initial_state; });
   for (const StateConstraints::Source& source : constraints.sources()) {
     const Signal& input = parts[at(source.part)].inputs[at(source.input)];
     const bool is_constant = !input.is_callback() && std::isfinite(input(0.0)) &&
                              input.digest() == Signal::constant(input(0.0)).digest();
-    if (!is_constant) is_driven[at(system.island_of_part(source.part))] = 1;
+    if (!is_constant) by_island[at(system.island_of_part(source.part))] = MovedBy::input;
   }
-  for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
-    if (is_driven[at(system.island_of_part(i))] != 0 && constraints.ties(i)) out[at(i)] = 1;
+  const auto count = static_cast<int>(parts.size());
+  for (int i = 0; i < count; ++i) {
+    if (!constraints.turns(i, parts[at(i)].initial_state)) continue;
+    MovedBy& own = by_island[at(system.island_of_part(i))];
+    if (own == MovedBy::nothing) own = MovedBy::state;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (constraints.ties(i)) out[at(i)] = by_island[at(system.island_of_part(i))];
   }
   return out;
 }
@@ -393,7 +404,8 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
   };
   std::vector<PartDecay> decays;
   std::vector<OwnDecays> own;
-  std::vector<char> oscillates, is_driven;
+  std::vector<char> oscillates;
+  std::vector<MovedBy> moved;
   BesideOneSided beside;
   const auto can_be_damped = [&](int part) {
     const Part& own_part = system.parts()[at(part)];
@@ -408,7 +420,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     if (asked(i) == StageKind::gauss) continue;
     if (asked(i) == StageKind::automatic) {
       if (system.slice() != nullptr) continue;
-      if (is_adaptive && is_driven.empty()) is_driven = driven_parts(system);
+      if (is_adaptive && moved.empty()) moved = moved_constraints(system);
       if (!is_adaptive && decays.empty()) {
         decays = fastest_decays(system, step_s, exchanged);
         // With one stage nodes of circuits are left to swing, which is told: a damped one would take the inputs of all
@@ -438,13 +450,13 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       const int switched = switching[at(system.island_of_part(i))];
       const bool swings = oscillates[at(system.island_of_part(i))] != 0;
       // Of what swings, the states alone that the one-sided part binds.
-      const bool is_driven_there = is_adaptive && is_driven[at(i)] != 0;
+      const bool is_moved = is_adaptive && moved[at(i)] != MovedBy::nothing;
       const bool is_beside =
-          !is_driven_there && !beside.parts.empty() && beside.parts[at(i)] != 0 &&
+          !is_moved && !beside.parts.empty() && beside.parts[at(i)] != 0 &&
           (swings || beside.shares[at(i)] == 0) &&
           (!swings || beside.shown[at(i)] == 0 || can_damp_single_states(*part.component));
       const bool needs_it = switched >= 0 || is_beside ? true
-                            : is_adaptive              ? is_driven_there
+                            : is_adaptive              ? is_moved
                             : swings                   ? own[at(i)].state >= 0
                                      : decays[at(i)].h_lambda > resolved_decay(method.stages);
       const bool is_thrown = !is_adaptive && decays[at(i)].h_lambda > thrown_decay(method.stages) &&
@@ -463,7 +475,8 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
           damping[at(i)].conserved = all & ~beside.shown[at(i)];
         }
       } else if (is_adaptive) {
-        if (out.driven < 0) out.driven = i;
+        int& first = moved[at(i)] == MovedBy::input ? out.driven : out.turning;
+        if (first < 0) first = i;
       } else {
         if (swings) damping[at(i)].conserved = own[at(i)].conserved;
         const double h_lambda = swings ? own[at(i)].h_lambda : decays[at(i)].h_lambda;
@@ -511,6 +524,10 @@ std::string IntegratorChoice::text(const System& system) const {
   if (driven >= 0) {
     text += fmt::format("; an input drives {} through rigid joints",
                         in_quotes(system.parts()[at(driven)].name));
+  }
+  if (turning >= 0) {
+    text += fmt::format("; rigid joints turn with what {} does",
+                        in_quotes(system.parts()[at(turning)].name));
   }
   if (beside >= 0) {
     text += fmt::format("; a one-sided part may bind {} within a step",

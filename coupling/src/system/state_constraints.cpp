@@ -147,6 +147,30 @@ bool StateConstraints::ties(int part) const {
   return !impl_->is_tied.empty() && impl_->is_tied[at(part)] != 0;
 }
 
+bool StateConstraints::turns(int part, std::span<const double> state) const {
+  const Subsystem* const physics = impl_->system->parts()[at(part)].port_hamiltonian();
+  if (!ties(part) || physics == nullptr || physics->constant_structure()) return false;
+  std::vector<double> elsewhere(state.begin(), state.end());
+  for (std::size_t i = 0; i < elsewhere.size(); ++i) {
+    elsewhere[i] += 0.3 + 0.1 * static_cast<double>(i % 5);  // no symmetry of angles
+  }
+  Structure here = physics->structure(), there = here;
+  physics->structure_at(state.data(), here);
+  physics->structure_at(elsewhere.data(), there);
+  const auto column = [](const SparseMatrix& M, int port) { return Vector(M.col(port)); };
+  const int first = impl_->system->first_scalar_port(part),
+            ports = physics->signature().wave_size();
+  for (const FoundConstraint& own : impl_->found.constraints) {
+    for (const PortTerm& term : own.ports) {
+      if (impl_->part_of(term.port) != part) continue;
+      const int port = (term.port - first) % ports;
+      if (column(here.G, port) != column(there.G, port)) return true;
+      if (column(here.P, port) != column(there.P, port)) return true;
+    }
+  }
+  return false;
+}
+
 std::span<const StateConstraints::Source> StateConstraints::sources() const {
   return impl_->sources;
 }

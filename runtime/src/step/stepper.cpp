@@ -223,7 +223,7 @@ StepReport Stepper::step_by(double step_s) {
 }
 
 /// The energy of a part's motion since the start (CouplingLooks::moved_J).
-double Stepper::motion_of(int part) {
+double Stepper::motion_of(int part) const {
   const Part& own = system().parts()[at(part)];
   const Subsystem* const physics = own.port_hamiltonian();
   if (physics == nullptr) return std::abs(engine_->storage(part));
@@ -231,7 +231,7 @@ double Stepper::motion_of(int part) {
   const double change_J = engine_->storage(part) - physics->storage(start.data());
   if (physics->linear_form().E != nullptr) return std::abs(change_J);
   const std::span<const double> x = engine_->state(part);
-  physics->gradient(start.data(), gradient_.data());
+  physics->gradient(start.data(), gradient.data());
   double along_J = 0.0;
   for (std::size_t i = 0; i < start.size(); ++i) along_J += gradient_[i] * (x[i] - start[i]);
   const double bent_J = change_J - along_J;
@@ -289,6 +289,16 @@ void Stepper::look_on() {
   if (looked_at_ < parts) return;
   looks_.moved_J = std::max(looks_.moved_J, looked_J_);
   looked_at_ = -1;
+}
+
+CouplingLooks Stepper::coupling() const {
+  CouplingLooks all = looks_;
+  if (looked_at_ < 0 || !keeps_ledger() || !engine_->together().has_whole()) return all;
+  const int parts = static_cast<int>(system().parts().size());
+  double moved_J = 0.0;
+  for (int part = 0; part < parts; ++part) moved_J += motion_of(part);
+  all.moved_J = std::max(all.moved_J, moved_J);
+  return all;
 }
 
 void Stepper::tell(const StepReport& report) const {

@@ -420,6 +420,7 @@ TEST(DeadlineScheduler, WorkAfterTheStepIsOfTheStep) {
 /// A run of Duffing oscillators whose impedances follow their states.
 struct Examined {
   std::int64_t looks = 0, watched = 0, tuned = 0;
+  double moved_J = 0.0;
 };
 Examined examined(double deadline_s) {
   const System system = testing::duffing_grid(3, 3);
@@ -432,7 +433,7 @@ Examined examined(double deadline_s) {
   Stepper stepper(system, options);
   stepper.step(40);
   return {stepper.coupling().count, stepper.resolution().value().looks,
-          stepper.waves()->tuning().changes};
+          stepper.waves()->tuning().changes, stepper.coupling().moved_J};
 }
 
 // Whatever the clock says a nanosecond is too short for work beside the steps, and 1000 s are not.
@@ -445,6 +446,9 @@ TEST(TimeBudget, TheRunIsExaminedWhereThereIsTime) {
   EXPECT_EQ(none.looks, 0);
   EXPECT_EQ(none.watched, 0);
   EXPECT_EQ(none.tuned, 0);
+  // What moved is found when it is asked for; else a mismatch would be set against nothing.
+  EXPECT_GT(without.moved_J, 0.0);
+  EXPECT_GT(none.moved_J, 0.2 * without.moved_J);
 }
 
 // Whatever the clock says a nanosecond leaves the guard no time to look for the best waves.

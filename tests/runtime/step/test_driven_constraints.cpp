@@ -130,6 +130,76 @@ TEST(DrivenConstraints, AreDampedWithAnyNumberOfStages) {
   }
 }
 
+/// Two arms of two thin rods of 1 m and 1 kg on one axle, each the mirror image of the other, that hold one another's
+/// tip: the tips move up and down.
+System arms() {
+  SystemBuilder builder;
+  for (const auto& [name, sign] : {std::pair{"part", 1.0}, std::pair{"other", -1.0}}) {
+    SystemBuilder::PartOptions options;
+    options.initial_state = {0.3 * sign, 0.2 * sign, 0.0, 0.0};
+    builder.add(name,
+                make_part("planar_arm", {{"lengths_m", std::vector<double>{1, 1}},
+                                         {"masses_kg", std::vector<double>{1, 1}},
+                                         {"tip_port", true}}),
+                options);
+    builder.join(joint::Free{}, {std::string(name) + ".joint_1"});
+    builder.join(joint::Free{}, {std::string(name) + ".joint_2"});
+  }
+  builder.join(joint::CommonFlow{}, {"part.tip", "other.tip"});
+  return builder.build();
+}
+
+/// Angles after 2 s of one arm whose tip a force keeps on its vertical line: SciPy's DOP853 at 1e-13.
+constexpr std::array kArm{0.25451481, 0.29605142};
+
+/// What turns with the arms is met at the ends of steps, so that no velocity swings about it.
+TEST(TurningConstraints, AreMetByDampedSteps) {
+  for (const double tolerance : {1e-3, 1e-5, 1e-7}) {
+    for (const int angle : {0, 1}) {
+      const double end = kArm.at(static_cast<std::size_t>(angle));
+      StepperOptions options;
+      options.step_s = 0.01;
+      options.sizes = StepSizes{.tolerance = tolerance};
+      options.method.waves().stages = 0;
+      Stepper stepper(arms(), options);
+      std::int64_t steps = 0;
+      while (stepper.step_if_before(2.0)) ++steps;
+      EXPECT_NEAR(stepper.state("part")[static_cast<std::size_t>(angle)], end, 20.0 * tolerance)
+          << tolerance;
+      EXPECT_LE(steps, 3000) << tolerance;
+      EXPECT_EQ(stepper.waves()->integrator(),
+                "damped, with order 5, in 2 of 2 parts; rigid joints turn with what \"part\" does");
+    }
+  }
+}
+
+/// Control: with conserving steps forces swing, twice as far at each change of the size, until they are not finite.
+TEST(TurningConstraints, OverthrowConservingSteps) {
+  StepperOptions options;
+  options.step_s = 0.01;
+  options.sizes = StepSizes{.tolerance = 1e-6};
+  options.method.waves().stages = 0;
+  options.method.waves().integrator = StageKind::gauss;
+  Stepper stepper(arms(), options);
+  EXPECT_THROW(while (stepper.step_if_before(2.0)){}, StepError);
+}
+
+/// Joints of an arm tie in directions that do not turn: such systems conserve.
+TEST(TurningConstraints, LeaveMotorsOnJointsAsTheyWere) {
+  SystemBuilder builder;
+  builder.add("arm", make_part("planar_arm", {{"lengths_m", std::vector<double>{1}},
+                                              {"masses_kg", std::vector<double>{1}},
+                                              {"tip_port", true}}));
+  builder.add("rotor", make_part("inertia", {{"inertia_kgm2", 1.0}}));
+  builder.join(joint::CommonFlow{}, {"arm.joint_1", "rotor.shaft"});
+  builder.join(joint::Free{}, {"arm.tip"});
+  StepperOptions options;
+  options.step_s = 0.01;
+  options.sizes = StepSizes{.tolerance = 1e-6};
+  options.method.waves().stages = 0;
+  EXPECT_EQ(Stepper(builder.build(), options).waves()->damped_parts(), 0);
+}
+
 /// The summary says which part and why; constant inputs and other systems are stepped as ever.
 TEST(DrivenConstraints, AreNamed) {
   StepperOptions options;

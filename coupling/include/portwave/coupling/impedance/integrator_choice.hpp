@@ -42,6 +42,7 @@ struct IntegratorChoice {
       -1;  ///< and its state, if that has a resistance of its own among motion that swings
   int switched = -1;  ///< an ideal switch or diode in an island whose parts it damps
   int driven = -1;    ///< the first of those that it damps because an input drives them
+  int turning = -1;   ///< … because rigid joints tie them whose directions turn with states
   int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
   int shared =
       -1;  ///< the first of those that it damps because a stiff resistance brings them together

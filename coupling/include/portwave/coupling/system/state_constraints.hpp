@@ -51,6 +51,9 @@ class StateConstraints {
   int size() const;
   /// Whether a part's states or inputs enter a constraint.
   bool ties(int part) const;
+  /// Whether the direction in which it is tied depends on its state, as at the tip of an arm; `state`: one at which
+  /// to look, beside another.
+  bool turns(int part, std::span<const double> state) const;
 
   /// Whether no state enters it, so that no impulse can bring it about: sources on one another, or on what
   /// an ideal switch makes of them.

@@ -243,7 +243,9 @@ class Stepper {
   /// this rank and those that the certificate names now have a name; others are "number 7".
   std::string name_of_part(int number) const;
   const IterationStatistics& iterations() const;
-  const CouplingLooks& coupling() const { return looks_; }
+  /// Where a deadline left no time to examine the run, parts are looked at now, for moved_J; not from within
+  /// a loop in real time.
+  CouplingLooks coupling() const;
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
   /// Empty where nothing is examined: with Certify::none and in slices; and without waves, where only pulses of
@@ -320,7 +322,7 @@ class Stepper {
   CouplingLooks looks_;
   int looked_at_ = -1;  // parts, in the look that is under way; −1: none is
   double looked_J_ = 0.0, look_at_part_s_ = 0.0;
-  std::vector<double> gradient_;                          // of a part, where the run is looked at
+  mutable std::vector<double> gradient_;                  // of a part, where the run is looked at
   mutable std::shared_ptr<const StepIdentity> identity_;  // of the start; null: not known yet
   Components originals_;                                  // of parts that were ever exchanged
   std::shared_ptr<Exchanges> exchanged_;                  // null: none
