@@ -100,9 +100,8 @@ struct InterfaceSolver::Island {
     undetermined.forget();
     if (ready && !is_behind && !parts.is_affine() && condensed == nullptr &&
         equation.smallest_pivot() < UndeterminedWaves::kSmallPivot) {
-      undetermined.find(offsets, [&](const double* gap, double* change) {
-        equation.solve(gap, change, each);
-      });
+      undetermined.find(
+          offsets, [&](const double* gap, double* change) { equation.solve(gap, change, each); });
     }
     return ready;
   }
@@ -126,7 +125,7 @@ struct InterfaceSolver::Island {
   PartLinearisation parts;
   std::vector<int> offsets;  // of its ports
   InterfaceEquation equation;
-  UndeterminedWaves undetermined;  // with the factors there are, of parts that are not affine
+  UndeterminedWaves undetermined;       // with the factors there are, of parts that are not affine
   Accuracy accuracy = Accuracy::rough;  // of the next D
   double change_square = 0.0;           // |(I − PD)⁻¹ gap|² of the last solve
   bool fits = false;

@@ -173,11 +173,11 @@ struct ImportArguments {
   bool hold = false;
   bool motors = false;
   bool without_limits = false;
-  std::vector<std::string> cut;              ///< joints
-  double stop_time_s = 0.0;                  ///< 0: by the step
-  bool loads_fmus = false;                   ///< which are code
-  bool as_samples = false;                   ///< connections of FMUs are signals, and none power bonds
-  bool process = false;                      ///< each FMU in a process of its own
+  std::vector<std::string> cut;  ///< joints
+  double stop_time_s = 0.0;      ///< 0: by the step
+  bool loads_fmus = false;       ///< which are code
+  bool as_samples = false;       ///< connections of FMUs are signals, and none power bonds
+  bool process = false;          ///< each FMU in a process of its own
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
