@@ -219,6 +219,16 @@ TEST(EnsembleParameters, OfOneReplicaAreSetAndErrorsNameIt) {
               PORTWAVE_OK);
   }
   EXPECT_EQ(x, y);
+  // An input that is not finite: nothing changes, the first replica's neither.
+  const double infinite[] = {24, kNaN, 24};
+  EXPECT_EQ(portwave_ensemble_set_inputs(ensemble, infinite, 3), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(portwave_last_error()).find("replica 1"), std::string::npos);
+  for (portwave_ensemble* const own : {ensemble, other}) {
+    ASSERT_EQ(portwave_ensemble_step_n(own, 5), PORTWAVE_OK);
+    ASSERT_EQ(portwave_ensemble_states(own, own == other ? y.data() : x.data(), x.size()),
+              PORTWAVE_OK);
+  }
+  EXPECT_EQ(x, y);
   EXPECT_EQ(portwave_ensemble_set_parameter(ensemble, 1, "load.inertia_kgm2", -1.0),
             PORTWAVE_CONFIG_ERROR);
   EXPECT_TRUE(told(0).starts_with("replica 1, load.inertia_kgm2: ")) << told(0);

@@ -3,6 +3,7 @@
 #include "portwave/runtime/ensemble/ensemble.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -112,9 +113,16 @@ portwave_status portwave_ensemble_set_inputs(portwave_ensemble* ensemble, const 
   return guarded([&] {
     portwave::Ensemble& own = ensemble->ensemble;
     expect_numbers(own, count, own.input_size());
-    for (int i = 0; i < own.replicas(); ++i) {
-      for (int k = 0; k < own.input_size(); ++k) own.set_input(i, k, *values++);
-    }
+    const auto set = [&](bool is_finite) {
+      const double* value = values;
+      for (int i = 0; i < own.replicas(); ++i) {
+        for (int k = 0; k < own.input_size(); ++k, ++value) {
+          if (std::isfinite(*value) == is_finite) own.set_input(i, k, *value);
+        }
+      }
+    };
+    set(false);  // refuses these, before anything has changed
+    set(true);
     return PORTWAVE_OK;
   });
 }

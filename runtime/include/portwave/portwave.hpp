@@ -21,6 +21,7 @@
 #include "portwave/runtime/scenario/network_builder.hpp"
 #include "portwave/runtime/scenario/part_parameters.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/step/named_states.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/study/delay_study.hpp"
 #include "portwave/runtime/study/iteration_study.hpp"
