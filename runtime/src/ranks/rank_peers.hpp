@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -22,13 +23,24 @@ class RankPeers final : public NetworkPeers {
   int size() const override { return ranks_.size(); }
   void gather(std::span<const double> own, std::span<const std::size_t> counts,
               std::span<double> all) override;
-  std::unique_ptr<Messages> connect(std::span<const Neighbour> neighbours) override;
+  std::unique_ptr<Messages> connect(std::span<const Neighbour> neighbours) override {
+    return connect(neighbours, Carries::waves);
+  }
   void about_to_fetch() override { before_fetch_(); }
 
  private:
+  /// Gathers of few numbers that come again in every step, as messages from each to each.
+  struct Repeated {
+    std::vector<std::size_t> counts;
+    std::unique_ptr<Messages> messages;
+  };
+  std::unique_ptr<Messages> connect(std::span<const Neighbour> neighbours, Carries carries);
+  Messages* repeated(std::span<const std::size_t> counts, std::size_t sum);
+
   Ranks& ranks_;
   std::function<void()> before_fetch_;
   std::vector<std::size_t> bytes_;
+  std::vector<Repeated> repeated_;
 };
 
 }  // namespace portwave

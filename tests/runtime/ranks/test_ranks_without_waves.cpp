@@ -213,6 +213,19 @@ TEST(RanksWithoutWavesMessages, AreOneOrTwoPerStage) {
   EXPECT_LE(found.gathers, steps * 8);
 }
 
+/// Ranks are no reason for waves.
+TEST(RanksWithoutWavesByAuto, AreTakenWhereOneProcessTakesThem) {
+  const System system = pairs();
+  StepperOptions options = options_of({"pairs", nullptr, kKicks, .02});
+  options.method = CouplingMethod::automatic();
+  options.method.waves().stages = 3;
+  options.method.waves().kick_drift = true;
+  const Outcome expected = alone(system, options, 4, 0), found = on_ranks(3, system, options, 4, 0);
+  EXPECT_EQ(expected.remarks.find("auto: kicks and drifts"), 0U) << expected.remarks;
+  EXPECT_EQ(expected.remarks, found.remarks);
+  EXPECT_TRUE(testing::same_bits(expected.numbers, found.numbers));
+}
+
 /// Where inputs of a part fail, all ranks take the same step back.
 TEST(RanksWithoutWavesFaults, AreThoseOfOneProcess) {
   const auto bad = Signal::callback(

@@ -276,8 +276,12 @@ bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, in
   supplied = dissipated = CompensatedSum();
   freeze(from, to);
   if (!passes.empty()) {
-    momentum_rows.is_on_ranks() ? sweep_on_ranks(to, own) : sweep(to, own);
-    add_passes(own);
+    if (momentum_rows.count() == 1) {
+      sweep_block(to, own);
+    } else {
+      momentum_rows.is_on_ranks() ? sweep_on_ranks(to, own) : sweep(to, own);
+      add_passes(own);
+    }
   } else {
     for (int stage = 0; stage <= scheme.stages(); ++stage) {
       kick(from, to, stage, own.h);

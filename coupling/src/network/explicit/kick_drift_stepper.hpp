@@ -132,6 +132,9 @@ struct KickDriftIsland::Impl {
   /// blocks each, of which every pass leaves `reach` more at both ends to be done when all ranges are.
   void sweep(IslandState& to, const Level& own);
   void find_sweep_ranges();
+  /// The same of one block: small islands take as long for what passes over blocks need as for their rows.
+  void sweep_block(IslandState& to, const Level& own);
+  MixedKickTask mixed_kick_task(IslandState& to);
   /// The same on ranks: after each pass neighbours get what they read of it, while other blocks are done.
   void sweep_on_ranks(IslandState& to, const Level& own);
   template <class Exchange>

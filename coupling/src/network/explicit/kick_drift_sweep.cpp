@@ -102,6 +102,50 @@ void KickDriftIsland::Impl::sweep(IslandState& to, const Level& own) {
   }
 }
 
+MixedKickTask KickDriftIsland::Impl::mixed_kick_task(IslandState& to) {
+  return {.map = model.mixed.view(),
+          .c = c.data(),
+          .strokes = strokes.data(),
+          .base = base.data(),
+          .z = w.data(),
+          .u = to.u.data(),
+          .has_room = model.has_gaps};
+}
+
+void KickDriftIsland::Impl::sweep_block(IslandState& to, const Level& own) {
+  const int stages = scheme.stages();
+  const double h = own.h;
+  MixedKickTask mixed = mixed_kick_task(to);
+  const Drift* const drifts = own.drifts.data();
+  StrokeTask stroke = stroke_task(to, drifts[0]);
+  for (int stage = 0;; ++stage) {
+    if (is_mixed(stage)) {
+      mixed.tau = scheme.kicks[at(stage)] * h;
+      kernels.mixed_kick(mixed);
+    } else {
+      kernels.kick(kick_task(to, stage, h));
+    }
+    if (stage == stages) return;
+    const Drift& d = drifts[scheme.drift_kind(stage)];
+    const int next = stage + 1;
+    const double mix = is_mixed(next) ? -model.mix_per_s * scheme.kicks[at(next)] * h : 0.0;
+    CompensatedSum lost;
+    if (model.has_shared && 2 * stage + 1 == stages) {
+      kernels.apply(stroke.map, to.u.data(), term.data());
+      kernels.apply(stroke.map, term.data(), next_term.data());
+      for (const auto& [first, last] : shared_ranges) {
+        lump(to, d, scheme.cubes * h * h * h, first, last, mix, lost);
+      }
+    } else if (stroke.map.count > 0) {
+      stroke.tau = d.tau;
+      stroke.mix = mix;
+      lost.add(kernels.stroke(stroke));
+    }
+    if (!other_ranges.empty()) drift_alone(to, d, other_ranges, lost);
+    dissipated.add(lost.value());
+  }
+}
+
 void KickDriftIsland::Impl::sweep_on_ranks(IslandState& to, const Level& own) {
   for (std::size_t k = 0; k < passes.size(); ++k) {
     const auto do_blocks = [&](std::span<const int> blocks) {
@@ -195,14 +239,10 @@ void KickDriftIsland::Impl::note_power(const Pass& pass, int block, const Island
 double KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to,
                                       const Level& own) {
   if (pass.kind == Pass::Kind::kick && is_mixed(pass.stage)) {
-    kernels.mixed_kick({.map = model.mixed.view(block),
-                        .c = c.data(),
-                        .strokes = strokes.data(),
-                        .base = base.data(),
-                        .z = w.data(),
-                        .u = to.u.data(),
-                        .tau = scheme.kicks[at(pass.stage)] * own.h,
-                        .has_room = model.has_gaps});
+    MixedKickTask task = mixed_kick_task(to);
+    task.map = model.mixed.view(block);
+    task.tau = scheme.kicks[at(pass.stage)] * own.h;
+    kernels.mixed_kick(task);
     kick_by_inputs(to, pass.stage, own.h, block);
     return 0.0;
   }
