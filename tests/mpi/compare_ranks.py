@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs scenarios in one process and on several ranks, and compares what they write, byte by byte.
 
-usage: compare_ranks.py PORTWAVE SOURCES MPIRUN [--ranks 1,2,3,4] [--threads 1,2] [--steps N] [--grain 2] [--memory KB,...] [--break] [SCENARIO...]
+usage: compare_ranks.py PORTWAVE SOURCES MPIRUN [--ranks 1,2,3,4] [--threads 1,2] [--steps N] [--grain 2]
+         [--memory KB,...] [--set /KEY=JSON]... [--break] [--square N | SCENARIO...]
 
-All scenarios of the examples without SCENARIO. --memory: what ranks share, from the first rank on and then again from the
-first; 0: messages go through MPI. Of summary.json what tells of the run's times and of how it was executed
-is left out. --break: one byte of a result is changed, which must be noticed. Ends with 77 where MPI cannot start.
+All scenarios of the examples without SCENARIO; --square: a grid of N by N nodes, generated. --memory: what ranks
+share, from the first rank on and then again from the first; 0: messages go through MPI. Of summary.json what tells of
+the run's times and of how it was executed is left out. --break: one byte of a result is changed, which must be noticed.
+Ends with 77 where MPI cannot start.
 """
 
 import argparse
@@ -96,6 +98,8 @@ def main():
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--grain", default="2", help="small, so that small examples are cut, too")
     parser.add_argument("--memory", default="", help="kB by rank")
+    parser.add_argument("--set", action="append", default=[], help="as of portwave run")
+    parser.add_argument("--square", type=int)
     parser.add_argument("--break", dest="spoil", action="store_true")
     parser.add_argument("scenarios", nargs="*", type=Path)
     arguments = parser.parse_intermixed_args()
@@ -103,8 +107,14 @@ def main():
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
         with_memory = memory_script(Path(scratch), arguments.memory.split(",")) if arguments.memory else []
+        if arguments.square:
+            scenarios = [Path(scratch) / "square.json"]
+            size = str(arguments.square)
+            subprocess.run([arguments.portwave, "generate", "grid", "--rows", size, "--columns", size, "--out",
+                            str(scenarios[0])], check=True, capture_output=True)
         for scenario in scenarios:
-            base = [arguments.portwave, "run", str(scenario), "--steps", str(arguments.steps), "--compare", "none"]
+            base = [arguments.portwave, "run", str(scenario), "--steps", str(arguments.steps), "--compare", "none",
+                    *(f"--set={one}" for one in arguments.set)]
             one = Path(scratch) / scenario.stem
             code, text = run(base, one)
             for ranks in map(int, arguments.ranks.split(",")):

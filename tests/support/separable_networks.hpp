@@ -35,8 +35,8 @@ inline System separable_pair(double coupling_damping = 0.05) {
 }
 
 /// size × size Duffing nodes, outer ends free. Node n is part n·`spread` modulo their number, to which that must
-/// have no common factor.
-inline System separable_grid(int size, double coupling_damping, int spread = 1) {
+/// have no common factor. `driven`: a force acts on every so many nodes; 0: on none.
+inline System separable_grid(int size, double coupling_damping, int spread = 1, int driven = 0) {
   SystemBuilder builder;
   const std::shared_ptr<const Subsystem> node =
       duffing_node({.mass_kg = 8,
@@ -58,7 +58,11 @@ inline System separable_grid(int size, double coupling_damping, int spread = 1) 
     const double v = 2.0 * fraction(static_cast<std::size_t>(n + 1), 1.7320508075688772) - 1.0;
     const double east = j + 1 < size ? position(i, j + 1) - q : 0.0;
     const double south = i + 1 < size ? position(i + 1, j) - q : 0.0;
-    builder.add(name(i, j), node, {.initial_state = {q, v, east, south}});
+    SystemBuilder::PartOptions options{.initial_state = {q, v, east, south}};
+    if (driven > 0 && n % driven == 0) {
+      options.inputs["force"] = Signal::sine_product(20.0, {{.frequency_Hz = 0.5 + 1e-4 * n}});
+    }
+    builder.add(name(i, j), node, std::move(options));
   }
   for (int i = 0; i < size; ++i) {
     for (int j = 0; j < size; ++j) {

@@ -16,6 +16,7 @@
 namespace portwave {
 
 class FollowingEngine;
+class NetworkPeers;
 class StateArchive;
 struct QuantityTerm;
 
@@ -115,6 +116,11 @@ class Together {
                     [[maybe_unused]] std::span<double> settings,
                     [[maybe_unused]] const WaveState& now, [[maybe_unused]] const WaveState& next) {
   }
+  /// Of an engine without waves: those with whom its steps may be shared; null: it steps alone.
+  virtual NetworkPeers* network_peers() { return nullptr; }
+  /// Such an engine is complete, and shares its steps. `settings`: as for `join`.
+  virtual void join([[maybe_unused]] FollowingEngine& engine,
+                    [[maybe_unused]] std::span<double> settings) {}
   /// The stepper is complete: from now on the first process tells the others what to do.
   virtual void lead() {}
   /// The engine is about to go: the others are told that the run is over.
@@ -166,6 +172,8 @@ class FollowingEngine {
   virtual void archive(StateArchive& archive) = 0;
   virtual void take_jump(std::span<const std::byte> bytes) = 0;
   virtual double read(const QuantityTerm& term) = 0;
+  /// Of an engine without waves: takes part where the first process fetches the state of the whole.
+  virtual void fetch_state() {}
 
  protected:
   ~FollowingEngine() = default;

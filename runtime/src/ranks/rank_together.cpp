@@ -115,6 +115,20 @@ void RankTogether::join(FollowingEngine& engine, const WaveDiscretisation& waves
   lanes_.emplace(*shares_, *orders_, ledger, now, next, slice_ != nullptr);
 }
 
+NetworkPeers* RankTogether::network_peers() {
+  if (peers_ == nullptr) {
+    peers_ = std::make_unique<RankPeers>(*ranks_, [this] {
+      if (orders_) orders_->send_if_leading({RankOrder::fetch});
+    });
+  }
+  return peers_.get();
+}
+
+void RankTogether::join(FollowingEngine& engine, std::span<double> settings) {
+  engine_ = &engine;
+  orders_.emplace(*ranks_, settings);
+}
+
 void RankTogether::leave() {
   if (!orders_) return;
   try {
@@ -157,6 +171,7 @@ std::string RankTogether::name_of(const System& system, int part) {
 // Orders.
 
 void RankTogether::begin_order(Order::Kind kind, double value) {
+  if (!orders_) return;  // the engine steps alone
   constexpr auto kind_of = [](Order::Kind own) {
     if (own == Order::Kind::step) return RankOrder::step;
     return own == Order::Kind::step_towards ? RankOrder::step_towards : RankOrder::settings_changed;
@@ -167,7 +182,7 @@ void RankTogether::begin_order(Order::Kind kind, double value) {
 
 void RankTogether::follow(const std::function<void(std::span<const std::byte>)>& told) {
   told_ = &told;
-  while (ranks_->rank() != 0) {
+  while (orders_ && ranks_->rank() != 0) {
     const RankOrder order = orders_->receive();
     if (order.kind == RankOrder::end || order.kind == RankOrder::release) return;
     const RankOrders::Common common(*orders_);
@@ -185,7 +200,7 @@ void RankTogether::carry_out(const RankOrder& order) {
     case RankOrder::settings_changed:
       return engine_->carry_out(Order::Kind::settings_changed, order.value);
     case RankOrder::fetch:
-      return lanes_->fetch();
+      return lanes_ ? lanes_->fetch() : engine_->fetch_state();
     case RankOrder::fetch_energies:
       return lanes_->fetch_energies();
     case RankOrder::take_state:
@@ -262,6 +277,7 @@ void RankTogether::receive_state(std::size_t bytes) {
 
 int RankTogether::rank_of_part(int part) const {
   if (slice_ != nullptr) return slice_->ranks[at(part)];
+  if (!lanes_) return 0;  // it fetches what it looks at
   if (rank_of_part_.empty()) {
     rank_of_part_ = ranks_of_parts(*waves_, partition_, shares_->ranks_of_tasks());
   }
@@ -288,7 +304,7 @@ int RankTogether::take_terms(std::vector<QuantityTerm> list) {
 }
 
 void RankTogether::read_terms(int set, std::span<double> values) {
-  if (lanes_->has_all()) return read_own(gathers_.at(at(set)).terms(), values);
+  if (!lanes_ || lanes_->has_all()) return read_own(gathers_.at(at(set)).terms(), values);
   orders_->send({RankOrder::read_terms, static_cast<double>(set)});
   gather_terms(set, values);
 }
@@ -300,7 +316,8 @@ void RankTogether::gather_terms(int set, std::span<double> values) {
 }
 
 void RankTogether::read_own(std::span<const QuantityTerm> terms, std::span<double> values) {
-  const RankLanes::LookAtOwn own(*lanes_);
+  std::optional<RankLanes::LookAtOwn> own;
+  if (lanes_) own.emplace(*lanes_);
   for (std::size_t i = 0; i < terms.size(); ++i) values[i] = engine_->read(terms[i]);
 }
 

@@ -14,6 +14,7 @@
 #include "portwave/runtime/ranks/ranks.hpp"
 #include "ranks/rank_lanes.hpp"
 #include "ranks/rank_orders.hpp"
+#include "ranks/rank_peers.hpp"
 #include "ranks/rank_shares.hpp"
 #include "ranks/slice_sums.hpp"
 #include "ranks/term_gather.hpp"
@@ -51,6 +52,8 @@ class RankTogether final : public Together {
                      const double* record, LaneCosts& costs) override;
   void join(FollowingEngine& engine, const WaveDiscretisation& waves, EnergyLedger& ledger,
             std::span<double> settings, const WaveState& now, const WaveState& next) override;
+  NetworkPeers* network_peers() override;
+  void join(FollowingEngine& engine, std::span<double> settings) override;
   void lead() override {
     if (orders_) orders_->begin();
   }
@@ -83,7 +86,9 @@ class RankTogether final : public Together {
 
  private:
   void begin_order(Order::Kind kind, double value) override;
-  void end_order() override { orders_->leave(); }
+  void end_order() override {
+    if (orders_) orders_->leave();
+  }
   void committed() override { lanes_->note_committed(); }
   void accepted() override { lanes_->note_accepted(); }
   void name_kept(int use, std::int64_t number) override {
@@ -110,7 +115,8 @@ class RankTogether final : public Together {
   FollowingEngine* engine_ = nullptr;
   const WaveDiscretisation* waves_ = nullptr;
   std::optional<RankOrders> orders_;
-  std::optional<RankLanes> lanes_;
+  std::optional<RankLanes> lanes_;                                         // of waves
+  std::unique_ptr<RankPeers> peers_;                                       // without waves
   std::vector<TermGather> gathers_;                                        // by set
   mutable std::vector<int> rank_of_part_;                                  // empty until asked for
   const std::function<void(std::span<const std::byte>)>* told_ = nullptr;  // while it follows

@@ -40,7 +40,7 @@ constexpr int kSeenOfInputs = 3;
 /// comparison with half of it.
 constexpr double kWidestHidden = 0.1;
 
-class NetworkEngine final : public StepEngine {
+class NetworkEngine final : public StepEngine, public FollowingEngine {
  public:
   NetworkEngine(const System& system, const StepperOptions& given,
                 std::unique_ptr<Together> together)
@@ -49,6 +49,7 @@ class NetworkEngine final : public StepEngine {
         model_(make_network_model(system, given.start_s, given.method)),
         has_active_(model_->has_active()),
         method_(made_method(*model_)),
+        is_shared_(shares_steps()),
         runner_(make_block_runner(given.executor, given.threads, given.arena, method_->tasks(),
                                   method_->shared_cost_ns())),
         effort_(system.scalar_ports().size(), 0.0),
@@ -75,10 +76,40 @@ class NetworkEngine final : public StepEngine {
     if (given.time.pace > 0.0) {
       late_.emplace(std::numeric_limits<double>::infinity(), 0.0, 1e-9 * method_->shared_cost_ns());
     }
+    if (this->together().is_alone()) return;
+    const int ranks = given.ranks->size();
+    execution_ = is_shared_ ? fmt::format("{}, on each of {} ranks", runner_.description, ranks)
+                            : fmt::format(
+                                  "{}, on the first of {} ranks alone: this method has "
+                                  "nothing here that they could share",
+                                  runner_.description, ranks);
+    if (is_shared_) this->together().join(*this, settings_);
   }
+  ~NetworkEngine() override { together().leave(); }
+  NetworkEngine(const NetworkEngine&) = delete;
+  NetworkEngine& operator=(const NetworkEngine&) = delete;
+
+  // Several ranks.
+  void follow(const Hooks& hooks) override {
+    hooks_ = &hooks;
+    together().follow(hooks.told);
+  }
+  void carry_out(Together::Order::Kind kind, double value) override {
+    if (kind == Together::Order::Kind::settings_changed) return settings_changed();
+    try {
+      const StepReport report =
+          kind == Together::Order::Kind::step ? step_by(value) : step_towards(value);
+      if (hooks_->stepped) hooks_->stepped(report);
+    } catch (const StepError&) {  // rank 0 reports it
+    }
+  }
+  void take_jump(std::span<const std::byte> /*bytes*/) override {}  // there are none without waves
+  double read(const QuantityTerm& term) override { return portwave::read(*this, term); }
+  void fetch_state() override { dynamic_cast<ExplicitMethod&>(*method_).fetch(); }
 
   /// The network is set up anew.
   void component_changed(int part, double more_J) override {
+    if (is_shared_) throw std::invalid_argument("several ranks step the system");
     auto* const before = dynamic_cast<ExplicitMethod*>(method_.get());
     if (before == nullptr) {
       throw std::logic_error(
@@ -107,6 +138,7 @@ class NetworkEngine final : public StepEngine {
     states_changed(states);
   }
   void states_changed(std::span<const double> states) override {
+    if (is_shared_) throw std::logic_error("several ranks step the system: its states stay");
     double more_J = 0.0;
     for (int i = 0; i < static_cast<int>(model_->blocks().size()); ++i) {
       more_J -= method_->storage(i);
@@ -125,6 +157,7 @@ class NetworkEngine final : public StepEngine {
   }
   std::span<double> settings() override { return settings_; }
   void settings_changed() override {
+    const Together::Order order(together(), Together::Order::Kind::settings_changed);
     start_ports_.forget();
     if (sizes_) sizes_->inputs_jump();
   }
@@ -133,7 +166,9 @@ class NetworkEngine final : public StepEngine {
   const System& system() const override { return model_->system(); }
   int threads() const override { return runner_.threads; }
   int tasks() const override { return runner_.tasks; }
-  const std::string& execution() const override { return runner_.description; }
+  const std::string& execution() const override {
+    return execution_.empty() ? runner_.description : execution_;
+  }
 
   std::span<const double> state(int part) override {
     const int index = model_->block_of_part(part);
@@ -207,6 +242,7 @@ class NetworkEngine final : public StepEngine {
   }
 
   StepReport step_by(double step_s) override {
+    const Together::Order order(together(), Together::Order::Kind::step, step_s);
     if (!method_->set_step(step_s) && step_s != this->step_s()) {
       throw std::logic_error(
           fmt::format("the method \"{}\" takes steps of one size only: those of {:g} s",
@@ -216,6 +252,7 @@ class NetworkEngine final : public StepEngine {
   }
   StepReport step_towards(double limit_s) override {
     if (!sizes_) return step_by(step_s());
+    const Together::Order order(together(), Together::Order::Kind::step_towards, limit_s);
     return take(step_s(), [&](const ForEach& each, StepReport& report) {
       return sizes_->step(limit_s, each, report);
     });
@@ -241,9 +278,16 @@ class NetworkEngine final : public StepEngine {
     within_.step = -1;
     start_ports_.forget();
     pace_.restart();
+    if (is_shared_) together().send_state();
   }
 
  private:
+  /// Whether ranks share steps; otherwise the first one steps alone.
+  bool shares_steps() {
+    NetworkPeers* const peers = together().network_peers();
+    auto* const method = dynamic_cast<ExplicitMethod*>(method_.get());
+    return peers != nullptr && method != nullptr && method->share_among(*peers);
+  }
   bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
   bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
   /// Precondition: steps choose their size.
@@ -452,8 +496,11 @@ class NetworkEngine final : public StepEngine {
   bool has_active_;
   std::unique_ptr<NetworkMethod> method_;
   std::vector<double>
-      settings_;             ///< of the steps to come, by slot; empty where the method has none
-  bool is_changed_ = false;  ///< since the last step: its states, or a part
+      settings_;           ///< of the steps to come, by slot; empty where the method has none
+  bool is_shared_;         ///< by several ranks
+  std::string execution_;  ///< with several ranks
+  const Hooks* hooks_ = nullptr;        ///< of the ranks that follow
+  bool is_changed_ = false;             ///< since the last step: its states, or a part
   std::optional<TrialSteps> sizes_;     ///< if steps choose their size
   std::optional<HiddenInputs> hidden_;  ///< else, with an account: if inputs are functions of time
   BlockRunner runner_;

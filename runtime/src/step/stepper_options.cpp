@@ -444,9 +444,7 @@ StepperOptions with_choice(const System& system, const StepperOptions& options, 
     return stay("they take no parameters that signals drive");
   }
   if (!waves->initial_waves.empty()) return stay("initial waves are given");
-  if (system.slice() != nullptr || (options.ranks != nullptr && options.ranks->size() > 1)) {
-    return stay("they run on one rank");
-  }
+  if (system.slice() != nullptr) return stay("they need the whole system");
   if (std::ranges::any_of(parts, [](const Part& part) {
         return part.substeps != 1 || part.integrator.has_value();
       })) {

@@ -79,6 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{"grid", [] { return testing::separable_grid(70, 0.05); }, kKicks, .1, 4},
                       Case{"grid_in_disorder",
                            [] { return testing::separable_grid(70, 0.05, 1237); }, kKicks, .1, 4},
+                      Case{"driven_grid", [] { return testing::separable_grid(70, 0.05, 1, 100); },
+                           kKicks, .1, 4},
                       Case{"grid_beyond_a_cache", [] { return testing::separable_grid(190, 0.05); },
                            kKicks, .1, 30},
                       Case{"grid_in_halved_steps", [] { return testing::separable_grid(70, 0.05); },

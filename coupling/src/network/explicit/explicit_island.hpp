@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "portwave/coupling/network/network_peers.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/for_each.hpp"
 
@@ -54,6 +55,13 @@ class ExplicitIsland {
   virtual int tasks() const { return 1; }
   /// Attempts share their loops in this way from now on; null: they are run by the calling thread.
   virtual void share_with(const ForEach* /*each*/) {}
+  /// Whether ranks can share the rows of the island; otherwise one of them steps it.
+  virtual bool can_share_rows() const { return false; }
+  /// Ranks share them from now on: all of them make each attempt together. Of its states each has its own rows, and
+  /// those of others that it reads. Precondition: `can_share_rows`.
+  virtual void share_among(NetworkPeers& /*peers*/) {}
+  /// The rows of other ranks, too. All ranks call it. Precondition: they share them.
+  virtual void complete(IslandState& /*state*/) {}
   /// Steps to come are of this size [s].
   virtual void set_step(double step_s) = 0;
   /// States of the whole system to and from the island.

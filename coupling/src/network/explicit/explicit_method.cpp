@@ -45,6 +45,9 @@ void ExplicitMethod::take_over(ExplicitMethod& before, int part, double more_J) 
   stepper_->take_over(*before.stepper_, part, more_J);
 }
 
+bool ExplicitMethod::share_among(NetworkPeers& peers) { return stepper_->share_among(peers); }
+void ExplicitMethod::fetch() { stepper_->fetch(); }
+
 bool ExplicitMethod::attempt(double step_s, const ForEach& each) {
   forget_states_within();
   return stepper_->attempt(step_s, each);

@@ -82,6 +82,8 @@ ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, dou
   load();
   compares_ =
       !std::ranges::all_of(islands_, [](const auto& island) { return island->tells_error(); });
+  has_inputs_ =
+      std::ranges::any_of(islands_, [](const auto& island) { return island->has_inputs(); });
   for (int i = 0; i < static_cast<int>(islands_.size()); ++i) {
     (islands_[at(i)]->tasks() > 1 ? sharing_ : alone_).push_back(i);
   }
@@ -108,11 +110,15 @@ void ExplicitStepper::load() {
     for (std::vector<IslandState>* own : {&now_, &next_}) islands_[i]->load(x_.data(), (*own)[i]);
     islands_[i]->load(previous_x_.data(), before_[i]);
   }
-  is_gathered_ = true;
+  is_gathered_ = has_now_ = has_before_ = true;
 }
 
 void ExplicitStepper::gather() {
   if (is_gathered_) return;
+  if (!has_now_ || !has_before_) {
+    peers_->about_to_fetch();
+    fetch();
+  }
   for (std::size_t i = 0; i < islands_.size(); ++i) {
     islands_[i]->store(now_[i], x_.data());
     islands_[i]->store(before_[i], previous_x_.data());
@@ -149,36 +155,59 @@ void ExplicitStepper::fail(const InputFault& fault) const {
 
 NetworkStep ExplicitStepper::step(const ForEach& each) {
   const double start_s = clock_.time_s();
-  try {
-    for (const auto& island : islands_) {
-      if (island->has_inputs()) island->sample(start_s, 0);
+  sample(start_s, 0);
+  for_islands(each, [&](std::size_t i) {
+    energies_[i] = {};
+    thrown_[i] = nullptr;
+    succeeded_[i] = 0;
+    try {
+      succeeded_[i] = islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]) ? 1 : 0;
+    } catch (...) {  // of a gradient; no task may throw
+      thrown_[i] = std::current_exception();
     }
-    for_islands(each, [&](std::size_t i) {
-      energies_[i] = {};
-      thrown_[i] = nullptr;
-      succeeded_[i] = 0;
-      try {
-        succeeded_[i] = islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]) ? 1 : 0;
-      } catch (...) {  // of a gradient; no task may throw
-        thrown_[i] = std::current_exception();
+  });
+  const auto repair = [&](std::size_t i) {
+    if (succeeded_[i] != 0) return;
+    if (thrown_[i] != nullptr) fail_by(i, thrown_[i]);
+    halve(i, start_s);
+  };
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    if (is_of_all(i)) repair(i);
+  }
+  if (has_whole_islands_) {
+    together([&] {
+      for (std::size_t i = 0; i < islands_.size(); ++i) {
+        if (is_own(i)) repair(i);
       }
     });
-    for (std::size_t i = 0; i < islands_.size(); ++i) {
-      if (succeeded_[i] != 0) continue;
-      if (thrown_[i] != nullptr) fail_by(i, thrown_[i]);
-      halve(i, start_s);
-    }
-  } catch (const InputFault& fault) {
-    fail(fault);
   }
+  share_energies();
   NetworkStep result;
   result.converged = true;
   close(result);
+  has_before_ = has_now_;
+  has_now_ = peers_ == nullptr;
   before_.swap(now_);
   now_.swap(next_);
   clock_.advance(step_s_);
   is_gathered_ = false;
   return result;
+}
+
+/// Of the islands that this process steps. On ranks all know of a fault before they begin to exchange.
+void ExplicitStepper::sample(double start_s, int depth) {
+  if (!has_inputs_) return;
+  together([&] {
+    try {
+      for (std::size_t i = 0; i < islands_.size(); ++i) {
+        if (islands_[i]->has_inputs() && (is_own(i) || is_of_all(i))) {
+          islands_[i]->sample(start_s, depth);
+        }
+      }
+    } catch (const InputFault& fault) {
+      fail(fault);
+    }
+  });
 }
 
 void ExplicitStepper::set_step(double step_s) {
@@ -234,8 +263,8 @@ void ExplicitStepper::halve(std::size_t island, double start_s) {
   try {
     is_met =
         islands_[island]->halve(now_[island], next_[island], start_s, step_s_, energies_[island]);
-  } catch (const InputFault&) {
-    throw;
+  } catch (const InputFault& fault) {
+    fail(fault);
   } catch (...) {
     fail_by(island, std::current_exception());
   }

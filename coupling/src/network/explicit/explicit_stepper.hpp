@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +30,13 @@ class ExplicitStepper {
 
   /// States by island, for the islands' constructors; empty for those without states.
   static std::vector<std::vector<int>> states_by_island(const NetworkForm& network);
+
+  /// Ranks share the islands from now on: the rows of large ones, and others island by island; states and accounts have
+  /// the same bits as in one process. All ranks call it, and then all functions that step or archive, and `fetch`. False,
+  /// and nothing has changed, where there is nothing to share.
+  bool share_among(NetworkPeers& peers);
+  /// What other ranks know of the states of the whole.
+  void fetch();
 
   /// Inputs are sampled, and steps halved, on the calling thread: callbacks may ask for it.
   NetworkStep step(const ForEach& each);
@@ -89,6 +98,34 @@ class ExplicitStepper {
     }
     each(static_cast<int>(alone_.size()), [&](int k) { body(at(alone_[at(k)])); });
   }
+  /// Calls body(). On ranks: if it throws NetworkFault on some, all throw one of these.
+  template <class Body>
+  void together(const Body& body) {
+    if (peers_ == nullptr) return body();
+    std::optional<NetworkFault> fault;
+    try {
+      body();
+    } catch (const NetworkFault& own) {
+      fault = own;
+    }
+    agree_on(fault);
+  }
+  void agree_on(const std::optional<NetworkFault>& fault);
+  void sample(double start_s, int depth);
+  bool is_of_all(std::size_t island) const {
+    return peers_ != nullptr && rank_of_island_[island] == kEvery;
+  }
+  bool is_own(std::size_t island) const {
+    return peers_ == nullptr || rank_of_island_[island] == peers_->rank();
+  }
+  void complete_attempt();
+  using Give = std::function<void(std::size_t island, std::vector<double>& out)>;
+  using Take = std::function<const double*(std::size_t island, const double* in)>;
+  void gather_of_islands(const Give& give, const Take& take);
+  void complete(std::vector<IslandState>& states);
+  void share_energies();
+  void share_success();
+
   template <class Attempt>
   bool all_succeed(double start_s, int depth, const ForEach& each, const Attempt& attempt);
   void note_obstacle();
@@ -107,9 +144,20 @@ class ExplicitStepper {
   StepClock clock_;
   std::vector<double> x_, previous_x_;
   bool is_gathered_ = true;
+  bool has_inputs_ = false;
+  bool has_whole_islands_ = true;  ///< islands whose rows are not shared by ranks
   std::vector<int> block_parts_;
   std::vector<std::unique_ptr<ExplicitIsland>> islands_;
   std::vector<int> sharing_, alone_;  ///< islands with loops that threads share, and those without
+  // If ranks share islands.
+  static constexpr int kEvery = -1;
+  NetworkPeers* peers_ = nullptr;
+  std::vector<int> rank_of_island_;  ///< kEvery: they share its rows
+  struct {
+    std::vector<double> own, one, all;
+    std::vector<std::size_t> counts;
+  } gathered_;                               ///< scratch
+  bool has_now_ = true, has_before_ = true;  ///< all of the states
   std::vector<int> part_of_island_;
   std::vector<IslandState> now_, next_, before_;
   std::vector<IslandEnergies> energies_;

@@ -38,9 +38,7 @@ std::size_t ExplicitStepper::Trial::bytes() const {
 template <class Attempt>
 bool ExplicitStepper::all_succeed(double start_s, int depth, const ForEach& each,
                                   const Attempt& attempt) {
-  for (const auto& island : islands_) {
-    if (island->has_inputs()) island->sample(start_s, depth);
-  }
+  sample(start_s, depth);
   for_islands(each, [&](std::size_t i) {
     if (succeeded_[i] == 0) return;
     try {
@@ -50,6 +48,7 @@ bool ExplicitStepper::all_succeed(double start_s, int depth, const ForEach& each
       succeeded_[i] = 0;
     }
   });
+  share_success();
   return std::ranges::all_of(succeeded_, [](char own) { return own != 0; });
 }
 
@@ -63,36 +62,34 @@ bool ExplicitStepper::attempt(double step_s, const ForEach& each) {
   std::ranges::fill(succeeded_, 1);
   own.is_middle_gathered = false;
   bool is_met = false;
-  try {
-    if (!compares_) {
-      is_met = all_succeed(start_s, 0, each, [&](ExplicitIsland& island, std::size_t i) {
-        if (!island.attempt(now_[i], next_[i], 0, energies_[i])) return false;
-        island.store(next_[i], own.x.data());
-        island.error(own.error.data());
-        return true;
-      });
-    } else {
-      is_met =
-          all_succeed(start_s, 0, each,
-                      [&](ExplicitIsland& island, std::size_t i) {
-                        return island.attempt(now_[i], own.coarse[i], 0, own.energies_of_coarse[i]);
-                      }) &&
-          all_succeed(start_s, 1, each,
-                      [&](ExplicitIsland& island, std::size_t i) {
-                        return island.attempt(now_[i], own.middle[i], 1, energies_[i]);
-                      }) &&
-          all_succeed(start_s + 0.5 * step_s, 1, each, [&](ExplicitIsland& island, std::size_t i) {
-            if (!island.attempt(own.middle[i], next_[i], 1, energies_[i])) return false;
-            island.store(next_[i], own.x.data());
-            island.store(own.coarse[i], own.error.data());
-            return true;
-          });
-      if (is_met) {
-        for (std::size_t i = 0; i < own.x.size(); ++i) own.error[i] = own.x[i] - own.error[i];
-      }
+  if (!compares_) {
+    is_met = all_succeed(start_s, 0, each, [&](ExplicitIsland& island, std::size_t i) {
+      if (!island.attempt(now_[i], next_[i], 0, energies_[i])) return false;
+      island.store(next_[i], own.x.data());
+      island.error(own.error.data());
+      return true;
+    });
+    if (is_met) complete_attempt();
+  } else {
+    is_met =
+        all_succeed(start_s, 0, each,
+                    [&](ExplicitIsland& island, std::size_t i) {
+                      return island.attempt(now_[i], own.coarse[i], 0, own.energies_of_coarse[i]);
+                    }) &&
+        all_succeed(start_s, 1, each,
+                    [&](ExplicitIsland& island, std::size_t i) {
+                      return island.attempt(now_[i], own.middle[i], 1, energies_[i]);
+                    }) &&
+        all_succeed(start_s + 0.5 * step_s, 1, each, [&](ExplicitIsland& island, std::size_t i) {
+          if (!island.attempt(own.middle[i], next_[i], 1, energies_[i])) return false;
+          island.store(next_[i], own.x.data());
+          island.store(own.coarse[i], own.error.data());
+          return true;
+        });
+    if (is_met) {
+      complete_attempt();
+      for (std::size_t i = 0; i < own.x.size(); ++i) own.error[i] = own.x[i] - own.error[i];
     }
-  } catch (const InputFault& fault) {
-    fail(fault);
   }
   if (!is_met) note_obstacle();
   return is_met;
@@ -120,6 +117,8 @@ NetworkStep ExplicitStepper::commit(double end_s) {
     trial_->is_middle_gathered = false;
   }
   close(result);
+  has_before_ = has_now_;
+  has_now_ = true;
   before_.swap(now_);
   now_.swap(next_);
   clock_.advance_to(end_s, step_s_);

@@ -34,9 +34,18 @@ KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState&
   }
   Balance out;
   out.change = energy_change(from, to, &out.size);
+  const auto [kinetic, slope] =
+      momentum_rows.sums([&](int block) { return kinetic_and_slope(block, from, to); });
+  out.kinetic = kinetic;
+  out.slope = slope;
+  return out;
+}
+
+std::array<double, 2> KickDriftIsland::Impl::kinetic_and_slope(int block, const IslandState& from,
+                                                               const IslandState& to) const {
   // W(ũ) and W f̃ in turn, row by row.
   CompensatedSum kinetic, slope;
-  for (int i = 0; i < model.momenta(); ++i) {
+  for (int i = momentum_rows.first(block); i < momentum_rows.end(block); ++i) {
     double mu = 0.0, mf = 0.0;
     if (model.has_diagonal_mass) {
       mu = model.mass[at(i)] * to.u[at(i)];
@@ -51,12 +60,11 @@ KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState&
     kinetic.add(0.5 * mu * to.u[at(i)]);
     slope.add(mu * (force_after[at(i)] - force_before[at(i)]) - mf * (to.u[at(i)] - from.u[at(i)]));
   }
-  for (const InputEntry& entry : model.effort_power) {
+  for (const int number : power_of_block[at(block)]) {
+    const InputEntry& entry = model.effort_power[at(number)];
     slope.add(entry.value * change_of_input(entry.input) * to.u[at(entry.row)]);
   }
-  out.kinetic = kinetic.value();
-  out.slope = slope.value();
-  return out;
+  return {kinetic.value(), slope.value()};
 }
 
 double KickDriftIsland::Impl::change_of_input(int input) const {
@@ -165,6 +173,7 @@ void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState
                   .u = to.u.data() + first,
                   .strokes = strokes.data() + first});
   });
+  if (momentum_exchange) momentum_exchange->exchange({strokes.data()});
   for (const InputEntry& entry : model.effort_kicks) {
     to.u[at(entry.row)] += step * entry.value * change_of_input(entry.input);
   }
@@ -176,20 +185,27 @@ void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState
   }
 }
 
-bool KickDriftIsland::Impl::bends_little(const IslandState& to, double slope) const {
+bool KickDriftIsland::Impl::bends_little(const IslandState& to, double slope) {
   constexpr double kLeft = 0.3;
-  constexpr int kLanes = 4;
   const bool is_damped = model.has_own || model.has_shared || model.decays() > 0;
   if (!is_damped && model.effort_power.empty()) return false;
+  const double own = momentum_rows.sum([&](int block) { return slope_of_momenta(block, to); });
+  const double of_positions = slope - own;
+  return std::abs(slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
+}
+
+double KickDriftIsland::Impl::slope_of_momenta(int block, const IslandState& to) const {
+  constexpr int kLanes = 4;
   double lanes[kLanes] = {};  // a rough sum, which may cost little
   const auto change = [&](int row) { return force_after[at(row)] - force_before[at(row)]; };
-  int i = 0;
-  for (; model.has_diagonal_mass && i + kLanes <= model.momenta(); i += kLanes) {
+  int i = momentum_rows.first(block);
+  const int end_row = momentum_rows.end(block);
+  for (; model.has_diagonal_mass && i + kLanes <= end_row; i += kLanes) {
     for (int k = 0; k < kLanes; ++k) {
       lanes[k] += model.mass[at(i + k)] * to.u[at(i + k)] * change(i + k);
     }
   }
-  for (; i < model.momenta(); ++i) {
+  for (; i < end_row; ++i) {
     if (model.has_diagonal_mass) {
       lanes[0] += model.mass[at(i)] * to.u[at(i)] * change(i);
       continue;
@@ -198,11 +214,11 @@ bool KickDriftIsland::Impl::bends_little(const IslandState& to, double slope) co
       lanes[0] += it.value() * to.u[at(static_cast<int>(it.col()))] * change(i);
     }
   }
-  for (const InputEntry& entry : model.effort_power) {
+  for (const int number : power_of_block[at(block)]) {
+    const InputEntry& entry = model.effort_power[at(number)];
     lanes[0] += entry.value * change_of_input(entry.input) * to.u[at(entry.row)];
   }
-  const double own = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), of_positions = slope - own;
-  return std::abs(slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
 bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, const Level& own,
@@ -254,6 +270,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, con
     size = 0.0;
     change = energy_change(from, to, &size);
   }
+  if (position_exchange) position_exchange->exchange({to.position.data()});
   const double left = expected - change;
   if (!(std::abs(left) <= kLeft * (size + std::abs(supply) + std::abs(lost) + level))) return false;
   to.tank_J = (from.tank_J - taken) + left;

@@ -80,6 +80,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   }
   find_even_rows();
   find_ranges();
+  find_block_inputs();
   find_passes();
   const std::size_t inputs = model.inputs.size();
   kick_values.assign(inputs * scheme.kicks.size(), 0.0);
@@ -169,7 +170,9 @@ void KickDriftIsland::Impl::sample(double start_s, double h) {
 }
 
 void KickDriftIsland::Impl::freeze(const IslandState& from, IslandState& to) {
-  std::fill(strokes.begin() + model.momenta(), strokes.end(), 0.0);
+  // On ranks those of others, too.
+  std::fill(strokes.begin() + (momentum_rows.is_on_ranks() ? 0 : model.momenta()), strokes.end(),
+            0.0);
   momentum_rows.run([&](int block) {
     const int first = momentum_rows.first(block), end = momentum_rows.end(block);
     std::fill(strokes.begin() + first, strokes.begin() + end, 0.0);
@@ -273,7 +276,12 @@ bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, in
   supplied = dissipated = CompensatedSum();
   freeze(from, to);
   if (!passes.empty()) {
-    sweep(to, own);
+    if (momentum_rows.count() == 1) {
+      sweep_block(to, own);
+    } else {
+      momentum_rows.is_on_ranks() ? sweep_on_ranks(to, own) : sweep(to, own);
+      add_passes(own);
+    }
   } else {
     for (int stage = 0; stage <= scheme.stages(); ++stage) {
       kick(from, to, stage, own.h);
@@ -299,6 +307,63 @@ int KickDriftIsland::tasks() const {
 void KickDriftIsland::share_with(const ForEach* each) {
   impl_->momentum_rows.share_with(each);
   impl_->position_rows.share_with(each);
+}
+
+/// What asks for states of other ranks in other ways than by products with rows stays with one rank.
+bool KickDriftIsland::can_share_rows() const {
+  const Impl& i = *impl_;
+  return i.momentum_rows.count() > 1 && !i.passes.empty() && i.model.has_diagonal_mass &&
+         i.model.has_diagonal_stiffness;
+}
+
+void KickDriftIsland::share_among(NetworkPeers& peers) {
+  Impl& i = *impl_;
+  const KickDriftModel& m = i.model;
+  // Parts that are near one another have near numbers, whatever their types.
+  std::vector<double> place;
+  for (int block = 0; block < i.momentum_rows.count(); ++block) {
+    double sum = 0.0, count = 0.0;
+    for (int row = i.momentum_rows.first(block); row < i.momentum_rows.end(block); ++row) {
+      if (m.is_real[at(row)] == 0) continue;
+      sum += m.network.part_of(m.momentum[at(row)]);
+      count += 1.0;
+    }
+    place.push_back(sum / std::max(count, 1.0));
+  }
+  const std::vector<int> of_momenta = ranks_of_blocks(i.momentum_rows, place, peers.size());
+  i.momentum_rows.share_among(peers, of_momenta);
+  std::vector<int> momenta = ranks_of_rows(i.momentum_rows, of_momenta);
+  // A block of positions belongs to the rank of most momenta that move it.
+  std::vector<std::vector<int>> votes(at(i.position_rows.count()),
+                                      std::vector<int>(at(peers.size()), 0));
+  m.positions_of_strokes.for_entries([&](int row, int column) {
+    ++votes[at(i.position_rows.block_of(row))][at(momenta[at(column)])];
+  });
+  std::vector<int> of_positions;
+  for (const std::vector<int>& own : votes) {
+    of_positions.push_back(static_cast<int>(std::ranges::max_element(own) - own.begin()));
+  }
+  i.position_rows.share_among(peers, of_positions);
+  std::vector<int> positions = ranks_of_rows(i.position_rows, of_positions);
+  const RowExchange::Reads of_strokes[] = {{m.force, momenta},
+                                           {m.mixed, momenta},
+                                           {m.damping_map, momenta},
+                                           {m.positions_of_strokes, positions}};
+  const RowExchange::Reads of_states[] = {{m.of_positions, momenta}, {m.base, momenta}};
+  i.momentum_exchange.emplace(peers, momenta, of_strokes, 2);
+  i.position_exchange.emplace(peers, positions, of_states, 1);
+  for (const int block : i.momentum_rows.own_blocks()) {
+    bool is_border = false;
+    for (int row = i.momentum_rows.first(block); row < i.momentum_rows.end(block); ++row) {
+      is_border = is_border || i.momentum_exchange->is_sent(row);
+    }
+    (is_border ? i.border_blocks : i.inner_blocks).push_back(block);
+  }
+}
+
+void KickDriftIsland::complete(IslandState& state) {
+  impl_->momentum_exchange->complete(state.u.data());
+  impl_->position_exchange->complete(state.position.data());
 }
 
 void KickDriftIsland::load(const double* x, IslandState& state) const {
@@ -413,6 +478,7 @@ std::size_t KickDriftIsland::bytes() const {
        &i.decay_within[0],
        &i.decay_within[1],
        &i.lost_in_pass,
+       &i.power_rows,
        &i.kick_values,
        &i.gauss_values});
   for (const Impl::Level& level : i.levels) {

@@ -47,6 +47,9 @@ class KickDriftIsland final : public ExplicitIsland {
   bool has_inputs() const override;
   int tasks() const override;
   void share_with(const ForEach* each) override;
+  bool can_share_rows() const override;
+  void share_among(NetworkPeers& peers) override;
+  void complete(IslandState& state) override;
   /// How drifts take dampers was chosen for the first size.
   void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "kernels/stroke_kernels.hpp"
 #include "network/explicit/kick_drift_island.hpp"
 #include "network/explicit/kick_drift_model.hpp"
+#include "network/explicit/row_exchange.hpp"
 #include "network/explicit/shared_rows.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
@@ -122,16 +124,33 @@ struct KickDriftIsland::Impl {
   /// Whether kicks and drifts of momenta ask for nothing but momenta nearby.
   bool is_local() const;
   void find_passes();
+  /// Inputs by the blocks that they act on, where a step is swept.
+  void find_block_inputs();
   bool is_mixed(int stage) const;
   /// All kicks and drifts. A few passes at a time follow one another over the blocks, so that what one leaves
   /// in the cache serves the next; each keeps `reach` blocks behind the one before it. Threads have a range of
   /// blocks each, of which every pass leaves `reach` more at both ends to be done when all ranges are.
   void sweep(IslandState& to, const Level& own);
   void find_sweep_ranges();
+  /// The same of one block: small islands take as long for what passes over blocks need as for their rows.
+  void sweep_block(IslandState& to, const Level& own);
+  MixedKickTask mixed_kick_task(IslandState& to);
+  /// The same on ranks: after each pass neighbours get what they read of it, while other blocks are done.
+  void sweep_on_ranks(IslandState& to, const Level& own);
+  template <class Exchange>
+  void exchange_after(const Pass& pass, IslandState& to, const Exchange& exchange);
+  /// Sums of what passes have dissipated, and of what inputs have supplied.
+  void add_passes(const Level& own);
+  /// Notes what the power of efforts in a drift needs: u of their rows, and where dampers are shared 𝒟u and 𝒟²u.
+  void kick_by_inputs(IslandState& to, int stage, double h, int block);
+  void note_power(const Pass& pass, int block, const IslandState& to);
+  double& power_row(int stage, int term_, std::size_t entry) {
+    return power_rows[(entry * at(scheme.stages()) + at(stage)) * 3 + at(term_)];
+  }
   /// The energy dissipated.
   double do_pass(const Pass& pass, int block, IslandState& to, const Level& own);
   double& lost_in(std::size_t pass, int block) {
-    return lost_in_pass[pass * at(momentum_rows.count()) + at(block)];
+    return lost_in_pass[at(block) * passes.size() + pass];
   }
   std::span<const MomentumRange> ranges_alone(int block) const {
     const int first = first_other[at(block)];
@@ -151,6 +170,11 @@ struct KickDriftIsland::Impl {
   /// Whether one pass over the momenta gives the change of H.
   bool is_plain() const;
   Balance balance(const IslandState& from, IslandState& to);
+  /// The kinetic energy, and what a step along p changes of H per unit, of a block; with what inputs change.
+  std::array<double, 2> kinetic_and_slope(int block, const IslandState& from,
+                                          const IslandState& to) const;
+  /// Of that change what momenta take, roughly.
+  double slope_of_momenta(int block, const IslandState& to) const;
   double change_of_input(int input) const;
   /// H(x⁺) − H(xⁿ) from the states, which are written to `to` but for the momenta.
   double energy_change(const IslandState& from, IslandState& to, double* size);
@@ -163,7 +187,7 @@ struct KickDriftIsland::Impl {
   void move(IslandState& to, double step, const IslandState* from);
   /// Whether the energy hardly changes along p, since what positions give momenta take: on the slow motions of
   /// overdamped parts, and under fast inputs. A move along p that makes up for an error is then far larger than it.
-  bool bends_little(const IslandState& to, double slope) const;
+  bool bends_little(const IslandState& to, double slope);
   bool attempt(const IslandState& from, IslandState& to, int depth, IslandEnergies& energies);
   bool settle(const IslandState& from, IslandState& to, const Level& own, double supply,
               double lost, IslandEnergies& energies);
@@ -174,20 +198,26 @@ struct KickDriftIsland::Impl {
   const StrokeKernels& kernels;
   KickDriftModel model;
   SharedRows momentum_rows, position_rows;
+  std::optional<RowExchange> momentum_exchange, position_exchange;  ///< if ranks share rows
+  std::vector<int> border_blocks,
+      inner_blocks;  ///< of this rank: with rows that others read, and without
   std::vector<char> even;
   Array even_damping;
   bool all_even = true;
   std::vector<std::pair<int, int>> shared_ranges;  ///< of momenta
   std::vector<MomentumRange> other_ranges;
   std::vector<Pass> passes;
-  Array lost_in_pass;  ///< by pass and block
+  Array lost_in_pass;  ///< by block and pass
   int passes_at_once = 1;
   int shared_passes_at_once = 1;
   std::vector<int>
       sweep_ranges;  ///< blocks at which the ranges of threads begin, and the number of blocks
   /// Of each block, where its shared and other ranges begin: no range reaches from one into another.
   std::vector<int> first_shared, first_other;
-  Array strokes;  ///< Y, and the increments of decaying positions
+  /// Of each block: the entries of model.effort_kicks and model.effort_power in its rows.
+  std::vector<std::vector<int>> kicks_of_block, power_of_block;
+  Array power_rows;  ///< by entry of model.effort_power, drift and term, of a step that is swept
+  Array strokes;     ///< Y, and the increments of decaying positions
   Array c, c_bent, base, w, force_before, force_after, moved, term, next_term, given;
   Array decay_before, decay_after, decay_within[2];
   Array bent_now, bent_force;

@@ -51,6 +51,17 @@ class StrokeMap {
             columns_.data(), values_.data()};
   }
   bool empty() const { return runs_.empty(); }
+  /// body(row, column) for all entries.
+  template <class Body>
+  void for_entries(const Body& body) const {
+    for (const StrokeRun& run : runs_) {
+      for (int i = 0; i < run.count * run.stride; i += run.stride) {
+        for (int k = 0; k < run.terms; ++k) {
+          body(run.row + i, columns_[static_cast<std::size_t>(run.first_column + k)] + i);
+        }
+      }
+    }
+  }
   std::size_t bytes() const {
     return runs_.capacity() * sizeof(StrokeRun) + columns_.capacity() * sizeof(int) +
            values_.capacity() * sizeof(double);

@@ -137,6 +137,11 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
   }
   is_lossless_ = own(network.R, row_numbers).nonZeros() == 0;
   find_inputs(row_numbers);
+  seen_.assign(power_.size() * at(scheme.order + 1), 0.0);
+  power_of_block_.resize(at(rows_.count()));
+  for (int e = 0; e < static_cast<int>(power_.size()); ++e) {
+    power_of_block_[at(rows_.block_of(power_[at(e)].row))].push_back(e);
+  }
   for (const int state : states_) row_numbers[at(state)] = -1;
   for (Array* own : {&first_, &second_, &other_, &last_, &sum_}) own->assign(n, 0.0);
   if (!is_lossless_) weighted_.assign(n, 0.0);
@@ -270,15 +275,44 @@ void TaylorIsland::add_term(const double* w, double* next, int k, double h) {
   for (const Entry& entry : driven_) more(entry.row, factor * entry.value * power(entry.input, k));
 }
 
-/// ∫ sᵀSeenᵀzₖθᵏ over the step, per unit of h.
-void TaylorIsland::supply_term(const double* w, int k) {
-  for (std::size_t i = 0; i < output_.size(); ++i) output_[i] = k == 0 ? steady_power_[i] : 0.0;
-  for (const Entry& entry : power_) output_[at(entry.input)] += entry.value * w[entry.row];
-  for (int i = 0; i < static_cast<int>(output_.size()); ++i) {
-    double mean = 0.0;
-    for (int j = 0; j < scheme_.inputs.points(); ++j) mean += power(i, j) / (j + k + 1);
-    supplied_.add(mean * output_[at(i)]);
+void TaylorIsland::note_seen(const double* w, int k) {
+  for (std::size_t e = 0; e < power_.size(); ++e) {
+    seen_[e * at(scheme_.order + 1) + at(k)] = w[power_[e].row];
   }
+}
+
+/// ∫ sᵀSeenᵀzₖθᵏ over the step, per unit of h.
+void TaylorIsland::add_supply() {
+  rows_.gather(seen_.data(), at(scheme_.order + 1),
+               [&](int block) { return std::span(power_of_block_[at(block)]); });
+  for (int k = 0; k <= scheme_.order; ++k) {
+    for (std::size_t i = 0; i < output_.size(); ++i) output_[i] = k == 0 ? steady_power_[i] : 0.0;
+    for (std::size_t e = 0; e < power_.size(); ++e) {
+      output_[at(power_[e].input)] += power_[e].value * seen_[e * at(scheme_.order + 1) + at(k)];
+    }
+    for (int i = 0; i < static_cast<int>(output_.size()); ++i) {
+      double mean = 0.0;
+      for (int j = 0; j < scheme_.inputs.points(); ++j) mean += power(i, j) / (j + k + 1);
+      supplied_.add(mean * output_[at(i)]);
+    }
+  }
+}
+
+/// States that are near one another belong to parts with near numbers, whatever their types.
+void TaylorIsland::share_among(NetworkPeers& peers) {
+  std::vector<double> place;
+  for (int block = 0; block < rows_.count(); ++block) {
+    double sum = 0.0;
+    for (int row = rows_.first(block); row < rows_.end(block); ++row) {
+      sum += network_.part_of(states_[at(row)]);
+    }
+    place.push_back(sum / (rows_.end(block) - rows_.first(block)));
+  }
+  const std::vector<int> of_blocks = ranks_of_blocks(rows_, place, peers.size());
+  rows_.share_among(peers, of_blocks);
+  const std::vector<int> of_rows = ranks_of_rows(rows_, of_blocks);
+  const RowExchange::Reads reads[] = {{rate_, of_rows}};
+  exchange_.emplace(peers, of_rows, reads, 1);
 }
 
 bool TaylorIsland::attempt(const IslandState& from, IslandState& to, int depth,
@@ -287,14 +321,16 @@ bool TaylorIsland::attempt(const IslandState& from, IslandState& to, int depth,
   supplied_ = CompensatedSum();
   const double* w = from.position.data();
   for (int k = 0; k <= scheme_.order; ++k) {
-    if (!inputs_.empty()) supply_term(w, k);
+    note_seen(w, k);
     Array& next = k == scheme_.order   ? last_
                   : k == 1             ? second_
                   : w == first_.data() ? other_
                                        : first_;
     add_term(w, next.data(), k, h);
+    if (exchange_) exchange_->exchange({next.data()});
     w = next.data();
   }
+  if (!inputs_.empty()) add_supply();
   for (const Entry& entry : through_) {
     for (int i = 0; i < scheme_.inputs.points(); ++i) {
       for (int j = 0; j < scheme_.inputs.points(); ++j) {
@@ -445,6 +481,7 @@ bool TaylorIsland::settle(const IslandState& from, IslandState& to, int depth, d
   const double left = expected - change;
   const double scale = size + std::abs(supply) + std::abs(lost) + std::abs(from.stored_J);
   if (!(std::abs(left) <= kLeft * scale)) return false;
+  if (exchange_) exchange_->exchange({to.position.data()});
   to.tank_J = (from.tank_J - taken) + left;
   const double gone = dead_.decay(dead_kept(depth), from.dead, to.dead);
   lost += gone;
@@ -468,9 +505,10 @@ void TaylorIsland::error(double* x) {
   });
   const double of_last = std::abs(1.0 - along_last_), of_second = std::abs(along_second_);
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    x[states_[i]] =
-        std::abs(next[i]) + of_last * std::abs(last_[i]) + of_second * std::abs(second_[i]);
+    next[i] = std::abs(next[i]) + of_last * std::abs(last_[i]) + of_second * std::abs(second_[i]);
   }
+  if (exchange_) exchange_->complete(next.data());
+  for (std::size_t i = 0; i < states_.size(); ++i) x[states_[i]] = next[i];
   for (const int state : dead_.states) x[state] = 0.0;
   for (int i = 0; i < static_cast<int>(inputs_.size()); ++i) output_[at(i)] = left_out_of_input(i);
   for (const Entry& entry : driven_) {
@@ -520,7 +558,7 @@ std::size_t TaylorIsland::bytes() const {
   std::size_t sum = rate_.bytes() + hessian_.bytes() + rows_.bytes();
   for (const Array* own :
        {&stiffness_, &constant_, &powers_, &first_, &second_, &other_, &last_, &sum_, &weighted_,
-        &pull_, &middle_pull_, &middle_, &steady_power_, &output_}) {
+        &seen_, &pull_, &middle_pull_, &middle_, &steady_power_, &output_}) {
     sum += own->capacity() * sizeof(double);
   }
   for (const Array& kept : dead_kept_) sum += kept.capacity() * sizeof(double);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "network/explicit/explicit_island.hpp"
 #include "network/explicit/gauss_interpolation.hpp"
 #include "network/explicit/network_form.hpp"
+#include "network/explicit/row_exchange.hpp"
 #include "network/explicit/shared_rows.hpp"
 #include "network/explicit/stroke_map.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
@@ -56,6 +58,10 @@ class TaylorIsland final : public ExplicitIsland {
   bool has_inputs() const override { return !inputs_.empty(); }
   int tasks() const override { return rows_.count(); }
   void share_with(const ForEach* each) override { rows_.share_with(each); }
+  /// A storage with ties between states is summed by one rank.
+  bool can_share_rows() const override { return rows_.count() > 1 && has_diagonal_; }
+  void share_among(NetworkPeers& peers) override;
+  void complete(IslandState& state) override { exchange_->complete(state.position.data()); }
   void set_step(double step_s) override;
   void load(const double* x, IslandState& state) const override;
   void store(const IslandState& state, double* x) const override;
@@ -88,7 +94,9 @@ class TaylorIsland final : public ExplicitIsland {
   std::size_t at_power(int input, int k) const;
   void add_term(const double* w, double* next, int k, double h);
   void multiply_by_hessian(const Array& x, Array& product);
-  void supply_term(const double* w, int k);
+  /// The power of inputs along the path, from the states that it depends on, which terms have left in `seen_`.
+  void note_seen(const double* w, int k);
+  void add_supply();
   SeriesSums sums(const IslandState& from, const Array& direction);
   bool settle(const IslandState& from, IslandState& to, int depth, double supply,
               IslandEnergies& energies);
@@ -104,6 +112,7 @@ class TaylorIsland final : public ExplicitIsland {
   double step_s_;
   std::vector<int> states_;  ///< of the network, in the island's order
   SharedRows rows_;
+  std::optional<RowExchange> exchange_;  ///< if ranks share rows
   DeadStates dead_;
   std::array<Array, kMostHalvings + 1> dead_kept_;  ///< what a step of h/2^depth leaves of them
   std::vector<int> inputs_;                         ///< of the network
@@ -112,12 +121,14 @@ class TaylorIsland final : public ExplicitIsland {
   Array stiffness_;                                 ///< the diagonal of Q
   Array constant_;                                  ///< c; empty: 0
   bool has_diagonal_ = true;
-  bool is_lossless_ = true;                      ///< nothing damps: there is no ΔD to be known
-  std::vector<std::pair<int, double>> offsets_;  ///< A c, by row
-  std::vector<Entry> driven_;                    ///< B
-  std::vector<Entry> power_;                     ///< Q Seen
-  Array steady_power_;                           ///< Seenᵀc, by input
-  std::vector<Entry> through_;                   ///< of two inputs
+  bool is_lossless_ = true;                       ///< nothing damps: there is no ΔD to be known
+  std::vector<std::pair<int, double>> offsets_;   ///< A c, by row
+  std::vector<Entry> driven_;                     ///< B
+  std::vector<Entry> power_;                      ///< Q Seen
+  std::vector<std::vector<int>> power_of_block_;  ///< entries of `power_`, by block of their rows
+  Array seen_;                                    ///< states by entry of `power_` and term
+  Array steady_power_;                            ///< Seenᵀc, by input
+  std::vector<Entry> through_;                    ///< of two inputs
   double fastest_rate_ = 0.0;
 
   Array powers_;  ///< of inputs, sampled

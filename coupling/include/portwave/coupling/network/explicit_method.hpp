@@ -6,6 +6,7 @@
 #include <string>
 
 #include "portwave/coupling/network/network_method.hpp"
+#include "portwave/coupling/network/network_peers.hpp"
 #include "portwave/coupling/network/network_trials.hpp"
 
 namespace portwave {
@@ -39,6 +40,14 @@ class ExplicitMethod : public NetworkMethod, public NetworkTrials {
   /// Goes on where `before` is: a method of the same kind and options on the same system, before the component of a
   /// part was exchanged for one that stores `more_J` more in the same state.
   void take_over(ExplicitMethod& before, int part, double more_J);
+
+  /// Ranks share its steps from now on: the rows of large islands, and others island by island. Results have the same
+  /// bits as in one process. All ranks call it, and then all functions that step, archive or change the state; those that
+  /// look at states of the whole either on all ranks, or on one that has told the others to `fetch`. False, and nothing
+  /// has changed, where there is nothing to share.
+  bool share_among(NetworkPeers& peers);
+  /// The states of the whole from all ranks, which all call it.
+  void fetch();
 
   bool attempt(double step_s, const ForEach& each) override;
   std::string obstacle() const override;
