@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -195,17 +196,20 @@ std::vector<Checked> parts_of(const Scenario& scenario, const CheckArguments& ar
   const double h = scenario.options.step_s;
   std::vector<double> steps_s = arguments.steps_s;
   if (steps_s.empty()) steps_s = {1e-3 * h, h / 30.0, h};
-  std::map<std::pair<std::string, std::uint64_t>, std::vector<int>> kinds;
+  // What an opaque part does, no digest sees: each is a kind of its own.
+  using Kind = std::tuple<std::string, std::uint64_t, int>;
+  std::map<Kind, std::vector<int>> kinds;
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     const Component& own = *parts[static_cast<std::size_t>(i)].component;
     if (asked.empty() || asked.contains(i)) {
-      kinds[{own.signature().type, component_digest(own)}].push_back(i);
+      const int alone = own.port_hamiltonian() == nullptr ? i : -1;
+      kinds[{own.signature().type, component_digest(own), alone}].push_back(i);
     }
   }
   std::map<int, Checked> in_order;
   for (const auto& [kind, members] : kinds) {
     const Part& first = parts[static_cast<std::size_t>(members.front())];
-    std::string label = fmt::format("{} ({})", first.name, kind.first);
+    std::string label = fmt::format("{} ({})", first.name, std::get<0>(kind));
     if (members.size() > 1) label += fmt::format(", and {} equal to it", members.size() - 1);
     in_order[members.front()] = {std::move(label), first.component.get(),
                                  options_for(*first.component, steps_s, arguments)};

@@ -327,11 +327,18 @@ std::string remedy_of(const StepError& error, const Scenario& scenario) {
   if (scenario.options.sizes) {
     return "Allow shorter steps (--set /time/step/smallest_s=0), or ask for a smaller tolerance";
   }
+  const std::string shorter = fmt::format("Shorter steps may help (--set /time/step_s={:.6g})",
+                                          0.125 * scenario.options.step_s);
+  // Opaque parts take steps of one size only.
+  if (std::ranges::any_of(scenario.system.parts(),
+                          [](const Part& part) { return part.port_hamiltonian() == nullptr; })) {
+    return shorter;
+  }
   return fmt::format(
-      "Shorter steps may help (--set /time/step_s={:.6g}), or steps that choose their size:\n"
+      "{}, or steps that choose their size:\n"
       "  --set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
       "{:.6g}}}'",
-      0.125 * scenario.options.step_s, scenario.end_s);
+      shorter, scenario.end_s);
 }
 
 /// Those of the files, of the line or panel that shows the run, and of the server.

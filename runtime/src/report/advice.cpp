@@ -24,6 +24,14 @@ double missed_share(const Json& summary) {
   return windows > 0.0 ? count(at(summary, "iterations", "not_converged")) / windows : 0.0;
 }
 
+/// Opaque parts take steps of one size only. They are those whose energy is not known.
+std::string or_chosen_steps(const Json& summary) {
+  const Json& opaque = at(summary, "certificate", "unjudged_parts");
+  if (opaque.is_array() && !opaque.empty()) return {};
+  return ", or let them choose their size (`\"step\": {\"kind\": \"adaptive\", \"tolerance\": "
+         "1e-6}`)";
+}
+
 bool has_tolerance(const Json& summary) {
   const Json& options = at(summary, "method_options");
   return count(at(options, "tolerance")) > 0.0 || count(at(options, "energy_tolerance_J")) > 0.0;
@@ -215,11 +223,9 @@ std::optional<Advice> not_resolved(const Json& summary) {
         Level::warn, "The steps do not resolve the motion",
         fmt::format("{} jumps to and fro within steps, first in step {:.0f}: {:.2g} % of its mean "
                     "square is of pulses that no row shows. Motion has their mean; what is "
-                    "dissipated is off. Take steps that are shorter than a pulse, or let them "
-                    "choose their size (`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": "
-                    "1e-6}}`).",
+                    "dissipated is off. Take steps that are shorter than a pulse{}.",
                     text_or(at(resolution, "part"), "?"), count(at(resolution, "step")),
-                    100.0 * count(at(resolution, "share")))};
+                    100.0 * count(at(resolution, "share")), or_chosen_steps(summary))};
   }
   const double h_lambda = count(at(resolution, "h_lambda"));
   const std::string rate =
@@ -231,14 +237,12 @@ std::optional<Advice> not_resolved(const Json& summary) {
           "Most in step {:.0f}, at {}: an error of {:.2g} % of all motion there.{} Such steps "
           "conserve "
           "energy, and a motion that should decay overshoots its rest position. Take shorter "
-          "steps, or "
-          "let them choose their size (`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": "
-          "1e-6}}`); "
+          "steps{}; "
           "joints between states that are at odds need a consistent start, or a stiff spring and "
           "damper.",
           count(at(resolution, "step")),
           text_or(at(resolution, "port"), text_or(at(resolution, "part"), "?")),
-          100.0 * count(at(resolution, "share")), rate)};
+          100.0 * count(at(resolution, "share")), rate, or_chosen_steps(summary))};
 }
 
 bool is_far_from_finer(const Json& summary) { return at(summary, "agreement", "far") == true; }
@@ -255,10 +259,9 @@ std::optional<Advice> finer_steps_differ(const Json& summary) {
       Level::warn, "Finer steps lead elsewhere",
       fmt::format(
           "With steps of half the size, or a tenth of the tolerance, {} differs by {:.2g} % "
-          "of its range, at {:.4g} s. Take shorter steps, or let them choose their size "
-          "(`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}`).{}",
+          "of its range, at {:.4g} s. Take shorter steps{}.{}",
           text_or(at(agreement, "state"), "?"), 100.0 * count(at(agreement, "share")),
-          count(at(agreement, "time_s")),
+          count(at(agreement, "time_s")), or_chosen_steps(summary),
           at(agreement, "samples_faster") == true
               ? " The controllers sampled twice as fast there: if they are to keep the rate that "
                 "they have here, give `every_s` in `signals`."

@@ -2,6 +2,7 @@
 
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
+#include "catalogue/unit_check.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 
 namespace portwave {
@@ -24,7 +25,7 @@ std::unique_ptr<Subsystem> build_descriptor_port_hamiltonian(const Parameters& p
   options.allow_active = allows_active(parameters);
   options.storage = step_map_storage(value_of<std::string>(parameters, "step_maps"));
 
-  Issues issues;
+  Issues issues = check_unit_names(signature);
   MatrixReader reader(parameters, issues);
   DescriptorForm form{.E = reader.read("E", n, n),
                       .J = reader.read("J", n, n),

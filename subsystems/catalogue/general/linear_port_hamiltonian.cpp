@@ -2,6 +2,7 @@
 
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
+#include "catalogue/unit_check.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -18,7 +19,7 @@ std::unique_ptr<Subsystem> build_linear_port_hamiltonian(const Parameters& param
   options.allow_active = allows_active(parameters);
   options.storage = step_map_storage(value_of<std::string>(parameters, "step_maps"));
 
-  Issues issues;
+  Issues issues = check_unit_names(signature);
   MatrixReader reader(parameters, issues);
   Structure structure{.J = reader.read("J", n, n),
                       .R = reader.read("R", n, n),

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -9,6 +13,7 @@
 #include "catalogue/expression_part.hpp"
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
+#include "catalogue/unit_check.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
@@ -37,11 +42,18 @@ class PhysicsReader {
     }
   }
 
-  ExpressionPhysics read() && {
+  /// Units, after `read`.
+  Issues check_units(const Signature& signature) const {
+    Issues issues = check_unit_names(signature);
+    append(issues, "", check_matrix_units(signature, plain_J_, plain_G_));
+    return issues;
+  }
+
+  ExpressionPhysics read() {
     physics_.energy = node_of("/energy", value_of<std::string>(parameters_, "energy"));
-    physics_.J = matrix("J", n_, n_);
+    physics_.J = matrix("J", n_, n_, &plain_J_);
     physics_.R = matrix("R", n_, n_);
-    physics_.G = matrix("G", n_, m_);
+    physics_.G = matrix("G", n_, m_, &plain_G_);
     physics_.P = matrix("P", n_, m_);
     physics_.S = matrix("S", m_, m_);
     physics_.N = matrix("N", m_, m_);
@@ -77,7 +89,9 @@ class PhysicsReader {
     }
   }
 
-  ExpressionPhysics::Entries matrix(std::string_view name, int rows, int columns) {
+  /// `plain`, or null: gets the entries that are numbers.
+  ExpressionPhysics::Entries matrix(std::string_view name, int rows, int columns,
+                                    std::vector<PlainEntry>* plain = nullptr) {
     ExpressionPhysics::Entries entries;
     const ParameterValue& value = parameters_.find(name)->second;
     const auto* const texts = std::get_if<ExpressionRows>(&value);
@@ -87,6 +101,7 @@ class PhysicsReader {
         for (SparseMatrix::InnerIterator it(numbers, j); it; ++it) {
           if (it.value() == 0.0) continue;
           entries.push_back({static_cast<int>(it.row()), j, physics_.graph.number(it.value())});
+          if (plain != nullptr) plain->push_back({static_cast<int>(it.row()), j, it.value()});
         }
       }
       return entries;
@@ -103,9 +118,20 @@ class PhysicsReader {
         const auto node = node_of(fmt::format("/{}/{}/{}", name, i, j), (*texts)[i][j]);
         if (!fits || physics_.graph.is_zero(node)) continue;
         entries.push_back({static_cast<int>(i), static_cast<int>(j), node});
+        const auto number = plain_number((*texts)[i][j]);
+        if (plain != nullptr && number) {
+          plain->push_back({static_cast<int>(i), static_cast<int>(j), *number});
+        }
       }
     }
     return entries;
+  }
+
+  static std::optional<double> plain_number(std::string_view text) {
+    double value = 0.0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+    return value;
   }
 
   const Parameters& parameters_;
@@ -114,6 +140,7 @@ class PhysicsReader {
   int n_, m_;
   std::vector<std::string> names_;
   std::vector<ExpressionGraph::Node> values_;
+  std::vector<PlainEntry> plain_J_, plain_G_;
 };
 
 std::vector<ExpressionLaw> read_laws(const Signature& signature, const Parameters& parameters,
@@ -170,7 +197,9 @@ std::unique_ptr<Subsystem> build_port_hamiltonian(const Parameters& parameters) 
   options.allow_active = allows_active(parameters);
   options.default_state = state_numbers(parameters, "default_state", n, issues);
   options.typical_state = state_numbers(parameters, "typical_state", n, issues);
-  ExpressionPhysics physics = PhysicsReader(signature, parameters, issues).read();
+  PhysicsReader reader(signature, parameters, issues);
+  ExpressionPhysics physics = reader.read();
+  append(issues, "", reader.check_units(signature));
   std::vector<ExpressionLaw> laws = read_laws(signature, parameters, issues);
   std::vector<double> start = options.default_state, size = options.typical_state;
   start.resize(static_cast<std::size_t>(n), 0.0);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "nonlinear/damped_structure.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
@@ -10,7 +11,7 @@ namespace portwave {
 namespace {
 
 /// With two faces the sum of two contacts, each of which lets go by itself.
-class ContactSpring final : public Subsystem {
+class ContactSpring final : public Subsystem, public DampedStructure {
  public:
   ContactSpring(Signature signature, const ContactLaw& law, std::vector<double> direction)
       : Subsystem(std::move(signature)),
@@ -67,9 +68,14 @@ class ContactSpring final : public Subsystem {
   }
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override {
-    set_resistance(
-        sum([&](const ContactFace& face) { return face.resistance_over(x[0], dx[0], step_s); }),
-        out);
+    damped_structure_over(x, dx, step_s, 0.0, out);
+  }
+  void damped_structure_over(const double* x, const double* dx, double step_s, double theta,
+                             Structure& out) const override {
+    set_resistance(sum([&](const ContactFace& face) {
+                     return face.resistance_over(x[0], dx[0], step_s, theta);
+                   }),
+                   out);
   }
 
  private:

@@ -215,6 +215,7 @@ std::vector<LawReport> check_all(const Subsystem& part, const ConformanceOptions
   reports.push_back(check_order_of_convergence(part, options));
   reports.push_back(check_orders_of_stages(part, options));
   reports.push_back(check_damped_stages(part, options));
+  reports.push_back(check_one_sided(part, options));
   reports.push_back(check_rest_under_load(part, options));
   reports.push_back(check_frozen_map_purity(part, options));
   reports.push_back(check_inexact_scatter(part, options));

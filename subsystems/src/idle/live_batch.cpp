@@ -125,7 +125,8 @@ double LiveBatch::idle_output(int lane, const double* record, int scalar_port, i
   double *const next = room.data(), *const dx = next + n, *const g = dx + n;
   own_->get_state(lane, record, next);
   for (int i = 0; i < n; ++i) dx[i] = next[i] - x[i];
-  if (own[0] == kDamped) {
+  const double theta = own[0] == kDamped ? 1.0 : 0.0;
+  if (theta > 0.0) {
     part.gradient(next, g);  // ∇̄H + ½hQẋ
   } else {
     part.discrete_gradient(x, next, g);
@@ -133,7 +134,7 @@ double LiveBatch::idle_output(int lane, const double* record, int scalar_port, i
   if (part.constant_structure()) return output_by(part.structure(), g, own, scalar_port, inputs);
   if (taken_.exchange(true, std::memory_order_acquire)) {
     Structure structure = part.structure();
-    part.structure_over(x, dx, step_s_, structure);
+    damped_structure_over(part, x, dx, step_s_, theta, structure);
     return output_by(structure, g, own, scalar_port, inputs);
   }
   struct Return {
@@ -141,7 +142,7 @@ double LiveBatch::idle_output(int lane, const double* record, int scalar_port, i
     ~Return() { taken.store(false, std::memory_order_release); }
   } const give_back{taken_};  // also where a callback throws
   structure_ = part.structure();
-  part.structure_over(x, dx, step_s_, structure_);
+  damped_structure_over(part, x, dx, step_s_, theta, structure_);
   return output_by(structure_, g, own, scalar_port, inputs);
 }
 
@@ -157,19 +158,19 @@ double LiveBatch::output_of_stage(int lane, const double* own, int scalar_port, 
   const StageLayout& layout = physics->layout();
   const int n = layout.n, q = input_size(), rows = n + layout.states();
   detail::Workspace room(at(4 * rows + layout.ports() + layout.inputs()));
-  double *const start = room.data(), *const next = start + rows, *const middle = next + rows,
-                *const g = middle + rows, *const u = g + rows;
+  double *const start = room.data(), *const next = start + rows, *const moved = next + rows,
+                *const g = moved + rows, *const u = g + rows;
   std::fill(start, next, 0.0);
   std::copy_n(own + 1, n, start);
   std::copy_n(own + 1, n, next);
   std::copy_n(own + 1 + n + 2 * q, layout.states(), next + n);
-  for (int i = 0; i < rows; ++i) middle[i] = 0.5 * (start[i] + next[i]);
+  for (int i = 0; i < rows; ++i) moved[i] = next[i] - start[i];
   physics->discrete_gradient(start, next, g);
   std::fill_n(u, layout.ports() + layout.inputs(), 0.0);
   for (int j = 0; j < layout.p; ++j) u[layout.port(stage, j)] = inputs[at(j)];
   std::copy_n(own + 1 + n, q, u + layout.ports());
   Structure s = physics->structure();
-  if (!physics->constant_structure()) physics->structure_at(middle, s);
+  if (!physics->constant_structure()) physics->structure_over(start, moved, step_s_, s);
   const std::span<const double> all(u, at(layout.ports() + layout.inputs()));
   return row_product(s, g, layout.port(stage, scalar_port),
                      [&](Eigen::Index j) { return all[at(static_cast<int>(j))]; });

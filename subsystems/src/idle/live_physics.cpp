@@ -42,6 +42,13 @@ void LivePhysics::structure_over(const double* x, const double* dx, double step_
   take([&](Structure& all) { physics_.structure_over(x, dx, step_s, all); }, out);
 }
 
+void LivePhysics::damped_structure_over(const double* x, const double* dx, double step_s,
+                                        double theta, Structure& out) const {
+  take(
+      [&](Structure& all) { portwave::damped_structure_over(physics_, x, dx, step_s, theta, all); },
+      out);
+}
+
 PortLawValue LivePhysics::port_law(int scalar_port, double u) const {
   return physics_.port_law(columns_.ports()[at(scalar_port)], u);
 }

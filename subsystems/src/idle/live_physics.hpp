@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "idle/live_columns.hpp"
+#include "nonlinear/damped_structure.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
@@ -12,7 +13,7 @@ namespace portwave {
 
 /// The physics of a part without its idle ports: all of it is asked of the given part, and the matrices have
 /// the columns of the remaining inputs. Solved by the general Newton solver.
-class LivePhysics final : public Subsystem {
+class LivePhysics final : public Subsystem, public DampedStructure {
  public:
   LivePhysics(std::shared_ptr<const Component> given, LiveColumns columns, NewtonOptions options);
 
@@ -50,6 +51,8 @@ class LivePhysics final : public Subsystem {
   void structure_at(const double* x_mid, Structure& out) const override;
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override;
+  void damped_structure_over(const double* x, const double* dx, double step_s, double theta,
+                             Structure& out) const override;
   void stop_at_bounds(double* x_next) const override { physics_.stop_at_bounds(x_next); }
   bool has_port_laws() const override { return physics_.has_port_laws(); }
   PortLawValue port_law(int scalar_port, double u) const override;

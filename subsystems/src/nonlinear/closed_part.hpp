@@ -51,6 +51,8 @@ class HiddenTerms {
   /// So many of the first unknowns stay 0. Elimination with pivots leaves round-off in them, which
   /// beside no terms at all is infinitely much.
   virtual int still() const = 0;
+  /// Whether the last ∇̄H was corrected for its balance: the derivative at the start then lacks the slope of that.
+  virtual bool was_corrected() const { return false; }
 };
 
 /// A discrete gradient that is damped (StageRule): ∇̄HᵀΔx = H(x⁺) − H(x) + what it dissipates.
@@ -96,6 +98,7 @@ class ClosedPart {
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx);
   /// The same with ∇̄H as given: asks the part for nothing if its structure is constant.
   double evaluate_plainly(const double* a, const Eigen::VectorXd& dx, const double* gradient);
+  bool was_corrected() const { return hidden_ != nullptr && hidden_->was_corrected(); }
   bool has_coarse_gradient() const { return hidden_ != nullptr && hidden_->has_coarse_gradient(); }
   /// The same with HiddenTerms::coarse_gradient.
   double evaluate_coarsely(const double* a, const Eigen::VectorXd& dx);

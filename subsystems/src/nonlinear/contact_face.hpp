@@ -39,12 +39,18 @@ class ContactFace {
     if (s == 0.0) return 0.0;
     return law_->stiffness * (law_->is_hertzian ? 1.5 * std::sqrt(s) : 1.0);
   }
-  /// r over a step from x by Δx: of the mean of k sᵐ on the way, but no more than takes up what the spring
-  /// gives. Then the effort is that mean times max(0, 1 + a s'), and rises with Δx.
-  double resistance_over(double x, double dx, double step_s) const {
+  /// What the spring gives in a step from x to y: (1 − θ) of the mean of k sᵐ on the way and θ of that at its end,
+  /// where damped steps take it.
+  double force_over(double x, double y, double theta) const {
+    if (theta == 0.0) return mean_force(x, y);
+    return theta == 1.0 ? force(y) : (1.0 - theta) * mean_force(x, y) + theta * force(y);
+  }
+  /// r over a step from x by Δx: of force_over, but no more than takes up what the spring gives. Then the effort is
+  /// that force times max(0, 1 + a s'), and rises with Δx.
+  double resistance_over(double x, double dx, double step_s, double theta) const {
     const double separation = -side_ * dx;
     const double most = separation > 0.0 ? step_s / separation : law_->damping;
-    return std::abs(mean_force(x, x + dx)) * std::min(law_->damping, most);
+    return std::abs(force_over(x, x + dx, theta)) * std::min(law_->damping, most);
   }
 
   /// (H(y) − H(x))/(y − x). Within contact by divided differences that do not cancel; from or to

@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 
 #include "nonlinear/closed_part.hpp"
+#include "nonlinear/damped_structure.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
@@ -81,7 +82,7 @@ class DampedPhysics final : public Subsystem, public NumericalDissipation {
   void structure_at(const double* x, Structure& out) const override { part_.structure_at(x, out); }
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override {
-    part_.structure_over(x, dx, step_s, out);
+    portwave::damped_structure_over(part_, x, dx, step_s, is_convex_ ? share_ : 0.0, out);
   }
   void stop_at_bounds(double* x_next) const override { part_.stop_at_bounds(x_next); }
   bool has_port_laws() const override { return part_.has_port_laws(); }

@@ -94,11 +94,16 @@ void FrictionContact::structure_at(const double* x_mid, Structure& out) const {
 
 void FrictionContact::structure_over(const double* x, const double* dx, double step_s,
                                      Structure& out) const {
+  damped_structure_over(x, dx, step_s, 0.0, out);
+}
+
+void FrictionContact::damped_structure_over(const double* x, const double* dx, double step_s,
+                                            double theta, Structure& out) const {
   const Eigen::Map<const Eigen::VectorXd> moved(dx, law_.n.size());
   const double from = height(x), along = height(dx);
-  const double resistance = face_.resistance_over(from, along, step_s);
-  const double force =
-      std::max(0.0, std::abs(face_.mean_force(from, from + along)) - resistance * along / step_s);
+  const double resistance = face_.resistance_over(from, along, step_s, theta);
+  const double elastic = std::abs(face_.force_over(from, from + along, theta));
+  const double force = std::max(0.0, elastic - resistance * along / step_s);
   const double slip = (moved - along * law_.n).stableNorm() / step_s;
   set_resistance(resistance, force * grip(slip), out);
 }

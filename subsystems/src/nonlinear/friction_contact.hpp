@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 
 #include "nonlinear/contact_face.hpp"
+#include "nonlinear/damped_structure.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -31,7 +32,7 @@ struct FrictionContactLaw {
 /// harder while it slides is held back more.
 /// Step     one stage, damped or not; a damped one takes N at the end of the step.
 /// Source   law of the normal force as ContactFace; the cone of Coulomb, regularised.
-class FrictionContact final : public Subsystem {
+class FrictionContact final : public Subsystem, public DampedStructure {
  public:
   /// `signature`: a state per entry of n, as many scalar ports as B has columns, all of which take flows; no inputs.
   FrictionContact(Signature signature, FrictionContactLaw law);
@@ -54,6 +55,8 @@ class FrictionContact final : public Subsystem {
   void structure_at(const double* x_mid, Structure& out) const override;
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override;
+  void damped_structure_over(const double* x, const double* dx, double step_s, double theta,
+                             Structure& out) const override;
   std::string batch_key() const override;
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 

@@ -153,13 +153,15 @@ bool LaneSolver::iterate_simply(const double* a) {
     size = judged(size);
     if (coarse == was_coarse) {  // else the two residuals do not compare
       const double gained = size / before;
+      const bool is_slow = !(gained <= kSimpleContraction);
+      if (is_slow && !coarse && size > kRoundOff && part_.was_corrected()) return false;
       if (!coarse && before <= kStagnation && gained > 0.25) {
         if (gained < 1.0) return true;
         dx_ = start_;
         part_.evaluate_plainly(a, dx_);
         return true;
       }
-      if (!(gained <= kSimpleContraction)) return !coarse && size <= kStagnation;
+      if (is_slow) return !coarse && size <= kStagnation;
       contraction = gained;
     }
     if (!coarse && size <= kRoundOff && contraction <= kQuick) return true;

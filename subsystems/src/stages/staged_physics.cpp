@@ -26,6 +26,12 @@ int quadrature_points(const Subsystem& part, int stages) {
   return own->options().polynomial_degree > 0 ? points : std::max(kLeastQuadraturePoints, points);
 }
 
+/// Whether that many points integrate its gradients exactly.
+bool is_exact_polynomial(const Subsystem& part) {
+  const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
+  return own != nullptr && own->options().polynomial_degree > 0;
+}
+
 const GradientsSideBySide* side_by_side(const Subsystem& part) {
   const auto* const own = dynamic_cast<const GradientsSideBySide*>(&part);
   return own != nullptr && own->takes_gradients() ? own : nullptr;
@@ -83,6 +89,7 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
   } else {
     const int points = quadrature_points(part, stages.count);
     nodes_ = nodes_of(points);
+    is_corrected_ = stages.count > 1 && !is_exact_polynomial(part);
     if (points > stages.count + 1) coarse_nodes_ = nodes_of(stages.count + 1);
   }
   size_weight_.resize(static_cast<std::size_t>(stages.count));
@@ -231,13 +238,7 @@ void StagedPhysics::fit_increments(const double* x_next, double* state) const {
 double StagedPhysics::storage(const double* state) const {
   detail::Workspace x(static_cast<std::size_t>(layout_.n));
   final_state(state, x.data());
-  double* const end = x.data() + layout_.n;
-  if (stored_x_.empty() || !std::equal(x.data(), end, stored_x_.begin())) {
-    stored_x_.clear();  // as long as a callback may throw
-    stored_J_ = part_.storage(x.data());
-    stored_x_.assign(x.data(), end);
-  }
-  return stored_J_;
+  return storage_at(x.data());
 }
 
 /// Whether there are several stages, none of which has left x.
@@ -249,6 +250,7 @@ bool StagedPhysics::is_start(const double* delta) const {
 void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
   const int n = layout_.n;
   if (is_start(next + n)) {  // ∫lᵢ = bᵢ
+    correction_noise_ = 0.0;
     if (together_ != nullptr && is_known_start(start)) {
       std::ranges::copy(start_gradient_, g + n);
     } else {
@@ -262,15 +264,19 @@ void StagedPhysics::discrete_gradient(const double* start, const double* next, d
     std::fill(g, g + n, 0.0);
     return;
   }
-  if (whole_ != nullptr) {
-    whole_gradient(start, next, g);
-  } else {
-    add_gradients(nodes_, start, next, g);
-  }
+  if (whole_ != nullptr) return whole_gradient(start, next, g);
+  add_quadrature(nodes_, start, next, g);
+  correct(start, next + n, g);
+  add_damping(start, next, g);
 }
 
-void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* start,
-                                  const double* next, double* g) const {
+void StagedPhysics::coarse_gradient(const double* start, const double* next, double* g) const {
+  add_quadrature(coarse_nodes_, start, next, g);
+  add_damping(start, next, g);
+}
+
+void StagedPhysics::add_quadrature(const std::vector<Node>& nodes, const double* start,
+                                   const double* next, double* g) const {
   const int n = layout_.n;
   detail::Workspace scratch(static_cast<std::size_t>(2 * n));
   double* const x = scratch.data();
@@ -286,7 +292,11 @@ void StagedPhysics::add_gradients(const std::vector<Node>& nodes, const double* 
       for (int k = 0; k < n; ++k) g[(i + 1) * n + k] += weight * slope[k];
     }
   }
+}
+
+void StagedPhysics::add_damping(const double* start, const double* next, double* g) const {
   if (!stages_.is_damped()) return;
+  const int n = layout_.n;
   numerical_dissipation(start, next);  // finds K Σ in top_
   for (int i = 0; i < layout_.stages; ++i) {
     const double weight = stages_.damping * stages_.top[static_cast<std::size_t>(i)];
@@ -307,37 +317,6 @@ void StagedPhysics::find_terms() {
     return;
   }
   has_terms_ = std::ranges::any_of(terms, [](double own) { return own != 0.0; });
-}
-
-/// Of the gradients that its quadrature takes, or of as many like that at x.
-void StagedPhysics::add_gradient_terms(const double* start, const double* next, const double* /*g*/,
-                                       double* terms) const {
-  if (!has_terms_) return;
-  if (whole_ != nullptr) return add_whole_terms(start, next, terms);
-  const int n = layout_.n;
-  if (terms_are_of_start_) {
-    for (int i = 0; i < layout_.stages; ++i) {
-      const double weight = size_weight_[static_cast<std::size_t>(i)];
-      for (int k = 0; k < n; ++k) {
-        terms[(i + 1) * n + k] += weight * start_terms_[static_cast<std::size_t>(k)];
-      }
-    }
-    return;
-  }
-  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
-  double* const x = scratch.data();
-  double* const slope = x + n;
-  double* const own = slope + n;
-  for (const Node& node : nodes_) {
-    state_at(start, next + n, node.reach, x);
-    part_.gradient(x, slope);
-    std::fill(own, own + n, 0.0);
-    part_.add_gradient_terms(x, x, slope, own);
-    for (int i = 0; i < layout_.stages; ++i) {
-      const double weight = std::abs(node.weight[static_cast<std::size_t>(i)]);
-      for (int k = 0; k < n; ++k) terms[(i + 1) * n + k] += weight * own[k];
-    }
-  }
 }
 
 void StagedPhysics::hessian_at(const double* x,
@@ -406,7 +385,10 @@ void StagedPhysics::discrete_gradient_jacobian(
       }
     }
   }
-  if (whole_ == nullptr) add_damping_slopes(start);
+  if (whole_ == nullptr) {
+    add_correction_slopes(start, next);
+    add_damping_slopes(start);
+  }
   for (int column = 0; column < layout_.states(); ++column) {
     for (int row = 0; row < layout_.states(); ++row) {
       const double value = of_delta_(row, column);
@@ -555,7 +537,7 @@ void StagedPhysics::moved_structure(const double* start, const double* increment
   if (whole_ != nullptr) {  // the middle moves half as far as the end
     whole_step(increment + n, held);
     held[state] += 2.0 * by;
-    part_.structure_over(start, held, step_s, stage_structure_);
+    whole_->structure_over(start, held, step_s, stage_structure_);
     return put_at_all_stages(out);
   }
   for (int k = 0; k < n; ++k) held[k] = start[k] + 0.5 * increment[k];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,7 +19,8 @@ namespace portwave {
 /// 0; its discrete gradient has gᵢ = √bᵢ ∇̄ᵢH beside δᵢ and 0 beside x, so that
 ///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
 /// Damped stages (StageRule) see gᵢ + δθ √bᵢP̂(cᵢ) K Σⱼ √bⱼP̂(cⱼ)δⱼ. The integrals of ∇̄ᵢH are taken by Gauss–Legendre
-/// quadrature. One thread at a time: it keeps scratch.
+/// quadrature; where that is not exact, and leaves more of the balance than its rounding, gᵢ gets κδᵢ in units of
+/// typical states, with the one κ that closes it. One thread at a time: it keeps scratch.
 ///
 /// Quadrature does not see where ∇²H jumps. A part that is not smooth has the discrete gradient of one stage over the
 /// whole step instead, gᵢ = √bᵢ ∇̄H(x, x⁺), damped as one stage is, and the structure of the whole step at all stages:
@@ -53,13 +55,12 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   bool has_coarse_gradient() const override {
     return !coarse_nodes_.empty() && together_ == nullptr;
   }
-  void coarse_gradient(const double* start, const double* next, double* g) const override {
-    add_gradients(coarse_nodes_, start, next, g);
-  }
+  void coarse_gradient(const double* start, const double* next, double* g) const override;
   const StageStart* start(const double* x) const override;
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
+  bool was_corrected() const override { return correction_noise_ > 0.0; }
   double numerical_dissipation(const double* start, const double* increment) const override;
   int stage_count() const override { return layout_.stages; }
   double stage_reach(int i, int j) const override {
@@ -98,8 +99,25 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
                 double* out) const;
   std::vector<double> reach_to(double tau) const;
   std::vector<Node> nodes_of(int points) const;
-  void add_gradients(const std::vector<Node>& nodes, const double* start, const double* next,
-                     double* g) const;
+  /// What quadrature leaves of H(x⁺) − H(x), and |δ|² in units of typical states.
+  struct Missing {
+    double energy_J = 0.0, terms_J = 0.0, rounding_J = 0.0, length_squared = 0.0;
+
+    bool vanishes() const {
+      return !(std::abs(energy_J) > rounding_J) || !(length_squared > 1e-280);
+    }
+    /// κ: rises from 0 at the rounding to all that is missing at twice that, so that no step meets a jump.
+    double factor() const;
+  };
+
+  void add_quadrature(const std::vector<Node>& nodes, const double* start, const double* next,
+                      double* g) const;
+  void add_damping(const double* start, const double* next, double* g) const;
+  double storage_at(const double* x) const;
+  Missing missing(const double* start, const double* delta, const double* g) const;
+  void correct(const double* start, const double* delta, double* g) const;
+  void add_correction_terms(const double* delta, double* terms) const;
+  void add_correction_slopes(const double* start, const double* next) const;
   void find_whole_step();
   void reach_the_middle();
   void whole_step(const double* delta, double* moved) const;
@@ -138,6 +156,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ), or of the middle of the whole step
   std::vector<Places> places_;   ///< by stage
   bool has_terms_ = false;       ///< of gradients
+  bool is_corrected_ = false;    ///< the quadrature is not known to be exact
 
   // Scratch.
   mutable PositiveStiffness stiffness_;
@@ -147,6 +166,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
   std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
+  mutable double correction_noise_ = 0.0;      // of the last gradient, over ε and |δ|
   // Where H was asked for last, and its value: a step begins where the last one has ended.
   mutable std::vector<double> stored_x_;
   mutable double stored_J_ = 0.0;

@@ -95,7 +95,7 @@ void StagedPhysics::structure_over(const double* start, const double* increment,
   if (whole_ == nullptr) return Subsystem::structure_over(start, increment, step_s, out);
   detail::Workspace moved(static_cast<std::size_t>(layout_.n));
   whole_step(increment + layout_.n, moved.data());
-  part_.structure_over(start, moved.data(), step_s, stage_structure_);
+  whole_->structure_over(start, moved.data(), step_s, stage_structure_);
   put_at_all_stages(out);
 }
 

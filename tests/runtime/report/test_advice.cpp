@@ -106,6 +106,17 @@ TEST(Advice, OfAGoodRunThereIsNone) {
   EXPECT_EQ(verdict_of(good_summary()).level, Level::good);
 }
 
+TEST(Advice, OfOpaquePartsNamesNoStepsThatTheyRefuse) {
+  for (const Poor& poor : poor_runs()) {
+    Json summary = good_summary();
+    poor.change(summary);
+    summary["certificate"]["unjudged_parts"] = {"fmu"};
+    for (const Advice& own : advice_for(summary)) {
+      EXPECT_EQ(own.text.find("adaptive"), std::string::npos) << poor.rule << ": " << own.text;
+    }
+  }
+}
+
 TEST(Advice, EveryRuleHasARunThatItSpeaksOf) {
   std::vector<std::string_view> tested;
   for (const Poor& poor : poor_runs()) tested.push_back(poor.rule);

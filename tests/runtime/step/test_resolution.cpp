@@ -472,13 +472,13 @@ TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
   EXPECT_TRUE(run(driven_mass(pulses, "", free), 200).summary.is_resolved());
 }
 
-/// With two stages an exponential energy is integrated numerically: one step far too long leaves much of it out.
-TEST(Resolution, TellsEnergyThatIsInNoAccount) {
+/// With two stages the integrals of an exponential energy are not exact, and its account closes in steps of any length.
+TEST(Resolution, NoEnergyIsInNoAccount) {
   const auto cell = [](double step_s, double start) {
     return parse_scenario(
         fmt::format(R"json({{"name": "cell", "time": {{"step_s": {}, "steps": 10}},
   "subsystems": [{{"name": "q", "type": "port_hamiltonian", "parameters": {{
-    "states": {{"x": "m"}}, "energy": "exp(5*x) - 5*x", "R": [[10]], "G": [[1]],
+    "states": {{"x": "C"}}, "energy": "exp(5*x) - 5*x", "R": [[10]], "G": [[1]],
     "ports": [{{"name": "p", "causality": "flow_in", "domain": "electrical"}}]}},
     "initial_state": {{"x": {}}}}}],
   "couplings": [{{"kind": "fixed", "ports": ["q.p"]}}],
@@ -486,11 +486,10 @@ TEST(Resolution, TellsEnergyThatIsInNoAccount) {
                     step_s, start),
         "cell.json", ".");
   };
-  const Outcome own = run(cell(0.05, 1.5), 1);
-  EXPECT_GT(own.summary.missing_share(), RunSummary::kMissing);
-  EXPECT_FALSE(own.summary.is_all_well());
-  EXPECT_TRUE(says(own.summary, "balance      NOT KEPT")) << summary_text(own.summary);
-  EXPECT_LT(run(cell(1e-4, 0.5), 1).summary.missing_share(), 1e-9);
+  for (const double step_s : {0.05, 1e-3, 1e-4})
+    EXPECT_LT(run(cell(step_s, 1.5), 1).summary.missing_share(), 1e-9) << step_s;
+  // Steps that are far too long are still told.
+  EXPECT_FALSE(run(cell(0.05, 1.5), 1).summary.is_all_well());
 }
 
 /// What is looked at changes nothing of the run, and few steps of a long one are looked at.

@@ -122,6 +122,7 @@ class Solver {
         }
       }
     }
+    close_balance(of, g, sizes);
     double worst = 0.0;
     for (std::size_t i = 0; i < s; ++i) {
       Structure M = physics_.structure();
@@ -163,6 +164,40 @@ class Solver {
   }
 
  private:
+  /// Adds κδ in units of typical states, with Σᵢ gᵢᵀδᵢ = H(x⁺) − H(x), where more than rounding is missing.
+  void close_balance(const Step& of, std::vector<Numbers>& g, std::vector<Numbers>& sizes) const {
+    const auto n = of.start.size(), s = static_cast<std::size_t>(stages_);
+    const Numbers typical = physics_.typical_state();
+    Numbers end = of.start;
+    double work = 0.0, terms = 0.0, square = 0.0;
+    for (std::size_t i = 0; i < s; ++i) {
+      const double share = std::sqrt(gauss_stages(stages_).b[i]);
+      for (std::size_t k = 0; k < n; ++k) end[k] += share * of.increments[i * n + k];
+    }
+    for (std::size_t i = 0; i < s; ++i) {
+      const double share = std::sqrt(gauss_stages(stages_).b[i]);
+      for (std::size_t k = 0; k < n; ++k) {
+        const double moved = of.increments[i * n + k];
+        work += g[i][k] * moved;
+        terms += std::abs(g[i][k] * moved) +
+                 share * std::abs(g[i][k]) * (std::abs(of.start[k]) + std::abs(end[k]));
+        square += moved / typical[k] * (moved / typical[k]);
+      }
+    }
+    const double before = physics_.storage(of.start.data()), after = physics_.storage(end.data());
+    terms += std::abs(before) + std::abs(after) + physics_.storage_terms();
+    const double missing = after - before - work, rounding = 1.8e-15 * terms;
+    if (!(std::abs(missing) > rounding)) return;
+    const double part = std::min(std::abs(missing), 2.0 * (std::abs(missing) - rounding));
+    for (std::size_t i = 0; i < s; ++i) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const double along = of.increments[i * n + k] / (typical[k] * typical[k]) / square;
+        g[i][k] += std::copysign(part, missing) * along;
+        sizes[i][k] += terms * std::abs(along);
+      }
+    }
+  }
+
   const Subsystem& physics_;
   std::shared_ptr<const Component> part_;
   int stages_;

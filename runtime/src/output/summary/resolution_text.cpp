@@ -52,23 +52,46 @@ std::string what_was_seen(const RunSummary& summary) {
   }
 }
 
-std::string shorter_steps(const RunSummary& summary) {
+/// Settings of the command line that halve the steps so many times, whether the scenario has "end_s" or "steps".
+std::string shorter_by(const RunSummary& summary, int halvings) {
+  const double step_s = std::ldexp(summary.step_s, -halvings);
+  const std::string start =
+      summary.start_s != 0.0 ? fmt::format("\"start_s\": {}, ", summary.start_s) : std::string();
+  const double end_s = summary.start_s + static_cast<double>(summary.steps) * summary.step_s;
+  return fmt::format("--set '/time={{{}\"step_s\": {:.15g}, \"end_s\": {:.15g}}}'", start, step_s,
+                     end_s);
+}
+
+/// Opaque parts take no other steps. They are those whose energy is not known.
+bool takes_one_size(const RunSummary& summary) { return !summary.unjudged_parts.empty(); }
+
+std::string chosen_steps(const RunSummary& summary) {
   return fmt::format(
-      "take shorter steps, or let them choose their size:{}--set '/time={{\"step\": {{\"kind\": "
-      "\"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {:.6g}}}'",
-      kNextLine, summary.time_s);
+      "--set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
+      "{:.6g}}}'",
+      summary.time_s);
+}
+
+std::string shorter_steps(const RunSummary& summary) {
+  constexpr int kHalvings = 3;
+  if (takes_one_size(summary)) {
+    return fmt::format("take shorter steps:{}{}", kNextLine, shorter_by(summary, kHalvings));
+  }
+  return fmt::format("take shorter steps, or let them choose their size:{}{}", kNextLine,
+                     chosen_steps(summary));
 }
 
 std::string remedy(const RunSummary& summary) {
   const Resolution& worst = *summary.resolution;
   if (worst.kind == Resolution::Kind::pulses) {
-    return fmt::format(
+    const std::string text = fmt::format(
         "is of pulses that no row shows. Motion has their mean; what is dissipated and{0}what "
         "springs take from "
-        "them is off. Take steps that are shorter than a pulse, or let{0}them end at its edges: "
-        "--set "
-        "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": {1:.6g}}}'",
-        kNextLine, summary.time_s);
+        "them is off. Take steps that are shorter than a pulse",
+        kNextLine);
+    if (takes_one_size(summary)) return text;
+    return fmt::format("{}, or let{}them end at its edges: {}", text, kNextLine,
+                       chosen_steps(summary));
   }
   if (worst.kind == Resolution::Kind::undersampled) {
     std::string steps = shorter_steps(summary);
@@ -129,16 +152,6 @@ std::string resolution_text(const RunSummary& summary) {
                 "position. ",
                 kNextLine);
   return text + remedy(summary);
-}
-
-/// Settings of the command line that halve the steps so many times, whether the scenario has "end_s" or "steps".
-std::string shorter_by(const RunSummary& summary, int halvings) {
-  const double step_s = std::ldexp(summary.step_s, -halvings);
-  const std::string start =
-      summary.start_s != 0.0 ? fmt::format("\"start_s\": {}, ", summary.start_s) : std::string();
-  const double end_s = summary.start_s + static_cast<double>(summary.steps) * summary.step_s;
-  return fmt::format("--set '/time={{{}\"step_s\": {:.15g}, \"end_s\": {:.15g}}}'", start, step_s,
-                     end_s);
 }
 
 /// Controllers that sample once per step may be what differs.
@@ -217,20 +230,20 @@ std::string agreement_text(const RunSummary& summary) {
 
 std::string switches_text(const RunSummary& summary) {
   const RunSummary::MovedSwitch& own = summary.moved_switch;
-  return fmt::format(
+  const std::string text = fmt::format(
       "MOVED: steps open and close \"{}\" as a whole, {:.2g} % of the time between two changes "
       "away\n               "
       "from those of its input. The time for which it is closed is right in the mean, single "
       "changes "
       "are\n               not. Choose steps that end at the changes, or much shorter ones "
-      "(--set /time/step_s={:.3g}), or let\n               them choose their size: --set "
-      "'/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
-      "{:.6g}}}'",
+      "(--set /time/step_s={:.3g})",
       printable(own.part), 100.0 * own.share,
       // A step that the end of the run is a multiple of, too.
       std::ldexp(summary.step_s,
-                 -static_cast<int>(std::ceil(std::log2(2.0 * own.share / RunSummary::kFarMoved)))),
-      summary.time_s);
+                 -static_cast<int>(std::ceil(std::log2(2.0 * own.share / RunSummary::kFarMoved)))));
+  if (takes_one_size(summary)) return text;
+  return fmt::format("{}, or let{}them choose their size: {}", text, kNextLine,
+                     chosen_steps(summary));
 }
 
 }  // namespace portwave

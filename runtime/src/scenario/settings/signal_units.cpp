@@ -7,8 +7,8 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/units.hpp"
 #include "portwave/subsystems/core/port.hpp"
-#include "signals/units.hpp"
 
 namespace portwave::scenario_file {
 namespace {

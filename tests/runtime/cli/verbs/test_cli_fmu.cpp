@@ -5,6 +5,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "support/cli_process.hpp"
 #include "support/source_folder.hpp"
@@ -14,6 +15,7 @@
 namespace portwave::test_cli_fmu {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using testing::contains;
 using testing::kPair;
 using testing::portwave_cli;
@@ -87,6 +89,83 @@ TEST_F(CliFmu, TakesOverridesAndANameOfItsOwn) {
   // Names of members stand in a zip archive as they are.
   EXPECT_TRUE(contains(testing::read_text(other), "binaries/x86_64-linux/my_pair.so") ||
               contains(testing::read_text(other), "binaries/aarch64-linux/my_pair.so"));
+}
+
+/// FMUs of a mass that another program may push: two that differ by their masses alone.
+class TwoFmus : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Json mass = {
+        {"name", "one"},
+        {"time", {{"step_s", 0.001}, {"end_s", 1}}},
+        {"subsystems",
+         Json::array({{{"name", "m"}, {"type", "mass"}, {"parameters", {{"mass_kg", 1}}}}})},
+        {"couplings", {{{"kind", "free"}, {"ports", {"m.port"}}}}}};
+    testing::write_text(folder_ / "m.json", mass.dump());
+    for (const char* kg : {"1", "2"}) {
+      const ProcessResult result =
+          portwave_cli({"fmu", (folder_ / "m.json").string(), "--out",
+                        (folder_ / (std::string(kg) + ".fmu")).string(), "--ports", "m.port",
+                        "--set", std::string("/subsystems/0/parameters/mass_kg=") + kg});
+      if (contains(result.err, "built without FMI")) GTEST_SKIP() << "built without FMI";
+      ASSERT_EQ(result.exit_code, 0) << said(result);
+    }
+  }
+
+  /// The FMU of a mass of so many kg as a part.
+  static Json part(const std::string& name, const std::string& kg) {
+    const Json port = {
+        {"name", "end"}, {"effort", "m.port.effort"}, {"flow", "m.port.flow"}, {"input", "effort"}};
+    return {{"name", name}, {"type", "fmu"}, {"path", kg + ".fmu"}, {"ports", Json::array({port})}};
+  }
+  /// A free scenario of such parts.
+  std::string scenario_of(const Json& parts, double step_s) const {
+    Json couplings = Json::array();
+    for (const Json& own : parts) {
+      couplings.push_back({{"kind", "free"}, {"ports", {own["name"].get<std::string>() + ".end"}}});
+    }
+    const Json scenario = {{"name", "two"},
+                           {"time", {{"step_s", step_s}, {"end_s", 100 * step_s}}},
+                           {"subsystems", parts},
+                           {"couplings", couplings}};
+    const std::string file = (folder_ / "two.json").string();
+    testing::write_text(file, scenario.dump());
+    return file;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TwoFmus, AreCheckedEachByItself) {
+  const std::string file = scenario_of(Json::array({part("a", "1"), part("b", "2")}), 0.001);
+  const ProcessResult result = portwave_cli({"check", file, "--allow-plugins"});
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(contains(result.out, "a (fmu)\n")) << said(result);
+  EXPECT_TRUE(contains(result.out, "b (fmu)\n")) << said(result);
+  EXPECT_FALSE(contains(result.out, "equal to it")) << said(result);
+}
+
+/// A part that falls off its energy stops the run, with an FMU beside it and without one.
+TEST_F(TwoFmus, AreNotToldToChooseStepsThatTheyRefuse) {
+  const Json port = {{"name", "end"}, {"causality", "effort_in"}, {"domain", "translation"}};
+  const Json falls = {{"name", "falls"},
+                      {"type", "port_hamiltonian"},
+                      {"parameters",
+                       {{"states", {{"x", "m"}, {"p", "kg m/s"}}},
+                        {"energy", "p^2/2 - x^4"},
+                        {"J", {{0, 1}, {-1, 0}}},
+                        {"G", {{0}, {1}}},
+                        {"ports", Json::array({port})}}},
+                      {"initial_state", {{"x", 1}}}};
+  for (const bool has_fmu : {false, true}) {
+    Json parts = Json::array({falls});
+    if (has_fmu) parts.push_back(part("a", "1"));
+    const ProcessResult result = portwave_cli({"run", scenario_of(parts, 0.1), "--allow-plugins"});
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, "Shorter steps may help")) << said(result);
+    EXPECT_EQ(contains(result.err, "adaptive") || contains(result.out, "adaptive"), !has_fmu)
+        << said(result);
+  }
 }
 
 }  // namespace

@@ -78,6 +78,10 @@ LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions
 /// quadratic, only for steps within the part's own time scale: mean gradients are then integrated numerically.
 /// `rules` says for which stages there were such steps.
 LawReport check_damped_stages(const Subsystem& part, const ConformanceOptions& options = {});
+/// Parts that say that their dissipation ends with the force of their storage (Subsystem::structure_over), as contacts
+/// do, never pull: the mean effort of a step has no part against that force, with one to three stages, damped or not.
+/// `rules` says with which. Nothing to test for other parts.
+LawReport check_one_sided(const Subsystem& part, const ConformanceOptions& options = {});
 /// Steps under constant waves and inputs are found, and keep the energy law, for 400 steps of a twentieth and
 /// of half of the part's own time scale: also when lossy states are at rest, and increments are no more than
 /// round-off. Not tested for parts without a motion of their own.

@@ -10,15 +10,15 @@
 namespace PORTWAVE_EXPORT portwave {
 
 /// A part whose step has s stages by the given rule, as a component with s times its ports: order 2s, or
-/// 2s − 1 where it is damped. It is passive for every h > 0 as far as its integrals are exact (below). The kind
+/// 2s − 1 where it is damped. It is passive for every h > 0. The kind
 /// of discrete gradient of a NonlinearPortHamiltonian has no effect with more than one stage.
 ///
 /// Without damping: with X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
 ///   ẋᵢ = (J − R)∇̄ᵢH + (G − P)uᵢ,   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ,   x⁺ = x + h Σᵢ bᵢẋᵢ,
 /// a state-dependent structure being that at X(cᵢ). Then
 ///   H⁺ − H = h Σᵢ bᵢuᵢᵀyᵢ − h Σᵢ bᵢ[∇̄ᵢH; uᵢ]ᵀ[R P; Pᵀ S][∇̄ᵢH; uᵢ],
-/// exactly where the integrals are: for quadratic H, and for polynomials up to the degree of the
-/// quadrature (Hamiltonian of the part). The error appears in the ledger as the part's residual. With damping
+/// exactly: where quadrature of the integrals leaves more of it than rounding, the ∇̄ᵢH get a share of the increments,
+/// with the one factor that closes it. With damping
 /// zᵢ of StageRule takes the place of ∇̄ᵢH, and what it dissipates is in the ledger too
 /// (StepEnergy::numerical_dissipation_J). With one damped stage ∇̄H is the part's own discrete gradient.
 ///

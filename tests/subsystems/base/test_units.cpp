@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/subsystems/base/units.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "signals/units.hpp"
 
 namespace portwave::test_units {
 namespace {

@@ -1,8 +1,10 @@
-#include "signals/units.hpp"
+#include "portwave/subsystems/base/units.hpp"
 
 #include <charconv>
 #include <cmath>
 #include <numbers>
+
+#include "portwave/subsystems/base/name_search.hpp"
 
 namespace portwave {
 namespace {
@@ -13,9 +15,7 @@ struct NamedUnit {
   bool takes_prefix = false;
 };
 
-constexpr double kPi = std::numbers::pi;
-
-//                      m  kg  s  A  K
+//                      m  kg  s  A  K  mol
 constexpr NamedUnit kUnits[] = {
     {"", {}, false},
     {"1", {}, false},
@@ -25,10 +25,11 @@ constexpr NamedUnit kUnits[] = {
     {"s", {1.0, {0, 0, 1, 0, 0}, 0, false}, true},
     {"A", {1.0, {0, 0, 0, 1, 0}, 0, false}, true},
     {"K", {1.0, {0, 0, 0, 0, 1}, 0, false}, true},
+    {"mol", {1.0, {0, 0, 0, 0, 0, 1}, 0, false}, true},
     {"rad", {1.0, {}, 1, false}, true},
-    {"deg", {kPi / 180.0, {}, 1, false}, false},
-    {"rev", {2.0 * kPi, {}, 1, false}, false},
-    {"rpm", {2.0 * kPi / 60.0, {0, 0, -1, 0, 0}, 1, false}, false},
+    {"deg", {std::numbers::pi / 180.0, {}, 1, false}, false},
+    {"rev", {2.0 * std::numbers::pi, {}, 1, false}, false},
+    {"rpm", {2.0 * std::numbers::pi / 60.0, {0, 0, -1, 0, 0}, 1, false}, false},
     {"Hz", {1.0, {0, 0, -1, 0, 0}, 0, true}, true},
     {"min", {60.0, {0, 0, 1, 0, 0}, 0, false}, false},
     {"h", {3600.0, {0, 0, 1, 0, 0}, 0, false}, false},
@@ -100,9 +101,8 @@ bool take_factor(std::string_view text, int sign, Unit& into) {
   return true;
 }
 
-}  // namespace
-
-std::optional<Unit> parse_unit(std::string_view text) {
+/// The product as far as its factors are known; `unknown`: the first that is not.
+std::optional<Unit> read_unit(std::string_view text, std::string_view& unknown) {
   Unit out;
   int sign = 1;
   std::size_t begin = 0;
@@ -110,13 +110,38 @@ std::optional<Unit> parse_unit(std::string_view text) {
     const char c = i < text.size() ? text[i] : ' ';
     if (c != ' ' && c != '*' && c != '/') continue;
     if (i > begin) {
-      if (!take_factor(text.substr(begin, i - begin), sign, out)) return std::nullopt;
+      unknown = text.substr(begin, i - begin);
+      if (!take_factor(unknown, sign, out)) return std::nullopt;
       sign = 1;
     }
     if (c == '/') sign = -1;
     begin = i + 1;
   }
+  unknown = {};
   if (sign < 0) return std::nullopt;  // nothing follows
+  return out;
+}
+
+}  // namespace
+
+std::optional<Unit> parse_unit(std::string_view text) {
+  std::string_view unknown;
+  return read_unit(text, unknown);
+}
+
+std::string nearest_unit(std::string_view text) {
+  std::string_view unknown;
+  if (read_unit(text, unknown) || unknown.empty()) return {};
+  std::vector<std::string> names = {"kg"};
+  for (const NamedUnit& own : kUnits) {
+    if (own.name.size() > 1) names.emplace_back(own.name);
+  }
+  return NameSearch(std::move(names)).nearest(unknown.substr(0, unknown.find('^')));
+}
+
+Unit product(const Unit& unit, const Unit& by, int power) {
+  Unit out = unit;
+  multiply(out, by, power);
   return out;
 }
 
@@ -124,7 +149,7 @@ UnitRelation relation(const Unit& from, const Unit& to) {
   if (from.powers != to.powers) return {.is_same_dimension = false};
   double factor = from.factor / to.factor;
   if (from.counts_turns != to.counts_turns && (from.angle != 0 || to.angle != 0)) {
-    factor *= from.counts_turns ? 2.0 * kPi : 0.5 / kPi;
+    factor *= from.counts_turns ? 2.0 * std::numbers::pi : 0.5 / std::numbers::pi;
   }
   if (std::abs(factor - 1.0) <= 1e-12) factor = 1.0;
   return {.is_same_dimension = true, .factor = factor};
