@@ -149,6 +149,10 @@ int main(int argc, char** argv) try {
   const Report report("cut_plate", 1);
   if (report.only_lists(argc, argv)) return 0;
   const SecondOrderForm plate = plate_form(101);
+  if (argc > 3) {  // steps alone, for a profiler
+    cut_model(plate, std::stoi(argv[1]), std::stoi(argv[2])).stepper->step(std::stoi(argv[3]));
+    return 0;
+  }
   compare(report, "plate/2", plate, 2, 5);
   compare(report, "plate/4", plate, 4, 5);
   compare(report, "plate/8", plate, 8, 5);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
@@ -15,6 +16,12 @@ namespace {
 bool is_common_flow(const DiracStructure& dirac) {
   const DiracStructure known = DiracStructure::common_flow(dirac.size());
   return dirac.size() > 0 && dirac.E == known.E && dirac.F == known.F;
+}
+
+std::vector<int> all_rows(const SparseMatrix& M) {
+  std::vector<int> rows(static_cast<std::size_t>(M.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
 }
 
 }  // namespace
@@ -166,7 +173,9 @@ bool CondensedEquation::factorise_unknowns(double step_s) {
   SparseEntries acting;
   for (Member& member : members_) {
     member.step = member.form->step(step_s);
-    if (!member.step->has_interior()) member.sparse = SymmetricProduct(member.step->boundary);
+    if (member.step->has_interior()) continue;
+    member.sparse = SymmetricProduct(member.step->boundary, all_rows(member.step->boundary));
+    member.scratch.resize(static_cast<Eigen::Index>(member.sparse.scratch_size()));
   }
   for (const Other& other : others_) {
     if (other.member < 0) continue;
@@ -262,10 +271,9 @@ bool CondensedEquation::factorise(const Interconnection& coupling,
 void CondensedEquation::multiply(Member& member) const {
   if (!member.step->has_interior()) {
     member.force.setZero();
-    member.sparse.add(1.0, member.velocity.data(), member.force.data(), nullptr);
+    member.sparse.add(1.0, member.velocity.data(), member.force.data(), member.scratch.data());
   } else {
-    member.force.noalias() =
-        member.step->factors.schur().selfadjointView<Eigen::Lower>() * member.velocity;
+    member.step->factors.multiply_schur(member.velocity.data(), member.force.data());
   }
 }
 
@@ -277,18 +285,22 @@ void CondensedEquation::solve_unknowns(double* x) {
   for (std::size_t k = 0; k < order.size(); ++k) x[order[k]] = work_[static_cast<Eigen::Index>(k)];
 }
 
-void CondensedEquation::solve(const double* gap, double* change) {
+void CondensedEquation::solve(const double* gap, double* change, const ForEach& each) {
+  const auto count = static_cast<int>(members_.size());
   // The velocities that the gap alone asks for, and the forces that they take.
-  c_.setZero();
-  for (Member& member : members_) {
+  each(count, [&](int i) {
+    Member& member = members_[at(i)];
     member.velocity.setZero();
     for (const Inner& own : member.inner) {
-      const double r = gap[own.local];
-      const double gamma = gamma_[at(own.local)];
-      member.velocity[own.place] = r / std::sqrt(2.0 * gamma * step_s_);
-      c_[member.unknown[at(own.place)]] += std::sqrt(0.5 * gamma / step_s_) * r;
+      member.velocity[own.place] = gap[own.local] / s_[at(own.local)] / step_s_;
     }
     multiply(member);
+  });
+  c_.setZero();
+  for (const Member& member : members_) {
+    for (const Inner& own : member.inner) {
+      c_[member.unknown[at(own.place)]] += 0.5 * s_[at(own.local)] * gap[own.local];
+    }
     for (std::size_t k = 0; k < member.unknown.size(); ++k) {
       c_[member.unknown[k]] -= member.force[static_cast<Eigen::Index>(k)];
     }
@@ -330,12 +342,13 @@ void CondensedEquation::solve(const double* gap, double* change) {
         change[other.local] += gamma_[local] / s_[local] * flows_[other.column];
     }
   }
-  for (Member& member : members_) {
+  each(count, [&](int i) {
+    Member& member = members_[at(i)];
     for (std::size_t k = 0; k < member.unknown.size(); ++k) {
       member.velocity[static_cast<Eigen::Index>(k)] += c_[member.unknown[k]];
     }
     multiply(member);
-  }
+  });
   for (const Other& other : others_) {
     if (other.member < 0) continue;
     Member& member = members_[at(other.member)];
@@ -358,7 +371,7 @@ std::size_t CondensedEquation::entries() const {
   for (const Member& member : members_) {
     const std::size_t size = member.unknown.size();
     const bool is_dense = member.step != nullptr && member.step->has_interior();
-    sum += is_dense ? size * size : member.sparse.bytes() / 12;
+    sum += is_dense ? size * size : member.sparse.entries();
   }
   return sum;
 }

@@ -47,8 +47,8 @@ class CondensedEquation {
   bool factorise(const Interconnection& coupling, std::span<const double> impedance, double step_s,
                  const PartMatrix& D, double shift = InterfaceEquation::kShift);
   std::size_t entries() const;
-  /// As InterfaceEquation::solve.
-  void solve(const double* gap, double* change);
+  /// As InterfaceEquation::solve; loops over parts may be shared by threads.
+  void solve(const double* gap, double* change, const ForEach& each = {});
   std::size_t bytes() const;
 
  private:
@@ -65,6 +65,7 @@ class CondensedEquation {
     std::shared_ptr<const CondensedStep> step;
     SymmetricProduct sparse;          ///< Σ, where the part has no interior
     Eigen::VectorXd velocity, force;  ///< by place
+    Eigen::VectorXd scratch;          ///< of `sparse`
   };
   /// A port of another kind.
   struct Other {

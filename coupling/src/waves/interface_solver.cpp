@@ -110,7 +110,7 @@ struct InterfaceSolver::Island {
   double solve(const double* gap, double* change, const ForEach& each) {
     if (condensed == nullptr) return equation.solve(gap, change, each);
     for (std::size_t i = 0; i < offsets.size(); ++i) local_gap[i] = gap[offsets[i]];
-    condensed->solve(local_gap.data(), local_change.data());
+    condensed->solve(local_gap.data(), local_change.data(), each);
     double sum = 0.0;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
       change[offsets[i]] = local_change[i];

@@ -162,14 +162,18 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) 
                       std::numeric_limits<double>::infinity()};
     bool sound = true;
     for (int k = 0; k < kRepetitions && sound; ++k) {
+      // Parts may know what they have just been asked for.
+      std::fill(a.begin(), a.end(), 1e-9 * (2 * k));
       const auto start = Clock::now();
       sound = waves.scatter(i, all, scratch.data(), a.data(), b.data(), failure);
       const auto middle = Clock::now();
+      std::fill(a.begin(), a.end(), 1e-9 * (2 * k + 1));
+      const auto commit = Clock::now();
       sound = sound &&
               waves.advance(i, all, scratch.data(), a.data(), next.data(), b.data(), {}, failure);
       const auto end = Clock::now();
       best[0] = std::min(best[0], std::chrono::duration<double, std::nano>(middle - start).count());
-      best[1] = std::min(best[1], std::chrono::duration<double, std::nano>(end - middle).count());
+      best[1] = std::min(best[1], std::chrono::duration<double, std::nano>(end - commit).count());
     }
     if (!sound) continue;
     // What the clock is too coarse for keeps what is declared.

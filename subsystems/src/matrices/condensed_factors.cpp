@@ -8,9 +8,16 @@
 #include <Eigen/Core>
 #include <Eigen/OrderingMethods>
 
+#include "kernels/factor_kernels.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
+
+namespace factor_columns {
+
+const Kernels& kernels() { return PORTWAVE_KERNELS(kFactorColumns); }
+
+}  // namespace factor_columns
 
 struct CondensedFactors::Symbolic {
   std::vector<int> place;  // by row of A
@@ -20,6 +27,9 @@ namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Column = Eigen::Map<const Eigen::VectorXd>;
+
+int width_of(const FactorBlock& node) { return node.last - node.first; }
+int height_of(const FactorBlock& node) { return width_of(node) + node.below_count; }
 
 constexpr int kPanel = 32;  // columns that are eliminated before the others of a block hear of it
 
@@ -227,9 +237,9 @@ void CondensedFactors::analyse(const SparseMatrix& A, std::span<const int> bound
     node.below_count = static_cast<int>(own_rows.size());
     rows_.insert(rows_.end(), own_rows.begin(), own_rows.end());
     node.values = values;
-    values += at(node.width()) * at(node.height());
+    values += at(width_of(node)) * at(height_of(node));
     values = (values + 7) / 8 * 8;
-    longest_ = std::max(longest_, own_rows.size());
+    longest_ = std::max(longest_, at(height_of(node)));
     node.parent =
         own_rows.empty() || own_rows.front() >= interior_ ? -1 : node_of[at(own_rows.front())];
     if (node.parent >= 0) {
@@ -243,7 +253,7 @@ void CondensedFactors::analyse(const SparseMatrix& A, std::span<const int> bound
 
 /// Columns of a block that has all its terms, and what the rows below it are multiplied by.
 bool CondensedFactors::eliminate_block(const Node& node, Pivots pivots) {
-  const int width = node.width(), height = node.height();
+  const int width = width_of(node), height = height_of(node);
   double* const block = values_.data() + node.values;
   const auto column = [&](int k) { return block + static_cast<std::ptrdiff_t>(k) * height; };
   for (int begin = 0; begin < width; begin += kPanel) {
@@ -296,7 +306,7 @@ bool CondensedFactors::eliminate(const SparseMatrix& A, const Symbolic& symbolic
   std::vector<int> local(at(n), 0);
   for (std::size_t s = 0; s < nodes_.size(); ++s) {
     const Node& node = nodes_[s];
-    const int width = node.width(), height = node.height(), below = node.below_count;
+    const int width = width_of(node), height = height_of(node), below = node.below_count;
     const int* const rows = rows_.data() + node.below;
     double* const block = values_.data() + node.values;
     for (int k = 0; k < width; ++k) local[at(node.first + k)] = k;
@@ -360,42 +370,19 @@ bool CondensedFactors::factorise(const SparseMatrix& A, std::span<const int> bou
 }
 
 void CondensedFactors::reduce(double* w, double* scratch) const {
-  for (const Node& node : nodes_) {
-    const int width = node.width(), height = node.height(), below = node.below_count;
-    const double* column = values_.data() + node.values;
-    double* const own = w + node.first;
-    const int* const rows = rows_.data() + node.below;
-    Eigen::Map<Eigen::VectorXd> sum(scratch, below);
-    for (int k = 0; k < width; ++k, column += height) {
-      const double value = own[k] *= inverse_[at(node.first + k)];
-      for (int j = k + 1; j < width; ++j) own[j] -= column[j] * value;
-      if (k == 0) {
-        sum.noalias() = value * Column(column + width, below);
-      } else {
-        sum.noalias() += value * Column(column + width, below);
-      }
-    }
-    for (int i = 0; i < below; ++i) w[rows[i]] -= scratch[i];
-  }
+  factor_columns::kernels().reduce(
+      {nodes_.data(), nodes_.size(), rows_.data(), values_.data(), inverse_.data()}, w, scratch);
 }
 
 void CondensedFactors::expand(double* w, double* scratch) const {
-  for (std::size_t s = nodes_.size(); s-- > 0;) {
-    const Node& node = nodes_[s];
-    const int width = node.width(), height = node.height(), below = node.below_count;
-    double* const own = w + node.first;
-    const int* const rows = rows_.data() + node.below;
-    for (int i = 0; i < below; ++i) scratch[i] = w[rows[i]];
-    const Column far(scratch, below);
-    const double* column =
-        values_.data() + node.values + static_cast<std::ptrdiff_t>(width) * height;
-    for (int k = width - 1; k >= 0; --k) {
-      column -= height;
-      double value = own[k] - Column(column + width, below).dot(far);
-      for (int j = k + 1; j < width; ++j) value -= column[j] * own[j];
-      own[k] = value * inverse_[at(node.first + k)];
-    }
-  }
+  factor_columns::kernels().expand(
+      {nodes_.data(), nodes_.size(), rows_.data(), values_.data(), inverse_.data()}, w, scratch);
+}
+
+void CondensedFactors::multiply_schur(const double* x, double* y) const {
+  const auto size = static_cast<int>(schur_.rows());
+  std::fill_n(y, size, 0.0);
+  factor_columns::kernels().multiply(schur_.data(), size, size, x, y);
 }
 
 std::size_t CondensedFactors::bytes() const {

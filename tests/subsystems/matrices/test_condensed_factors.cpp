@@ -1,3 +1,5 @@
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -106,6 +108,67 @@ TEST(SymmetricProduct, IsThatOfTheMatrixWithAndWithoutABlock) {
     product.add(-2.0, x.data(), y.data(), scratch.data());
     EXPECT_LE((y - (x - 2.0 * (full * x))).norm(), 1e-12 * y.norm());
   }
+}
+
+/// A sum of full matrices over ranges of rows that overlap, and of a few rows that none of them has.
+SparseMatrix sum_of_full_matrices(const std::vector<std::pair<int, int>>& ranges, int n) {
+  SparseMatrix A(n, n);
+  for (const auto& [first, last] : ranges) {
+    for (int i = first; i < last; ++i) {
+      for (int j = first; j < last; ++j) A.coeffRef(i, j) += 0.1 * (1 + (7 * i * j) % 11);
+    }
+  }
+  for (int i = 0; i < n; ++i) A.coeffRef(i, i) += 50.0;
+  for (int i = 1; i < n; i += 9) A.coeffRef(0, i) = A.coeffRef(i, 0) = 0.25;
+  A.makeCompressed();
+  return A;
+}
+
+// Rows of one pattern are panels, whatever their number modulo that of a kernel's columns and lanes; entries
+// that meet in no full block stay entries.
+TEST(SymmetricProduct, TakesSumsOfFullMatricesInPanels) {
+  for (const int width : {5, 8, 23}) {
+    const int n = 6 * width + 3;
+    const SparseMatrix A = sum_of_full_matrices(
+        {{0, 2 * width}, {width, 3 * width}, {3 * width, 5 * width}, {4 * width, 6 * width}}, n);
+    std::vector<int> rows;
+    for (int i = 0; i < n; ++i) rows.push_back((i * 5) % n);  // n is no multiple of 5
+    const SymmetricProduct panels(A, rows), entries(A);
+    EXPECT_GT(panels.scratch_size(), 2 * rows.size());
+    EXPECT_LE(panels.scratch_size(), 4 * rows.size());
+    EXPECT_EQ(entries.scratch_size(), 0U);
+    Eigen::VectorXd x(n);
+    for (int i = 0; i < n; ++i) x[i] = std::sin(3.0 * i) + (i == 2 ? 1e3 : 0.0);
+    Eigen::VectorXd y = x, scratch(static_cast<Eigen::Index>(panels.scratch_size()));
+    panels.add(-2.0, x.data(), y.data(), scratch.data());
+    const Eigen::VectorXd wanted = x - 2.0 * (A * x);
+    EXPECT_LE((y - wanted).cwiseAbs().maxCoeff(), 1e-14 * wanted.cwiseAbs().maxCoeff()) << width;
+  }
+}
+
+// By columns of L and by Σ, for factors whose blocks are of any width and height.
+TEST(CondensedFactors, PassesAreThoseOfTheirMatrices) {
+  const SparseMatrix A = membrane(23, 19);
+  const auto n = static_cast<int>(A.rows());
+  const std::vector<int> boundary = every(11, n);
+  CondensedFactors factors;
+  ASSERT_TRUE(factors.factorise(A, boundary));
+  const Eigen::Index outer = factors.boundary();
+  const Eigen::VectorXd x = Eigen::VectorXd::LinSpaced(outer, -2.0, 1.0);
+  Eigen::VectorXd y(outer);
+  factors.multiply_schur(x.data(), y.data());
+  EXPECT_LE((y - factors.schur() * x).norm(), 1e-14 * y.norm());
+  // The two passes are transposes: ⟨reduce(u), v⟩ = ⟨u, expand(v)⟩ on the interior, with nothing on the boundary.
+  Eigen::VectorXd u = Eigen::VectorXd::LinSpaced(n, 1.0, 3.0), v = u.reverse();
+  u.tail(outer).setZero();
+  v.tail(outer).setZero();
+  Eigen::VectorXd reduced = u, expanded = v,
+                  scratch(static_cast<Eigen::Index>(factors.scratch_size()));
+  factors.reduce(reduced.data(), scratch.data());
+  factors.expand(expanded.data(), scratch.data());
+  const Eigen::Index inner = factors.interior();
+  EXPECT_NEAR(reduced.head(inner).dot(v.head(inner)), u.head(inner).dot(expanded.head(inner)),
+              1e-12 * std::abs(reduced.head(inner).dot(v.head(inner))));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/matrices/factor_block.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
@@ -48,20 +49,11 @@ class CondensedFactors {
   std::size_t scratch_size() const { return longest_; }
   void reduce(double* w, double* scratch) const;
   void expand(double* w, double* scratch) const;
+  /// y = Σ x
+  void multiply_schur(const double* x, double* y) const;
 
  private:
-  /// Columns [first, last) of L, in one block of `rows` rows: their own and those below.
-  struct Node {
-    int first = 0, last = 0;
-    int parent = -1;        ///< node; −1: what is left goes to Σ
-    std::size_t below = 0;  ///< of its rows in rows_
-    int below_count = 0;
-    std::size_t values = 0;  ///< its block, column-major
-
-    int width() const { return last - first; }
-    int height() const { return last - first + below_count; }
-  };
-
+  using Node = FactorBlock;
   struct Symbolic;
 
   void analyse(const SparseMatrix& A, std::span<const int> boundary, Symbolic& symbolic);
