@@ -197,5 +197,28 @@ TEST(ErrorsAtInstants, WhatIsTooSmallToBeJudgedIsNamedForSingleRows) {
   EXPECT_TRUE(agreement(shaft("0.0007")).unjudged.empty());  // control
 }
 
+// Two conserving stages leave a seventh of a jump in the row after it, 2 % in the next, and nothing that lasts.
+TEST(ErrorsAtInstants, DampedStagesDoNotExcuseARowThatIsOff) {
+  const auto holds = [](const std::string& inductance_H) {
+    const Scenario scenario = scenario_of(
+        R"json({"name": "jump", "time": {"step_s": 1e-3, "end_s": 1}, "subsystems": [
+      {"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": "if(t > 0.2, 10, 0)"}},
+      {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": )json" +
+        inductance_H + R"json(, "resistance_ohm": 1, "motor_constant_Vs_per_rad": 0.05,
+       "inertia_kgm2": 2e-4, "damping_Nms_per_rad": 1e-4}}],
+    "couplings": [{"kind": "connection", "ports": ["v.port", "m.terminals"]},
+                  {"kind": "free", "ports": ["m.shaft"]}],
+    "method": {"kind": "peaceman-rachford", "impedance": {"kind": "matched"}, "stages": 2,
+               "integrator": "gauss"}})json");
+    StepComparison comparison(scenario, scenario.options, Extent::beginning);
+    const auto own = comparison.finish(scenario.steps);
+    EXPECT_TRUE(own && own->share < 0.005);
+    return comparison.holds_with_damped_stages();
+  };
+  EXPECT_FALSE(holds("1.6666666666666667e-4"));  // hλ = 6
+  EXPECT_TRUE(holds("1e-3"));                    // control: 1
+}
+
 }  // namespace
 }  // namespace portwave::test_errors_at_instants
