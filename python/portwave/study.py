@@ -444,8 +444,9 @@ def accuracy(
     -------
     dict or None
         The line ``accuracy`` of ``portwave run``: ``share``, the largest lasting difference of a
-        state relative to its range; the ``state`` and ``time_s`` [s] of it; ``far``, whether it is
-        more than an eighth; ``until_s`` [s], ``whole`` and ``instants``, what was compared;
+        state relative to its range; the ``state`` and ``time_s`` [s] of it; ``error``, what error of
+        the run that comes to; ``instant``, the same of the largest difference at any instant; ``far``,
+        whether ``share`` is more than an eighth; ``until_s`` [s], ``whole`` and ``instants``, what was compared;
         ``step_s`` [s] or ``tolerance`` of the finer run, and its ``failure``. None where there is
         nothing to compare.
 

@@ -165,6 +165,15 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, bo
       found->state.empty() ? nb::object(nb::none()) : nb::object(nb::str(found->state.c_str()));
   out["share"] = found->share;
   out["time_s"] = found->time_s;
+  out["error"] = found->error();
+  nb::dict instant;
+  instant["state"] = found->state_of_instant.empty()
+                         ? nb::object(nb::none())
+                         : nb::object(nb::str(found->state_of_instant.c_str()));
+  instant["share"] = found->instant_share;
+  instant["error"] = found->instant_error();
+  instant["time_s"] = found->instant_s;
+  out["instant"] = instant;
   out["expected"] =
       found->expected > 0.0 ? nb::object(nb::float_(found->expected)) : nb::object(nb::none());
   out["far"] = found->is_far();

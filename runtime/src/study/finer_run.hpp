@@ -89,6 +89,8 @@ class StateRecord {
     if (third.share > limit && is_rare) return lasting_;
     return third.share > lasting_.share ? third : lasting_;
   }
+  /// The largest at any instant.
+  Difference largest() const { return largest_.front(); }
   /// Whether differences grow: those of the first half of the time so far are over.
   void halve() { first_half_ = lasting_.share; }
   bool grows() const { return lasting_.share > 1.5 * first_half_; }

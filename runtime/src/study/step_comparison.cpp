@@ -150,6 +150,11 @@ bool is_of_first_order(const Stepper& stepper) {
   });
 }
 
+int stages_of(const Stepper& stepper) {
+  const WaveView* const waves = stepper.waves();
+  return waves == nullptr ? 1 : waves->stages();
+}
+
 }  // namespace
 
 std::string name_of_state(const System& system, int part, std::size_t state) {
@@ -189,6 +194,7 @@ void StepComparison::keep(const Stepper& stepper) {
   if (times_.empty()) {
     is_of_first_order_ = is_of_first_order(stepper);
     damped_ = damped_states(stepper);
+    stages_ = stages_of(stepper);
   }
   see_waves(stepper);
   evaluations_ = stepper.iterations().per_step();
@@ -318,8 +324,12 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   finer_values.reserve(values_.size());
   try {
     FinerRun run(scenario_, finer, states_);
-    if (is_of_first_order_ || is_of_first_order(run.stepper())) {
-      out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
+    const bool is_of_first = is_of_first_order_ || is_of_first_order(run.stepper());
+    if (is_of_first) out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
+    const bool has_same_stages = stages_of(run.stepper()) == stages_;
+    if (!out.is_chosen && has_same_stages) {
+      out.error_of_difference =
+          StepAgreement::error_of_half(is_of_first || out.samples_faster ? 1 : 2 * stages_);
     }
     damps_less = lacks(damped_states(run.stepper()), damped_);
     motion = motion_of(run.stepper(), values_);
@@ -352,7 +362,13 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
     const std::size_t k = doubts.size();
     const bool is_small = scales[k].too_small > 0.0 || records[k].range() == 0.0 ||
                           motion[static_cast<std::size_t>(part)] != Motion::judged;
-    doubts.push_back({is_small, small[k].lasting(out.instants, out.limit).share});
+    doubts.push_back(
+        {is_small, small[k].lasting(out.instants, out.limit).share, small[k].largest().share});
+    if (const StateRecord::Difference at = records[k].largest(); at.share > out.instant_share) {
+      out.instant_share = at.share;
+      out.instant_s = at.time_s;
+      out.state_of_instant = name_of_state(system, part, state);
+    }
     const StateRecord::Difference own = records[k].lasting(out.instants, out.limit);
     if (!(own.share > out.share)) return;
     out.share = own.share;
@@ -364,8 +380,9 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   i = 0;
   for_each_state(system, [&](int part, std::size_t state) {
     const Doubt& own = doubts[i++];
-    if (own.is_known || !(own.off > std::max(out.limit, out.unjudged_share))) return;
-    out.unjudged_share = own.off;
+    const double off = std::max(own.off, own.off_at_once);
+    if (own.is_known || !(off > std::max(out.limit, out.unjudged_share))) return;
+    out.unjudged_share = off;
     out.unjudged = name_of_state(system, part, state);
   });
   return out;
@@ -393,29 +410,58 @@ std::optional<StepAgreement> StepComparison::compare_with_damped() const {
   return {};
 }
 
-bool StepComparison::holds_with_damped_stages() const {
-  constexpr double kEqual = 0.005, kEverywhere = 0.02;
-  if (options_.sizes || times_.empty()) return false;
-  const auto damped = damped_options();
-  if (!damped) return false;
-  const StepperOptions& options = *damped;
+/// Its rows, and the ranges that states are judged by; empty where it has not come to its end.
+StepComparison::DampedRun StepComparison::damped_run() const {
+  DampedRun out;
+  const auto options = damped_options();
+  if (!options || times_.empty()) return out;
   std::vector<Motion> motion;
-  const Rows rows = rows_of(options, motion);
-  if (rows.size() != values_.size()) return false;
+  out.rows = rows_of(*options, motion);
+  if (out.rows.size() != values_.size()) return {};
   std::vector<StateRecord> records(states_);
   for (std::size_t k = 0; k < values_.size(); ++k) records[k % states_].see(values_[k]);
-  std::vector<double> ranges;
   for (const Scale& scale : scales_of(scenario_.system, records, motion)) {
-    ranges.push_back(scale.judged);
+    out.ranges.push_back(scale.judged);
   }
+  return out;
+}
+
+/// The largest difference at any instant, and the index of its value.
+std::pair<double, std::size_t> StepComparison::largest_difference(const DampedRun& other) const {
+  std::pair<double, std::size_t> out = {0.0, 0};
+  for (std::size_t k = 0; k < other.rows.size(); ++k) {
+    const double range = other.ranges[k % states_];
+    const double share = range > 0.0 ? std::abs(other.rows[k] - values_[k]) / range : 0.0;
+    if (!(share <= out.first)) out = {share, k};
+  }
+  return out;
+}
+
+bool StepComparison::holds_with_damped_stages() const {
+  constexpr double kEqual = 0.005, kEverywhere = 0.02;
+  const DampedRun damped = damped_run();
+  if (damped.rows.empty()) return false;
   const auto is_equal = [](const StateRecord::Difference& own) { return own.share <= kEqual; };
-  if (std::ranges::all_of(lasting_differences(rows, values_, ranges, times_, kEqual), is_equal))
-    return true;
-  for (std::size_t k = 0; k < values_.size(); ++k) {
-    const double range = ranges[k % states_];
-    if (range > 0.0 && !(std::abs(rows[k] - values_[k]) <= kEverywhere * range)) return false;
-  }
-  return true;
+  const auto lasting = lasting_differences(damped.rows, values_, damped.ranges, times_, kEqual);
+  const double largest = largest_difference(damped).first;
+  return largest <= kEverywhere ||
+         (largest <= StepAgreement::kFarInstant && std::ranges::all_of(lasting, is_equal));
+}
+
+/// At single instants the finer run may be the worse one: it conserves in steps that this run damps. Three damped
+/// stages bring to rest what decays; where they are nearer to this run, they tell its error.
+void StepComparison::judge_instant(StepAgreement& out) const {
+  if (!out.has_far_instant() || !(out.instant_error() > StepAgreement::kFarInstant)) return;
+  const DampedRun damped = damped_run();
+  if (damped.rows.empty()) return;
+  const auto [share, k] = largest_difference(damped);
+  if (!(share < out.instant_error())) return;
+  std::size_t i = 0;
+  for_each_state(scenario_.system, [&](int part, std::size_t state) {
+    if (i++ == k % states_) out.state_of_instant = name_of_state(scenario_.system, part, state);
+  });
+  out.instant_s = times_[k / states_];
+  out.instant_share = std::max(share / out.error_of_difference, out.share);
 }
 
 /// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
@@ -472,18 +518,22 @@ std::optional<StepAgreement> StepComparison::finish(std::int64_t steps, double m
                                  : "comparing with a run of half the step size"});
   if (!is_told_whole_ || last_step_ == 0) run_again(steps);
   StepAgreement out;
+  bool is_beside_damped = false;
   try {
     bool damps_less = false;
     out = compare(finer_options(), damps_less);
     // What decays within this run's steps dies in them; half of it, and the finer run conserves what should die.
     if (out.is_far() && damps_less) {
-      if (auto beside = compare_with_damped(); beside && beside->instants == out.instants)
+      if (auto beside = compare_with_damped(); beside && beside->instants == out.instants) {
         out = *beside;
+        is_beside_damped = true;
+      }
     }
   } catch (const ConfigError&) {  // such as a window of too many steps
     return {};
   }
   if (out.instants == 0 && out.failure.empty()) return {};  // interrupted
+  if (!is_beside_damped) judge_instant(out);
   out.is_whole = last_step_ == steps || (out.is_chosen && out.until_s >= scenario_.end_s);
   if (!out.is_whole && out.grows && out.until_s > options_.start_s) {
     const double end_s = options_.sizes || scenario_.steps == 0

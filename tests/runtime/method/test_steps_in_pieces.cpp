@@ -301,6 +301,20 @@ std::pair<std::string, std::string> winding() {
       {"kind": "free", "ports": ["m.shaft"]})"};
 }
 
+/// A motor whose rotor swings on a spring with two thousand times the energy of its winding, and a voltage that jumps
+/// while its current is as large as the jump.
+std::pair<std::string, std::string> winding_of_a_swing() {
+  return {
+      R"json({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
+       "inputs": {"effort": "if(t < 0.04, 0, 30)"}},
+      {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": 1.3e-4, "resistance_ohm": 1,
+       "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 2e-3}, "initial_state": {"speed": 300, "current": -15}},
+      {"name": "k", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 2}})json",
+      R"({"kind": "connection", "ports": ["v.port", "m.terminals"]},
+      {"kind": "connection", "ports": ["m.shaft", "k.left"]},
+      {"kind": "fixed", "ports": ["k.right"]})"};
+}
+
 struct Worst {
   double share = 0.0;  // the largest difference of a state over the largest value of its unit
   std::string text;    // of the summary
@@ -346,7 +360,8 @@ TEST(StepsInPieces, DecaysThatNothingDampsAreFollowedWhereTheyBegin) {
   for (const int stages : {1, 2, 3}) {
     for (const auto& [name, network, step_s] : {std::tuple("two in a row", two_in_a_row(), 1e-3),
                                                 {"behind a gear", behind_a_gear(), 1e-2},
-                                                {"winding", winding(), 1e-3}}) {
+                                                {"winding", winding(), 1e-3},
+                                                {"of a swing", winding_of_a_swing(), 1e-3}}) {
       const Worst own = worst_of(network, step_s, stages, "auto");
       EXPECT_LT(own.share, 0.02) << name << ", " << stages;
       EXPECT_TRUE(own.is_resolved) << name << ", " << stages << own.text;
@@ -356,6 +371,16 @@ TEST(StepsInPieces, DecaysThatNothingDampsAreFollowedWhereTheyBegin) {
       EXPECT_EQ(conserving.text.find(in_pieces), std::string::npos);
     }
   }
+}
+
+// What is rough in every step is no decay that begins: a coil that swings faster than the steps.
+TEST(StepsInPieces, WhatIsRoughInEveryStepIsToldAfterSixteen) {
+  const auto [parts, couplings] = two_in_a_row();
+  std::string fast = parts;
+  fast.replace(fast.find("\"inductance_H\": 0.1"), 19, "\"inductance_H\": 1e-4");
+  const Worst own = worst_of({fast, couplings}, 1e-3, 1, "auto");
+  EXPECT_NE(own.text.find("16 of 80 steps, in which motion began"), std::string::npos) << own.text;
+  EXPECT_FALSE(own.is_resolved);
 }
 
 // Where nothing begins that a step throws, steps have the bits of conserving ones.

@@ -174,6 +174,28 @@ std::string beside_tolerance(const RunSummary& summary) {
       kNextLine, times, kNextLine, summary.sizes->tolerance / times);
 }
 
+/// Half steps halve an error of first order: it is twice what shows.
+std::string of_first_order(const StepAgreement& own) {
+  constexpr double kSeen = 1e-3;
+  const bool is_twice = own.error_of_difference >= StepAgreement::error_of_half(1);
+  if (!is_twice || own.error() < kSeen) return {};
+  return fmt::format(", an error of about {}", of_all(own.error()));
+}
+
+/// What no second instant shows: the row after a jump, or one by which a switch has opened later.
+std::string at_an_instant(const RunSummary& summary) {
+  const StepAgreement& own = *summary.agreement;
+  if (!own.has_far_instant()) return {};
+  std::string text = fmt::format(
+      "{}at single instants \"{}\" is off by up to about {}, most at {:.4g} s", kNextLine,
+      printable(own.state_of_instant), of_all(own.instant_error()), own.instant_s);
+  if (own.instant_error() > StepAgreement::kFarInstant && !own.is_chosen) {
+    text += fmt::format(":{}what begins there is faster than a step. If such rows count, {}",
+                        kNextLine, shorter_steps(summary));
+  }
+  return text;
+}
+
 std::string agreement_text(const RunSummary& summary) {
   const StepAgreement& own = *summary.agreement;
   if (own.is_skipped) return "not measured: too large a model to run twice (--compare whole)";
@@ -193,11 +215,15 @@ std::string agreement_text(const RunSummary& summary) {
                 "{}\"{}\" moves too little beside others to be judged: it differs by {} of "
                 "its own range",
                 kNextLine, printable(own.unjudged), of_all(own.unjudged_share));
-  if (own.state.empty()) return fmt::format("with {} nothing changes{}{}", finer, until, unjudged);
+  const std::string instant = at_an_instant(summary);
+  if (own.state.empty()) {
+    return fmt::format("with {} nothing changes{}{}{}", finer, until, instant, unjudged);
+  }
   if (!own.is_far()) {
-    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\"){}{}",
+    return fmt::format("with {} no state differs by more than {} of its range{} (\"{}\"){}{}{}{}",
                        finer, own.share < 1e-8 ? std::string("1e-6 %") : of_all(own.share), until,
-                       printable(own.state), beside_tolerance(summary), unjudged);
+                       printable(own.state), of_first_order(own), beside_tolerance(summary),
+                       instant, unjudged);
   }
   if (own.is_beneath_waves) {
     return fmt::format(

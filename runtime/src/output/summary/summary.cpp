@@ -116,6 +116,7 @@ void RunSummary::take(std::optional<StepAgreement> compared) {
   // An estimate of a step's error against a measurement. Two conserving stages leave where it is what decays far faster
   // than either run's steps; others turn it over, which shows.
   const bool is_less = resolution->kind == Resolution::Kind::jumps && agreement->share < kEqual &&
+                       agreement->instant_error() <= StepAgreement::kFarInstant &&
                        (stages != 2 || is_unresolved_damped);
   if (is_of_dampers || is_rest || is_less) resolution = Resolution{};
 }

@@ -105,6 +105,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
   if (of == Of::step) {
     if (rule.is_damped()) return;
     own_.emplace(waves, estimate_, record);
+    jumps_.emplace(given);
     estimate_.start_beside_stored(record);
     return;
   }
@@ -136,6 +137,15 @@ StepReport AdaptiveSteps::step(double limit_s) {
     }
     if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   }
+}
+
+void AdaptiveSteps::begin_step(double step_s) {
+  // Of what an input that jumps throws, with hλ ≫ 1 twice its jump, the rates of the steps before show a twelfth: such a
+  // step is compared with two halves, as a first one.
+  if (jumps_ && jumps_->jumps(trials_.time_s(), step_s)) restart();
+  tolerance_ = rough();
+  left_error_ = 0.0;
+  control_.resume(step_s);
 }
 
 /// A step over a displacement that jumps where it begins: so short that nothing else moves. Any step follows the

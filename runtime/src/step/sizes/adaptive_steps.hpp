@@ -78,11 +78,7 @@ class AdaptiveSteps {
   StepReport step(double limit_s);
 
   /// Of pieces: a step of this size, at most the largest, begins. It is taken as a whole if its error is below kRough.
-  void begin_step(double step_s) {
-    tolerance_ = rough();
-    left_error_ = 0.0;
-    control_.resume(step_s);
-  }
+  void begin_step(double step_s);
   /// Likewise: the present step is taken in pieces.
   bool is_in_pieces() const { return of_ == Of::step && tolerance_ < rough(); }
   /// Likewise: whether they conserve, and states are judged beside themselves as well.
@@ -171,6 +167,7 @@ class AdaptiveSteps {
   std::optional<InputChanges> changes_;  // of a run
   std::optional<InputPulses> pulses_;    // likewise
   std::optional<OwnStates> own_;         // of steps that conserve and may be taken in pieces
+  std::optional<InputChanges> jumps_;    // likewise
   bool has_first_step_ = false;          // found, since the last kink
   double first_error_ = 0.0;             // relative to the tolerance
   int compared_ = 0;                     // steps to come that it speaks for

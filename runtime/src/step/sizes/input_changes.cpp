@@ -76,6 +76,28 @@ void InputChanges::for_each_within(double after_s, double until_s,
   }
 }
 
+bool InputChanges::jumps(double begin_s, double step_s) const {
+  constexpr double kSeen = 1e-3;
+  const double beside_s = 1e-9 * step_s;  // a jump at an end belongs to the step that begins there
+  const double after_s = begin_s - beside_s, until_s = begin_s + step_s - beside_s;
+  const auto jumps_at = [&](const Signal& own, double time_s) {
+    const double before = own(time_s - beside_s), after = own(time_s + beside_s);
+    const double size =
+        std::max({std::abs(before), std::abs(own(begin_s)), std::abs(own(until_s))});
+    return std::abs(after - before) > kSeen * size;
+  };
+  const auto any = [&](const std::vector<const Signal*>& signals, const auto& next) {
+    return std::ranges::any_of(signals, [&](const Signal* own) {
+      double time_s = next(*own, after_s);
+      while (time_s <= until_s && !jumps_at(*own, time_s)) time_s = next(*own, time_s);
+      return time_s <= until_s;
+    });
+  };
+  return any(tables_, [](const Signal& own, double t) { return own.next_kink(t); }) ||
+         any(expressions_,
+             [&](const Signal& own, double t) { return own.next_change(t, until_s); });
+}
+
 bool InputChanges::displacement_jumps(double begin_s, double step_s) const {
   const double rounding_s =
       1e-9 * step_s;  // a jump at an end belongs to the step that begins there

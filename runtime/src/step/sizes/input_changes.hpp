@@ -29,6 +29,8 @@ class InputChanges {
   /// Calls visit(number of the input) for each that changes after `after_s` and not after `until_s`.
   void for_each_within(double after_s, double until_s,
                        const std::function<void(int input)>& visit) const;
+  /// Whether an input jumps in the step from `begin_s`: by more than a kink moves it there.
+  bool jumps(double begin_s, double step_s) const;
   /// Whether a displacement (Signal::rate_of) jumps in the step from `begin_s`.
   bool displacement_jumps(double begin_s, double step_s) const;
 

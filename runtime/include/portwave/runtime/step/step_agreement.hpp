@@ -28,6 +28,13 @@ struct StepAgreement {
   /// `limit`.
   double share = 0.0;
   double time_s = 0.0;  ///< of that difference
+  /// The largest difference of any state at any instant, relative as `share`, which may last for that instant alone:
+  /// the first row after a jump, or one by which a switch opens later. At least `share`.
+  std::string state_of_instant;
+  double instant_share = 0.0;
+  double instant_s = 0.0;
+  /// What an error is of a difference: half steps halve one of order 1, and leave a quarter of one of order 2.
+  double error_of_difference = 1.0;
   bool grows =
       false;  ///< larger in the second half of the time compared than in the first, by half
   double expected =
@@ -53,6 +60,19 @@ struct StepAgreement {
   /// of order 1.
   static constexpr double kFar = 0.125, kFarOfFirstOrder = 1.0 / 12.0;
   double limit = kFar;
+  /// An error at a single instant that the watch on steps is right about, of 4 % and more.
+  static constexpr double kFarInstant = 0.04;
+  /// Of steps of that order.
+  static constexpr double error_of_half(int order) {
+    return order == 1 ? 2.0 : order == 2 ? 4.0 / 3.0 : 1.0;
+  }
+  double error() const { return error_of_difference * share; }
+  double instant_error() const { return error_of_difference * instant_share; }
+  /// Whether a single instant is off by much more than what lasts.
+  bool has_far_instant() const {
+    constexpr double kMore = 1.5, kSeen = 1e-4;
+    return instant_share > kMore * share && instant_error() > kSeen;
+  }
   bool is_far() const { return share > limit || expected > limit || !failure.empty(); }
 };
 

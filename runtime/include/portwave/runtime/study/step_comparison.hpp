@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "portwave/runtime/output/progress.hpp"
@@ -44,8 +45,9 @@ class StepComparison {
  private:
   /// What the first finer run leaves open of a state.
   struct Doubt {
-    bool is_small = false;  ///< it is too small to be judged by it, or unseen
-    double off = 0.0;       ///< it differs there by this of its own range
+    bool is_small = false;     ///< it is too small to be judged by it, or unseen
+    double off = 0.0;          ///< it differs there by this of its own range, for some instants
+    double off_at_once = 0.0;  ///< likewise, at any instant
     bool is_known =
         false;  ///< two runs of parts that meet the tolerance each agree on how it moves
   };
@@ -61,6 +63,13 @@ class StepComparison {
   std::vector<Motion> motion_of(const Stepper& finer, const std::vector<double>& values) const;
   /// The same with damped stages of the highest order; empty where there are none.
   std::optional<StepperOptions> damped_options() const;
+  struct DampedRun {
+    Rows rows;
+    std::vector<double> ranges;  // by state
+  };
+  DampedRun damped_run() const;
+  std::pair<double, std::size_t> largest_difference(const DampedRun& other) const;
+  void judge_instant(StepAgreement& out) const;
   /// `damps_less`: whether the run with `finer` conserves states that this run damps throughout.
   StepAgreement compare(const StepperOptions& finer, bool& damps_less) const;
   std::optional<StepAgreement> compare_with_damped() const;
@@ -79,6 +88,7 @@ class StepComparison {
   bool is_too_large_ = false;
   bool is_told_whole_ = true;
   bool is_of_first_order_ = false;
+  int stages_ = 1;
   std::vector<std::uint64_t> damped_;  // states, by part; empty: none
   std::vector<double> waves_J_;        // the most of a step that was looked at, by island
   double energy_J_ = 0.0;
