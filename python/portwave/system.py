@@ -458,6 +458,7 @@ class System(Controllers):
         start: Optional[Mapping[str, Any]] = None,
         outputs: Sequence[str] = (),
         inputs: Optional[Mapping[str, Union[float, str, Mapping[str, Any]]]] = None,
+        rollback: Optional[bool] = None,
         process: bool = False,
         time_limit_s: Optional[float] = None,
     ) -> "System":
@@ -478,6 +479,9 @@ class System(Controllers):
             Variables that may be observed. Default: all outputs. Elements of arrays are ``"y[1]"``, ``"A[1,2]"``.
         inputs : mapping, optional
             Its inputs by name, each a number, ``"settable"``, or a signal as in scenario files.
+        rollback : bool, optional
+            Whether its steps are taken back and repeated. Default: where it can. Without, what a step will answer is
+            foretold, and each step is taken once.
         process : bool, optional
             Whether it runs in a process of its own, which may crash or hang. Default: False.
         time_limit_s : float, optional
@@ -507,6 +511,8 @@ class System(Controllers):
             part["outputs"] = plain(list(outputs))
         if inputs:
             part["inputs"] = {key: _signal(value) for key, value in inputs.items()}
+        if rollback is not None:
+            part["rollback"] = flag(rollback, "`rollback`")
         if process:
             part["process"] = flag(process, "`process`")
         if time_limit_s is not None:

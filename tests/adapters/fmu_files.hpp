@@ -110,7 +110,8 @@ inline std::string model_description(const FmuRecipe& recipe) {
   out += fmu_variable(v, "steps", 11, "output", "", "", v == 2 ? "Integer" : "Int32");
   out += fmu_variable(v, "calls", 101, "output", "");
   out += fmu_variable(v, "flag", 12, "input", "", "false", "Boolean");
-  out += fmu_variable(v, "label", 0, "parameter", "", v == 2 ? "none" : "", "String");
+  out +=
+      fmu_variable(v, "label", v == 2 ? 0 : 200, "parameter", "", v == 2 ? "none" : "", "String");
   out += recipe.more_variables;
   return out + "</ModelVariables>\n<ModelStructure/>\n</fmiModelDescription>\n";
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,11 @@ struct FmuPair {
   int mass_version = 2, spring_version = 3;
   std::string mass_library = "mass";
   std::string mass_harm = {};  ///< of the library "rogue"
+  std::string spring_library = "spring";
+  double hardens_at_m = 0.1;  ///< of the library "spring_that_hardens"
+  bool saves_state = true;    ///< both
+  std::optional<bool> rollback = {};
+  std::map<std::string, Signal> mass_inputs = {};  ///< "push"
   std::string units = "si";
   bool mass_in_process = false, spring_in_process = false;
   double time_limit_s = 60.0;  ///< of a busy machine
@@ -68,10 +74,15 @@ struct FmuPair {
   System build(FmuFolder& folder, double step_s = kFmuStep) const {
     const auto mass_file = folder.add(
         "mass.fmu",
-        FmuRecipe{
-            .version = mass_version, .library = mass_library, .units = units, .harm = mass_harm});
-    const auto spring_file =
-        folder.add("spring.fmu", FmuRecipe{.version = spring_version, .library = "spring"});
+        FmuRecipe{.version = mass_version,
+                  .library = mass_library,
+                  .saves_state = saves_state,
+                  .units = units,
+                  .more_variables = fmu_variable(mass_version, "push", 15, "input", "", "0"),
+                  .harm = mass_harm});
+    const auto spring_file = folder.add("spring.fmu", FmuRecipe{.version = spring_version,
+                                                                .library = spring_library,
+                                                                .saves_state = saves_state});
     const bool is_kilo = units == "kilo";
     FmuPartOptions mass = part_options(mass_file, takes_force(),
                                        {{"mass", is_kilo ? m * 1e-6 : m},
@@ -79,15 +90,21 @@ struct FmuPair {
                                         {"start.x", is_kilo ? 1e3 * x : x}},
                                        step_s);
     mass.outputs = mass_outputs;
+    mass.rollback = rollback;
+    for (const auto& [name, signal] : mass_inputs) mass.inputs.push_back(name);
     mass.process = mass_in_process;
     mass.time_limit_s = time_limit_s;
     FmuPartOptions spring =
         part_options(spring_file, takes_speed(), {{"k", k}, {"d", d}, {"start.x", x}}, step_s);
+    if (spring_library == "spring_that_hardens") spring.start["start.v"] = hardens_at_m;
+    spring.rollback = rollback;
     spring.outputs = {"F", "x", "steps"};
     spring.process = spring_in_process;
     spring.time_limit_s = time_limit_s;
     SystemBuilder builder;
-    builder.add("mass", make_fmu_part(mass).component);
+    SystemBuilder::PartOptions driven;
+    driven.inputs.insert(mass_inputs.begin(), mass_inputs.end());
+    builder.add("mass", make_fmu_part(mass).component, driven);
     builder.add("spring", make_fmu_part(spring).component);
     builder.join(joint::CommonFlow{}, {"mass.port", "spring.port"});
     return builder.build();

@@ -484,7 +484,7 @@ TEST(FmuClocks, TickLateInLongRuns) {
 TEST(FmuEvents, HandlesOfStatesMayBeEqual) {
   FmuFolder folder;
   const auto fmu = fmi::Fmu::open(add_discrete(folder, {.defect = "no_state"}));
-  fmi::Program program(fmu, "own", {}, 0.0, {});
+  fmi::Program program(fmu, "own", {}, 0.0, {}, {}, true);
   fmi::SavedState first, second;
   program.step(0.0, 0.01);
   program.save(first, 0.01);

@@ -107,6 +107,15 @@ std::optional<Advice> coupled_poorly(const Json& summary) {
             "more threads, or take larger steps.",
             100.0 * blind)};
   }
+  const double defects = count(at(summary, "coupling", "defect_share"));
+  if (defects > RunSummary::kPoorMismatch) {
+    return Advice{
+        Level::bad, "The coupling is poor",
+        fmt::format("What was foretold of parts that take no step back missed {:.2g} % of the "
+                    "energy through their ports: this is not the solution. Take shorter steps, or "
+                    "export their FMUs such that they save their states.",
+                    100.0 * defects)};
+  }
   const std::string ideal = text_or(at(summary, "coupling", "ideal_part"), "");
   const std::string remedy =
       ideal.empty() ? "Allow more iterations or more time, or let the method be chosen (`--set "

@@ -62,8 +62,10 @@ bool MacroStep::fail(const StepResult& result) {
   return fail(result.failure, at_commit ? plan_.rule.budget : result.failed_at);
 }
 
+bool MacroStep::guard() { return hold_to_tanks() && take_final_steps(); }
+
 /// Sums up the committed step, and commits again the islands that would overdraw a tank.
-bool MacroStep::guard() {
+bool MacroStep::hold_to_tanks() {
   if (!keeps_ledger_) return true;
   if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
   if (!guard_) return true;
@@ -107,6 +109,43 @@ bool MacroStep::commit_within_tanks() {
     if (deadline != nullptr) trial_s = seconds(Clock::now() - start);
   } while (!guard_->review(ledger_, committed()));
   return true;
+}
+
+/// Parts that cannot go back take their step, now that its waves are known. Their defects are supplied to them.
+bool MacroStep::take_final_steps() {
+  if (final_.empty()) return true;
+  executor_->for_each()(static_cast<int>(final_.size()), [this](int i) { take(final_[at(i)]); });
+  PhaseStatus failure;
+  for (FinalBatch& own : final_) failure.merge(std::move(own.failure));
+  if (!failure.ok()) return fail_at_commit(failure);
+  for (const FinalBatch& own : final_) {
+    const BatchSlot& slot = waves_.batch(own.batch);
+    for (std::size_t lane = 0; lane < own.energies.size(); ++lane) {
+      defects_[own.first_part + lane].add(own.energies[lane]);
+      ledger_.columns().external_supply_J[at(slot.entry) + lane] = own.energies[lane].defect_J;
+    }
+    ledger_.examine(own.batch, slot.all(), next_.a.data(), next_.b.data());
+  }
+  if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
+  return true;
+}
+
+void MacroStep::take(FinalBatch& own) {
+  const BatchSlot& slot = waves_.batch(own.batch);
+  const auto fail = [&](int lane, StepFault fault, std::string detail) {
+    own.failure = {slot.parts[at(std::max(lane, 0))], fault, std::move(detail)};
+  };
+  own.failure = {};
+  try {
+    const LaneStatus status = dynamic_cast<const FinalSteps&>(*slot.batch)
+                                  .take(slot.all(), now_.record.data() + slot.record,
+                                        next_.record.data() + slot.record, own.energies.data());
+    if (!status.ok()) fail(status.lane, status.fault, "");
+  } catch (const LaneException& error) {
+    fail(error.lane(), StepFault::threw, error.what());
+  } catch (const std::exception& error) {
+    fail(0, StepFault::threw, error.what());
+  }
 }
 
 StepLedger MacroStep::close() {
@@ -236,7 +275,14 @@ MacroStep::MacroStep(WaveDiscretisation& waves, const WaveCoupling& method,
       residual_(waves),
       clock_(start_s),
       is_driven_(together.any(waves.driven())),
-      is_repeatable_(unrepeatable_parts(waves).empty()) {}
+      is_repeatable_(unrepeatable_parts(waves).empty()) {
+  for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
+    const BatchSlot& slot = waves.batch(i);
+    if (dynamic_cast<const FinalSteps*>(slot.batch) == nullptr) continue;
+    final_.push_back({i, defects_.size(), std::vector<FinalStep>(slot.parts.size()), {}});
+    for (const int part : slot.parts) defects_.push_back({.part = part});
+  }
+}
 
 void MacroStep::prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
                         bool keeps_ledger) {
@@ -271,6 +317,7 @@ void MacroStep::prepare(const WaveCoupling& method, const StagedRun& run, bool h
 
 void MacroStep::rewind(const WaveCoupling& method, double start_s) {
   std::ranges::fill(outcomes_, IslandOutcome{});
+  for (PartDefects& own : defects_) own = {.part = own.part};
   for (const std::span<double> own : {now_.record, next_.record, now_.a, next_.a}) {
     std::ranges::fill(own, 0.0);
   }

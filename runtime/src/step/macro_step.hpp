@@ -12,6 +12,7 @@
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
+#include "portwave/runtime/step/part_defects.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "step/interface_solvers.hpp"
 #include "step/wave_start.hpp"
@@ -22,7 +23,8 @@ namespace portwave {
 ///
 ///   freeze    samples external inputs and prepares every part for the step,
 ///   iterate   runs the inner iteration and commits its result,
-///   guard     commits again, with other waves, the islands whose result no energy pays for,
+///   guard     commits again, with other waves, the islands whose result no energy pays for; then parts that
+///             cannot go back step,
 ///   close     makes the step final in the energy ledger,
 ///   accept    makes the committed step the current state; the clock is advanced by the caller.
 ///
@@ -108,6 +110,8 @@ class MacroStep {
   std::vector<IslandOutcome>& outcomes() { return outcomes_; }
   std::span<const IslandOutcome> outcomes() const { return outcomes_; }
   StepPlan& plan() { return plan_; }
+  /// Of the parts that cannot take their steps back, so far.
+  std::span<const PartDefects> defects() const { return defects_; }
   const InnerUpdate& update() const { return update_; }
   bool has_tolerance() const { return has_tolerance_; }
   bool is_driven() const { return is_driven_; }
@@ -128,6 +132,14 @@ class MacroStep {
   std::size_t bytes() const;
 
  private:
+  /// A batch of parts that cannot take their steps back.
+  struct FinalBatch {
+    int batch;
+    std::size_t first_part;  ///< in defects_
+    std::vector<FinalStep> energies;
+    PhaseStatus failure;
+  };
+
   void rewind(const WaveCoupling& method, double start_s);
   void begin_iteration();
   void begin_interface();
@@ -135,7 +147,10 @@ class MacroStep {
   bool fail(const PhaseStatus& status, int iteration);
   bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }
   PhaseStatus energy_overflow() const;
+  bool hold_to_tanks();
   bool commit_within_tanks();
+  bool take_final_steps();
+  void take(FinalBatch& own);
   NextIterate next_iterate();
   const StepArrays& arrays();
   StepArrays arrays_between(const WaveState& from, const WaveState& to);
@@ -151,6 +166,8 @@ class MacroStep {
   std::vector<double> settings_;  // of settable inputs
   std::vector<MovedInputJump> moved_jumps_;
   std::vector<IslandOutcome> outcomes_;
+  std::vector<FinalBatch> final_;
+  std::vector<PartDefects> defects_;
   std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
   EnergyLedger ledger_;
   InterfaceResidual residual_;

@@ -35,6 +35,7 @@ namespace portwave {
 /// wave_engine_archive.cpp keeps and restores it.
 class WaveEngine final : public StepEngine,
                          public WaveView,
+                         public PartDefectsView,
                          public FollowingEngine,
                          private MacroStep::Failures,
                          private StepTrials {
@@ -101,6 +102,7 @@ class WaveEngine final : public StepEngine,
   bool keeps_ledger() const override { return step_.keeps_ledger(); }
   EnergyTotals energy() const override { return step_.ledger().totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
+  std::span<const PartDefects> defects() const override { return step_.defects(); }
   std::string name_of_part(int number) const override {
     return together().kept_name(system(), number);
   }

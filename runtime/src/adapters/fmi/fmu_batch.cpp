@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include <Eigen/Eigenvalues>
 #include <fmt/format.h>
 
+#include "adapters/fmi/fmu_forecast.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -128,20 +128,25 @@ FmuBatch::~FmuBatch() {
   for (SavedState& slot : slots_) program_->release(slot);
 }
 
-void FmuBatch::prepare(double step_s, const double* impedance) {
-  h_ = step_s;
-  const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
-  wave_of_u_.resize(ports);
-  wave_of_y_.resize(ports);
+void wave_factors(const PartSetup& setup, double step_s, const double* impedance,
+                  Eigen::VectorXd& of_u, Eigen::VectorXd& of_y) {
+  const auto ports = static_cast<Eigen::Index>(setup.ports.size());
+  of_u.resize(ports);
+  of_y.resize(ports);
   for (Eigen::Index j = 0; j < ports; ++j) {
     const WaveTransform transform(impedance[j], step_s);
     const double of_effort = 1.0 / transform.scale();
     const double of_flow = transform.impedance() / transform.scale();
     const bool takes_effort =
-        setup_.ports[static_cast<std::size_t>(j)].causality == Causality::effort_in;
-    wave_of_u_[j] = takes_effort ? of_effort : of_flow;
-    wave_of_y_[j] = takes_effort ? of_flow : of_effort;
+        setup.ports[static_cast<std::size_t>(j)].causality == Causality::effort_in;
+    of_u[j] = takes_effort ? of_effort : of_flow;
+    of_y[j] = takes_effort ? of_flow : of_effort;
   }
+}
+
+void FmuBatch::prepare(double step_s, const double* impedance) {
+  h_ = step_s;
+  wave_factors(setup_, step_s, impedance, wave_of_u_, wave_of_y_);
 }
 
 /// The state is the program's; x holds outputs, which nobody can set.
@@ -488,21 +493,6 @@ bool drifts(FirstStep& step, const Eigen::VectorXd& u, const Eigen::VectorXd& fi
     last = own;
   }
   return true;
-}
-
-/// h/4 yᵀ sym(Y)⁻¹ y over the directions in which the part takes energy.
-double available_energy(const Eigen::MatrixXd& Y, const Eigen::VectorXd& y, double h) {
-  constexpr double kSmall = 1e-9;
-  if (!Y.allFinite() || !y.allFinite()) return 0.0;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(0.5 * (Y + Y.transpose()));
-  const double most = eigen.eigenvalues().maxCoeff();
-  double sum = 0.0;
-  for (Eigen::Index k = 0; k < y.size(); ++k) {
-    const double value = eigen.eigenvalues()[k];
-    const double share = eigen.eigenvectors().col(k).dot(y);
-    if (value > kSmall * most && value > 0.0) sum += 0.25 * h * share * share / value;
-  }
-  return sum;
 }
 
 }  // namespace

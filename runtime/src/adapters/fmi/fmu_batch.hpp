@@ -49,6 +49,10 @@ struct FirstSteps {
   double available_J = 0.0;
 };
 
+/// û = u · of_u and ŷ = ȳ · of_y at each port.
+void wave_factors(const PartSetup& setup, double step_s, const double* impedance,
+                  Eigen::VectorXd& of_u, Eigen::VectorXd& of_y);
+
 /// One FMU as a batch of one lane, whose states are kept by the FMU itself in two slots (StepBatch). All
 /// is solved in wave units: û + ŷ = a, where û = u/s and ŷ = γȳ/s for ports that take effort, û = γu/s
 /// and ŷ = ȳ/s for those that take flow, and s = √(2γ/h).

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "adapters/fmi/fmu_batch.hpp"
+#include "adapters/fmi/fmu_forward.hpp"
 #include "adapters/fmi/fmu_setup.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -80,6 +81,17 @@ Issues name_defects(const Signature& signature) {
   return issues;
 }
 
+/// An objection to states other than the outputs at the start.
+Issues outputs_that_were_set(const Signature& signature, const std::vector<double>& shown,
+                             const double* x) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (x[i] == shown[i] || (std::isnan(x[i]) && std::isnan(shown[i]))) continue;
+    return {{"/initial_state/" + signature.states[i].name,
+             "is an output of an FMU, which nobody can set: give its start values in \"start\""}};
+  }
+  return {};
+}
+
 /// An FMU with power ports: nothing known of what is inside, but that its steps can be taken back.
 class FmuComponent final : public Component {
  public:
@@ -102,12 +114,7 @@ class FmuComponent final : public Component {
   }
   std::vector<double> default_state() const override { return shown_; }
   Issues check_initial_state(const double* x) const override {
-    for (std::size_t i = 0; i < shown_.size(); ++i) {
-      if (x[i] == shown_[i] || (std::isnan(x[i]) && std::isnan(shown_[i]))) continue;
-      return {{"/initial_state/" + signature().states[i].name,
-               "is an output of an FMU, which nobody can set: give its start values in \"start\""}};
-    }
-    return {};
+    return outputs_that_were_set(signature(), shown_, x);
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> /*one*/) const override {
     try {
@@ -141,8 +148,8 @@ class FmuComponent final : public Component {
           fmt::format("{} says that it can go back (canGetAndSetFMUState), but a step that was "
                       "taken back and repeated differs by {:.2g}{}: it cannot be iterated.\n"
                       "Exporters that save registered variables alone (pythonfmu) need all that "
-                      "changes in a step to be registered; without ports it may be a block of "
-                      "\"signals\"",
+                      "changes in a step to be registered; with \"rollback\": false its steps are "
+                      "foretold, and taken once",
                       file, floor_, first.drifts ? ", each time" : ""));
     }
   }
@@ -162,32 +169,114 @@ class FmuComponent final : public Component {
   mutable std::shared_ptr<Program> program_;
 };
 
+/// An FMU with power ports whose steps cannot be taken back: they are foretold, and taken once (Forecast).
+class ForwardComponent final : public Component {
+ public:
+  ForwardComponent(PartSetup setup, double step_s)
+      : Component(signature_of(setup)), setup_(std::move(setup)), trials_(setup_) {
+    throw_if_any(name_defects(signature()));
+    const std::string file = in_quotes(setup_.fmu->file().filename().string());
+    if (setup_.fmu->description().is_only_once && !setup_.isolation.in_a_process) {
+      throw ConfigError(
+          "/path", fmt::format("{} may be instantiated once per process, and cannot go back: what "
+                               "its steps do is tried with instances of their own.\nGive the part "
+                               "\"process\": true",
+                               file));
+    }
+    first_ = trials_.of(step_s);
+    if (!first_->is_finite) {
+      throw ConfigError("/path",
+                        fmt::format("{}: its answer to the first step is not finite: are its start "
+                                    "values sound?",
+                                    file));
+    }
+  }
+
+  const Trials& first() const { return *first_; }
+
+  Capabilities capabilities() const override {
+    return {.repeatable = first_->difference == 0.0, .thread_safe = true, .linearisable = true};
+  }
+  std::vector<double> default_state() const override { return first_->shown; }
+  Issues check_initial_state(const double* x) const override {
+    return outputs_that_were_set(signature(), first_->shown, x);
+  }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> /*one*/) const override {
+    return std::make_unique<ForwardBatch>(setup_, trials_);
+  }
+
+ private:
+  PartSetup setup_;
+  mutable TrialRuns trials_;
+  std::shared_ptr<const Trials> first_;
+};
+
 double step_of_checks(const FmuPartOptions& options, const ModelDescription& model) {
   constexpr double kStep_s = 1e-3;
   return options.step_s > 0.0 ? options.step_s : model.usual_step_s.value_or(kStep_s);
 }
 
-void expect_rollback(const Fmu& fmu) {
-  if (fmu.description().saves_state) return;
-  const bool is_2 = fmu.description().version == Version::v2;
-  throw ConfigError(
-      "/path",
-      fmt::format("{} cannot go back to a state (canGet{} is not true): its ports cannot be "
-                  "iterated.\nExport it again with that capability{}; or use it without ports, as "
-                  "a block of \"signals\"",
-                  in_quotes(fmu.file().filename().string()),
-                  is_2 ? "AndSetFMUstate" : "AndSetFMUState",
-                  fmu.description().tool.empty()
-                      ? std::string()
-                      : fmt::format(" (it was made by {})", printable(fmu.description().tool))));
+/// The FMU's capability, in the words of its version.
+std::string_view rollback_word(const ModelDescription& model) {
+  return model.version == Version::v2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState";
+}
+
+/// Whether steps are taken back. Errors: ConfigError where they are to be, and cannot.
+bool goes_back(const Fmu& fmu, std::optional<bool> wanted) {
+  const ModelDescription& model = fmu.description();
+  if (wanted.value_or(model.saves_state) && !model.saves_state) {
+    throw ConfigError(
+        "/rollback",
+        fmt::format("{} cannot go back to a state ({} is not true).\nExport it again with that "
+                    "capability{}; or leave \"rollback\" out: its steps are then foretold, and "
+                    "taken once",
+                    in_quotes(fmu.file().filename().string()), rollback_word(model),
+                    model.tool.empty()
+                        ? std::string()
+                        : fmt::format(" (it was made by {})", printable(model.tool))));
+  }
+  return wanted.value_or(model.saves_state);
 }
 
 }  // namespace
 }  // namespace fmi
 
+namespace {
+
+FmuPart make_forward_part(fmi::PartSetup setup, const FmuPartOptions& options, FmuPart out) {
+  const fmi::ModelDescription& model = setup.fmu->description();
+  const std::string why =
+      model.saves_state
+          ? std::string("its steps are not taken back, as \"rollback\" says")
+          : fmt::format("it cannot go back ({} is not true)", fmi::rollback_word(model));
+  auto component = std::make_shared<fmi::ForwardComponent>(std::move(setup),
+                                                           fmi::step_of_checks(options, model));
+  const fmi::Trials& first = component->first();
+  constexpr double kLinear = 1e-6;
+  const double misfit = first.forecast.misfit();
+  const std::string how_well =
+      misfit <= kLinear       ? std::string("as that of a linear system")
+      : std::isfinite(misfit) ? fmt::format("to {:.2g} of what its first steps do", misfit)
+                              : std::string("from its first step alone, as further ones failed");
+  out.notes.push_back(fmt::format(
+      "{}: its answers are foretold, {}, and each step is taken once; what they miss is in the "
+      "account",
+      why, how_well));
+  if (first.difference > 0.0) {
+    out.notes.push_back(
+        fmt::format("two instances differ by {:.2g} in their first step: no run repeats bit by bit",
+                    first.difference));
+  }
+  out.available_J = first.available_J;
+  out.component = std::move(component);
+  return out;
+}
+
+}  // namespace
+
 FmuPart make_fmu_part(const FmuPartOptions& options) {
   fmi::PartSetup setup = fmi::find_variables(options);
-  fmi::expect_rollback(*setup.fmu);
+  const bool goes_back = fmi::goes_back(*setup.fmu, options.rollback);
   const fmi::ModelDescription& model = setup.fmu->description();
   FmuPart out;
   out.notes = setup.notes;
@@ -201,6 +290,7 @@ FmuPart make_fmu_part(const FmuPartOptions& options) {
         port.name, port.output->name, setup.watches() ? ", and of its pieces between events" : ""));
   }
   try {
+    if (!goes_back) return make_forward_part(std::move(setup), options, std::move(out));
     auto component =
         std::make_shared<fmi::FmuComponent>(std::move(setup), fmi::step_of_checks(options, model));
     if (component->floor() > 0.0) {

@@ -90,10 +90,10 @@ std::unique_ptr<Instance> start_instance(const std::shared_ptr<const Fmu>& fmu,
 
 Program::Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
                  std::span<const StartValue> start, double start_s, const Isolation& isolation,
-                 const Shown& shown)
+                 const Shown& shown, bool saves)
     : instance_(start_instance(fmu, name, start, start_s, isolation, shown)) {
   initial_.time_s = start_s;
-  if (fmu->description().saves_state) save(initial_, start_s);
+  if (saves) save(initial_, start_s);
   instance_->finish();
 }
 

@@ -50,10 +50,10 @@ struct SavedState {
 /// An instance that goes back to states it had: it knows in which of them it is. Lock `mutex` around calls.
 class Program {
  public:
-  /// Initialised, at the state `initial()`. Errors: as start_instance; FmuFault.
+  /// Initialised, at the state `initial()`, which is saved if `saves`. Errors: as start_instance; FmuFault.
   Program(const std::shared_ptr<const Fmu>& fmu, const std::string& name,
           std::span<const StartValue> start, double start_s, const Isolation& isolation,
-          const Shown& shown = {});
+          const Shown& shown, bool saves);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -421,6 +421,11 @@ PartSetup find_variables(const FmuPartOptions& options) {
 }
 
 std::unique_ptr<Program> PartSetup::start_program() const {
+  return std::make_unique<Program>(fmu, name, start, start_s, isolation, shown(),
+                                   fmu->description().saves_state);
+}
+
+Shown PartSetup::shown() const {
   Shown shown;
   const auto add_clocked = [&](const Variable* own) {
     const bool is_clocked = own != nullptr && own->clocks != 0 && own->type != VariableType::clock;
@@ -432,7 +437,7 @@ std::unique_ptr<Program> PartSetup::start_program() const {
     add_clocked(port.integral);
     if (watches() && port.integral == nullptr) shown.watched.add(*port.output);
   }
-  return std::make_unique<Program>(fmu, name, start, start_s, isolation, shown);
+  return shown;
 }
 
 bool PartSetup::watches() const {

@@ -39,6 +39,8 @@ struct PartSetup {
   std::vector<std::string> notes;
 
   std::unique_ptr<Program> start_program() const;
+  /// What instances look after.
+  Shown shown() const;
   /// Whether means of answers come from within steps: answers that have no integral, of FMUs that tell values there,
   /// or whose steps may have events.
   bool watches() const;

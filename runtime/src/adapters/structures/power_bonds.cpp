@@ -66,7 +66,7 @@ class Finder {
       Candidate& own = candidates_[i];
       if (is_used(own.bond)) continue;
       if (own.evidence == Evidence::units && is_ambiguous(i)) continue;
-      if (!can_go_back(own) || !settle_directions(own)) continue;
+      if (!settle_directions(own)) continue;
       for (const auto& variable : variables_of(own.bond)) used_.insert(variable);
       out.push_back(std::move(own.bond));
     }
@@ -321,27 +321,6 @@ class Finder {
       out.evidence = Evidence::units;
       out.answers_effort = answers;
     }
-    return out;
-  }
-
-  bool can_go_back(const Candidate& own) {
-    for (const std::size_t index : elements_of(own.bond)) {
-      const Element& element = all_.elements[index];
-      if (element.fmu->description().saves_state) continue;
-      if (told_.insert(element.where).second) {
-        note(element.where,
-             fmt::format("{} cannot go back to a state: its power bonds are exchanged as samples, "
-                         "which may drift or diverge",
-                         in_quotes(element.name)));
-      }
-      return false;
-    }
-    return true;
-  }
-
-  static std::vector<std::size_t> elements_of(const Bond& bond) {
-    std::vector<std::size_t> out = {bond.hub.element};
-    for (const BondEnd& own : bond.members) out.push_back(own.element);
     return out;
   }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "adapters/fmi/fmu_setup.hpp"
 #include "adapters/fmi/instance/fmu_instance.hpp"
@@ -11,18 +14,23 @@ namespace {
 
 constexpr int kSteps = 4;  // the first may show nothing yet
 
-/// An FMU that is started again and again, with one input held at different values.
+/// An FMU that is at its start again and again, with one input held at different values.
 class Probe {
  public:
-  Probe(fmi::Program& program, const fmi::Variable* input, const fmi::Variable* output,
+  using Start = std::function<std::unique_ptr<fmi::Program>()>;
+
+  /// Where an FMU cannot go back, every try starts another instance.
+  Probe(Start start, bool goes_back, const fmi::Variable* input, const fmi::Variable* output,
         double start_s)
-      : program_(program),
+      : start_(std::move(start)),
+        goes_back_(goes_back),
+        program_(start_()),
         in_{input},
         out_{output},
         inputs_(in_),
         outputs_(out_),
         start_s_(start_s) {
-    program_.instance().get(inputs_, &held_);
+    program_->instance().get(inputs_, &held_);
   }
 
   /// The sign of the answer at once.
@@ -38,8 +46,8 @@ class Probe {
       begin(value);
       double sum = 0.5 * read();
       for (int n = 0; n < kSteps; ++n) {
-        program_.instance().set(inputs_, &value);
-        program_.step(start_s_ + n * step_s, step_s);
+        program_->instance().set(inputs_, &value);
+        program_->step(start_s_ + n * step_s, step_s);
         sum += (n + 1 < kSteps ? 1.0 : 0.5) * read();
       }
       return sum;
@@ -48,12 +56,17 @@ class Probe {
 
  private:
   void begin(double value) {
-    program_.restore(program_.initial());
-    program_.instance().set(inputs_, &value);
+    if (goes_back_) {
+      program_->restore(program_->initial());
+    } else {
+      program_.reset();  // first: some may be there once only
+      program_ = start_();
+    }
+    program_->instance().set(inputs_, &value);
   }
   double read() {
     double own = 0.0;
-    program_.instance().get(outputs_, &own);
+    program_->instance().get(outputs_, &own);
     return own;
   }
 
@@ -69,7 +82,9 @@ class Probe {
     return 0;
   }
 
-  fmi::Program& program_;
+  Start start_;
+  bool goes_back_;
+  std::unique_ptr<fmi::Program> program_;
   const fmi::Variable *in_[1], *out_[1];
   fmi::VariableList inputs_, outputs_;
   double start_s_, held_ = 0.0;
@@ -85,9 +100,13 @@ std::optional<int> response_sign(const Element& element, const std::string& inpu
   const auto start = fmi::find_start_values(variables, element.start, defects);
   for (const Issue& defect : defects) issues.push_back({element.where, defect.what});
   if (!defects.empty()) return 0;
-  fmi::Program program(element.fmu, element.name, start, start_s,
-                       fmi::isolation_of(in_a_process, FmuPartOptions().time_limit_s));
-  Probe probe(program, variables.find(input), variables.find(output), start_s);
+  const fmi::Isolation isolation = fmi::isolation_of(in_a_process, FmuPartOptions().time_limit_s);
+  const bool goes_back = element.fmu->description().saves_state;
+  const auto program = [&] {
+    return std::make_unique<fmi::Program>(element.fmu, element.name, start, start_s, isolation,
+                                          fmi::Shown(), goes_back);
+  };
+  Probe probe(program, goes_back, variables.find(input), variables.find(output), start_s);
   int sign = 0;
   try {
     sign = probe.at_once();

@@ -139,6 +139,23 @@ double RunSummary::mismatch_share() const {
   return astray_J / moved_J;
 }
 
+int RunSummary::worst_forward_part() const {
+  int worst = -1;
+  double most = 0.0;
+  for (std::size_t i = 0; i < defects.size(); ++i) {
+    const double share = defects[i].share();
+    if (!(share > most)) continue;
+    most = share;
+    worst = static_cast<int>(i);
+  }
+  return worst;
+}
+
+double RunSummary::defect_share() const {
+  const int worst = worst_forward_part();
+  return worst < 0 ? 0.0 : defects[static_cast<std::size_t>(worst)].share();
+}
+
 double RunSummary::blind_share() const {
   if (!time.active() || iterations.windows == 0) return 0.0;
   if (iterations.reasons[static_cast<std::size_t>(StopReason::deadline)] == 0) return 0.0;
@@ -190,6 +207,13 @@ std::vector<std::string> RunSummary::shortcomings() const {
     out.push_back(
         fmt::format("the coupling is poor: {:.2g} % of the energy that the run moved went astray",
                     100.0 * mismatch_share()));
+  }
+  if (const double share = defect_share(); share > kPoorMismatch) {
+    out.push_back(
+        fmt::format("what was foretold of \"{}\", which takes no step back, missed {:.2g} % of the "
+                    "energy through "
+                    "its ports",
+                    forward_parts[static_cast<std::size_t>(worst_forward_part())], 100.0 * share));
   }
   if (starts_at_odds.count > 0) {
     out.push_back(fmt::format("{} steps started from states that violate a rigid joint",
@@ -302,6 +326,11 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.moved_switch = moved_switch_of(stepper, options.step_s);
   summary.ideal_part = ideal_part_of(stepper.system(), summary.certificate.missed.part);
   summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
+  const auto known = defects_of(stepper);
+  summary.defects.assign(known.begin(), known.end());
+  for (const PartDefects& own : known) {
+    summary.forward_parts.push_back(stepper.name_of_part(own.part));
+  }
   summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);
   if (summary.steps > 0) {
     summary.notes = tables_out_of_reach(stepper.system(), stepper.signal_graph(), summary.start_s,

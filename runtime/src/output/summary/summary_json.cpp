@@ -172,6 +172,17 @@ Json coupling_json(const RunSummary& summary) {
       {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
       {"asked_to_converge", !is_open(summary)}};
   if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
+  for (std::size_t i = 0; i < summary.defects.size(); ++i) {
+    const PartDefects& own = summary.defects[i];
+    json["defects"].push_back(
+        {{"part", summary.forward_parts[i]},
+         {"share", number(own.share())},
+         {"astray_J", number(own.astray_J)},
+         {"net_J", number(own.net_J)},
+         {"exchanged_J", number(own.exchanged_J)},
+         {"worst_step", own.worst_step < 0 ? Json(nullptr) : Json(own.worst_step)}});
+  }
+  if (!summary.defects.empty()) json["defect_share"] = number(summary.defect_share());
   if (summary.is_coupled_poorly() && !summary.ideal_part.empty()) {
     json["ideal_part"] = summary.ideal_part;
   }

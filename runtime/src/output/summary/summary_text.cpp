@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "output/summary/defects_text.hpp"
 #include "output/summary/resolution_text.hpp"
 #include "output/summary/starts_text.hpp"
 #include "output/summary/summary_facts.hpp"
@@ -107,6 +108,8 @@ std::string coupling_text(const RunSummary& summary) {
         std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(), summary.moved_J));
     lines.push_back(remedy);
   }
+  if (std::string defects = defects_text(summary); !defects.empty())
+    lines.push_back(std::move(defects));
   if (is_open(summary) && summary.coupling.count > 0) {
     lines.push_back(
         fmt::format("no tolerance was set; the waves of neighbours differ by up to {:.2g}",
@@ -193,16 +196,6 @@ std::string iterations_text(const RunSummary& summary) {
                         by_window ? iterations.windows : summary.steps, noun);
   }
   return text;
-}
-
-/// "subsystem "a"" or "subsystems "a", "b"".
-std::string subsystems_text(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  std::string text = names.size() == 1 ? "subsystem" : "subsystems";
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? " \"" : ", \"") + printable(names[i]) + "\"";
-  }
-  return names.size() > kShown ? text + fmt::format(", ... ({} in all)", names.size()) : text;
 }
 
 /// A sentence on parts that do not know their energy, or nothing.

@@ -85,6 +85,13 @@ Json fmu_start_schema() {
                    "of an FMU: start values by variable, each in its own unit");
 }
 
+Json fmu_rollback_schema() {
+  return described(
+      boolean(),
+      "of an FMU: whether its steps are taken back and repeated; absent: where it can. "
+      "Without, they are foretold and taken once");
+}
+
 Json fmu_process_schema() {
   return with_default(
       described(boolean(),
@@ -139,6 +146,10 @@ std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& n
   if (keys.outputs) {
     options.outputs = read_texts(*keys.outputs);
     is_sound = is_sound && options.outputs.has_value();
+  }
+  if (keys.rollback) {
+    options.rollback = keys.rollback->boolean();
+    is_sound = is_sound && options.rollback.has_value();
   }
   if (keys.process) {
     const auto process = keys.process->boolean();

@@ -13,13 +13,14 @@ namespace portwave::scenario_file {
 
 /// The keys of an FMU, beside those that all parts have.
 struct FmuKeys {
-  std::optional<Node> path, ports, start, outputs, process, time_limit;
+  std::optional<Node> path, ports, start, outputs, rollback, process, time_limit;
 };
 
 constexpr const char* kFmuType = "fmu";
 
 Json fmu_ports_schema();
 Json fmu_start_schema();
+Json fmu_rollback_schema();
 Json fmu_process_schema();
 Json fmu_time_limit_schema();
 

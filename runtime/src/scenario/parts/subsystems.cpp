@@ -233,6 +233,7 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key("outputs",
                    "of an FMU: variables that are shown as states of the part; absent: its outputs",
                    later(&FmuKeys::outputs, list(text()))),
+      optional_key("rollback", "", later(&FmuKeys::rollback, fmu_rollback_schema())),
       optional_key("process", "", later(&FmuKeys::process, fmu_process_schema())),
       optional_key("time_limit_s", "", later(&FmuKeys::time_limit, fmu_time_limit_schema())),
   });
@@ -342,8 +343,8 @@ void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
     }
     return;
   }
-  for (const std::optional<Node>* const own :
-       {&keys.path, &keys.ports, &keys.start, &keys.outputs, &keys.process, &keys.time_limit}) {
+  for (const std::optional<Node>* const own : {&keys.path, &keys.ports, &keys.start, &keys.outputs,
+                                               &keys.rollback, &keys.process, &keys.time_limit}) {
     if (*own) (*own)->fail("is for parts of the type \"fmu\"");
   }
 }

@@ -48,6 +48,9 @@ struct FmuPartOptions {
   double start_s = 0.0;  ///< time of the run at its start
   double step_s =
       0.0;  ///< step of the run; 0: not known, and the default of the FMU serves the checks
+  /// Whether steps are taken back and repeated, by get/setFMUState; none: where the FMU can. Without, what a step will
+  /// answer is foretold, and each step is taken once.
+  std::optional<bool> rollback = {};
   /// Each instance runs in a process of its own (program portwave-fmu-host), whose crash or hang is a fault of
   /// the run like others: the run stands at its last committed state, this process goes on.
   bool process = false;
@@ -64,16 +67,22 @@ struct FmuPart {
 };
 
 /// Loads an FMU for co-simulation (FMI 2.0 or 3.0) and makes a part of it that couples by waves: an opaque
-/// component (Capabilities) whose steps are taken back by get/setFMUState. Its states are the FMU's outputs,
-/// which nobody can set. Effort and flow are in SI units: values are converted where the FMU says its units.
+/// component (Capabilities). Its states are the FMU's outputs, which nobody can set. Effort and flow are in SI units:
+/// values are converted where the FMU says its units. Steps are taken back by get/setFMUState:
 ///   u held over a step, ȳ = mean answer of doStep;  e + γ f = √(2γ/h) a is solved for u by whole steps
 /// on an affine model of them, ȳ ≈ ȳ₀ + Y(u − u₀), which is measured once by differences of whole steps, kept
 /// up by Broyden's rank-one updates, and measured anew where it does not serve.
 ///
+/// An FMU that cannot go back answers the inner iteration by a forecast: ȳ as a linear function of its inputs, its
+/// answer at the beginning and its last steps, fitted to steps that instances of their own take before the run. It
+/// steps once, when the waves are settled (FinalSteps); what the forecast missed is supplied to it in the ledger, and
+/// told (defects_of).
+///
 /// Loading an FMU runs foreign code in this process, unless it gets a process of its own.
 /// Errors  ConfigError with every defect, `where` being "/path", "/ports/0/effort", "/start/mass", "/process",
 ///         "/time_limit_s", …; that portwave was built without FMI.
-/// Cost    in a step of an FMU that is linear, one doStep for an evaluation and one for the commit.
+/// Cost    in a step of an FMU that is linear, one doStep for an evaluation and one for the commit; where steps are
+///         not taken back, one in all, and some tens before the run.
 /// Thread-safety  Instances are of the batch; FMUs that may be instantiated once per process are locked.
 FmuPart make_fmu_part(const FmuPartOptions& options);
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "portwave/runtime/step/part_defects.hpp"
 #include "portwave/runtime/step/step_agreement.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/export.hpp"
@@ -80,6 +81,8 @@ struct RunSummary {
   std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows
   std::optional<StepAgreement> agreement;       ///< with finer steps; empty: not compared
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
+  std::vector<PartDefects> defects;             ///< as defects_of
+  std::vector<std::string> forward_parts;       ///< names of their parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
   std::optional<DeadlineScheduler::Statistics> deadline;  ///< as Stepper::deadline
@@ -111,6 +114,10 @@ struct RunSummary {
   /// Share of the moved energy that was lost or gained between the parts; 0 where that is rounding.
   double mismatch_share() const;
   static constexpr double kPoorMismatch = 0.05;
+  /// The largest PartDefects::share, of parts that cannot take their steps back.
+  double defect_share() const;
+  /// Its place in `forward_parts`; −1: no part has defects.
+  int worst_forward_part() const;
   /// Of the time between two changes of a switch: farther than this its changes are not those asked for.
   static constexpr double kFarMoved = 0.05;
   /// Where most are where they should be, in pieces of steps of several stages.
@@ -121,9 +128,10 @@ struct RunSummary {
   /// Share of the steps that a time budget left without an evaluation: parts then have the waves of the step
   /// before, and what they disagree about is not known.
   double blind_share() const;
-  /// The mismatch, or the share of steps without an evaluation, is more than kPoorMismatch.
+  /// The mismatch, the share of defects, or that of steps without an evaluation is more than kPoorMismatch.
   bool is_coupled_poorly() const {
-    return mismatch_share() > kPoorMismatch || blind_share() > kPoorMismatch;
+    return mismatch_share() > kPoorMismatch || blind_share() > kPoorMismatch ||
+           defect_share() > kPoorMismatch;
   }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "adapters/files/xml_file.hpp"
+#include "adapters/fmi/standard/description_rules.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -94,6 +95,8 @@ class Reader {
     if (experiment.attribute("stepSize")) out_.usual_step_s = positive(experiment, "stepSize");
     out_.usual_stop_s = files::number_in(experiment.attribute("stopTime").value());
     read_variables(root);
+    if (out_.version == Version::v3) expect_references_of_one();
+    check_schema(root);
     throw_if_any(std::move(issues_));
     return std::move(out_);
   }
@@ -247,11 +250,37 @@ class Reader {
       }
       if (variable->type == VariableType::clock) add_clock(node, *variable);
       out_.variables.push_back(*std::move(variable));
-      of_clocks_.push_back(node);
+      elements_.push_back(node);
     }
     for (std::size_t i = 0; i < out_.variables.size(); ++i) {
-      if (of_clocks_[i].attribute("clocks")) find_clocks(of_clocks_[i], out_.variables[i]);
+      if (elements_[i].attribute("clocks")) find_clocks(elements_[i], out_.variables[i]);
     }
+  }
+
+  /// FMI 2 has several variables of one reference for one value; FMI 3 has aliases for that, and a reference is of one
+  /// variable, whatever its type: which of two is set and read would be anybody's guess.
+  void expect_references_of_one() {
+    std::map<Reference, std::size_t> known;
+    for (std::size_t i = 0; i < out_.variables.size(); ++i) {
+      const Variable& own = out_.variables[i];
+      const auto [first, is_new] = known.emplace(own.reference, i);
+      if (is_new) continue;
+      fail(elements_[i],
+           fmt::format(
+               "variables {} and {} have the same valueReference, {}: in FMI 3 each has its "
+               "own, and other names of one are <Alias> elements",
+               in_quotes(out_.variables[first->second].name), in_quotes(own.name), own.reference));
+    }
+  }
+  /// What was found amiss in a line already is not told twice.
+  void check_schema(xml_node root) {
+    const Issues known = issues_;
+    check_description(root, out_.version, [&](xml_node at, const std::string& what) {
+      const std::string place = file_.place(at) + ":";
+      const bool is_known =
+          std::ranges::any_of(known, [&](const Issue& own) { return own.what.starts_with(place); });
+      if (!is_known) fail(at, what);
+    });
   }
 
   void add_clock(xml_node node, Variable& variable) {
@@ -382,7 +411,7 @@ class Reader {
   files::XmlFile file_;
   ModelDescription out_;
   std::map<std::string, xml_node, std::less<>> types_;  ///< details of types by name
-  std::vector<xml_node> of_clocks_;                     ///< what variables say of their clocks
+  std::vector<xml_node> elements_;                      ///< the element of each variable
   Issues issues_;
 };
 
