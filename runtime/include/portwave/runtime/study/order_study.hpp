@@ -12,8 +12,8 @@ namespace PORTWAVE_EXPORT portwave {
 
 struct OrderOptions {
   std::vector<double> steps_s;  ///< steps to compare; each divides the end time
-  /// Methods beside the monolithic midpoint rule, which takes part where the system is linear. Absent: the scenario's own, and
-  /// Strang splitting where it applies. A method that is not the scenario's has default options.
+  /// Methods beside the monolithic midpoint rule, which takes part where the system is linear. Absent: the scenario's own,
+  /// and Strang splitting where it applies. A method that is not the scenario's has default options.
   std::optional<std::vector<MethodKind>> methods = {};
   int repeat = 3;   ///< runs of each row; the fastest counts
   int threads = 1;  ///< of the methods; the midpoint rule has one
