@@ -126,7 +126,7 @@ inline Problem grid_problem() {
           .fewest_engine_steps = 16,
           .narrow_band = false,
           .linear = false,
-          .goals = {{4, 3.0}, {6, 3.0}}};
+          .goals = {{4, 3.0}, {6, 3.0}, {8, 3.0}}};
 }
 
 inline Problem pair_problem() {
@@ -152,7 +152,8 @@ inline Problem pair_problem() {
           .reference_steps = 2000,
           .exact = [p] { return pair_in_more_digits(p, 10.0, 4000); },
           .rounding = 1e-10,
-          .linear = false};
+          .linear = false,
+          .goals = {{4, 3.0}, {6, 3.0}, {8, 3.0}}};
 }
 
 /// What a section of the line has at its ends.
@@ -241,7 +242,8 @@ inline Problem line_problem() {
                 }
                 return state;
               },
-          .reference_steps = 200};
+          .reference_steps = 200,
+          .goals = {{4, 3.0}, {6, 3.0}, {8, 3.0}}};
 }
 
 inline std::vector<std::function<Problem()>> problems() {

@@ -46,8 +46,9 @@ enum class Multistep { adams, bdf };
 struct Table {
   std::string name;
   int number;
+  bool has_embedding = true;  ///< an estimate of its error, without which steps are equal
 };
-/// Explicit ones, of orders 3, 4, 5 and 8.
+/// All explicit ones of the installed version.
 [[gnu::visibility("default")]] std::vector<Table> explicit_tables();
 [[gnu::visibility("default")]] std::unique_ptr<OdeSolver> arkode_erk(const Ode& ode, double end_s,
                                                                      const Table& table,

@@ -70,7 +70,7 @@ gnuplot -e "run='$out/full_car/trajectory.csv'; body='body.heave'; wheel='wheel_
 rows=${1:-}
 if [[ -n $rows ]]; then
   {
-    echo "exponent,engine_us,adaptive_us,peer_us,peer_as_installed_us"
+    echo "exponent,explicit_us,waves_us,chosen_us,peer_us,peer_as_installed_us"
     for exponent in 3 4 5 6 7 8 9 10; do
       awk -v name="work_precision/chain_equal/1e-$exponent/" -v exponent="$exponent" '
         function value(key,   found) {
@@ -79,15 +79,17 @@ if [[ -n $rows ]]; then
           sub("[,}].*", "", found)
           return found
         }
-        index($0, name "engine_adaptive\"") { adaptive = value("reference_us") }
-        index($0, name "best\"") { engine = value("ours_us"); peer = value("reference_us") }
+        index($0, name "by_explicit_steps\"") { series = value("ours_us") }
+        index($0, name "by_waves\"") { waves = value("ours_us") }
+        index($0, name "by_chosen_steps\"") { chosen = value("ours_us") }
+        index($0, name "best\"") { peer = value("reference_us") }
         index($0, name "best_as_installed\"") { installed = value("reference_us") }
-        END { if (engine != "") print exponent "," engine "," adaptive "," peer "," installed }
+        END { if (peer != "") print exponent "," series "," waves "," chosen "," peer "," installed }
       ' "$rows"
     done
   } >docs/images/precision.csv
 fi
-gnuplot docs/images/precision.gp >docs/images/precision.svg
+docs/images/precision.py >docs/images/precision.svg
 
 # A report, as a browser shows it.
 build/release/bin/portwave run examples/robot_arm.json --out "$out/results" --report \

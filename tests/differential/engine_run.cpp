@@ -130,9 +130,13 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   StepperOptions options;
   options.step_s = network.step_s;
   options.start = Start::as_given;  // states are drawn at random, and the reference takes them so
-  options.method = CouplingMethod::automatic(settings.tolerance);
-  options.method.waves().integrator = StageKind::gauss;  // as the reference
-  options.method.waves().guard = settings.guard;
+  if (settings.without_waves) {
+    options.method = *settings.without_waves;
+  } else {
+    options.method = CouplingMethod::automatic(settings.tolerance);
+    options.method.waves().integrator = StageKind::gauss;  // as the reference
+    options.method.waves().guard = settings.guard;
+  }
   std::optional<System> system;
   std::optional<Stepper> stepper;
   try {
@@ -161,6 +165,7 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   }
   run.status = to_string(stepper->certificate().status);
   run.not_converged = stepper->iterations().not_converged;
+  if (stepper->waves() == nullptr) return run;
   if (const GuardStatistics* const guard = stepper->waves()->guard(); guard != nullptr) {
     run.guarded_steps = guard->steps;
     run.min_alpha = guard->min_alpha;

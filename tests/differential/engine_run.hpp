@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "differential/network.hpp"
 #include "differential/reference.hpp"
+#include "portwave/coupling/method/splitting.hpp"
 
 namespace portwave::differential {
 
@@ -29,6 +31,7 @@ struct EngineRun {
 struct EngineSettings {
   bool guard = true;
   double tolerance = 1e-10;
+  std::optional<Splitting> without_waves = {};  ///< in place of waves
 };
 
 /// Default settings but for what `settings` change.

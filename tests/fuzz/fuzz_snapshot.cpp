@@ -73,6 +73,10 @@ std::vector<std::string> scenarios() {
         {"name": "late", "kind": "delay", "signal": "law", "samples": 3}]})"),
       linear_pair(R"("method": {"kind": "strang"})"),
       linear_pair(R"("method": {"kind": "lions-mercier", "window_steps": 3, "iterations": 20})"),
+      with_method(kFixed + R"("method": {"kind": "kick-drift", "order": 6})"),
+      linear_pair(R"("method": {"kind": "taylor", "order": 12})"),
+      with_method(R"("time": {"step": {"kind": "adaptive", "tolerance": 1e-5}, "end_s": 10},
+        "method": {"kind": "kick-drift", "order": 4})"),
   };
 }
 

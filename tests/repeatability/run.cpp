@@ -257,6 +257,38 @@ Case make_case(const std::string& family, std::uint64_t seed, int most_steps) {
   return out;
 }
 
+std::optional<Case> make_explicit_case(const std::string& family, std::uint64_t seed,
+                                       int most_steps) {
+  Case out;
+  out.family = family;
+  out.seed = seed;
+  Traits traits;
+  out.system = std::make_shared<const System>(make_network(family, seed, &traits));
+  Random random(seed, "explicit steps of " + family);
+  const bool is_series = traits.is_linear && random.chance(0.6);
+  out.options.method =
+      is_series ? Splitting{.kind = SplittingKind::taylor, .order = 2 * random.integer(2, 12)}
+                : Splitting{.kind = SplittingKind::kick_drift, .order = 2 * random.integer(2, 3)};
+  out.options.executor = ExecutorKind::serial;
+  out.options.step_s = random.logarithmic(1e-3, 1e-1);
+  out.steps = std::min(random.integer(100, 400), most_steps);
+  if (random.chance(0.4)) {
+    out.options.sizes.emplace().tolerance = random.logarithmic(1e-9, 1e-3);
+    out.options.sizes->smallest_s = 1e-5 * out.options.step_s;
+    out.end_s = 20.0 * out.options.step_s;
+  }
+  out.what = fmt::format("{} of order {}{}, h {:.2e} s, {} parts, {} islands",
+                         name_of(out.options.method), order_of(out.options.method.splitting()),
+                         out.options.sizes ? ", chosen steps" : "", out.options.step_s,
+                         traits.parts, out.system->island_count());
+  try {
+    const Stepper refusing(*out.system, out.options);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+  return out;
+}
+
 std::string to_string(const Way& way) {
   std::string out = fmt::format("{}, {} threads, grain {}", portwave::to_string(way.executor),
                                 way.threads, portwave::to_string(way.grain));

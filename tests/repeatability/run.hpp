@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Case {
 /// Random: a network, a method, a budget, stages, the guard, steps of one size, at most `most_steps`, or
 /// steps that choose theirs.
 Case make_case(const std::string& family, std::uint64_t seed, int most_steps = 400);
+/// The same network by kicks and drifts or Taylor series; nothing where they refuse it.
+std::optional<Case> make_explicit_case(const std::string& family, std::uint64_t seed,
+                                       int most_steps);
 
 struct Way {
   ExecutorKind executor = ExecutorKind::serial;

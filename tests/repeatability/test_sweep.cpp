@@ -1,6 +1,10 @@
 // Random networks in a few ways each. What fails is replayed with
 //   portwave_repeatability_soak --family NAME --seed SEED --cases 1
 
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -40,6 +44,44 @@ TEST(RepeatabilityOfLinearisations, DoesNotDependOnTheGrain) {
   const Case own = make_case("brakes", 116, 10);
   const Record expected = run(own, {});
   EXPECT_EQ(difference(expected, run(own, {.grain = Grain::per_part()})), "");
+}
+
+/// Kicks and drifts and Taylor series, steps of one size and chosen ones.
+TEST(RepeatabilityOfExplicitSteps, HoldsInEveryWay) {
+  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
+  const Way ways[] = {{.executor = ExecutorKind::async, .threads = 2},
+                      {.executor = ExecutorKind::async, .threads = 4, .grain = Grain::of_parts(4)},
+                      {.executor = ExecutorKind::automatic, .ranks = 2}};
+  std::map<SplittingKind, int> cases;
+  int chosen = 0, controls = 0;
+  for (const std::string& family : families()) {
+    for (std::uint64_t seed = 1; seed <= 7; ++seed) {
+      const std::optional<Case> own = make_explicit_case(family, seed, 60);
+      if (!own) continue;
+      ++cases[own->options.method.splitting().kind];
+      chosen += own->options.sizes ? 1 : 0;
+      const Record expected = run(*own, {});
+      for (const Way& way : ways) {
+        EXPECT_EQ(difference(expected, run(*own, way)), "")
+            << family << " " << seed << ": " << own->what << "; " << to_string(way);
+      }
+      Case other = *own;
+      other.options.step_s = std::nextafter(own->options.step_s, 1.0);
+      other.options.sizes.reset();
+      Case fixed = *own;
+      fixed.options.sizes.reset();
+      const Record of_fixed = run(fixed, {});
+      if (!of_fixed.failed.empty()) continue;  // at its first step, maybe
+      EXPECT_NE(difference(of_fixed, run(other, {})), "") << own->what << ", control";
+      ++controls;
+    }
+  }
+  fmt::print("{} by kicks and drifts, {} by Taylor series, {} in chosen steps\n",
+             cases[SplittingKind::kick_drift], cases[SplittingKind::taylor], chosen);
+  EXPECT_GE(cases[SplittingKind::kick_drift], 4);
+  EXPECT_GE(cases[SplittingKind::taylor], 3);
+  EXPECT_GE(chosen, 2);
+  EXPECT_GE(controls, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, Repeatability, ::testing::ValuesIn(families()),

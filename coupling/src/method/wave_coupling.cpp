@@ -99,13 +99,6 @@ std::span<const OptionInfo> exchange_options() {
   return options;
 }
 
-void check_kick_drift(const CouplingMethod& method, Issues& issues) {
-  const WaveCoupling& waves = method.waves();
-  if (!waves.kick_drift || waves.stages == 2 || waves.stages == 3) return;
-  issues.push_back(
-      {"/method/kick_drift", "kicks and drifts have order 4 or 6: give 2 or 3 \"stages\" with it"});
-}
-
 std::span<const OptionInfo> tank_options() {
   static const std::array options = {
       OptionInfo{.key = "initial_J",
@@ -135,7 +128,7 @@ std::span<const OptionInfo> wave_options() {
       {kAutomatic, "the method \"auto\" chooses its own; leave it out"},
       {kInterface, "the method \"interface\" makes no use of it; leave it out"}};
   static constexpr std::string_view kOnlyAuto =
-      "only the method \"auto\" chooses; give \"kind\": \"kick-drift\"";
+      "only the method \"auto\" chooses; give \"kind\": \"kick-drift\" or \"taylor\"";
   static const std::vector<OptionRefusal> only_auto = {{WaveUpdate::douglas_rachford, kOnlyAuto},
                                                        {WaveUpdate::peaceman_rachford, kOnlyAuto},
                                                        {kInterface, kOnlyAuto}};
@@ -155,12 +148,16 @@ std::span<const OptionInfo> wave_options() {
           .summary =
               "stages of a step, whose order is twice that, or one less where they are damped",
           .note = "; not for opaque parts. auto: by the tolerance of adaptive steps"},
+      OptionInfo{.key = "explicit_steps",
+                 .value = option_at<&WaveCoupling::kick_drift>(),
+                 .summary = "auto with 2 or 3 stages, or adaptive steps: take Taylor series, or "
+                            "kicks and drifts",
+                 .note = " where the network and what is asked for allow it",
+                 .refused = only_auto},
       OptionInfo{.key = "kick_drift",
                  .value = option_at<&WaveCoupling::kick_drift>(),
-                 .summary = "auto with 2 or 3 stages: take kicks and drifts of the same order",
-                 .note = " where the network and what is asked for allow it",
-                 .refused = only_auto,
-                 .check = check_kick_drift},
+                 .summary = "the same: the former name of explicit_steps",
+                 .refused = only_auto},
       OptionInfo{.key = "integrator",
                  .value = option_choice<&WaveCoupling::integrator>(kStageKindNames),
                  .summary = "stages that keep energy, or that let stiff motion die",
@@ -201,10 +198,13 @@ std::span<const OptionInfo> wave_options() {
                  .required = true,
                  .optional_for = {kAutomatic, kInterface},
                  .check = check_impedance},
-      OptionInfo{.key = "start",
-                 .value = option_choice<&WaveCoupling::start>(kStartNames),
-                 .summary = "start of the inner iteration of a step",
-                 .note = ": the waves of the last step, or their extrapolation"},
+      OptionInfo{
+          .key = "start",
+          .value = option_choice<&WaveCoupling::start>(kStartNames),
+          .summary = "start of the inner iteration of a step",
+          .note = ": the waves of the last step, or their extrapolation, which is the default with "
+                  "auto and several stages, where parts are nonlinear and smooth and there is no "
+                  "deadline"},
       OptionInfo{.key = "exchange",
                  .value = OptionGroup{exchange_options},
                  .summary = "how several ranks exchange waves"},

@@ -12,6 +12,7 @@
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/network/kick_drift.hpp"
+#include "portwave/coupling/network/taylor.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -383,6 +384,9 @@ Issues check(const System& system, const StepperOptions& options) {
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
   if (options.sizes) refuse_opaque_parts(system, issues);
   expect(m.stages != 0 || options.sizes, "/method/stages", kNoTolerance);
+  expect(!m.kick_drift || m.stages != 1, "/method/explicit_steps",
+         "is for steps of high order: give 2 or 3 \"stages\" with it, or steps that choose their "
+         "size and no \"stages\"");
   if (m.stages > 1) append(issues, "", check_stages(system));
   if (issues.empty()) check_integrators(system, options, issues);
   expect(m.initial_waves.empty() || is_by_port(m.initial_waves), "/method/initial_waves",
@@ -419,6 +423,15 @@ bool gains_by_stages(const System& system) {
          });
 }
 
+bool starts_well_extrapolated(const System& system, const StepperOptions& options) {
+  const bool is_linear = std::ranges::all_of(
+      system.parts(), [](const Part& part) { return part.component->capabilities().linear; });
+  const int stages = options.method.waves().stages;
+  const bool is_of_high_order = stages > 1 || (stages == 0 && options.sizes);
+  return is_of_high_order && !is_linear && system.slice() == nullptr &&
+         !(options.time.deadline_s > 0.0) && gains_by_stages(system);
+}
+
 int chosen_stages(const System& system, const StepperOptions& options) {
   const int asked = options.method.waves().stages;
   if (asked != 0) return asked;
@@ -428,34 +441,54 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   return options.sizes->tolerance >= 1e-2 ? 1 : 3;
 }
 
+namespace {
+
+/// Why nothing but waves has what is asked for; empty where it is not so.
+std::string needs_waves(const System& system, const StepperOptions& options) {
+  if (options.time.deadline_s > 0.0) return "they cannot stop for a deadline";
+  if (options.signals != nullptr && !options.signals->parameter_actuators().empty()) {
+    return "they take no parameters that signals drive";
+  }
+  if (!options.method.waves().initial_waves.empty()) return "initial waves are given";
+  if (system.slice() != nullptr) return "they need the whole system";
+  if (std::ranges::any_of(system.parts(), [](const Part& part) {
+        return part.substeps != 1 || part.integrator.has_value();
+      })) {
+    return "a part has substeps or an integrator of its own";
+  }
+  return {};
+}
+
+}  // namespace
+
 StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note) {
   const auto* const waves = options.method.as<WaveCoupling>();
   if (waves == nullptr || waves->kind != WaveUpdate::automatic || !waves->kick_drift) {
     return options;
   }
-  const auto stay = [&](const std::string& why) {
-    note = fmt::format("auto: waves, not kicks and drifts: {}", why);
+  if (const std::string why = needs_waves(system, options); !why.empty()) {
+    note = fmt::format("auto: waves, not Taylor series or kicks and drifts: {}", why);
     return options;
-  };
-  const auto& parts = system.parts();
-  if (waves->stages < 2) return stay("they have order 4 or 6, for 2 or 3 stages");
-  if (options.time.deadline_s > 0.0) return stay("they cannot stop for a deadline");
-  if (options.signals != nullptr && !options.signals->parameter_actuators().empty()) {
-    return stay("they take no parameters that signals drive");
   }
-  if (!waves->initial_waves.empty()) return stay("initial waves are given");
-  if (system.slice() != nullptr) return stay("they need the whole system");
-  if (std::ranges::any_of(parts, [](const Part& part) {
-        return part.substeps != 1 || part.integrator.has_value();
-      })) {
-    return stay("a part has substeps or an integrator of its own");
-  }
-  const int order = 2 * waves->stages;
-  const KickDriftFit fit =
-      suits_kick_drift(system, options.start_s, options.step_s, order, options.sizes.has_value());
-  if (!fit.suits) return stay(fit.reason);
-  note = fmt::format("auto: kicks and drifts, as {}", fit.reason);
+  const bool steps_choose = options.sizes.has_value();
   StepperOptions chosen = options;
+  const TaylorFit linear = suits_taylor(system, options.start_s, options.step_s, steps_choose);
+  if (linear.suits) {
+    note = fmt::format("auto: Taylor series of order {}, as {}", linear.order, linear.reason);
+    chosen.method = Splitting{.kind = SplittingKind::taylor, .order = linear.order};
+    return chosen;
+  }
+  // Where the number of stages is left open, that of the highest order is the cheapest at all tolerances.
+  const int order = waves->stages == 0 ? 6 : 2 * waves->stages;
+  const KickDriftFit fit =
+      suits_kick_drift(system, options.start_s, options.step_s, order, steps_choose);
+  if (!fit.suits) {
+    note = fmt::format("auto: waves, not Taylor series: {}; not kicks and drifts: {}",
+                       linear.reason, fit.reason);
+    return options;
+  }
+  note = fmt::format("auto: kicks and drifts, as {}; not Taylor series: {}", fit.reason,
+                     linear.reason);
   chosen.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
   return chosen;
 }

@@ -12,6 +12,7 @@
 #include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/coupling/network/collocation.hpp"
 #include "portwave/coupling/network/dynamic_iteration.hpp"
+#include "portwave/coupling/network/network_model.hpp"
 #include "portwave/coupling/network/splitting.hpp"
 #include "portwave/runtime/parallel/arena.hpp"
 #include "portwave/runtime/step/stepper.hpp"
@@ -28,7 +29,7 @@ Eigen::VectorXd vector_of(std::span<const double> values) {
 class DenseMidpoint final : public OrderRun {
  public:
   DenseMidpoint(const OrderSetting& setting, const DenseForm& form, double step_s)
-      : system_(setting.system), step_s_(step_s), x_(setting.start), u_(form.B.cols()) {
+      : system_(*setting.system), step_s_(step_s), x_(setting.start), u_(form.B.cols()) {
     const Eigen::MatrixXd half = 0.5 * step_s * form.A;
     const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(half.rows(), half.cols());
     step_map_ = lu_solve(identity - half, identity + half);
@@ -63,7 +64,7 @@ class DenseMidpoint final : public OrderRun {
 class SparseCollocation final : public OrderRun {
  public:
   SparseCollocation(const OrderSetting& setting, Integrator integrator, double step_s)
-      : reference_(setting.system, step_s, integrator) {}
+      : reference_(*setting.system, step_s, integrator) {}
 
   void step(std::int64_t steps) override {
     for (std::int64_t n = 0; n < steps; ++n) reference_.step();
@@ -89,11 +90,17 @@ class NetworkRun final : public OrderRun {
       : each_(setting.threads > 1 ? make_team_for_each(threads_allowed(setting.threads))
                                   : std::make_unique<ForEach>()) {
     const auto* const options = method.as<Splitting>();
-    if (options == nullptr || !is_second_order_splitting(*options)) {
-      method_ = make_network_method(setting.system, step_s, method, /*ledger=*/false);
+    if (options == nullptr || !is_second_order_splitting(*options) || setting.system == nullptr) {
+      if (setting.system == nullptr) {
+        model_ =
+            make_network_model(setting.scenario.system, setting.scenario.options.start_s, method);
+        method_ = model_->make_method(step_s, method, /*ledger=*/false);
+      } else {
+        method_ = make_network_method(*setting.system, step_s, method, /*ledger=*/false);
+      }
       return;
     }
-    auto splitting = std::make_unique<SplittingMethod>(setting.system, step_s, *options, false);
+    auto splitting = std::make_unique<SplittingMethod>(*setting.system, step_s, *options, false);
     operations_ = splitting->operations();
     method_ = std::move(splitting);
   }
@@ -112,6 +119,7 @@ class NetworkRun final : public OrderRun {
  private:
   std::unique_ptr<ForEach> each_;
   std::optional<OperationCounts> operations_;
+  std::unique_ptr<NetworkModel> model_;  ///< of a nonlinear system
   std::unique_ptr<NetworkMethod> method_;
 };
 
@@ -120,7 +128,10 @@ class WaveRun final : public OrderRun {
  public:
   WaveRun(const OrderSetting& setting, double step_s, const CouplingMethod& method)
       : system_(setting.system),
+        parts_(static_cast<int>(setting.scenario.system.parts().size())),
+        size_(setting.start.size()),
         stepper_(setting.scenario.system, {.step_s = step_s,
+                                           .start_s = setting.scenario.options.start_s,
                                            .start = Start::refuse,
                                            .method = method,
                                            .certify = Certify::none,
@@ -128,15 +139,27 @@ class WaveRun final : public OrderRun {
 
   void step(std::int64_t steps) override { stepper_.step(steps); }
   Eigen::VectorXd state() const override {
-    Eigen::VectorXd x(system_.size());
-    for (const CondensedBlock& block : system_.blocks()) {
+    Eigen::VectorXd x(size_);
+    if (system_ == nullptr) {
+      Eigen::Index first = 0;
+      for (int part = 0; part < parts_; ++part) {
+        const Eigen::VectorXd own = vector_of(stepper_.state(part));
+        x.segment(first, own.size()) = own;
+        first += own.size();
+      }
+      return x;
+    }
+    for (const CondensedBlock& block : system_->blocks()) {
       x.segment(block.first, block.size) = vector_of(stepper_.state(block.part));
     }
     return x;
   }
+  std::int64_t missed() const override { return stepper_.iterations().not_converged; }
 
  private:
-  const CondensedSystem& system_;
+  const CondensedSystem* system_;
+  int parts_;
+  Eigen::Index size_;
   Stepper stepper_;
 };
 
@@ -164,30 +187,36 @@ std::unique_ptr<OrderRun> sparse_collocation(const OrderSetting& setting, Integr
   return std::make_unique<SparseCollocation>(setting, integrator, step_s);
 }
 
+std::unique_ptr<OrderRun> fine_waves(const OrderSetting& setting, int stages, double step_s) {
+  return std::make_unique<WaveRun>(setting, step_s,
+                                   CouplingMethod(WaveCoupling::automatic_with_stages(stages)));
+}
+
 CouplingMethod method_of_kind(const Scenario& scenario, MethodKind kind, double step_s) {
   const CouplingMethod& own = scenario.options.method;
-  CouplingMethod method = own.with_kind(kind);
-  auto* const dynamic = method.as<DynamicIteration>();
-  if (kind == own.kind()) {
-    if (dynamic == nullptr) return method;
-    const double window_s = dynamic->window_steps * scenario.options.step_s;
-    const double steps = std::max(1.0, std::round(window_s / step_s));
-    if (steps > kMostSubsteps) {
-      throw ConfigError(
-          "/method/window_steps",
-          fmt::format("a window of {:g} s is {:g} steps of {:g} s; at most {} are taken", window_s,
-                      steps, step_s, kMostSubsteps));
+  if (kind != own.kind()) {
+    if (kind.couples_by_waves()) {
+      return CouplingMethod(WaveCoupling::automatic()).with_kind(kind);
     }
-    dynamic->window_steps = static_cast<int>(steps);
+    CouplingMethod method = CouplingMethod::of_kind(kind);
+    if (auto* const dynamic = method.as<DynamicIteration>(); dynamic != nullptr) {
+      dynamic->iterations = WaveCoupling::automatic().iterations;
+      dynamic->tolerance = WaveCoupling::automatic().tolerance;
+    }
     return method;
   }
-  const WaveCoupling automatic = WaveCoupling::automatic();
-  if (method.couples_by_waves()) return CouplingMethod(automatic).with_kind(kind);
-  if (dynamic != nullptr) {
-    *dynamic = {.kind = dynamic->kind,
-                .iterations = automatic.iterations,
-                .tolerance = automatic.tolerance};
+  CouplingMethod method = own;
+  auto* const dynamic = method.as<DynamicIteration>();
+  if (dynamic == nullptr) return method;
+  const double window_s = dynamic->window_steps * scenario.options.step_s;
+  const double steps = std::max(1.0, std::round(window_s / step_s));
+  if (steps > kMostSubsteps) {
+    throw ConfigError(
+        "/method/window_steps",
+        fmt::format("a window of {:g} s is {:g} steps of {:g} s; at most {} are taken", window_s,
+                    steps, step_s, kMostSubsteps));
   }
+  dynamic->window_steps = static_cast<int>(steps);
   return method;
 }
 

@@ -57,6 +57,37 @@ struct EndState {
   std::string source;
 };
 
+bool is_linear(const System& system) {
+  return std::ranges::all_of(
+      system.parts(), [](const Part& part) { return part.component->capabilities().linear; });
+}
+
+/// The states of all parts, in part order.
+Eigen::VectorXd initial_states(const System& system) {
+  std::vector<double> all;
+  for (const Part& part : system.parts()) {
+    all.insert(all.end(), part.initial_state.begin(), part.initial_state.end());
+  }
+  return Eigen::Map<const Eigen::VectorXd>(all.data(), static_cast<Eigen::Index>(all.size()));
+}
+
+/// Of a system with nonlinear parts.
+EndState end_state(const OrderSetting& setting, double end_s, double smallest_step_s) {
+  const int stages = gains_by_stages(setting.scenario.system) ? kMostStages : 1;
+  // An eighth of the step, as below; with one stage, of order 2, a thirty-second.
+  const double finer = stages > 1 ? kFinerReference : 4.0 * kFinerReference;
+  const auto steps = static_cast<std::int64_t>(std::round(finer * end_s / smallest_step_s));
+  const double step_s = end_s / static_cast<double>(steps);
+  const std::unique_ptr<OrderRun> fine = fine_waves(setting, stages, step_s);
+  fine->step(steps);
+  std::string source = fmt::format("waves of {} Gauss stage{} with a step of {:.6g} s", stages,
+                                   stages == 1 ? "" : "s", step_s);
+  if (const std::int64_t missed = fine->missed(); missed > 0) {
+    source += fmt::format(", of which {} did not converge: do not rely on it", missed);
+  }
+  return {fine->state(), std::move(source)};
+}
+
 EndState end_state(const CondensedSystem& system, const Eigen::VectorXd& start, double end_s,
                    double smallest_step_s) {
   const std::optional<DenseForm> form =
@@ -100,17 +131,31 @@ void measure(const Contender& contender, const Eigen::VectorXd& reference, Order
   row.operations_sparse = of_all(run->operations_sparse());
 }
 
+double order_between(const OrderRow& longer, const OrderRow& shorter) {
+  return std::log(longer.error / shorter.error) / std::log(longer.step_s / shorter.step_s);
+}
+
 /// log cost by log error: straight lines between the rows, prolonged beyond them.
 class Curve {
  public:
-  /// Rows without that cost or without a meaningful error are left out.
+  /// Of the most steps in a row with whose size errors fall: others, prolonged, would cost anything. Rows without that
+  /// cost or without a meaningful error are left out.
   template <class Cost>
   Curve(const std::vector<OrderRow>& rows, const std::string& method, double least_error,
         const Cost& cost) {
+    constexpr double kLeastOrder = 0.5;
+    std::vector<const OrderRow*> own;
     for (const OrderRow& row : rows) {
-      const std::optional<double> value = row.method == method ? cost(row) : std::nullopt;
-      if (!value || !(*value > 0.0) || !(row.error > least_error)) continue;
-      points_.emplace_back(std::log(row.error), std::log(*value));
+      if (row.method == method && row.error > least_error) own.push_back(&row);
+    }
+    std::ranges::sort(own, {}, &OrderRow::step_s);
+    std::vector<std::pair<double, double>> run;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (i > 0 && !(order_between(*own[i], *own[i - 1]) > kLeastOrder)) run.clear();
+      const std::optional<double> value = cost(*own[i]);
+      if (!value || !(*value > 0.0)) continue;
+      run.emplace_back(std::log(own[i]->error), std::log(*value));
+      if (run.size() > points_.size()) points_ = run;
     }
     std::sort(points_.begin(), points_.end());
   }
@@ -160,7 +205,7 @@ void add_orders(std::vector<OrderRow>& rows, double least_error) {
     OrderRow& row = rows[i];
     if (before.method != row.method || before.step_s == row.step_s) continue;
     if (!(before.error > least_error) || !(row.error > least_error)) continue;
-    row.order = std::log(before.error / row.error) / std::log(before.step_s / row.step_s);
+    row.order = order_between(before, row);
   }
 }
 
@@ -198,18 +243,20 @@ class OrderComparison {
         listener_(listener),
         end_s_(static_cast<double>(scenario.steps) * scenario.options.step_s),
         steps_(counted(options.steps_s, end_s_)),
-        system_(scenario.system, scenario.options.start_s),
-        start_(system_.initial_state()),
-        setting_{scenario, system_, start_, options.threads},
-        form_(dense_form(system_, kDenseStates)) {}
+        system_(condensed(scenario)),
+        start_(system_ ? system_->initial_state() : initial_states(scenario.system)),
+        setting_{scenario, system_ ? &*system_ : nullptr, start_, options.threads} {
+    if (system_) form_ = dense_form(*system_, kDenseStates);
+  }
 
   OrderStudy run() {
-    OrderStudy study{.states = system_.size(), .end_s = end_s_};
+    OrderStudy study{.states = static_cast<int>(start_.size()), .end_s = end_s_};
     const std::vector<Contender> others = coupled();
     for (const Contender& contender : others) refuse_unless_it_applies(contender);
     const auto finest = std::min_element(steps_.begin(), steps_.end());
     tell(listener_, {"computing the reference"});
-    EndState reference = end_state(system_, start_, end_s_, finest->first);
+    EndState reference = system_ ? end_state(*system_, start_, end_s_, finest->first)
+                                 : end_state(setting_, end_s_, finest->first);
     study.reference = std::move(reference.source);
     const std::vector<Contender> baselines = monolithic();
     study.rows = measured(baselines, others, reference.x);
@@ -268,14 +315,20 @@ class OrderComparison {
     if (first) throw ConfigError(*first);
   }
 
+  static std::optional<CondensedSystem> condensed(const Scenario& scenario) {
+    if (!is_linear(scenario.system)) return std::nullopt;
+    return std::optional<CondensedSystem>(std::in_place, scenario.system, scenario.options.start_s);
+  }
+
   std::vector<Contender> monolithic() const {
     std::vector<Contender> list;
+    if (!system_) return list;
     if (form_) {
       list.push_back({"midpoint (dense)",
                       [this](double step_s) { return dense_midpoint(setting_, *form_, step_s); }});
     }
     const Integrator integrator =
-        is_algebraic(system_) ? Integrator::radau_iia : Integrator::midpoint;
+        is_algebraic(*system_) ? Integrator::radau_iia : Integrator::midpoint;
     list.push_back(
         {fmt::format("{} (sparse)", to_string(integrator)), [this, integrator](double step_s) {
            return sparse_collocation(setting_, integrator, step_s);
@@ -298,7 +351,8 @@ class OrderComparison {
     if (options_.methods) return *options_.methods;
     std::vector<MethodKind> list;
     const MethodKind own = setting_.scenario.options.method.kind();
-    if (own != SplittingKind::strang && strang_applies()) list.emplace_back(SplittingKind::strang);
+    if (system_ && own != SplittingKind::strang && strang_applies())
+      list.emplace_back(SplittingKind::strang);
     list.push_back(own);
     return list;
   }
@@ -316,7 +370,7 @@ class OrderComparison {
   const PhaseCallback& listener_;
   double end_s_;
   std::vector<std::pair<double, std::int64_t>> steps_;
-  CondensedSystem system_;
+  std::optional<CondensedSystem> system_;  ///< empty: a part is not linear
   Eigen::VectorXd start_;
   OrderSetting setting_;
   std::optional<DenseForm> form_;

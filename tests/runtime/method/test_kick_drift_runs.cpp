@@ -230,7 +230,7 @@ TEST(KickDriftRuns, AutoStaysWithWavesAndSaysWhy) {
   expect(reason(testing::separable_pair(400.0), damped), "fastest damping");
   const Issues one_stage = refused(pair, automatic(0.02, 1));
   ASSERT_EQ(one_stage.size(), 1U);
-  EXPECT_EQ(one_stage.front().where, "/method/kick_drift");
+  EXPECT_EQ(one_stage.front().where, "/method/explicit_steps");
 }
 
 TEST(KickDriftRuns, RefuseDeadlinesAndOtherOrders) {

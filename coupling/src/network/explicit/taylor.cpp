@@ -67,6 +67,8 @@ TaylorMethod::~TaylorMethod() = default;
 
 int TaylorMethod::depth_of_last_step() const { return stepper().depth_of_last_step(); }
 
+double TaylorMethod::angle() const { return impl_->step_s * impl_->fastest_rate(); }
+
 /// Of the move along w_{M+1}, which is near 1, only w_{M+2} is left.
 int TaylorMethod::order() const { return impl_->scheme.order + 1; }
 
@@ -130,6 +132,65 @@ std::string TaylorMethod::description() const {
     text += fmt::format(", which is a long step: below {:.2g} is advised", longest);
   }
   return text;
+}
+
+namespace {
+
+/// Why the polynomials of inputs would be poor ones in steps that do not end where these have kinks.
+std::string rough_input(const System& system, double start_s) {
+  for (const Part& part : system.parts()) {
+    for (std::size_t k = 0; k < part.inputs.size(); ++k) {
+      const Signal& signal = part.inputs[k];
+      const bool is_rate = signal.is_rate();
+      if (!is_rate && !std::isfinite(signal.next_kink(start_s))) continue;
+      return fmt::format("input \"{}.{}\" {}", part.name,
+                         part.component->signature().inputs[k].name,
+                         is_rate ? "is the rate of a displacement" : "jumps or has a kink");
+    }
+  }
+  return {};
+}
+
+/// The fastest rate of ẋ = m Qx, dead states left out.
+double live_rate(const LinearNetwork& network, const SparseMatrix& m) {
+  Eigen::VectorXd is_live(network.size());
+  for (int i = 0; i < network.size(); ++i) is_live[i] = network.is_dead[at(i)] != 0 ? 0.0 : 1.0;
+  const SparseMatrix of_live = is_live.asDiagonal() * m;
+  return fastest_rate_of(RowMatrix(of_live * network.hessian) * is_live.asDiagonal());
+}
+
+}  // namespace
+
+TaylorFit suits_taylor(const System& system, double start_s, double step_s, bool steps_choose) {
+  constexpr double kFastest = 4.0;
+  for (const Part& part : system.parts()) {
+    if (!part.component->capabilities().linear) {
+      return {.reason = fmt::format("subsystem \"{}\" is not linear", part.name)};
+    }
+  }
+  try {
+    const auto network = std::make_shared<const LinearNetwork>(system);
+    if (steps_choose) {
+      const double swing = live_rate(*network, network->J), decay = live_rate(*network, network->R);
+      return {decay <= swing, order_of({.kind = SplittingKind::taylor}),
+              fmt::format("the fastest damping is {:.2g} times the highest frequency, {} than 1",
+                          decay / swing, decay <= swing ? "no more" : "more")};
+    }
+    if (const std::string rough = rough_input(system, start_s); !rough.empty()) {
+      return {.reason = rough + ", and steps of one size pass over that"};
+    }
+    const TaylorMethod method(network, start_s, step_s, {.kind = SplittingKind::taylor});
+    const double angle = method.angle();
+    const std::string reason = fmt::format("h times the fastest rate is {:.2g}", angle);
+    if (!(angle <= kFastest)) return {.reason = reason + fmt::format(", more than {:g}", kFastest)};
+    for (const int order : {8, 12, 16}) {
+      if (angle <= TaylorScheme(order).longest_angle()) return {true, order, reason};
+    }
+    return {true, 24, reason};
+  } catch (const ConfigError& error) {
+    const Issue& first = error.issues().front();
+    return {.reason = first.what.substr(0, first.what.find('\n'))};
+  }
 }
 
 namespace {

@@ -21,26 +21,6 @@ std::vector<int> blocks(int states) {
   return states < kWorthSharing ? std::vector<int>{0} : SharedRows::cut(states, kRows);
 }
 
-/// The largest |eigenvalue| of a matrix whose fastest motion is an oscillation or a decay, from a fixed start: over
-/// two products an oscillation comes back to its direction.
-double fastest_rate(const RowMatrix& m) {
-  constexpr int kPairs = 20;
-  if (m.rows() == 0 || m.nonZeros() == 0) return 0.0;
-  Eigen::VectorXd x(m.rows());
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
-    x[i] = 0.5 + std::fmod(0.618033988749895 * static_cast<double>(i + 1), 1.0);
-    if (i % 2 == 1) x[i] = -x[i];
-  }
-  double rate = 0.0;
-  for (int k = 0; k < kPairs; ++k) {
-    const double norm = x.norm();
-    if (!(norm > 0.0) || !std::isfinite(norm)) return rate;
-    x = m * (m * (x / norm));
-    rate = std::sqrt(x.norm());
-  }
-  return rate;
-}
-
 /// The root nearest to 1 of ½ aλ² + bλ = m.
 std::optional<double> root(double a, double b, double m) {
   const double discriminant = b * b + 2.0 * a * m;
@@ -68,6 +48,24 @@ void sample_powers(const NetworkForm& network, int input, const GaussInterpolati
     if (!std::isfinite(powers[g])) throw InputFault{input, false, {}};
   }
   interpolation.to_powers(powers);
+}
+
+double fastest_rate_of(const RowMatrix& m) {
+  constexpr int kPairs = 20;
+  if (m.rows() == 0 || m.nonZeros() == 0) return 0.0;
+  Eigen::VectorXd x(m.rows());
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    x[i] = 0.5 + std::fmod(0.618033988749895 * static_cast<double>(i + 1), 1.0);
+    if (i % 2 == 1) x[i] = -x[i];
+  }
+  double rate = 0.0;
+  for (int k = 0; k < kPairs; ++k) {
+    const double norm = x.norm();
+    if (!(norm > 0.0) || !std::isfinite(norm)) return rate;
+    x = m * (m * (x / norm));
+    rate = std::sqrt(x.norm());
+  }
+  return rate;
 }
 
 double TaylorScheme::longest_angle(double left_out) const {
@@ -116,7 +114,7 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
   const std::vector<char> all(states_.size(), 1);
   rows_ = SharedRows(blocks, count);
   rate_ = StrokeMap::of_rows(rate, all, blocks);
-  fastest_rate_ = taylor::fastest_rate(rate);
+  fastest_rate_ = fastest_rate_of(rate);
   const std::size_t n = states_.size();
   stiffness_.assign(n, 0.0);
   for (int i = 0; i < Q.outerSize(); ++i) {

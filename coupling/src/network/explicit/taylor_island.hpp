@@ -38,6 +38,10 @@ class LinearNetwork : public NetworkForm {
   SparseMatrix output;  ///< Q Seen
 };
 
+/// The largest |eigenvalue| of a matrix whose fastest motion is an oscillation or a decay, from a fixed start: over
+/// two products an oscillation comes back to its direction.
+double fastest_rate_of(const RowMatrix& m);
+
 /// The coefficients of an input's polynomial over a step of length h from `start_s` on.
 /// Throws InputFault.
 void sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,

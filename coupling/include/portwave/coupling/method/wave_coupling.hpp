@@ -109,9 +109,9 @@ struct WaveCoupling {
   /// Apply the tolerance to every part's waves too, so that a weak part does not hide behind a
   /// strong one.
   bool tolerance_per_part = false;
-  /// `automatic` with 2 or 3 stages: a network that kicks and drifts of order 4 or 6 suit (suits_kick_drift) is
-  /// stepped by them, unless something is asked for that only waves have: deadlines, controllers, settable
-  /// inputs, steps that choose their size, substeps, integrators of parts, several ranks.
+  /// `automatic` with 2 or 3 stages, or steps that choose their size: a network that Taylor series suit (suits_taylor),
+  /// or kicks and drifts (suits_kick_drift), is stepped by them, unless something is asked for that only waves have:
+  /// deadlines, parameters that signals drive, substeps, integrators of parts, several ranks.
   bool kick_drift = false;
   /// `automatic` is the only one for WaveUpdate::automatic.
   ImpedanceKind impedance_kind = ImpedanceKind::given;

@@ -33,6 +33,7 @@ class TaylorMethod final : public ExplicitMethod {
   std::string description() const override;
   /// The last step consisted of steps of h/2^depth, at least in part.
   int depth_of_last_step() const;
+  double angle() const;  ///< h times the fastest rate, h being the first step size
 
   // Steps that are tried. Their error is the first term that is neither in the sum nor moved along, w_{M+2}, what the
   // move has too much or too little of w_{M+1}, and what the polynomials of inputs leave out.
@@ -48,6 +49,19 @@ class TaylorMethod final : public ExplicitMethod {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Whether Taylor series suit a system, and to which order: all parts are linear, there are no algebraic equations, and
+/// h times the fastest rate is 4 at most. The order is the lowest of 8, 12, 16 and 24 that leaves no more than 1e-9
+/// of the fastest motion out. Inputs have no kink that is known, as far as steps do not end there, and none is a rate.
+/// Where steps choose their size they do so by the fastest rate: no decay is faster than the oscillations, and the order
+/// is that of the default.
+struct TaylorFit {
+  bool suits = false;
+  int order = 0;
+  std::string reason;  ///< for people
+};
+TaylorFit suits_taylor(const System& system, double start_s, double step_s,
+                       bool steps_choose = false);
 
 /// Errors: ConfigError, as TaylorMethod. The system must outlive it.
 std::unique_ptr<NetworkModel> make_taylor_model(const System& system, double start_s);

@@ -12,8 +12,8 @@ namespace PORTWAVE_EXPORT portwave {
 
 struct OrderOptions {
   std::vector<double> steps_s;  ///< steps to compare; each divides the end time
-  /// Methods beside the monolithic midpoint rule, which always takes part. Absent: the scenario's own, and
-  /// Strang splitting where it applies. A method that is not the scenario's has default options.
+  /// Methods beside the monolithic midpoint rule, which takes part where the system is linear. Absent: the scenario's own,
+  /// and Strang splitting where it applies. A method that is not the scenario's has default options.
   std::optional<std::vector<MethodKind>> methods = {};
   int repeat = 3;   ///< runs of each row; the fastest counts
   int threads = 1;  ///< of the methods; the midpoint rule has one
@@ -33,7 +33,8 @@ struct OrderRow {
   std::string failure = {};  ///< not empty: why there is no run to the end; error and time are NaN
 };
 
-/// Cost of a method relative to the midpoint rule where their errors are equal, as shares.
+/// Cost of a method relative to the midpoint rule where their errors are equal, as shares. Only of steps short enough
+/// for errors to fall with them.
 struct EqualErrorCost {
   std::string method;
   std::string baseline;       ///< "midpoint (dense)", "midpoint (sparse)"
@@ -46,16 +47,20 @@ struct EqualErrorCost {
 struct OrderStudy {
   int states = 0;
   double end_s = 0.0;
-  std::string reference = {};  ///< "the matrix exponential", or the integrator and its step
+  std::string reference =
+      {};  ///< "the matrix exponential", or the integrator or the waves, and the step
   std::vector<OrderRow> rows = {};
   std::vector<EqualErrorCost> equal_error = {};
 };
 
-/// Errors, observed orders, operations and times of methods for linear systems, by step size.
+/// Errors, observed orders, operations and times of methods, by step size. Of linear systems, beside:
 ///   midpoint (dense)   x⁺ = (I − hA/2)⁻¹(I + hA/2)x + h(I − hA/2)⁻¹Bu(t + h/2), as one dense map
 ///   midpoint (sparse)  the same, by one sparse LU; where E is singular Radau IIA instead
 /// Reference: exp(A·end) x₀, A = E⁻¹(J − R)Q, where nothing is driven, E is regular and there are
 /// at most 600 states; else 3-stage Radau IIA (order 5) with an eighth of the smallest step.
+/// Of nonlinear systems, whose states are those of all parts, there is neither the midpoint rule nor a cost at equal
+/// error, and the reference is waves with 3 Gauss stages and an eighth of the smallest step; where a part is not smooth,
+/// one stage and a thirty-second.
 /// Dynamic iterations keep the length of their windows [s], rounded to whole steps.
 /// Errors: ConfigError — steps that do not divide the end time, a system that has no condensed
 /// form, a method that applies with none of the step sizes. A run that fails, or that a method
