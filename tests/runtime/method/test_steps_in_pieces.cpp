@@ -306,10 +306,10 @@ std::pair<std::string, std::string> winding() {
 std::pair<std::string, std::string> winding_of_a_swing() {
   return {
       R"json({"name": "v", "type": "effort_source", "parameters": {"domain": "electrical"},
-       "inputs": {"effort": "if(t < 0.04, 0, 30)"}},
+       "inputs": {"effort": "if(t < 0.06, 0, 30)"}},
       {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": 1.3e-4, "resistance_ohm": 1,
        "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 2e-3}, "initial_state": {"speed": 300, "current": -15}},
-      {"name": "k", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 2}})json",
+      {"name": "k", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 5.5}})json",
       R"({"kind": "connection", "ports": ["v.port", "m.terminals"]},
       {"kind": "connection", "ports": ["m.shaft", "k.left"]},
       {"kind": "fixed", "ports": ["k.right"]})"};
