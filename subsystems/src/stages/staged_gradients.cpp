@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/workspace.hpp"
+#include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "stages/staged_physics.hpp"
 
@@ -14,6 +15,13 @@ namespace portwave {
 namespace {
 
 constexpr int W = kLaneGroup;
+
+double legendre(int degree, double z) {
+  double before = 0.0, now = 1.0;
+  for (int d = 1; d <= degree; ++d)
+    before = std::exchange(now, ((2 * d - 1) * z * now - (d - 1) * before) / d);
+  return now;
+}
 
 }  // namespace
 
@@ -25,7 +33,14 @@ void StagedPhysics::put_nodes_together() {
   const std::size_t size = (nodes_.size() + lanes - 1) / lanes * stages * lanes;
   lane_reach_.assign(size, 0.0);
   lane_weight_.assign(size, 0.0);
+  for (auto& tail : lane_tail_) tail.assign(size / stages, 0.0);
+  const auto points = static_cast<int>(nodes_.size());
+  const detail::QuadratureRule& rule = detail::gauss_legendre(points);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    for (const int below : {0, 1}) {
+      const int degree = points - 1 - below;
+      lane_tail_[below][k] = (2 * degree + 1) * legendre(degree, 2.0 * rule.nodes[k] - 1.0);
+    }
     for (std::size_t i = 0; i < stages; ++i) {
       const std::size_t place = (k / lanes * stages + i) * lanes + k % lanes;
       lane_reach_[place] = nodes_[k].reach[i];
@@ -34,6 +49,7 @@ void StagedPhysics::put_nodes_together() {
   }
 }
 
+/// The last two Legendre coefficients of the power along the step, beside it, tell how good the quadrature is.
 void StagedPhysics::add_gradients_together(const double* start, const double* delta,
                                            double* g) const {
   const int n = layout_.n, stages = layout_.stages;
@@ -41,7 +57,9 @@ void StagedPhysics::add_gradients_together(const double* start, const double* de
   double* const x = scratch.data();
   double* const slopes = x + n * W;
   const auto groups = static_cast<int>(lane_reach_.size()) / (stages * W);
+  double tails[2] = {}, sum = 0.0;
   for (int group = 0; group < groups; ++group) {
+    double work[W] = {};
     const double* const reach = lane_reach_.data() + group * stages * W;
     const double* const weight = lane_weight_.data() + group * stages * W;
     for (int k = 0; k < n; ++k) {
@@ -58,11 +76,19 @@ void StagedPhysics::add_gradients_together(const double* start, const double* de
       for (int k = 0; k < n; ++k) {
         double terms[W];
         for (int l = 0; l < W; ++l) terms[l] = weight[i * W + l] * slopes[k * W + l];
+        const double moved = delta[i * n + k];
+        for (int l = 0; l < W; ++l) work[l] += terms[l] * moved;
         g[(i + 1) * n + k] += ((terms[0] + terms[1]) + (terms[2] + terms[3])) +
                               ((terms[4] + terms[5]) + (terms[6] + terms[7]));
       }
     }
+    for (int l = 0; l < W; ++l) {
+      sum += std::abs(work[l]);
+      for (const int below : {0, 1})
+        tails[below] += work[l] * lane_tail_[below][static_cast<std::size_t>(group * W + l)];
+    }
   }
+  tail_ = std::max(std::abs(tails[0]), std::abs(tails[1])) / sum;
 }
 
 /// By differences in one direction: simplified steps need no more. The first lane of all is at x.

@@ -114,6 +114,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
                       double* g) const;
   void add_damping(const double* start, const double* next, double* g) const;
   double storage_at(const double* x) const;
+  bool is_converged() const;
   Missing missing(const double* start, const double* delta, const double* g) const;
   void correct(const double* start, const double* delta, double* g) const;
   void add_correction_terms(const double* delta, double* terms) const;
@@ -150,6 +151,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> nodes_;
   /// Of nodes_, kLaneGroup of them side by side: the rows of a group are by stage.
   std::vector<double> lane_reach_, lane_weight_;
+  std::vector<double>
+      lane_tail_[2];  ///< by node: (2d + 1) P_d of the last two degrees d that nodes_ tell apart
   std::vector<Node> coarse_nodes_;   ///< empty: `nodes_` are no more
   std::vector<double> root_weight_;  ///< √bᵢ
   Eigen::MatrixXd coupling_;
@@ -166,6 +169,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   mutable Eigen::MatrixXd of_delta_;           // ∂g/∂δ
   mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
   std::vector<double> size_weight_;            // by stage: Σ |w lᵢ/√bᵢ|
+  mutable double tail_ = 0.0;                  // of the last gradients side by side
   mutable double correction_noise_ = 0.0;      // of the last gradient, over ε and |δ|
   // Where H was asked for last, and its value: a step begins where the last one has ended.
   mutable std::vector<double> stored_x_;
