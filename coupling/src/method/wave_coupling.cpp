@@ -198,13 +198,10 @@ std::span<const OptionInfo> wave_options() {
                  .required = true,
                  .optional_for = {kAutomatic, kInterface},
                  .check = check_impedance},
-      OptionInfo{
-          .key = "start",
-          .value = option_choice<&WaveCoupling::start>(kStartNames),
-          .summary = "start of the inner iteration of a step",
-          .note = ": the waves of the last step, or their extrapolation, which is the default with "
-                  "auto and several stages, where parts are nonlinear and smooth and there is no "
-                  "deadline"},
+      OptionInfo{.key = "start",
+                 .value = option_choice<&WaveCoupling::start>(kStartNames),
+                 .summary = "start of the inner iteration of a step",
+                 .note = ": the waves of the last step, or their extrapolation"},
       OptionInfo{.key = "exchange",
                  .value = OptionGroup{exchange_options},
                  .summary = "how several ranks exchange waves"},

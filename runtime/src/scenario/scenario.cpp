@@ -135,8 +135,6 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
     });
   }
   if (!system || root.defects().count() > 0) return std::nullopt;
-  prefer_what_suits_system(keys.method ? keys.method->json() : Json::object(), *system,
-                           settings.options);
   for (std::string& note : tables_out_of_reach(*system, settings.options.signals.get(),
                                                settings.options.start_s, settings.end_s)) {
     notes.push_back({"/time", std::move(note)});

@@ -423,15 +423,6 @@ bool gains_by_stages(const System& system) {
          });
 }
 
-bool starts_well_extrapolated(const System& system, const StepperOptions& options) {
-  const bool is_linear = std::ranges::all_of(
-      system.parts(), [](const Part& part) { return part.component->capabilities().linear; });
-  const int stages = options.method.waves().stages;
-  const bool is_of_high_order = stages > 1 || (stages == 0 && options.sizes);
-  return is_of_high_order && !is_linear && system.slice() == nullptr &&
-         !(options.time.deadline_s > 0.0) && gains_by_stages(system);
-}
-
 int chosen_stages(const System& system, const StepperOptions& options) {
   const int asked = options.method.waves().stages;
   if (asked != 0) return asked;

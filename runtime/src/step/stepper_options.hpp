@@ -17,9 +17,6 @@ bool gains_by_stages(const System& system);
 /// cheapest on the examples at the tolerance of steps that choose their size. Errors: ConfigError if they are
 /// left open and there is no such tolerance.
 int chosen_stages(const System& system, const StepperOptions& options);
-/// Whether InnerStart::extrapolated saves evaluations of the waves of `automatic`: steps are of high order and without
-/// deadline, a part is nonlinear, and the stiffness of none jumps. Of linear parts it saves none.
-bool starts_well_extrapolated(const System& system, const StepperOptions& options);
 /// The options with the method that `automatic` takes where it may leave waves (WaveCoupling::kick_drift). `note`:
 /// what it took and why, for people; empty where it had no choice. Precondition: `checked`.
 StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note);

@@ -12,7 +12,6 @@
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "scenario/settings/method_keys.hpp"
 #include "scenario/settings/settings.hpp"
-#include "step/stepper_options.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -155,14 +154,6 @@ void prefer_what_suits_steps(const Json& method, StepperOptions& options) {
       waves.kind == WaveUpdate::automatic && !says("tolerance") && !says("energy_tolerance_J");
   if (is_chosen && waves.stages >= 1 && waves.stages <= kMostStages) {
     waves.tolerance = WaveCoupling::automatic_with_stages(waves.stages).tolerance;
-  }
-}
-
-void prefer_what_suits_system(const Json& method, const System& system, StepperOptions& options) {
-  const auto* const waves = options.method.as<WaveCoupling>();
-  if (waves == nullptr || waves->kind != WaveUpdate::automatic || method.contains("start")) return;
-  if (starts_well_extrapolated(system, options)) {
-    options.method.waves().start = InnerStart::extrapolated;
   }
 }
 

@@ -61,8 +61,6 @@ void read_method(const Node& node, CouplingMethod& method);
 /// Sets what `method`, the JSON value, does not give and the steps decide: with steps that choose their size, as
 /// many stages as suit their tolerance; with steps of one size, the tolerance that suits the stages.
 void prefer_what_suits_steps(const Json& method, StepperOptions& options);
-/// Likewise, where the system decides it: the start of the iterations of "auto".
-void prefer_what_suits_system(const Json& method, const System& system, StepperOptions& options);
 /// The impedances, initial waves and fast subsystems of "method".
 void read_method_names(const Node& node, Names& names, CouplingMethod& method);
 
