@@ -8,18 +8,13 @@
 namespace portwave {
 namespace {
 
+using conformance::gradient_at;
 using conformance::moved;
 using conformance::moved_size;
 using conformance::Sampler;
 using conformance::Tally;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-VectorXd gradient_at(const Subsystem& part, const VectorXd& x) {
-  VectorXd g(x.size());
-  part.gradient(x.data(), g.data());
-  return g;
-}
 
 VectorXd discrete_gradient_at(const Subsystem& part, const VectorXd& x, const VectorXd& x_next) {
   VectorXd g(x.size());

@@ -33,12 +33,6 @@ bool lets_go(const Subsystem& part, const ConformanceOptions& options) {
   return differs;
 }
 
-VectorXd gradient_at(const Subsystem& part, const VectorXd& x) {
-  VectorXd g(x.size());
-  part.gradient(x.data(), g.data());
-  return g;
-}
-
 /// Mean efforts of a step over its stages, and the sizes of their terms.
 struct MeanEfforts {
   VectorXd value, size;

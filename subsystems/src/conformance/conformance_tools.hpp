@@ -200,6 +200,12 @@ inline std::unique_ptr<StepBatch> own_batch(const Subsystem& part) {
   return part.make_batch(parts);
 }
 
+inline VectorXd gradient_at(const Subsystem& part, const VectorXd& x) {
+  VectorXd g(x.size());
+  part.gradient(x.data(), g.data());
+  return g;
+}
+
 /// EΔx, or |E||Δx| for magnitudes; Δx where there is no E.
 inline VectorXd moved(const Subsystem& part, const VectorXd& dx) {
   const SparseMatrix* E = part.linear_form().E;
