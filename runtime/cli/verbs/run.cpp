@@ -320,20 +320,16 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
 
 /// What may help where a part could not be stepped; empty where steps are not what is wrong.
 std::string remedy_of(const StepError& error, const Scenario& scenario) {
-  const StepFault fault = error.fault();
-  if (fault != StepFault::not_converged && fault != StepFault::not_finite) return {};
-  const std::vector<double>& inputs = error.solve().inputs;
-  if (!std::ranges::all_of(inputs, [](double own) { return std::isfinite(own); })) return {};
+  if (error.fault() != StepFault::not_converged && error.fault() != StepFault::not_finite) return {};
+  const auto is_finite = [](double own) { return std::isfinite(own); };
+  if (!std::ranges::all_of(error.solve().inputs, is_finite)) return {};
   if (scenario.options.sizes) {
     return "Allow shorter steps (--set /time/step/smallest_s=0), or ask for a smaller tolerance";
   }
   const std::string shorter = fmt::format("Shorter steps may help (--set /time/step_s={:.6g})",
                                           0.125 * scenario.options.step_s);
-  // Opaque parts take steps of one size only.
-  if (std::ranges::any_of(scenario.system.parts(),
-                          [](const Part& part) { return part.port_hamiltonian() == nullptr; })) {
-    return shorter;
-  }
+  const auto is_opaque = [](const Part& part) { return part.port_hamiltonian() == nullptr; };
+  if (std::ranges::any_of(scenario.system.parts(), is_opaque)) return shorter;  // of one size only
   return fmt::format(
       "{}, or steps that choose their size:\n"
       "  --set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "

@@ -446,9 +446,7 @@ TEST(TimeBudget, TheRunIsExaminedWhereThereIsTime) {
   EXPECT_EQ(none.looks, 0);
   EXPECT_EQ(none.watched, 0);
   EXPECT_EQ(none.tuned, 0);
-  // What moved is found when it is asked for; else a mismatch would be set against nothing.
-  EXPECT_GT(without.moved_J, 0.0);
-  EXPECT_GT(none.moved_J, 0.2 * without.moved_J);
+  EXPECT_GT(none.moved_J, 0.2 * without.moved_J) << "found when it is asked for";
 }
 
 // Whatever the clock says a nanosecond leaves the guard no time to look for the best waves.
