@@ -320,7 +320,8 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
 
 /// What may help where a part could not be stepped; empty where steps are not what is wrong.
 std::string remedy_of(const StepError& error, const Scenario& scenario) {
-  if (error.fault() != StepFault::not_converged && error.fault() != StepFault::not_finite) return {};
+  if (error.fault() != StepFault::not_converged && error.fault() != StepFault::not_finite)
+    return {};
   const auto is_finite = [](double own) { return std::isfinite(own); };
   if (!std::ranges::all_of(error.solve().inputs, is_finite)) return {};
   if (scenario.options.sizes) {
