@@ -1,7 +1,6 @@
 // portwave run, portwave validate
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -32,6 +31,7 @@
 #include "live/live_feed.hpp"
 #include "live/live_server.hpp"
 #include "live/status_line.hpp"
+#include "verbs/remedies.hpp"
 #include "verbs/run_checkpoints.hpp"
 #include "verbs/run_record.hpp"
 
@@ -316,26 +316,6 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
   write_file_atomically(path, trace_json(profile));
   err << fmt::format("  trace: {} (open it in ui.perfetto.dev or chrome://tracing)\n",
                      path.string());
-}
-
-/// What may help where a part could not be stepped; empty where steps are not what is wrong.
-std::string remedy_of(const StepError& error, const Scenario& scenario) {
-  if (error.fault() != StepFault::not_converged && error.fault() != StepFault::not_finite)
-    return {};
-  const auto is_finite = [](double own) { return std::isfinite(own); };
-  if (!std::ranges::all_of(error.solve().inputs, is_finite)) return {};
-  if (scenario.options.sizes) {
-    return "Allow shorter steps (--set /time/step/smallest_s=0), or ask for a smaller tolerance";
-  }
-  const std::string shorter = fmt::format("Shorter steps may help (--set /time/step_s={:.6g})",
-                                          0.125 * scenario.options.step_s);
-  const auto is_opaque = [](const Part& part) { return part.port_hamiltonian() == nullptr; };
-  if (std::ranges::any_of(scenario.system.parts(), is_opaque)) return shorter;  // of one size only
-  return fmt::format(
-      "{}, or steps that choose their size:\n"
-      "  --set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
-      "{:.6g}}}'",
-      shorter, scenario.end_s);
 }
 
 /// Those of the files, of the line or panel that shows the run, and of the server.
