@@ -186,6 +186,23 @@ TEST(ChosenExplicitSteps, UnderAFastForceMeetTheToleranceAtTheEnd) {
   }
 }
 
+// What a stiff damper leaves of each step has one sign. The exact state is that of SciPy's DOP853 at a relative tolerance
+// of 1e-13.
+TEST(ChosenExplicitSteps, UnderAStiffSharedDamperMeetTheToleranceAtTheEnd) {
+  const System system = testing::separable_pair(2000.0);
+  const double q1 = -.02269322270840459, v1 = 2.3559048563938387, q2 = -.19840485813449255,
+               v2 = 2.3693533715402437;
+  for (const Case& own : kKickDrift) {
+    for (const double tolerance : {1e-6, 1e-7, 1e-8}) {
+      Stepper stepper(system, options_of(own, tolerance, 1.0));
+      stepper.run_until(10.0);
+      const double error = distance(whole(stepper), {q1, v1, q2 - q1, q2, v2});
+      EXPECT_LT(error, 6.0 * tolerance) << name_of(own) << ", " << tolerance;
+      EXPECT_GT(error, 1e-2 * tolerance) << name_of(own) << ", " << tolerance << ", control";
+    }
+  }
+}
+
 TEST(ChosenExplicitSteps, KeepTheAccountOfEveryStep) {
   const System system = driven_chain(0.0);
   for (const Case& own : kAll) {

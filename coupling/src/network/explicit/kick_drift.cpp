@@ -132,13 +132,15 @@ double KickDriftMethod::error_of(double amplitude, double tolerance) const {
   const int power = degree > 0 && degree < order() ? 4 : order();
   const double share = std::max(1.0 / (std::exp2(power) - 1.0), kTrusted * amplitude);
   // Where inputs make steps far shorter than oscillations ask for, there are as many more of them in each of these, and
-  // their errors may all have one sign. Shared dampers make them so where h times the damping is above 1.
+  // their errors may all have one sign. Those of shared dampers have, and the order is lower where h times the damping is
+  // above 1.
   constexpr double kUsual = 4.0, kMost = 16.0;
-  const double h = stepper().step_s(), free = free_step_s(tolerance) / (kUsual * h);
-  double more = std::isfinite(free) ? free : 1.0;
+  const double h = stepper().step_s(), free = free_step_s(tolerance) / h;
+  const double times = std::isfinite(free) ? free : 1.0;
+  double more = times / kUsual;
   if (degree > 0) {
     for (const KickDriftIsland* const island : impl_->islands) {
-      more = std::max(more, h * island->fastest_damping());
+      more = std::max(more, std::max(1.0, times) * h * island->fastest_damping());
     }
   }
   more = std::clamp(more, 1.0, kMost);
