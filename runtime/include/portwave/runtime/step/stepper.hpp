@@ -272,7 +272,7 @@ class Stepper {
   /// After a step.
   void look(StepReport& report) noexcept;
   void look_on();
-  double motion_of(int part);
+  double motion_of(int part) const;
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
