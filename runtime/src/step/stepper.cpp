@@ -231,7 +231,7 @@ double Stepper::motion_of(int part) const {
   const double change_J = engine_->storage(part) - physics->storage(start.data());
   if (physics->linear_form().E != nullptr) return std::abs(change_J);
   const std::span<const double> x = engine_->state(part);
-  physics->gradient(start.data(), gradient.data());
+  physics->gradient(start.data(), gradient_.data());
   double along_J = 0.0;
   for (std::size_t i = 0; i < start.size(); ++i) along_J += gradient_[i] * (x[i] - start[i]);
   const double bent_J = change_J - along_J;
