@@ -169,7 +169,9 @@ void expect_same_as_by_waves(const Place& place, int stages) {
   double largest = 1e-9;  // of efforts and flows: what is next to nothing beside others is rounding
   const int ports = part->signature().wave_size();
   for (int j = 0; j < ports; ++j) {
-    largest = std::max({largest, std::abs(other.effort(j)), std::abs(other.flow(j))});
+    // Waves round an effort as they round γ times the flow.
+    largest = std::max({largest, std::abs(other.effort(j)), std::abs(other.flow(j)),
+                        std::abs(other.waves()->impedance(j) * other.flow(j))});
   }
   largest *= stages;  // rounding of as many solutions
   for (int j = 0; j < ports; ++j) {

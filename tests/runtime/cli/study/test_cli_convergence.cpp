@@ -126,7 +126,6 @@ TEST(CliStudyOrder, RefusesWhatItCannotCompare) {
            Case{kOrder + Words{"--steps", "0.5", "--methods", "strnag"},
                 "Did you mean \"strang\"?"},
            Case{kOrder + Words{"--steps", "0.5", "--methods", "impulse"}, "/method/"},
-           Case{Words{"study", "order", kPair, "--steps", "0.01"}, "/subsystems/0"},
        }) {
     const ProcessResult result = portwave_cli(bad.line);
     EXPECT_EQ(result.exit_code, 2) << said(result);

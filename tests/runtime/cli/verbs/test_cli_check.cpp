@@ -25,12 +25,12 @@ using testing::operator+;
 
 std::string example(const std::string& name) { return testing::source_file("examples/" + name); }
 
-/// A scenario of one free part with a given energy of a way and a momentum.
+/// A scenario of one free part with a given energy of a way p and a momentum q.
 class EnergyFile {
  public:
   explicit EnergyFile(const std::string& energy) : file_((folder_.path() / "own.json").string()) {
     const Json port = {{"name", "end"}, {"causality", "effort_in"}, {"domain", "translation"}};
-    const Json parameters = {{"states", {{"q", "m"}, {"p", "kg m/s"}}},
+    const Json parameters = {{"states", {{"p", "m"}, {"q", "kg m/s"}}},
                              {"energy", energy},
                              {"J", {{0, 1}, {-1, 0}}},
                              {"G", {{0}, {1}}},
