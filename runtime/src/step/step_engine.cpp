@@ -1,6 +1,7 @@
 #include "step/step_engine.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -48,6 +49,18 @@ void count(const StepReport& report, bool has_tolerance, IterationStatistics& st
   if (has_tolerance && !report.converged) ++statistics.not_converged;
 }
 
+namespace {
+
+/// Not a number where the method has no waves: nobody can name them there.
+double wave_of(StepEngine& engine, const QuantityTerm& term) {
+  const WaveView* const waves = engine.waves();
+  if (waves == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  return term.kind == QuantityTerm::Kind::incident ? waves->incident(term.index)
+                                                   : waves->outgoing(term.index);
+}
+
+}  // namespace
+
 double read(StepEngine& engine, const QuantityTerm& term) {
   switch (term.kind) {
     case QuantityTerm::Kind::state:
@@ -57,9 +70,8 @@ double read(StepEngine& engine, const QuantityTerm& term) {
     case QuantityTerm::Kind::flow:
       return engine.effort_flow(term.index).flow;
     case QuantityTerm::Kind::incident:
-      return engine.waves()->incident(term.index);
     case QuantityTerm::Kind::outgoing:
-      return engine.waves()->outgoing(term.index);
+      return wave_of(engine, term);
     case QuantityTerm::Kind::storage:
       break;
   }
