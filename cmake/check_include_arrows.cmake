@@ -12,7 +12,7 @@ set(forbidden_in_coupling
   "portwave/runtime|${only_in_runtime}|(${no_threads_no_files})[>\"]")
 
 set(inner_subsystems
-  base matrices core linear descriptor nonlinear stages idle catalogue conformance)
+  base matrices core linear descriptor nonlinear stages idle expressions mechanisms catalogue conformance)
 set(inner_coupling method system waves energy impedance network reference)
 set(inner_runtime signals parallel ranks step ensemble output report adapters scenario export study generate cli)
 

@@ -13,9 +13,9 @@
 #include "adapters/fmi/standard/model_description.hpp"
 #include "adapters/raw_fmu.hpp"
 #include "portwave/runtime/export/fmu_export.hpp"
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::testing {
 

@@ -9,8 +9,8 @@
 #include <vector>
 #include <zip.h>
 
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::testing {
 

@@ -11,7 +11,7 @@
 #include "adapters/fmu_scenario.hpp"
 #include "portwave/runtime/adapters/structure.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/text_file.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::testing {
 

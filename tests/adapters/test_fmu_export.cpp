@@ -17,9 +17,9 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/core/port.hpp"
-#include "support/cli_process.hpp"
-#include "support/subprocess.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/subprocess.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_fmu_export {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "adapters/fmi/fmu_program.hpp"
 #include "adapters/fmu_scenario.hpp"
-#include "support/cli_process.hpp"
+#include "support/files/cli_process.hpp"
 
 namespace portwave::test_fmu_processes {
 namespace {

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "adapters/files/scratch_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_fmu_scratch {
 namespace {

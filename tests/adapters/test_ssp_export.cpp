@@ -12,7 +12,7 @@
 #include "adapters/structure_texts.hpp"
 #include "portwave/runtime/export/ssp_export.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/cli_process.hpp"
+#include "support/files/cli_process.hpp"
 
 namespace portwave::test_ssp_export {
 namespace {

@@ -20,11 +20,11 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/descriptor_parts.hpp"
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
-#include "support/separable_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/descriptor_parts.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/separable_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace {
 std::atomic<long> allocations{0};

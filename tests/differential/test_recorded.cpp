@@ -15,8 +15,8 @@
 
 #include "differential/families.hpp"
 #include "differential/judge.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::differential {
 namespace {

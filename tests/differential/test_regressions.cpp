@@ -16,9 +16,9 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave {
 namespace {

@@ -15,8 +15,8 @@
 #include <portwave/subsystems/base/state_archive.hpp>
 
 #include "durability/disk_trace.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave {
 namespace {

@@ -14,7 +14,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "fuzz/fuzz_target.hpp"
-#include "support/made_up_bytes.hpp"
+#include "support/files/made_up_bytes.hpp"
 
 namespace {
 

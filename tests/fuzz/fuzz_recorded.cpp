@@ -1,5 +1,5 @@
 // What a checkpoint says of recorders: the bytes given are changes of what recorders of this build wrote
-// (tests/support/made_up_bytes.hpp). Recording goes on from it, or the files are as they were.
+// (tests/support/files/made_up_bytes.hpp). Recording goes on from it, or the files are as they were.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 #include <portwave/subsystems/base/state_archive.hpp>
 
 #include "fuzz/fuzz_target.hpp"
-#include "support/made_up_bytes.hpp"
+#include "support/files/made_up_bytes.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Snapshots with checksums that are right: the bytes given are changes of the state in a genuine one of a
-// stepper of this build (tests/support/made_up_bytes.hpp). It is refused, and nothing has changed, or the
+// stepper of this build (tests/support/files/made_up_bytes.hpp). It is refused, and nothing has changed, or the
 // run goes on from it.
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "fuzz/fuzz_target.hpp"
-#include "support/made_up_bytes.hpp"
+#include "support/files/made_up_bytes.hpp"
 
 namespace {
 

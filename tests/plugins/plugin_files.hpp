@@ -9,9 +9,9 @@
 
 #include <portwave/subsystems/catalogue/plugin.hpp>
 
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::testing {
 

@@ -18,9 +18,9 @@
 #include <portwave/runtime/output/checkpoint.hpp>
 
 #include "plugins/plugin_files.hpp"
-#include "support/cli_process.hpp"
-#include "support/schema_checker.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/schema_checker.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave {
 namespace {

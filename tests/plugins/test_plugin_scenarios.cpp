@@ -10,7 +10,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "plugins/plugin_files.hpp"
-#include "support/schema_checker.hpp"
+#include "support/files/schema_checker.hpp"
 
 namespace portwave {
 namespace {

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "rank_study/rank_plan.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave {
 namespace {

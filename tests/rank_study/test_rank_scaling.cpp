@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "rank_study/rank_scaling.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave {

@@ -6,9 +6,9 @@
 
 #include <portwave/runtime/report/report.hpp>
 
-#include "support/cli_process.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave {
 namespace {

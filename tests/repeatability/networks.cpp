@@ -17,7 +17,7 @@
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
-#include "support/descriptor_parts.hpp"
+#include "support/systems/descriptor_parts.hpp"
 
 namespace portwave::repeatability {
 namespace {

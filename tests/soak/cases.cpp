@@ -9,7 +9,7 @@
 #include <portwave/subsystems/core/signal.hpp>
 
 #include "soak/physics.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::soak {
 namespace {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "soak/run.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/instruction_set.hpp"
-#include "support/subprocess.hpp"
+#include "support/files/subprocess.hpp"
 
 // The instruction set is chosen once per process, so a law about all of them runs this program
 // again, as `<program> --print-digests=<suite>`: it then runs no test, but the computations of a

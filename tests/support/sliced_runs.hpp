@@ -17,7 +17,7 @@
 #include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/sliced_network.hpp"
+#include "support/systems/sliced_network.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden numbers of bodies on the ground with friction, by an integrator that shares nothing with portwave: DOP853 of
 SciPy, from touch to release and on, on Newton's equations of one body. Needs numpy and scipy. The cases are those of
-tests/runtime/step/test_ground_contact.cpp.
+tests/runtime/step/one_sided/test_ground_contact.cpp.
 """
 import numpy as np
 from scipy.integrate import solve_ivp

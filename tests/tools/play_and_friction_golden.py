@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden numbers of play and of friction that falls with speed, by integrators that share nothing with portwave:
 DOP853 of SciPy from flank to flank for springs with play, whose laws are smooth between events, and Radau for
-friction. Needs numpy and scipy. The cases are those of tests/runtime/step/test_play.cpp and
+friction. Needs numpy and scipy. The cases are those of tests/runtime/step/one_sided/test_play.cpp and
 test_static_friction.cpp.
 """
 import numpy as np

@@ -16,8 +16,8 @@
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "step/macro_step.hpp"
 #include "step/staged_run.hpp"
+#include "step/waves/macro_step.hpp"
 
 namespace portwave {
 

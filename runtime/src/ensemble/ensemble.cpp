@@ -29,8 +29,8 @@
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "step/staged_run.hpp"
 #include "step/stepper_options.hpp"
-#include "step/tuner.hpp"
-#include "step/wave_start.hpp"
+#include "step/waves/tuner.hpp"
+#include "step/waves/wave_start.hpp"
 
 namespace portwave {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "step/wave_start.hpp"
+#include "step/waves/wave_start.hpp"
 
 namespace portwave {
 

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "step/interface_solvers.hpp"
 #include "step/stepper_options.hpp"
+#include "step/waves/interface_solvers.hpp"
 #include "study/energy_meter.hpp"
 #include "study/machine_probe.hpp"
 #include "study/scaling_model.hpp"

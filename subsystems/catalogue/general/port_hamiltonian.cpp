@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "catalogue/expression_part.hpp"
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
 #include "catalogue/unit_check.hpp"
+#include "expressions/expression_part.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {

@@ -9,9 +9,9 @@
 #include <Eigen/Eigenvalues>
 #include <fmt/format.h>
 
-#include "catalogue/articulated_part.hpp"
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
+#include "mechanisms/articulated_part.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 

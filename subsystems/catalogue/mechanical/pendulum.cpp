@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "catalogue/expression_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "catalogue/sinc.hpp"
-#include "catalogue/split_energy.hpp"
+#include "expressions/expression_batch.hpp"
+#include "expressions/split_energy.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 

@@ -13,8 +13,8 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "catalogue/mechanism_batch.hpp"
 #include "catalogue/part_types.hpp"
+#include "mechanisms/mechanism_batch.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <Eigen/Core>
 
-#include "catalogue/mechanism_batch.hpp"
+#include "mechanisms/mechanism_batch.hpp"
 
 namespace portwave::planar {
 

@@ -10,7 +10,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_energy_ledger {
 namespace {

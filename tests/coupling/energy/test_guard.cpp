@@ -18,8 +18,8 @@
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_guard {
 namespace {

@@ -13,7 +13,7 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_ledger_limits {
 namespace {

@@ -12,11 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/impedance/tuning.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/inner_iteration.hpp"
 #include "support/linear_rate.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_method_choice {
 namespace {

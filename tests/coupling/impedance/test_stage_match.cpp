@@ -12,7 +12,7 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
-#include "support/coupled_systems.hpp"
+#include "support/systems/coupled_systems.hpp"
 
 namespace portwave::test_stage_match {
 namespace {

@@ -16,9 +16,9 @@
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/linear_rate.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_tuning {
 namespace {

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/network/collocation.hpp"
-#include "support/linear_networks.hpp"
-#include "support/random_linear.hpp"
-#include "support/systems.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/random_linear.hpp"
+#include "support/systems/systems.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_collocation {
 namespace {

@@ -9,9 +9,9 @@
 #include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/random_linear.hpp"
-#include "support/systems.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/random_linear.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_condensed {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <portwave/coupling/network/dynamic_iteration.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_dynamic_iteration {
 namespace {

@@ -8,10 +8,10 @@
 #include <portwave/coupling/network/dynamic_iteration.hpp>
 
 #include "network/block_groups.hpp"
-#include "support/linear_networks.hpp"
-#include "support/random_linear.hpp"
-#include "support/systems.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/random_linear.hpp"
+#include "support/systems/systems.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_dynamic_laws {
 namespace {

@@ -16,7 +16,7 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_long_runs {
 namespace {

@@ -15,7 +15,7 @@
 #include <portwave/coupling/system/system.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_references {
 namespace {

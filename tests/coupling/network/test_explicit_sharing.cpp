@@ -12,7 +12,7 @@
 #include <portwave/coupling/network/taylor.hpp>
 #include <portwave/coupling/system/system.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_sharing {
 namespace {

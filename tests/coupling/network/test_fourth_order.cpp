@@ -14,8 +14,8 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_fourth_order {
 namespace {

@@ -16,7 +16,7 @@
 #include <portwave/subsystems/catalogue/parts.hpp>
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_kick_drift_energy {
 namespace {

@@ -9,7 +9,7 @@
 #include <portwave/subsystems/catalogue/parts.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_kick_drift_refusals {
 namespace {

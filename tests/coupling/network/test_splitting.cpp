@@ -8,8 +8,8 @@
 #include <portwave/coupling/network/collocation.hpp>
 #include <portwave/coupling/network/splitting.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_splitting {
 namespace {

@@ -14,9 +14,9 @@
 #include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/separable_networks.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/separable_networks.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_taylor {
 namespace {

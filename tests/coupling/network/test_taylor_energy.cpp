@@ -18,8 +18,8 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/separable_networks.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_taylor_energy {
 namespace {

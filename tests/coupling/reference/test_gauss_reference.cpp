@@ -14,10 +14,10 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
-#include "support/linear_networks.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/systems.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/systems.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_gauss_reference {
 namespace {

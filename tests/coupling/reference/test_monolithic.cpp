@@ -10,7 +10,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/port.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 namespace portwave::test_monolithic {
 namespace {

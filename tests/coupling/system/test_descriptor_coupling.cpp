@@ -11,7 +11,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
-#include "support/descriptor_parts.hpp"
+#include "support/systems/descriptor_parts.hpp"
 
 // Descriptor parts in a system: the monolithic reference, port responses, what the builder refuses.
 

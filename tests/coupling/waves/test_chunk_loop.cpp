@@ -14,7 +14,7 @@
 #include "portwave/coupling/waves/chunk_loop.hpp"
 #include "portwave/coupling/waves/extended_sums.hpp"
 #include "portwave/subsystems/base/for_each.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 
 namespace portwave::test_chunk_loop {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <portwave/coupling/waves/residual.hpp>
 
-#include "support/coupled_systems.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_interface_residual {
 namespace {

@@ -14,10 +14,10 @@
 #include "portwave/coupling/waves/interface_solver.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/inner_iteration.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_interface_solver {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "portwave/coupling/system/interconnection.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 
 namespace portwave::test_locality {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "portwave/coupling/waves/part_order_reduction.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 
 namespace portwave::test_part_order_reduction {
 namespace {

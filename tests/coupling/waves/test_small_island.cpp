@@ -15,7 +15,7 @@
 #include "portwave/coupling/waves/small_island.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
-#include "support/small_systems.hpp"
+#include "support/systems/small_systems.hpp"
 
 namespace portwave::test_small_island {
 namespace {

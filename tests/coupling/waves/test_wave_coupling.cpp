@@ -16,9 +16,9 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/port.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_wave_coupling {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_certificate {
 namespace {

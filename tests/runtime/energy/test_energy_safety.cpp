@@ -16,11 +16,11 @@
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_energy_safety {
 namespace {

@@ -15,8 +15,8 @@
 #include "portwave/runtime/ranks/ranked_stepper.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/example_scenarios.hpp"
 #include "support/guard_of.hpp"
+#include "support/systems/example_scenarios.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave::test_guard_promises {

@@ -13,8 +13,8 @@
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/energy_laws.hpp"
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_guarded_steps {

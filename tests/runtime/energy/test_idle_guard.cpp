@@ -14,7 +14,7 @@
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/guard_of.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_idle_guard {
 namespace {

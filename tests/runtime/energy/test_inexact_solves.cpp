@@ -11,9 +11,9 @@
 
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/counting_part.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/systems.hpp"
+#include "support/systems/counting_part.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_inexact_solves {

@@ -25,7 +25,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
-#include "support/opaque_parts.hpp"
+#include "support/systems/opaque_parts.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_opaque_parts {

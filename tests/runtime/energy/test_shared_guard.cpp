@@ -26,10 +26,10 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/counting_part.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
+#include "support/systems/counting_part.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
 #include "support/two_threads.hpp"
 
 namespace portwave::test_shared_guard {

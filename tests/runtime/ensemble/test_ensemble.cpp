@@ -17,7 +17,7 @@
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::testing::test_ensemble {
 namespace {

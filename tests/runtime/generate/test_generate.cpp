@@ -11,7 +11,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
-#include "support/schema_checker.hpp"
+#include "support/files/schema_checker.hpp"
 
 namespace portwave::test_generate {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_acceleration {

@@ -10,7 +10,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_auto_explicit_steps {
 namespace {

@@ -18,10 +18,10 @@
 #include <portwave/runtime/study/study.hpp>
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/oscillator_pair.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_automatic_method {
 namespace {

@@ -16,8 +16,8 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
-#include "support/separable_networks.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_chosen_explicit_steps {
 namespace {

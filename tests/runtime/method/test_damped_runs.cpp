@@ -20,12 +20,12 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/descriptor_parts.hpp"
 #include "support/energy_laws.hpp"
-#include "support/linear_networks.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/descriptor_parts.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_damped_runs {
 namespace {

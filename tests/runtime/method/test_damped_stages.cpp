@@ -21,9 +21,9 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/linear_networks.hpp"
-#include "support/systems.hpp"
-#include "support/whole_system.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/systems.hpp"
+#include "support/systems/whole_system.hpp"
 
 namespace portwave::test_damped_stages {
 namespace {

@@ -14,7 +14,7 @@
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
-#include "support/random_networks.hpp"
+#include "support/systems/random_networks.hpp"
 
 namespace portwave::test_damped_tableau {
 namespace {

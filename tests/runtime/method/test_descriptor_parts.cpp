@@ -13,7 +13,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "support/descriptor_parts.hpp"
+#include "support/systems/descriptor_parts.hpp"
 
 namespace portwave::test_descriptor_parts {
 namespace {

@@ -14,9 +14,9 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/descriptor_parts.hpp"
 #include "support/energy_laws.hpp"
-#include "support/random_linear.hpp"
+#include "support/systems/descriptor_parts.hpp"
+#include "support/systems/random_linear.hpp"
 
 namespace portwave::test_descriptor_stages {
 namespace {

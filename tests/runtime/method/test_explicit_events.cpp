@@ -13,7 +13,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_events {
 namespace {

@@ -15,7 +15,7 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_exchanges {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "portwave/runtime/step/stepper.hpp"
 #include "support/energy_laws.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_extrapolated_start {
 namespace {

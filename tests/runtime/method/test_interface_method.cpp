@@ -15,9 +15,9 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/random_networks.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/random_networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_interface_method {

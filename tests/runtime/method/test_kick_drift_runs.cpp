@@ -10,7 +10,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_kick_drift_runs {
 namespace {

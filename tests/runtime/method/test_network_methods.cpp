@@ -20,8 +20,8 @@
 
 #include "network/block_groups.hpp"
 #include "runtime/method/network_method_runs.hpp"
-#include "support/linear_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_network_methods {

@@ -11,8 +11,8 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "runtime/method/network_method_runs.hpp"
-#include "support/linear_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_network_rules {
 namespace {

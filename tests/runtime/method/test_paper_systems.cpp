@@ -7,7 +7,7 @@
 
 #include <portwave/coupling/network/condensed.hpp>
 
-#include "support/example_scenarios.hpp"
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_paper_systems {
 namespace {

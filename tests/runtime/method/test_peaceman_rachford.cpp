@@ -9,9 +9,9 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/runtime/study/study.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/oscillator_pair.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_peaceman_rachford {
 namespace {

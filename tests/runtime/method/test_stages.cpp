@@ -12,12 +12,12 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
-#include "support/linear_networks.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_stages {
 namespace {

@@ -15,11 +15,11 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "runtime/method/substep_runs.hpp"
-#include "support/descriptor_parts.hpp"
 #include "support/energy_laws.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/opaque_parts.hpp"
-#include "support/systems.hpp"
+#include "support/systems/descriptor_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/opaque_parts.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_substep_limits {
 namespace {

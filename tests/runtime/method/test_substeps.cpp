@@ -20,14 +20,14 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "runtime/method/substep_runs.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/descriptor_parts.hpp"
 #include "support/energy_laws.hpp"
-#include "support/linear_networks.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/opaque_parts.hpp"
-#include "support/random_networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/descriptor_parts.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/opaque_parts.hpp"
+#include "support/systems/random_networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_substeps {
 namespace {

@@ -10,8 +10,8 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
-#include "support/linear_networks.hpp"
-#include "support/separable_networks.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_taylor_runs {
 namespace {

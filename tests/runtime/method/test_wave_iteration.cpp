@@ -19,8 +19,8 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "support/linear_rate.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_wave_iteration {

@@ -18,7 +18,7 @@
 #include <portwave/runtime/parallel/arena.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_arenas {
 namespace {

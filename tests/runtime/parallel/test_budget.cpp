@@ -13,8 +13,8 @@
 #include "portwave/runtime/parallel/budget.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_budget {
 namespace {

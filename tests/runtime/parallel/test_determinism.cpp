@@ -11,7 +11,7 @@
 #include <oneapi/tbb/global_control.h>
 
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_determinism {

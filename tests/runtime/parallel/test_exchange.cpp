@@ -16,8 +16,8 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/example_scenarios.hpp"
-#include "support/systems.hpp"
+#include "support/systems/example_scenarios.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_exchange {
 namespace {

@@ -21,9 +21,9 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "output/files/row_writer.hpp"
-#include "support/systems.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_fork {
 namespace {

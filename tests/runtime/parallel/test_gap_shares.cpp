@@ -14,7 +14,7 @@
 #include "parallel/gap_shares.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_gap_shares {

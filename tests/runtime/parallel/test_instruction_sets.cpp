@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/instruction_sets.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_instruction_sets {

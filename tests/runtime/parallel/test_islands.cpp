@@ -13,7 +13,7 @@
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/guard_of.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_islands {

@@ -16,8 +16,8 @@
 #include <portwave/runtime/parallel/profile.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/oscillator_pair.hpp"
-#include "support/systems.hpp"
+#include "support/systems/oscillator_pair.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_profile {

@@ -20,7 +20,7 @@
 #include "portwave/runtime/ranks/thread_ranks.hpp"
 #include "ranks/rank_cut.hpp"
 #include "ranks/shared_sums.hpp"
-#include "support/networks.hpp"
+#include "support/systems/networks.hpp"
 
 namespace portwave::test_shared_sums {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
-#include "support/small_systems.hpp"
+#include "support/systems/small_systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_small_islands {

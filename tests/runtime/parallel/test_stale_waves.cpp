@@ -17,8 +17,8 @@
 #include <portwave/runtime/ranks/thread_ranks.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/coupled_systems.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_stale_waves {

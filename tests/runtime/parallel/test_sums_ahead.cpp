@@ -16,8 +16,8 @@
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/counting_part.hpp"
-#include "support/networks.hpp"
+#include "support/systems/counting_part.hpp"
+#include "support/systems/networks.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

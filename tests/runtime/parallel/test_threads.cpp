@@ -17,7 +17,7 @@
 
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_threads {
 namespace {

@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "ranks/rank_cut.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_rank_cut {
 namespace {

@@ -15,7 +15,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
-#include "support/counting_part.hpp"
+#include "support/systems/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave::test_rank_order {

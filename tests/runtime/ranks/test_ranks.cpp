@@ -17,9 +17,9 @@
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "ranks/rank_cut.hpp"
-#include "support/coupled_systems.hpp"
-#include "support/networks.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/networks.hpp"
+#include "support/systems/systems.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

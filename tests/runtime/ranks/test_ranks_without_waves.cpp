@@ -14,7 +14,7 @@
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/separable_networks.hpp"
+#include "support/systems/separable_networks.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

@@ -20,8 +20,8 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
-#include "support/counting_part.hpp"
 #include "support/sliced_runs.hpp"
+#include "support/systems/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

@@ -14,8 +14,8 @@
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/counting_part.hpp"
 #include "support/sliced_runs.hpp"
+#include "support/systems/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave::test_slices_guard {

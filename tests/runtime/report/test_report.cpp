@@ -21,9 +21,9 @@
 #include "report/network_drawing.hpp"
 #include "report/page.hpp"
 #include "report/run_page.hpp"
-#include "support/cli_process.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::report::test_report {
 namespace {

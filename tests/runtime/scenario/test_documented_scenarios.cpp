@@ -9,7 +9,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "support/scenario_fixtures.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 // Scenarios that the documentation shows as worked examples do what it says of them.
 

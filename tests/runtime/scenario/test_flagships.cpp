@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_flagships {
 namespace {

@@ -11,7 +11,7 @@
 #include <portwave/coupling/reference/monolithic.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_same_scenario {
 namespace {

@@ -11,8 +11,8 @@
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
-#include "support/scenario_fixtures.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_scenario {
 namespace {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "support/scenario_fixtures.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_scenario_errors {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
-#include "support/scenario_fixtures.hpp"
-#include "support/schema_checker.hpp"
+#include "support/files/schema_checker.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_schema {
 namespace {

@@ -11,7 +11,7 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/descriptor/second_order.hpp>
 
-#include "support/large_structures.hpp"
+#include "support/systems/large_structures.hpp"
 
 namespace portwave::test_condensed_cut {
 namespace {

@@ -11,7 +11,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/large_structures.hpp"
+#include "support/systems/large_structures.hpp"
 
 namespace portwave::test_cut {
 namespace {

@@ -10,8 +10,8 @@
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/error.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_enumerations {
 namespace {

@@ -20,7 +20,7 @@
 #include <portwave/subsystems/stages/staged_part.hpp>
 
 #include "portwave/subsystems/base/index.hpp"
-#include "support/counting_part.hpp"
+#include "support/systems/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave::test_idle_ports {

@@ -14,8 +14,8 @@
 #include <portwave/runtime/study/study.hpp>
 #include <portwave/runtime/study/tune.hpp>
 
-#include "support/example_scenarios.hpp"
-#include "support/oscillator_pair.hpp"
+#include "support/systems/example_scenarios.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_phases {
 namespace {

@@ -15,7 +15,7 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
-#include "support/counting_part.hpp"
+#include "support/systems/counting_part.hpp"
 
 namespace portwave::test_robot_solves {
 namespace {

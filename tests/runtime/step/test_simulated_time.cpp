@@ -11,8 +11,8 @@
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "step/deadline_rehearsal.hpp"
-#include "support/coupled_systems.hpp"
+#include "step/waves/deadline_rehearsal.hpp"
+#include "support/systems/coupled_systems.hpp"
 
 namespace portwave::test_simulated_time {
 namespace {

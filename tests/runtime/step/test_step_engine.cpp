@@ -13,7 +13,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "step/step_engine.hpp"
 #include "support/guard_of.hpp"
-#include "support/linear_networks.hpp"
+#include "support/systems/linear_networks.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_step_engine {

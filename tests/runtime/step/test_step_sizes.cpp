@@ -15,11 +15,11 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
-#include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
-#include "support/linear_networks.hpp"
-#include "support/opaque_parts.hpp"
-#include "support/systems.hpp"
+#include "support/systems/coupled_systems.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/opaque_parts.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_step_sizes {
 namespace {

@@ -11,8 +11,8 @@
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/nonlinear_parts.hpp"
-#include "support/systems.hpp"
+#include "support/systems/nonlinear_parts.hpp"
+#include "support/systems/systems.hpp"
 #include "support/trace.hpp"
 
 namespace portwave::test_stepper {

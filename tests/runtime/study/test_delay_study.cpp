@@ -9,7 +9,7 @@
 #include <portwave/runtime/study/delay_study.hpp>
 #include <portwave/runtime/study/study.hpp>
 
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_delay_study {
 namespace {

@@ -10,8 +10,8 @@
 #include <portwave/runtime/study/scaling.hpp>
 
 #include "study/energy_meter.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_energy_meter {
 namespace {

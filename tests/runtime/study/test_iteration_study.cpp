@@ -9,7 +9,7 @@
 
 #include <portwave/runtime/study/iteration_study.hpp>
 
-#include "support/example_scenarios.hpp"
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_iteration_study {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <portwave/runtime/study/order_study.hpp>
 
-#include "support/example_scenarios.hpp"
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_order_study {
 namespace {

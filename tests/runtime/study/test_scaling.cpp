@@ -9,7 +9,7 @@
 #include <portwave/runtime/study/scaling.hpp>
 
 #include "study/scaling_model.hpp"
-#include "support/oscillator_pair.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_scaling {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/study/step_comparison.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_step_comparison {
 namespace {

@@ -7,7 +7,7 @@
 #include <portwave/runtime/study/study.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
-#include "support/oscillator_pair.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_study {
 namespace {

@@ -13,10 +13,10 @@
 #include "portwave/runtime/study/rate_study.hpp"
 #include "portwave/runtime/study/study.hpp"
 #include "portwave/runtime/study/tolerance_study.hpp"
-#include "support/scenario_fixtures.hpp"
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_tolerance_study {
 namespace {

@@ -5,7 +5,7 @@
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/tune.hpp>
 
-#include "support/oscillator_pair.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_tune {
 namespace {
@@ -40,7 +40,8 @@ TEST(Tune, ListsEveryRuleAndChoosesNoneWorse) {
   const TuningReport report = tune(pair_scenario());
   std::vector<std::string> names;
   for (const RuleRates& each : report.rules) names.push_back(each.rule);
-  EXPECT_EQ(names, (std::vector<std::string>{"uniform", "fne", "matched", "leaf", "adapted", "across"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"uniform", "fne", "matched", "leaf", "adapted", "across"}));
   EXPECT_TRUE(report.choice.rate.converges);
   for (const RuleRates& each : report.rules) {
     if (!each.problem.empty()) continue;

@@ -12,7 +12,7 @@
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 // Every catalogue type keeps every law, and every law can fail: each has a part that breaks it.
 

@@ -10,7 +10,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/core/port.hpp"
-#include "support/descriptor_parts.hpp"
+#include "support/systems/descriptor_parts.hpp"
 
 // Descriptor parts: what is refused, consistent starts, and the laws of their step.
 

@@ -17,7 +17,7 @@
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/descriptor/second_order.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
-#include "support/large_structures.hpp"
+#include "support/systems/large_structures.hpp"
 
 namespace portwave::test_second_order {
 namespace {

@@ -8,7 +8,7 @@
 #include <portwave/subsystems/matrices/condensed_factors.hpp>
 #include <portwave/subsystems/matrices/symmetric_product.hpp>
 
-#include "support/large_structures.hpp"
+#include "support/systems/large_structures.hpp"
 
 namespace portwave::test_condensed_factors {
 namespace {

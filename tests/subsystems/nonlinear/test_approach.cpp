@@ -13,9 +13,9 @@
 
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
-#include "support/counting_part.hpp"
 #include "support/lane_major.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/counting_part.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 // StepBatch::inexact_scatter of the Newton batch: b ≈ S(a), as exact as the inner iteration needs
 // it.

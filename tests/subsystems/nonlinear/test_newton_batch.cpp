@@ -9,7 +9,7 @@
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 #include "support/lane_major.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 namespace portwave::test_newton_batch {
 namespace {

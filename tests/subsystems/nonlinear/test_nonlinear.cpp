@@ -12,7 +12,7 @@
 
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "support/lane_major.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 namespace portwave::test_nonlinear {
 namespace {

@@ -12,7 +12,7 @@
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-#include "support/nonlinear_parts.hpp"
+#include "support/systems/nonlinear_parts.hpp"
 
 namespace portwave::test_rest_under_load {
 namespace {

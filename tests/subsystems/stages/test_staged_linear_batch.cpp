@@ -16,7 +16,7 @@
 #include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
-#include "support/descriptor_parts.hpp"
+#include "support/systems/descriptor_parts.hpp"
 
 namespace portwave::test_staged_linear_batch {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
-#include "step/tuner.hpp"
+#include "step/waves/tuner.hpp"
 
 namespace portwave {
 

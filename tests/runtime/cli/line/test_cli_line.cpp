@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/cli_process.hpp"
+#include "support/files/cli_process.hpp"
 
 namespace portwave::test_cli_line {
 namespace {

@@ -18,11 +18,11 @@
 #include "portwave/runtime/report/live.hpp"
 #include "portwave/runtime/report/report.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/http_visitor.hpp"
-#include "support/oscillator_pair.hpp"
+#include "support/files/http_visitor.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 #ifdef PORTWAVE_CLI
-#include "support/cli_process.hpp"
+#include "support/files/cli_process.hpp"
 #endif
 
 namespace portwave::test_live_server {

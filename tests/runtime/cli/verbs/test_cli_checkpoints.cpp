@@ -20,11 +20,11 @@
 #include <nlohmann/json.hpp>
 
 #include "portwave/runtime/output/checkpoint.hpp"
-#include "support/cli_process.hpp"
-#include "support/made_up_bytes.hpp"
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/made_up_bytes.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_cli_checkpoints {
 namespace {

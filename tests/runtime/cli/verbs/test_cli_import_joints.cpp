@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "support/imported_robot.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/systems/imported_robot.hpp"
 
 namespace portwave::test_cli_import_joints {
 namespace {

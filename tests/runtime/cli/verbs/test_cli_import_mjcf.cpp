@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "support/imported_robot.hpp"
+#include "support/systems/imported_robot.hpp"
 
 namespace portwave::test_cli_import_mjcf {
 namespace {

@@ -9,10 +9,10 @@
 #include <portwave/coupling/method/method_table.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
-#include "support/cli_process.hpp"
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_cli_list {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/cli_process.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/cli_process.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_cli_verdicts {
 namespace {

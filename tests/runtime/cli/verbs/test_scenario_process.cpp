@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/scenario_fixtures.hpp"
-#include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/files/subprocess.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_scenario_process {
 namespace {

@@ -9,10 +9,10 @@
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/error.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/scenario_fixtures.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/oscillator_pair.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_refuse_to_overwrite {
 namespace {

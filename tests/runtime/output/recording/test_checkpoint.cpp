@@ -12,9 +12,9 @@
 #include "portwave/runtime/output/checkpoint.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/version.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_checkpoint {
 namespace {

@@ -20,7 +20,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
-#include "support/example_scenarios.hpp"
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_linearise {
 namespace {

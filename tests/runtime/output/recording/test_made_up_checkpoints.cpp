@@ -19,10 +19,10 @@
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
-#include "support/example_scenarios.hpp"
-#include "support/made_up_bytes.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/made_up_bytes.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_made_up_checkpoints {
 namespace {

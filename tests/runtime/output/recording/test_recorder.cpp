@@ -16,10 +16,10 @@
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 #include "support/guard_of.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_recorder {
 namespace {

@@ -15,10 +15,10 @@
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 
-#include "support/linear_networks.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/linear_networks.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_recorders {
 namespace {

@@ -20,10 +20,10 @@
 
 #include "output/recording/hdf5_file.hpp"
 #include "output/recording/table_reader.hpp"
-#include "support/oscillator_pair.hpp"
-#include "support/systems.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/oscillator_pair.hpp"
+#include "support/systems/systems.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/trace.hpp"
 

@@ -13,9 +13,9 @@
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
-#include "support/oscillator_pair.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_result_tables {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "output/recording/table_reader.hpp"
 #include "report/run_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_results_of_others {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <portwave/runtime/output/summary.hpp>
 
-#include "support/linear_networks.hpp"
+#include "support/systems/linear_networks.hpp"
 
 namespace portwave::test_network_summary {
 namespace {

@@ -8,7 +8,7 @@
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "support/oscillator_pair.hpp"
+#include "support/systems/oscillator_pair.hpp"
 
 namespace portwave::test_summary {
 namespace {

@@ -13,10 +13,10 @@
 #include "runtime/scenario/files/parsed_matrix.hpp"
 #include "scenario/files/matrix_file.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
-#include "support/scenario_fixtures.hpp"
-#include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/subprocess.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_matrix_files {
 namespace {

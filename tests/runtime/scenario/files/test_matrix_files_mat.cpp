@@ -13,9 +13,9 @@
 
 #include "runtime/scenario/files/matrix_bytes.hpp"
 #include "scenario/files/matrix_file.hpp"
-#include "support/source_folder.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/temporary_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_matrix_files_mat {
 namespace {

@@ -14,7 +14,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "support/opaque_parts.hpp"
+#include "support/systems/opaque_parts.hpp"
 
 namespace portwave::test_own_types {
 namespace {

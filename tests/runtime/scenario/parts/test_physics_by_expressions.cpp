@@ -8,7 +8,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_physics_by_expressions {
 namespace {

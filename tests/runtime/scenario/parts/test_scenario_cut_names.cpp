@@ -17,8 +17,8 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/runtime/step/stepper.hpp"
-#include "support/large_structures.hpp"
-#include "support/schema_checker.hpp"
+#include "support/files/schema_checker.hpp"
+#include "support/systems/large_structures.hpp"
 
 namespace portwave::test_scenario_cut_names {
 namespace {

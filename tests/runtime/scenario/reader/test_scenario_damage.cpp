@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/scenario_fixtures.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_scenario_damage {
 namespace {

@@ -11,8 +11,8 @@
 #include <portwave/coupling/method/method_table.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
-#include "support/scenario_fixtures.hpp"
-#include "support/schema_checker.hpp"
+#include "support/files/schema_checker.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_scenario_network_methods {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "scenario/settings/names.hpp"
-#include "support/source_folder.hpp"
+#include "support/files/source_folder.hpp"
 
 namespace portwave::test_scenario_patterns {
 namespace {

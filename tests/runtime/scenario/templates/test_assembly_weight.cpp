@@ -11,8 +11,8 @@
 #include "scenario/templates/assemblies.hpp"
 #include "scenario/templates/expansion.hpp"
 #include "scenario/templates/template_filler.hpp"
-#include "support/scenario_fixtures.hpp"
-#include "support/text_file.hpp"
+#include "support/files/text_file.hpp"
+#include "support/systems/scenario_fixtures.hpp"
 
 namespace portwave::test_assembly_weight {
 namespace {

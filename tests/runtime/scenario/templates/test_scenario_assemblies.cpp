@@ -13,9 +13,9 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "runtime/scenario/templates/assembled_scenarios.hpp"
-#include "support/schema_checker.hpp"
-#include "support/source_folder.hpp"
-#include "support/text_file.hpp"
+#include "support/files/schema_checker.hpp"
+#include "support/files/source_folder.hpp"
+#include "support/files/text_file.hpp"
 
 namespace portwave::test_scenario_assemblies {
 namespace {

@@ -152,7 +152,7 @@ class LaneException : public std::runtime_error {
 /// slots per lane do, for `advance` may take the one that its record does not name: only the
 /// records of the last two steps are in use. A record may be copied as it is; the copy is good for
 /// `scatter` as long as the record that it was copied from. A number of the slot's generation
-/// beside it tells a record whose state is gone (tests/support/opaque_parts.hpp shows this).
+/// beside it tells a record whose state is gone (tests/support/systems/opaque_parts.hpp shows this).
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
 /// worked on by different threads at the same time, if the component is thread-safe. `scatter` and

@@ -1,0 +1,204 @@
+// Checkpoints and snapshots of an engine of wave coupling.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+#include "step/waves/wave_engine.hpp"
+#include "step/waves/wave_start.hpp"
+
+namespace portwave {
+namespace {
+
+/// Largest credible number of evaluations of S in a step, unless its budget is larger.
+constexpr int kMostIterations = 10'000'000;
+
+}  // namespace
+
+void WaveEngine::archive(StateArchive& archive) {
+  if (!together().has_whole()) {
+    throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
+  }
+  together().fetch();
+  together().fetch_energies();
+  const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
+  archive_damping(archive);
+  archive_levels(archive);
+  archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
+  archive.array(step_.now().record);
+  archive.array(step_.now().a);
+  archive.array(step_.now().b);
+  archive.array(step_.settings());
+  archive.array(step_.outcomes());
+  step_.ledger().archive(archive);
+  certificate_->archive(archive);
+  portwave::archive(archive, statistics_);
+  if (auto& guard = step_.passivity_guard()) guard->archive(archive);
+  if (auto& interface = step_.interface()) interface->archive_watch(archive);
+  if (sizes_) sizes_->archive(archive);
+  if (pieces_) {
+    pieces_->archive(archive);
+    archive.values(in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at, in_pieces_.left_part,
+                   in_pieces_.left_error, in_pieces_.in_a_row);
+    if (archive.reads()) has_pieces_ = false;  // energies and means are those of the last piece
+    archive.expect(in_pieces_.left_error >= 0.0, "the error of pieces");
+    archive.expect_counts(
+        {in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at + 1, in_pieces_.in_a_row},
+        "the number of steps in pieces");
+    archive.expect(
+        in_pieces_.left_part >= -1 && in_pieces_.left_part < std::ssize(waves_.system().parts()),
+        "a part whose steps no pieces resolve");
+  }
+  archive.value(cut_steps_);
+  archive.expect_counts({cut_steps_}, "the number of steps that were cut");
+  if (watch_) watch_->archive(archive);
+  if (changes_) changes_->archive(archive);
+  if (hidden_) hidden_->archive(archive);
+  if (auto& extrapolated = step_.extrapolated()) extrapolated->archive(archive);
+  if (!archive.reads()) return;
+  const int budget = options_.method.waves().iterations;
+  archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
+  expect_sound(archive);
+  step_.plan().rule.budget = budget;
+  start_ports_.forget();
+  states_.forget();
+  pace_.restart();
+  tuned_.reset();
+  step_.read_back();
+  together().send_state();
+}
+
+/// Checks of members that were read and that their owners do not check: numbers of parts and islands, counts,
+/// and numbers that must be finite.
+void WaveEngine::expect_sound(const StateArchive& archive) const {
+  const System& stepped = waves_.system();
+  const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
+  archive.expect(step_.clock().is_sound(), "the time");
+  archive.expect_finite(step_.settings(), "an input that is set");
+  std::vector<double> x;
+  for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
+    x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
+    waves_.get_state(part, step_.now().record.data(), x.data());
+    archive.expect_finite(x, "the state of a part");
+  }
+  for (int port = 0; port < static_cast<int>(stepped.scalar_ports().size()); ++port) {
+    const std::size_t wave = at(waves_.wave_of_port(port));
+    const double both[] = {step_.now().a[wave], step_.now().b[wave]};
+    archive.expect_finite(both, "a wave");
+  }
+  for (const IslandOutcome& own : step_.outcomes()) {
+    archive.expect(own.iterations >= 0 && own.rejected_trials >= 0,
+                   "the number of iterations of an island");
+  }
+  archive.expect_counts({tuning_.changes, tuning_.failures, step_.ledger().steps()},
+                        "the number of changes or steps so far");
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    const LawFinding& own = step_.ledger().finding(island);
+    archive.expect(own.worst_part >= -1 && own.worst_part < std::ssize(stepped.parts()),
+                   "a part that the energy account names");
+    archive.expect((!own.broken_law || own.broken_law->island == island) &&
+                       (!own.growth || own.growth->island == island),
+                   "an island that the energy account names");
+  }
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    archive.expect(!std::isnan(step_.ledger().tank(island)), "the energy of a tank");
+  }
+  const auto& guard = guarded();
+  if (!guard) return;
+  archive.expect(std::ranges::all_of(guard->uses(), is_island, &GuardUse::island),
+                 "an island that the guard names");
+  const GuardStatistics& s = guard->statistics();
+  archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
+}
+
+/// Step sizes and impedances in use, with the interface update's data for them. If they cannot be
+/// read, those in use fit one another, but are not the previous ones.
+void WaveEngine::archive_levels(StateArchive& archive) {
+  double in_force_s = waves_.step_s();
+  bool is_changed = false;
+  const auto take_over = [&] {
+    if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
+    rebind();
+  };
+  const StepLevels::Visit visit = {
+      .switched =
+          [&](double own_s) {
+            if (own_s == in_force_s) return;
+            if (auto& interface = step_.interface()) interface->exchange(in_force_s);
+            is_changed = true;
+            in_force_s = own_s;
+          },
+      .tuned =
+          [&](double own_s) {
+            auto& interface = step_.interface();
+            const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+            if (archive.reads()) {
+              archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
+                             "the number of impedances");
+              if (!has_impedance(wanted)) {
+                waves_.set_impedance(wanted);
+                is_changed = true;
+                if (interface) interface->current().take_over_maps();
+              }
+            }
+            if (interface) interface->archive(archive, own_s);
+          }};
+  try {
+    levels_.archive(archive, waves_, visit);
+  } catch (...) {
+    if (archive.reads()) take_over();
+    throw;
+  }
+  if (is_changed) take_over();
+}
+
+/// Which parts are damped, and which have maps for both: steps after reading have the bits of those after writing.
+void WaveEngine::archive_damping(StateArchive& archive) {
+  ChangeOver::Kept kept = change_over_ ? change_over_->kept() : ChangeOver::Kept();
+  const std::vector<char> present = kept.states;
+  kept.archive(archive);
+  if (!archive.reads() || !change_over_) return;
+  if (!change_over_->fits(kept)) return change_over_->forget();  // parts had other parameters
+  if (kept.states != present) arrange_damping(kept.states);
+  change_over_->take(kept);
+}
+
+/// Makes the batches of parts that may be damped as they are after these have been: `states` as ChangeOver::Kept.
+void WaveEngine::arrange_damping(std::span<const char> states) {
+  const std::span<const int> parts = change_over_->parts();
+  std::vector<int> batches;
+  for (const int part : parts) {
+    run_.set_damped(part, false);
+    batches.push_back(waves_.slot(part).batch);
+  }
+  std::ranges::sort(batches);
+  const auto repeated = std::ranges::unique(batches);
+  batches.erase(repeated.begin(), repeated.end());
+  for (const int batch : batches) renew_batch(batch);
+  const auto exchange = [&](char least, char most, bool damped) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (states[i] < least || states[i] > most) continue;
+      run_.set_damped(parts[i], damped);
+      exchange_part(parts[i]);
+    }
+  };
+  exchange(1, 3, true);
+  exchange(1, 2, false);
+  levels_.leave_others();
+  if (auto& interface = step_.interface()) interface->forget_others();
+  take_over_maps();
+}
+
+bool WaveEngine::has_impedance(std::span<const double> by_port) const {
+  for (std::size_t i = 0; i < by_port.size(); ++i) {
+    const auto wave = static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(i)));
+    if (waves_.impedance()[wave] != by_port[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace portwave

@@ -1,0 +1,192 @@
+#include "expressions/divided_difference.hpp"
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+namespace {
+
+class DividedDifference {
+ public:
+  using Node = ExpressionGraph::Node;
+  using Code = ExpressionGraph::Code;
+
+  DividedDifference(const ExpressionGraph& from, ExpressionGraph& to, Node y, Node delta)
+      : from_(from), to_(to), y_(y), delta_(delta) {}
+
+  std::optional<Node> of(Node node) {
+    const std::vector<bool> needed = reached_from(node);
+    known_.assign(at(node) + 1, std::nullopt);
+    for (Node i = 0; i <= node; ++i) {
+      if (needed[at(i)] && !(known_[at(i)] = values(from_.at(i)))) return std::nullopt;
+    }
+    return known_.back()->quotient;
+  }
+
+ private:
+  /// At y and at y + δ, and the difference of the two over δ.
+  struct Values {
+    Node low, high, quotient;
+  };
+
+  std::vector<bool> reached_from(Node node) const {
+    std::vector<bool> reached(at(node) + 1, false);
+    reached.back() = true;
+    for (Node i = node; i >= 0; --i) {
+      if (!reached[at(i)]) continue;
+      for (const Node argument : from_.at(i).arguments) {
+        if (argument >= 0) reached[at(argument)] = true;
+      }
+    }
+    return reached;
+  }
+
+  std::optional<Values> values(const ExpressionGraph::Operation& own) {
+    switch (own.code) {
+      case Code::number: {
+        const Node number = to_.number(own.number);
+        return Values{number, number, to_.number(0.0)};
+      }
+      case Code::variable:
+        return Values{y_, to_.sum(y_, delta_), to_.number(1.0)};
+      default:
+        break;
+    }
+    const int arity = ExpressionGraph::arity(own.code);
+    if (arity == 3) return std::nullopt;
+    const Values& a = *known_[at(own.arguments[0])];
+    return arity == 1 ? of_one(own, a) : of_two(own, a, *known_[at(own.arguments[1])]);
+  }
+
+  std::optional<Values> of_two(const ExpressionGraph::Operation& own, const Values& a,
+                               const Values& b) {
+    switch (own.code) {
+      case Code::add:
+        return Values{to_.sum(a.low, b.low), to_.sum(a.high, b.high),
+                      to_.sum(a.quotient, b.quotient)};
+      case Code::subtract:
+        return Values{to_.difference(a.low, b.low), to_.difference(a.high, b.high),
+                      to_.difference(a.quotient, b.quotient)};
+      case Code::multiply:
+        return product(a, b);
+      case Code::divide:
+        return quotient(a, b);
+      case Code::power:
+        return power(own, a);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  std::optional<Values> of_one(const ExpressionGraph::Operation& own, const Values& a) {
+    const auto made = [&](Node quotient) {
+      return Values{same(own, a.low), same(own, a.high), quotient};
+    };
+    switch (own.code) {
+      case Code::negate:
+        return Values{to_.negative(a.low), to_.negative(a.high), to_.negative(a.quotient)};
+      case Code::root: {
+        const Node low = same(own, a.low), high = same(own, a.high);
+        return Values{low, high, to_.quotient(a.quotient, to_.sum(low, high))};
+      }
+      case Code::sine:
+        return made(times(function(Code::cosine, middle(a)), over_angle(Code::sine, half(a)), a));
+      case Code::cosine:
+        return made(to_.negative(
+            times(function(Code::sine, middle(a)), over_angle(Code::sine, half(a)), a)));
+      case Code::hyperbolic_sine:
+        return made(times(function(Code::hyperbolic_cosine, middle(a)),
+                          over_angle(Code::hyperbolic_sine, half(a)), a));
+      case Code::hyperbolic_cosine:
+        return made(times(function(Code::hyperbolic_sine, middle(a)),
+                          over_angle(Code::hyperbolic_sine, half(a)), a));
+      case Code::exponential:
+        return made(times(function(Code::exponential, middle(a)),
+                          over_angle(Code::hyperbolic_sine, half(a)), a));
+      default:
+        return std::nullopt;
+    }
+  }
+
+  Values product(const Values& a, const Values& b) {
+    return {to_.product(a.low, b.low), to_.product(a.high, b.high),
+            to_.sum(to_.product(a.quotient, middle(b)), to_.product(middle(a), b.quotient))};
+  }
+  /// From a = (a/b)b.
+  Values quotient(const Values& a, const Values& b) {
+    Values out = {to_.quotient(a.low, b.low), to_.quotient(a.high, b.high), 0};
+    out.quotient =
+        to_.quotient(to_.difference(a.quotient, to_.product(middle(out), b.quotient)), middle(b));
+    return out;
+  }
+
+  /// Whole ones by repeated squaring, from the highest bit of the exponent on.
+  std::optional<Values> power(const ExpressionGraph::Operation& own, const Values& a) {
+    const auto exponent = from_.number_of(own.arguments[1]);
+    const bool is_whole = exponent && std::trunc(*exponent) == *exponent &&
+                          std::abs(*exponent) <= ExpressionGraph::kMostFactors;
+    if (!is_whole) return std::nullopt;
+    if (*exponent == 2.0) return square(from_.at(own.arguments[0]), a);
+    const auto count = static_cast<unsigned>(std::abs(*exponent));
+    Values out = a;
+    for (unsigned bit = std::bit_floor(count) / 2; bit > 0; bit /= 2) {
+      out = product(out, out);
+      if ((count & bit) != 0) out = product(out, a);
+    }
+    if (*exponent > 0.0) return out;
+    const Node one = to_.number(1.0);
+    return quotient({one, one, to_.number(0.0)}, out);
+  }
+
+  /// sin² b − sin² a = sin(a + b) sin(b − a), and so sinh².
+  Values square(const ExpressionGraph::Operation& base, const Values& a) {
+    const Node two = to_.number(2.0);
+    const Node low = to_.power(a.low, two), high = to_.power(a.high, two);
+    if (base.code != Code::sine && base.code != Code::hyperbolic_sine) {
+      return {low, high, to_.product(a.quotient, to_.sum(a.low, a.high))};
+    }
+    const Values& angle = *known_[at(base.arguments[0])];
+    const Node difference = to_.product(angle.quotient, delta_);
+    return {low, high,
+            times(function(base.code, to_.sum(angle.low, angle.high)),
+                  over_angle(base.code, difference), angle)};
+  }
+
+  Node times(Node a, Node b, const Values& angle) {
+    return to_.product(angle.quotient, to_.product(a, b));
+  }
+  /// sin(z)/z or sinh(z)/z, also at 0, with derivatives as good as Newton's method needs them.
+  Node over_angle(Code code, Node z) {
+    const Node none = to_.copied({.code = Code::equal}, {z, to_.number(0.0), -1});
+    const Node small = to_.chosen(none, to_.number(1e-20), z);
+    return to_.quotient(function(code, small), small);
+  }
+  Node function(Code code, Node a) { return to_.copied({.code = code}, {a, -1, -1}); }
+  Node same(const ExpressionGraph::Operation& own, Node a) { return function(own.code, a); }
+  Node middle(const Values& a) {
+    return a.low == a.high ? a.low : to_.product(to_.number(0.5), to_.sum(a.low, a.high));
+  }
+  Node half(const Values& a) {
+    return to_.product(to_.number(0.5), to_.product(a.quotient, delta_));
+  }
+
+  const ExpressionGraph& from_;
+  ExpressionGraph& to_;
+  Node y_, delta_;
+  std::vector<std::optional<Values>> known_;
+};
+
+}  // namespace
+
+std::optional<ExpressionGraph::Node> divided_difference(const ExpressionGraph& graph,
+                                                        ExpressionGraph::Node of,
+                                                        ExpressionGraph& to,
+                                                        ExpressionGraph::Node y,
+                                                        ExpressionGraph::Node delta) {
+  return DividedDifference(graph, to, y, delta).of(of);
+}
+
+}  // namespace portwave

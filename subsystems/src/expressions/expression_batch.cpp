@@ -1,0 +1,437 @@
+#include "expressions/expression_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/workspace.hpp"
+#include "expressions/expression_maps.hpp"
+#include "expressions/expression_newton.hpp"
+#include "expressions/lane_row.hpp"
+#include "kernels/bent_kernels.hpp"
+#include "nonlinear/lane_solver.hpp"
+#include "nonlinear/solver_of_each_lane.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/lane_exchange.hpp"
+
+namespace portwave {
+
+namespace {
+namespace expression_lanes {
+
+using bent::kMostPorts;
+using bent::kMostStates;
+
+/// Whether parts that may share a batch have the same maps.
+bool have_same_numbers(const ExpressionLane& a, const ExpressionLane& b) {
+  if (a.part == b.part) return true;
+  const Structure &s = a.part->structure(), &t = b.part->structure();
+  const auto same = [](const SparseMatrix& A, const SparseMatrix& B) {
+    return A.nonZeros() == B.nonZeros() &&
+           std::equal(A.valuePtr(), A.valuePtr() + A.nonZeros(), B.valuePtr());
+  };
+  return a.energy->weight() == b.energy->weight() && a.energy->Q() == b.energy->Q() &&
+         a.energy->c() == b.energy->c() && same(s.J, t.J) && same(s.R, t.R) && same(s.G, t.G) &&
+         same(s.P, t.P) && same(s.S, t.S) && same(s.N, t.N);
+}
+
+class ExpressionBatch final : public StepBatch, public LaneExchange {
+ public:
+  ExpressionBatch(std::vector<ExpressionLane> parts, NewtonOptions options)
+      : StepBatch(static_cast<int>(parts.size()), parts[0].part->signature().state_size(),
+                  parts[0].part->signature().wave_size(), parts[0].part->signature().input_size()),
+        parts_(std::move(parts)),
+        energy_(*parts_[0].energy),
+        n_(state_size()),
+        p_(wave_size()),
+        q_(input_size()),
+        r_(static_cast<int>(energy_.bent().size())),
+        width_(lanes() == 1 ? 1 : kLaneGroup),
+        maps_(*parts_[0].part, energy_),
+        newton_(energy_, maps_, p_),
+        solvers_(lanes(), p_, [this, options](int lane) {
+          return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
+        }) {}
+
+  double scatter_cost_ns() const override { return 20.0 + 10.0 * r_ * (r_ + 1.0); }
+  double advance_cost_ns() const override { return 3.0 * scatter_cost_ns(); }
+
+  void prepare(double step_s, const double* impedance) override {
+    step_s_ = step_s;
+    solvers_.prepare(step_s, impedance, stride());
+    coefficients_.assign(at(groups() * maps_.coefficient_count * width_), 0.0);
+    std::vector<double> own, last, values;
+    for (int lane = 0; lane < groups() * width_; ++lane) {
+      const int of = std::min(lane, lanes() - 1);
+      own = impedances(of, impedance);
+      const bool is_same =
+          lane > 0 && have_same_numbers(parts_[at(of)], parts_[at(std::max(of - 1, 0))]);
+      if (!is_same || own != last) values = coefficients(of, own);
+      last = own;
+      put_coefficients(lane, values);
+    }
+  }
+
+  bool exchange(int lane, StepBatch& one, const double* impedance) override {
+    auto* const other = dynamic_cast<ExpressionBatch*>(&one);
+    if (other == nullptr || !maps_.has_entries_of(other->maps_)) return false;
+    const ExpressionLane part = other->parts_.front();
+    const std::vector<double> values =
+        maps_.coefficients(*part.part, *part.energy, step_s_, impedances(lane, impedance));
+    solvers_.take(lane, other->solvers_, impedance, stride());
+    parts_[at(lane)] = part;
+    const int last = lane == lanes() - 1 ? groups() * width_ : lane + 1;
+    for (int l = lane; l < last; ++l) put_coefficients(l, values);
+    return true;
+  }
+
+  std::size_t record_size() const override { return at(groups() * maps_.record_count * width_); }
+  std::vector<RecordRegion> record_regions() const override {
+    return {{0, at(maps_.record_count * width_)}};
+  }
+  void set_state(int lane, const double* x, double* record) const override {
+    for (int i = 0; i < n_; ++i) *place(record, lane, maps_.state + i) = x[i];
+  }
+  void get_state(int lane, const double* record, double* x) const override {
+    for (int i = 0; i < n_; ++i) x[i] = *place(record, lane, maps_.state + i);
+  }
+
+  void freeze(LaneRange range, double* record, const double* input) const override {
+    for (int lane = range.first; lane < range.last; ++lane) {
+      for (int j = 0; j < q_; ++j) {
+        *place(record, lane, maps_.input + j) = input == nullptr ? 0.0 : input[lane * q_ + j];
+      }
+    }
+    for_groups(range, [&](auto width, int group) {
+      constexpr int W = decltype(width)::value;
+      complete<W>(group, record);
+    });
+  }
+
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
+    return solve_all(range, record, a, nullptr, b, {}, /*warm=*/false);
+  }
+  LaneStatus inexact_scatter(LaneRange range, double* record, const double* a,
+                             double* b) const override {
+    return solve_all(range, record, a, nullptr, b, {}, /*warm=*/true);
+  }
+  LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) const override {
+    return solve_all(range, record, a, next, b, energy, /*warm=*/false);
+  }
+
+  FailedSolve failed_solve(int lane, const double* record) const override {
+    FailedSolve out;
+    out.state.resize(at(n_));
+    get_state(lane, record, out.state.data());
+    for (int j = 0; j < q_; ++j) out.inputs.push_back(*place(record, lane, maps_.input + j));
+    return out;
+  }
+
+ private:
+  template <int W>
+  using V = LaneValues<W>;
+  template <int W>
+  struct Width {
+    static constexpr int value = W;
+  };
+
+  std::vector<double> impedances(int lane, const double* of_all) const {
+    std::vector<double> own(at(p_));
+    for (int j = 0; j < p_; ++j) own[at(j)] = of_all[j * stride() + lane];
+    return own;
+  }
+  std::vector<double> coefficients(int lane, const std::vector<double>& impedance) const {
+    const ExpressionLane& own = parts_[at(lane)];
+    return maps_.coefficients(*own.part, *own.energy, step_s_, impedance);
+  }
+  void put_coefficients(int lane, const std::vector<double>& values) {
+    double* const to =
+        coefficients_.data() + at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
+    for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+  }
+
+  int groups() const { return (lanes() + width_ - 1) / width_; }
+  const double* coefficients(int group) const {
+    return coefficients_.data() + at(group * maps_.coefficient_count * width_);
+  }
+  template <class Pointer>
+  Pointer of_group(Pointer record, int group) const {
+    return record + static_cast<std::ptrdiff_t>(group) * maps_.record_count * width_;
+  }
+  template <class Pointer>
+  Pointer place(Pointer record, int lane, int value) const {
+    return of_group(record, lane / width_) + value * width_ + lane % width_;
+  }
+  template <class Act>
+  void for_groups(LaneRange range, Act act) const {
+    const int last = (range.last + width_ - 1) / width_;
+    for (int group = range.first / width_; group < last; ++group) {
+      if (width_ == 1) {
+        act(Width<1>{}, group);
+      } else {
+        act(Width<kLaneGroup>{}, group);
+      }
+    }
+  }
+
+  template <int W>
+  static void add_product(const double* coefficient, const ExpressionMaps::Block& M,
+                          const double* x, V<W>* y) {
+    for (int j = 0; j < M.columns; ++j) {
+      const V<W> own = Row<W>::at(x, j);
+      for (int i = 0; i < M.rows; ++i) y[i] += Row<W>::at(coefficient, M.entry(i, j)) * own;
+    }
+  }
+  template <int W>
+  static void store(const V<W>* y, int count, double* to) {
+    for (int i = 0; i < count; ++i) Row<W>::put(to, i, y[i]);
+  }
+  /// What a step needs of x and ū.
+  template <int W>
+  void complete(int group, double* record) const {
+    double* const own = of_group(record, group);
+    bent::LinearTask task = maps_.linear;
+    task.coefficients = coefficients(group);
+    task.record = own;
+    (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
+    std::fill(own + maps_.is_warm * W, own + (maps_.is_warm + 1) * W, 0.0);
+    if (r_ == 0) return;
+    detail::Workspace room(energy_.scratch_size(W) + at(r_ * W));
+    double* const scratch = room.data() + r_ * W;
+    newton_.gather<W>(own + maps_.state * W, room.data());
+    const int degree = energy_.taylor_degree();
+    if (degree == 0) {
+      energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
+      if (!energy_.is_exact()) energy_.value<W>(room.data(), own + maps_.V * W, scratch);
+      if (!maps_.has_kernel) return;
+      Row<W>::put(own, maps_.taylor, Row<W>::at(own, maps_.bent_slope));
+      Row<W>::put(own, maps_.taylor + 1, 0.5 * Row<W>::at(own, maps_.bent_slope + 1));
+      return;
+    }
+    energy_.taylor<W>(room.data(), own + maps_.taylor * W, scratch);
+    const V<W> curvature = 2.0 * Row<W>::at(own, maps_.taylor + 1);
+    Row<W>::put(own, maps_.bent_slope, Row<W>::at(own, maps_.taylor));
+    Row<W>::put(own, maps_.bent_slope + 1, curvature);
+    Row<W>::put(own, maps_.taylor + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
+  }
+
+  LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
+                       const EnergyColumns& energy, bool warm) const {
+    if (next == nullptr && maps_.has_kernel) {
+      return scatter_by_kernel(range, record, a, b, warm);
+    }
+    LaneStatus status;
+    for_groups(range, [&](auto width, int group) {
+      constexpr int W = decltype(width)::value;
+      const LaneStatus own = solve_one<W>(group, record, a, next, b, energy, warm);
+      if (status.ok()) status = own;
+    });
+    return status;
+  }
+
+  bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
+                       bool warm) const {
+    bent::Task t = maps_.bent;
+    t.coefficients = coefficients_.data();
+    t.coefficient_size = static_cast<long>(maps_.coefficient_count) * width_;
+    t.record = record;
+    t.record_size = static_cast<long>(maps_.record_count) * width_;
+    t.a = a;
+    t.b = b;
+    t.stride = stride();
+    t.first = range.first / width_;
+    t.last = (range.last + width_ - 1) / width_;
+    t.warm = warm;
+    return t;
+  }
+  int run_bent(const bent::Task& task) const {
+    return width_ == 1 ? bent::kernels().scatter_alone(task) : bent::kernels().scatter(task);
+  }
+
+  /// Groups with a lane that the kernel does not solve are left to solve_group, which takes the others as they
+  /// are.
+  LaneStatus scatter_by_kernel(LaneRange range, double* record, const double* a, double* b,
+                               bool warm) const {
+    double delta[kLaneGroup], mean[kLaneGroup], failed[kLaneGroup];
+    bent::Task task = bent_task(range, record, a, b, warm);
+    detail::Workspace registers(energy_.scratch_size(width_));
+    task.registers = registers.data();
+    task.delta = delta;
+    task.mean = mean;
+    task.failed = failed;
+    LaneStatus status;
+    for (;;) {
+      const int group = run_bent(task);
+      if (group < 0) return status;
+      for_groups({group * width_, group * width_ + 1}, [&](auto width, int) {
+        constexpr int W = decltype(width)::value;
+        const LaneStatus own = solve_one<W>(group, record, a, nullptr, b, {}, warm);
+        if (status.ok()) status = own;
+      });
+      task.first = group + 1;
+    }
+  }
+
+  template <int W>
+  LaneStatus solve_one(int group, double* record, const double* a, double* next, double* b,
+                       const EnergyColumns& energy, bool warm) const {
+    const int first = group * W, last = std::min(first + W, lanes());
+    return solve_group<W>({first, last}, record, a + first, next, b + first, energy.from(first),
+                          warm);
+  }
+
+  /// The increments of a group, and its b: by the kernel where the step is one equation. Its lanes
+  /// keep their bits beside others that it does not solve.
+  template <int W>
+  void solve_increments(LaneRange range, double* record, const double* waves, bool warm,
+                        IncrementSolve<W>& s, double* outgoing) const {
+    double* const own = of_group(record, range.first / width_);
+    const double* const coefficient = coefficients(range.first / width_);
+    const int used = range.last - range.first;
+    const bool has_kernel = maps_.has_kernel;
+    double delta[W], mean[W], by_kernel[kMostPorts * W];
+    double failed[W] = {};
+    bool all = false;
+    if (has_kernel) {
+      bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
+      task.coefficients = coefficient;
+      task.stride = W;
+      detail::Workspace registers(energy_.scratch_size(W));
+      task.registers = registers.data();
+      task.delta = delta;
+      task.mean = mean;
+      task.failed = failed;
+      all = run_bent(task) < 0;
+    }
+    if (r_ > 0 && !all)
+      newton_.find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
+    for (int l = 0; l < W && has_kernel; ++l) {
+      if (failed[l] != 0.0) continue;
+      s.delta[l] = delta[l];
+      s.mean[l] = mean[l];
+      s.fails[l] = false;
+    }
+    for (int lane = range.first; lane < range.last && r_ == 1; ++lane) {
+      const int l = lane - range.first;
+      if (!s.fails[l]) continue;
+      double unused[kMostPorts], given[kMostPorts];
+      for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
+      const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
+      if (fault == StepFault::not_converged) {
+        s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
+      }
+    }
+    if (all) {
+      std::copy_n(by_kernel, p_ * W, outgoing);
+      return;
+    }
+    V<W> values[kMostPorts];
+    for (int j = 0; j < p_; ++j) values[j] = Row<W>::at(own, maps_.b_offset + j);
+    add_product<W>(coefficient, maps_.b_of_wave, waves, values);
+    if (r_ > 0) add_product<W>(coefficient, maps_.b_of_mean, s.mean, values);
+    store<W>(values, p_, outgoing);
+    for (int l = 0; l < W && has_kernel; ++l) {
+      for (int j = 0; j < p_ && failed[l] == 0.0; ++j) outgoing[j * W + l] = by_kernel[j * W + l];
+    }
+  }
+
+  template <int W>
+  LaneStatus solve_group(LaneRange range, double* record, const double* a, double* next, double* b,
+                         const EnergyColumns& energy, bool warm) const {
+    const int group = range.first / width_;
+    double* const own = of_group(record, group);
+    double waves[kMostPorts * W];
+    for (int j = 0; j < p_; ++j) std::copy_n(a + j * stride(), W, waves + j * W);
+    IncrementSolve<W> solve;
+    double outgoing[kMostPorts * W];
+    solve_increments<W>(range, record, waves, warm, solve, outgoing);
+    if (next != nullptr) commit<W>(group, own, waves, outgoing, solve, next, energy);
+    LaneStatus status;
+    for (int lane = range.first; lane < range.last; ++lane) {
+      const int l = lane - range.first;
+      bool finite = true;
+      for (int j = 0; j < p_; ++j) finite = finite && std::isfinite(outgoing[j * W + l]);
+      if (finite && (r_ == 0 || !solve.fails[l])) continue;
+      const StepFault fault =
+          solve_damped(lane, record, a + l, stride(), outgoing + l, W, next, l, energy);
+      if (fault != StepFault::none && status.ok()) status = {lane, fault};
+    }
+    for (int j = 0; j < p_; ++j) {
+      for (int l = 0; l < range.last - range.first; ++l) b[j * stride() + l] = outgoing[j * W + l];
+    }
+    // The lanes that were solved otherwise are completed again with the others, to the same bits.
+    if (next != nullptr) complete<W>(group, next);
+    return status;
+  }
+
+  /// One lane, by the solver of any part; its a at a[j·a_step], its b at outgoing[j·step].
+  StepFault solve_damped(int lane, const double* record, const double* a, int a_step,
+                         double* outgoing, int step, double* next, int l,
+                         const EnergyColumns& energy) const {
+    double x[kMostStates], x_next[kMostStates], waves[kMostPorts], b[kMostPorts];
+    detail::Workspace inputs(at(q_ + 1));
+    get_state(lane, record, x);
+    for (int j = 0; j < q_; ++j) inputs.data()[j] = *place(record, lane, maps_.input + j);
+    for (int j = 0; j < p_; ++j) waves[j] = a[j * a_step];
+    return solvers_.with(lane, [&](LaneSolver& solver) {
+      solver.part().freeze(x, inputs.data());
+      const StepFault fault = solver.solve(waves, b);
+      if (fault != StepFault::none) return fault;
+      for (int j = 0; j < p_; ++j) outgoing[j * step] = b[j];
+      if (next == nullptr) return fault;
+      const StepEnergy own = solver.part().commit(solver.increment(), x_next);
+      set_state(lane, x_next, next);
+      if (energy.wanted()) energy.set(l, own);
+      return fault;
+    });
+  }
+
+  template <int W>
+  void commit(int group, double* own, const double* waves, const double* outgoing,
+              const IncrementSolve<W>& s, double* next, const EnergyColumns& energy) const {
+    bent::LinearTask task = maps_.linear;
+    task.step_s = step_s_;
+    task.coefficients = coefficients(group);
+    task.record = own;
+    task.next = of_group(next, group);
+    task.waves = waves;
+    task.outgoing = outgoing;
+    task.mean = s.mean;
+    task.delta = s.delta;
+    task.energy = energy;
+    (W == 1 ? bent::kernels().commit_alone : bent::kernels().commit)(task);
+  }
+
+  std::vector<ExpressionLane> parts_;
+  SplitEnergy energy_;  ///< V, which is that of all
+  int n_, p_, q_, r_;
+  int width_;
+  ExpressionMaps maps_;
+  ExpressionNewton newton_;
+  double step_s_ = 0.0;
+  AlignedVector coefficients_;
+  SolverOfEachLane<LaneSolver> solvers_;
+};
+
+}  // namespace expression_lanes
+}  // namespace
+
+bool has_lanes(const SplitEnergy& energy, const Signature& signature) {
+  using namespace expression_lanes;
+  return signature.state_size() <= kMostStates && signature.wave_size() <= kMostPorts &&
+         signature.input_size() <= kMostStates &&
+         std::ssize(energy.bent()) <= ExpressionNewton::kMostBent;
+}
+
+std::unique_ptr<StepBatch> make_expression_batch(std::vector<ExpressionLane> parts,
+                                                 NewtonOptions options) {
+  return std::make_unique<expression_lanes::ExpressionBatch>(std::move(parts), options);
+}
+
+}  // namespace portwave

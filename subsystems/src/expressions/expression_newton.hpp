@@ -1,0 +1,252 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/workspace.hpp"
+#include "expressions/expression_maps.hpp"
+#include "expressions/lane_row.hpp"
+#include "expressions/split_energy.hpp"
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+
+/// What Newton's method works on, for a lane group.
+template <int W>
+struct IncrementSolve {
+  static constexpr int kMostBent = 4;  ///< states by which ∇²H changes
+
+  double y[kMostBent * W], delta[kMostBent * W], mean[kMostBent * W], noise[kMostBent * W];
+  double jacobian[kMostBent * kMostBent * W];
+  double known[kMostBent * W],
+      known_size[kMostBent * W];  // δ but for V̄, and the size of its terms
+  bool is_done[W];
+  bool fails[W];
+};
+
+/// Newton's method on the increments δ of the bent states of a lane group, from the step linearised at x, and what
+/// takes its place where there is one: see make_expression_batch.
+class ExpressionNewton {
+ public:
+  static constexpr int kMostBent = IncrementSolve<1>::kMostBent;
+
+  /// Both must outlive it.
+  ExpressionNewton(const SplitEnergy& energy, const ExpressionMaps& maps, int ports)
+      : energy_(energy), maps_(maps), p_(ports), r_(static_cast<int>(energy.bent().size())) {}
+
+  /// Below, all places are those of a lane group in its record and in its coefficients. The bent states of x.
+  template <int W>
+  void gather(const double* x, double* y) const {
+    for (int k = 0; k < r_; ++k) Row<W>::put(y, k, Row<W>::at(x, energy_.bent()[at(k)]));
+  }
+
+  /// Fills `s`; lanes that come to nothing fail. `warm`: from the last δ in the record, where there is one.
+  template <int W>
+  void find_increments(double* own, const double* coefficient, const double* waves, int lanes_used,
+                       bool warm, IncrementSolve<W>& s) const {
+    gather<W>(own + maps_.state * W, s.y);
+    for (int k = 0; k < r_; ++k) {
+      const int i = energy_.bent()[at(k)];
+      LaneValues<W> sum = Row<W>::at(own, maps_.offset + i), size = abs(sum);
+      for (int j = 0; j < p_; ++j) {
+        const LaneValues<W> term =
+            Row<W>::at(coefficient, maps_.of_wave.entry(i, j)) * Row<W>::at(waves, j);
+        sum += term;
+        size += abs(term);
+      }
+      Row<W>::put(s.known, k, sum);
+      Row<W>::put(s.known_size, k, size);
+    }
+    predict<W>(own, coefficient, s);
+    for (int l = 0; l < W; ++l) {
+      s.is_done[l] = l >= lanes_used;
+      s.fails[l] = false;
+      if (!warm || own[maps_.is_warm * W + l] == 0.0) continue;
+      for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(maps_.warm + k) * W + l];
+    }
+    iterate<W>(own, coefficient, s);
+    if (!warm) return;
+    for (int l = 0; l < W; ++l) {
+      own[maps_.is_warm * W + l] = s.fails[l] ? 0.0 : 1.0;
+      for (int k = 0; k < r_; ++k) own[(maps_.warm + k) * W + l] = s.delta[k * W + l];
+    }
+  }
+
+  /// One equation, where Newton's method runs to and fro between the swings of a sine: its root is between a δ
+  /// with F < 0 and one with F > 0. Looked for from the step without V̄ on, ever farther out on both sides; then
+  /// by Newton's method where it stays between the two, else by halves.
+  template <int W>
+  bool solve_bracketed(const double* own, const double* coefficient, int l,
+                       IncrementSolve<W>& s) const {
+    detail::Workspace room(energy_.scratch_size(1));
+    const double gain = coefficient[maps_.of_mean.entry(energy_.bent()[0], 0) * W + l];
+    const double y = s.y[l], known = s.known[l], V_before = own[maps_.V * W + l];
+    double mean = 0.0, slope = 0.0, noise = 0.0, size = 0.0;
+    const auto residual = [&](double delta) {
+      energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
+      const double F = delta - known - gain * mean;
+      const double terms =
+          std::abs(delta) + s.known_size[l] + std::abs(gain) * (std::abs(mean) + noise);
+      size = F == 0.0 ? 0.0 : std::abs(F) / terms;
+      return F;
+    };
+    double low = known, high = known;
+    double F_low = residual(low), F_high = F_low;
+    double reach = std::abs(F_low);
+    for (int k = 0; k < kMostDoublings && !(F_low <= 0.0 && F_high >= 0.0); ++k, reach *= 2.0) {
+      if (!std::isfinite(F_low) || !std::isfinite(F_high)) return false;
+      if (F_low > 0.0) F_low = residual(low = known - reach);
+      if (F_high < 0.0) F_high = residual(high = known + reach);
+    }
+    if (!(F_low <= 0.0 && F_high >= 0.0)) return false;
+    double delta = 0.5 * (low + high);
+    for (int k = 0; k < kMostBisections; ++k) {
+      const double F = residual(delta);
+      s.delta[l] = delta;
+      s.mean[l] = mean;
+      if (size <= kRoundOff) return true;
+      (F > 0.0 ? high : low) = delta;
+      const double newton = delta - F / (1.0 - gain * slope);
+      const double middle = 0.5 * (low + high);
+      const bool is_within = k % 2 == 0 && newton > low && newton < high;
+      delta = is_within ? newton : middle;
+      if (delta == low || delta == high) break;
+    }
+    return size <= kStagnation;
+  }
+
+ private:
+  static constexpr int kMostNewtonSteps = 12;
+  static constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  /// As in LaneSolver: a residual that is round-off; one from which a step that does not gain a factor 4 is the last.
+  static constexpr double kRoundOff = 4.0 * kEpsilon;
+  static constexpr double kStagnation = 1e-12;
+  /// Of a bracket around the root of one equation.
+  static constexpr int kMostDoublings = 60, kMostBisections = 400;
+
+  double N(const double* coefficient, int row, int k, int l, int W) const {
+    return coefficient[maps_.of_mean.entry(energy_.bent()[at(row)], k) * W + l];
+  }
+
+  /// δ of the step linearised at x: (I − ½N∇²V)δ = known + N∇V.
+  template <int W>
+  void predict(const double* own, const double* coefficient, IncrementSolve<W>& s) const {
+    const double* const slopes = own + maps_.bent_slope * W;
+    const double* curvature = slopes + r_ * W;
+    for (int j = 0; j < r_; ++j) {
+      for (int i = j; i < r_; ++i, curvature += W) {
+        for (int l = 0; l < W; ++l) {
+          s.jacobian[(j * r_ + i) * W + l] = s.jacobian[(i * r_ + j) * W + l] = 0.5 * curvature[l];
+        }
+      }
+    }
+    double right[kMostBent * W];
+    for (int k = 0; k < r_; ++k) {
+      for (int l = 0; l < W; ++l) {
+        double sum = s.known[k * W + l];
+        for (int j = 0; j < r_; ++j) sum += N(coefficient, k, j, l, W) * slopes[j * W + l];
+        right[k * W + l] = sum;
+      }
+    }
+    solve_linear<W>(coefficient, s.jacobian, right, s.delta);
+  }
+
+  /// (I − N·jacobian) out = right, lane by lane, with pivots.
+  template <int W>
+  void solve_linear(const double* coefficient, const double* jacobian, const double* right,
+                    double* out) const {
+    if (r_ == 1) {
+      const double* const gain = coefficient + maps_.of_mean.entry(energy_.bent()[0], 0) * W;
+      for (int l = 0; l < W; ++l) out[l] = right[l] / (1.0 - gain[l] * jacobian[l]);
+      return;
+    }
+    for (int l = 0; l < W; ++l) {
+      double M[kMostBent][kMostBent + 1];
+      for (int i = 0; i < r_; ++i) {
+        for (int j = 0; j < r_; ++j) {
+          M[i][j] = i == j ? 1.0 : 0.0;
+          for (int k = 0; k < r_; ++k) {
+            M[i][j] -= N(coefficient, i, k, l, W) * jacobian[(j * r_ + k) * W + l];
+          }
+        }
+        M[i][r_] = right[i * W + l];
+      }
+      for (int c = 0; c < r_; ++c) {
+        int pivot = c;
+        for (int i = c + 1; i < r_; ++i) {
+          if (std::abs(M[i][c]) > std::abs(M[pivot][c])) pivot = i;
+        }
+        std::swap(M[c], M[pivot]);
+        for (int i = c + 1; i < r_; ++i) {
+          const double factor = M[i][c] / M[c][c];
+          for (int j = c; j <= r_; ++j) M[i][j] -= factor * M[c][j];
+        }
+      }
+      for (int i = r_ - 1; i >= 0; --i) {
+        double sum = M[i][r_];
+        for (int j = i + 1; j < r_; ++j) sum -= M[i][j] * out[j * W + l];
+        out[i * W + l] = sum / M[i][i];
+      }
+    }
+  }
+
+  /// A lane is done, or fails, by its own numbers alone, and its δ stays then.
+  template <int W>
+  void iterate(const double* own, const double* coefficient, IncrementSolve<W>& s) const {
+    detail::Workspace room(energy_.scratch_size(W));
+    double residual[kMostBent * W], step[kMostBent * W], before[W];
+    for (int k = 0; k <= kMostNewtonSteps; ++k) {
+      energy_.mean<W>(s.y, s.delta, own + maps_.V * W, s.mean, s.jacobian, s.noise, room.data());
+      double size[W];
+      std::fill(size, size + W, 0.0);
+      for (int i = 0; i < r_; ++i) {
+        LaneValues<W> F = Row<W>::at(s.delta, i), w = abs(F);
+        F -= Row<W>::at(s.known, i);
+        w += Row<W>::at(s.known_size, i);
+        for (int j = 0; j < r_; ++j) {
+          const LaneValues<W> gain =
+              Row<W>::at(coefficient, maps_.of_mean.entry(energy_.bent()[at(i)], j));
+          const LaneValues<W> term = gain * Row<W>::at(s.mean, j);
+          F -= term;
+          w += abs(term);
+          w += abs(gain) * Row<W>::at(s.noise, j);
+        }
+        double weight[W];
+        w.to(weight);
+        F.to(residual + i * W);
+        for (int l = 0; l < W; ++l) {
+          const double value = std::abs(residual[i * W + l]);
+          const double share = value == 0.0 ? 0.0 : value / weight[l];
+          size[l] = share <= size[l] ? size[l] : share;  // NaN counts as larger
+        }
+      }
+      bool all = true;
+      for (int l = 0; l < W; ++l) {
+        if (s.is_done[l]) continue;
+        const bool improves = k == 0 || size[l] < before[l];
+        const bool is_last = k > 0 && before[l] <= kStagnation && !(size[l] <= 0.25 * before[l]);
+        s.is_done[l] = size[l] <= kRoundOff || is_last;
+        s.fails[l] =
+            !s.is_done[l] && (!improves || k == kMostNewtonSteps || !std::isfinite(size[l]));
+        s.is_done[l] = s.is_done[l] || s.fails[l];
+        all = all && s.is_done[l];
+        before[l] = size[l];
+      }
+      if (all) return;
+      solve_linear<W>(coefficient, s.jacobian, residual, step);
+      for (int i = 0; i < r_; ++i) {
+        for (int l = 0; l < W; ++l) {
+          if (!s.is_done[l]) s.delta[i * W + l] -= step[i * W + l];
+        }
+      }
+    }
+  }
+
+  const SplitEnergy& energy_;
+  const ExpressionMaps& maps_;
+  int p_, r_;
+};
+
+}  // namespace portwave

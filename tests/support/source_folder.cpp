@@ -1,7 +1,0 @@
-#include "support/source_folder.hpp"
-
-namespace portwave::testing {
-
-std::filesystem::path source_folder() { return PORTWAVE_SOURCE_DIR; }
-
-}  // namespace portwave::testing
