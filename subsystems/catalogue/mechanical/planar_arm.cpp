@@ -207,12 +207,18 @@ struct MeanSine {
   }
 };
 
-/// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
-void set_tip(const Arm& arm, const double* x, int port, Structure& s) {
-  planar::for_tip_moments(arm, x, [&](int k, double across, double along) {
-    s.G.coeffRef(arm.links + k, port) = -across;
-    s.G.coeffRef(arm.links + k, port + 1) = -along;
-  });
+/// The columns of a force on the tip, which is at Σ l_k (sin θ_k, −cos θ_k), over a step by dx; null: at x.
+void set_tip(const Arm& arm, const double* x, const double* dx, int port, Structure& s) {
+  const auto theta = planar::absolute_angles(arm, x);
+  std::array<double, kMostLinks> turn = {};
+  if (dx != nullptr) turn = planar::absolute_angles(arm, dx);
+  planar::for_tip_moments(
+      arm, [&](int k) { return theta[static_cast<std::size_t>(k)]; },
+      [&](int k) { return turn[static_cast<std::size_t>(k)]; },
+      [&](int k, double across, double along) {
+        s.G.coeffRef(arm.links + k, port) = -across;
+        s.G.coeffRef(arm.links + k, port + 1) = -along;
+      });
 }
 
 Structure arm_structure(const Arm& arm, const Numbers& damping, const ArmPorts& own) {
@@ -227,7 +233,7 @@ Structure arm_structure(const Arm& arm, const Numbers& damping, const ArmPorts& 
     if (own.joints[static_cast<std::size_t>(k)]) s.G.insert(n + k, port++) = -1.0;
     s.G.insert(n + k, ports + k) = 1.0;
   }
-  if (own.tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), port, s);
+  if (own.tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), nullptr, port, s);
   return s;
 }
 
@@ -366,13 +372,18 @@ class PlanarArm final : public NonlinearPortHamiltonian, public LeavesPorts {
   }
 
   bool structure_depends_on(int state) const override { return state < arm_.links; }
+  /// The tip by the way that it takes.
+  void structure_over(const double* x, const double* dx, double /*step_s*/,
+                      Structure& out) const override {
+    if (ports_.tip) set_tip(arm_, x, dx, ports_.of_joints(), out);
+  }
 
  private:
   static Options with_tip(Options options, const Arm& arm, const ArmPorts& ports) {
     options.structure_at = {};
     if (!ports.tip) return options;
     options.structure_at = [arm, port = ports.of_joints()](const double* x, Structure& out) {
-      set_tip(arm, x, port, out);
+      set_tip(arm, x, nullptr, port, out);
     };
     return options;
   }

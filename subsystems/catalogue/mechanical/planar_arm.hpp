@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -36,19 +37,36 @@ struct ArmPorts {
   int of_joints() const { return static_cast<int>(std::ranges::count(joints, true)); }
 };
 
-/// act(joint, moments of forces of 1 N along x and y)
-template <class Act>
-void for_tip_moments(const Arm& arm, const double* x, const Act& act) {
-  const int n = arm.links;
-  std::array<double, kMostLinks> theta = {};
-  double angle = 0.0;
-  for (int k = 0; k < n; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
+/// sin(z)/z to round-off.
+inline double sinc(double z) {
+  const double square = z * z;
+  return square < 2.5e-3
+             ? 1.0 - square / 6.0 *
+                         (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0)))
+             : std::sin(z) / z;
+}
+
+/// act(joint, moments of forces of 1 N along x and y), over a step on which the absolute angle of link k turns from
+/// angle_at(k) by turn_at(k): chosen so that mean speeds give the way of the tip exactly, Δ sin θ = Δθ cos θ̄ sinc ½Δθ.
+template <class AngleAt, class TurnAt, class Act>
+void for_tip_moments(const Arm& arm, const AngleAt& angle_at, const TurnAt& turn_at,
+                     const Act& act) {
   double across = 0.0, along = 0.0;
-  for (int k = n - 1; k >= 0; --k) {
-    across += arm.lengths[k] * std::cos(theta[static_cast<std::size_t>(k)]);
-    along += arm.lengths[k] * std::sin(theta[static_cast<std::size_t>(k)]);
+  for (int k = arm.links - 1; k >= 0; --k) {
+    const double half = 0.5 * turn_at(k), middle = angle_at(k) + half;
+    const double reach = arm.lengths[k] * sinc(half);
+    across += reach * std::cos(middle);
+    along += reach * std::sin(middle);
     act(k, across, along);
   }
+}
+
+/// Sums of relative angles.
+inline std::array<double, kMostLinks> absolute_angles(const Arm& arm, const double* x) {
+  std::array<double, kMostLinks> theta;
+  double angle = 0.0;
+  for (int k = 0; k < arm.links; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
+  return theta;
 }
 
 /// The steps of an arm in absolute angles, with the discrete gradient of PlanarArm and M⁺v⁺ in place of M⁻¹.

@@ -49,10 +49,12 @@ class ArmMechanism final : public Mechanism {
     }
   }
   void point_forces(const double* q, double* out) const override {
-    for_tip_moments(arm_, q, [&](int k, double across, double along) {
-      out[k] = across;
-      out[arm_.links + k] = along;
-    });
+    const auto theta = absolute_angles(arm_, q);
+    tip_forces([&](int k) { return theta[static_cast<std::size_t>(k)]; },
+               [](int) { return 0.0; }, out);
+  }
+  void mean_point_forces(double* out) const override {
+    tip_forces([this](int k) { return theta_[k]; }, [this](int k) { return turn_[k]; }, out);
   }
   void start_at(const double* q) override {
     const int n = arm_.links;
@@ -67,7 +69,9 @@ class ArmMechanism final : public Mechanism {
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
            double* momentum) override {
     const int n = arm_.links;
-    Vector turn(n), from(n), to(n), cosine(n), sine(n), c_rate(n), s_rate(n);
+    Vector& turn = turn_;
+    turn.resize(n);
+    Vector from(n), to(n), cosine(n), sine(n);
     double turned = 0.0, rate = 0.0, next_rate = 0.0;
     for (int k = 0; k < n; ++k) {
       turn[k] = turned += q_next[k] - start_[static_cast<std::size_t>(k)];
@@ -91,22 +95,25 @@ class ArmMechanism final : public Mechanism {
   }
 
  private:
+  template <class AngleAt, class TurnAt>
+  void tip_forces(const AngleAt& angle_at, const TurnAt& turn_at, double* out) const {
+    for_tip_moments(arm_, angle_at, turn_at, [&](int k, double across, double along) {
+      out[k] = across;
+      out[arm_.links + k] = along;
+    });
+  }
   /// MeanSine without its slope.
   static double mean_sine(double from, double step) {
-    const double half = 0.5 * step, square = half * half;
-    const double sinc =
-        square < 2.5e-3
-            ? 1.0 - square / 6.0 *
-                        (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0)))
-            : std::sin(half) / half;
-    return std::sin(from + half) * sinc;
+    const double half = 0.5 * step;
+    return std::sin(from + half) * sinc(half);
   }
 
   const Arm& arm_;
   Layout layout_;
   Vector bounds_;  ///< of the moments of weights
   std::array<double, kMostLinks> start_;
-  Vector theta_;  ///< at the start, without whole turns
+  Vector theta_;  ///< absolute, at the start, without whole turns
+  Vector turn_;   ///< of the last run
 };
 
 }  // namespace

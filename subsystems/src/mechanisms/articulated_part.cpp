@@ -315,7 +315,7 @@ class TreeMechanism final : public Mechanism {
   void point_forces(const double* q, double* out) const override {
     tree_.point_forces(q, points_, out);
   }
-  void middle_point_forces(const double* /*q_middle*/, double* out) const override {
+  void mean_point_forces(double* out) const override {
     motion_.point_forces(points_, out);
   }
   void start_at(const double* q) override { motion_.start_at(q); }

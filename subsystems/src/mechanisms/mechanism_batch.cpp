@@ -334,11 +334,7 @@ class StepSolver {
   double evaluate(const double* x, const double* a) {
     move(x);
     mechanism_->run(q_next_.data(), v_.data(), v_next_.data(), slope_.data(), momentum_.data());
-    if (layout_.point_ports > 0) {
-      std::array<double, kMostPositions> middle;
-      for (int k = 0; k < nq_; ++k) middle[at(k)] = 0.5 * (x[k] + q_next_[at(k)]);
-      mechanism_->middle_point_forces(middle.data(), point_forces_.data());
-    }
+    if (layout_.point_ports > 0) mechanism_->mean_point_forces(point_forces_.data());
     find_push(x, a);
     double largest = 0.0;
     for (int k = 0; k < nv_; ++k) {
@@ -439,7 +435,7 @@ class StepSolver {
   std::array<double, kMostPositions> q_next_, slope_;
   std::array<double, kMostVelocities> momentum_;
   std::vector<double> efforts_;       ///< by scalar port
-  std::vector<double> point_forces_;  ///< at the middle of the step
+  std::vector<double> point_forces_;  ///< over the step
 };
 
 class MechanismBatch final : public LanewiseBatch, public LaneExchange, public PortSlopes {

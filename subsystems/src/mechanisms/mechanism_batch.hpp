@@ -40,10 +40,8 @@ class Mechanism {
   virtual double weight_bound(int velocity, double M_kk) const = 0;
   /// What forces of 1 at the ports of points do to the velocities, column by column.
   virtual void point_forces(const double* q, double* out) const = 0;
-  /// The same at ½(q + q⁺) of the last `run`.
-  virtual void middle_point_forces(const double* q_middle, double* out) const {
-    point_forces(q_middle, out);
-  }
+  /// The same over the step of the last `run`: mean velocities give the ways of the points by them, exactly.
+  virtual void mean_point_forces(double* out) const = 0;
   /// Starts from q.
   virtual void start_at(const double* q) = 0;
   /// ∂̄_qH with ½(v + v⁺)ᵀΔp + ∂̄_qHᵀΔq = ΔH, and M(q⁺)v⁺.

@@ -297,6 +297,42 @@ TEST(MechanismLoops, FourBarLinkageAgreesWithOneCoordinate) {
   }
 }
 
+/// Two arms in a plane, joined at their tips.
+TEST(MechanismLoops, TipsOfPlanarArmsStayJoined) {
+  const auto gap = [](double step_s, int stages) {
+    const auto arm = [] {
+      return make_part("planar_arm", {{"lengths_m", Numbers{0.5, 0.4}},
+                                      {"masses_kg", Numbers{2.0, 1.0}},
+                                      {"tip_port", true}});
+    };
+    SystemBuilder builder;
+    builder.add("a", arm(), {.initial_state = {0.3, 0.5, 0, 0}});
+    builder.add("b", arm(), {.initial_state = {0.8, -0.5, 0, 0}});
+    for (const char* const part : {"a", "b"}) {
+      for (int k = 1; k <= 2; ++k) {
+        builder.join(joint::Free{}, {std::string(part) + ".joint_" + std::to_string(k)});
+      }
+    }
+    // The bases stand apart by what their tips are apart: only speeds are joined.
+    builder.join(joint::CommonFlow{}, {"a.tip", "b.tip"});
+    StepperOptions options;
+    options.step_s = step_s;
+    options.method.waves().stages = stages;
+    Stepper stepper(builder.build(), options);
+    const auto tip = [&](const char* part) {
+      const auto x = stepper.state(part);
+      return Eigen::Vector2d(0.5 * std::sin(x[0]) + 0.4 * std::sin(x[0] + x[1]),
+                             -0.5 * std::cos(x[0]) - 0.4 * std::cos(x[0] + x[1]));
+    };
+    const Eigen::Vector2d apart = tip("a") - tip("b"), start = tip("a");
+    stepper.step(std::lround(2.0 / step_s));
+    EXPECT_GT((tip("a") - start).norm(), 0.05) << "it has moved";
+    EXPECT_EQ(stepper.iterations().not_converged, 0);
+    return (tip("a") - tip("b") - apart).norm();
+  };
+  EXPECT_LT(gap(2e-3, 1), 1e-9);
+}
+
 // ---- Two arms that hold an object ----
 
 struct Arm {
