@@ -1,5 +1,7 @@
 // Large models given by matrices, cut into pieces: how long until the first step beside one sparse
-// Cholesky factorisation of the whole, and a step beside that of the whole, factorised once.
+// Cholesky factorisation of the whole, how much memory, and a step beside that of the whole, factorised once. Every
+// model is measured in a process of its own. `bench_cut_plate <name>`: cases whose name holds this;
+// `bench_cut_plate <pieces> <threads> <steps>`: steps alone, for a profiler.
 
 #include <cmath>
 #include <ctime>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "child.hpp"
 #include "large_structures.hpp"
 #include "peers/second_order_midpoint.hpp"
 #include "portwave/coupling/system/cut.hpp"
@@ -88,9 +91,25 @@ double difference(const CutModel& model, SecondOrderPeer& peer) {
   return most / size;
 }
 
-void compare(const Report& report, const std::string& name, const SecondOrderForm& form, int parts,
-             int repeats) {
+struct Case {
+  std::string name;
+  SecondOrderForm (*form)(int side);
+  int side, pieces;
+  int repeats;  ///< of the set-up
+};
+
+std::string note_of(const Case& c, std::size_t states) {
+  return fmt::format("{} states in {} pieces", states, c.pieces);
+}
+
+/// Measures one model beside the whole; rows of the set-up with one thread. Returns the most memory of the set-up, in
+/// bytes per state.
+double compare(const Report& report, const Case& c, int threads) {
+  const SecondOrderForm form = c.form(c.side);
   const auto n = static_cast<std::size_t>(form.M.rows());
+  const double before_bytes = peak_bytes();
+  std::optional<CutModel> model(cut_model(form, c.pieces, threads));
+  const double bytes_per_state = (peak_bytes() - before_bytes) / static_cast<double>(2 * n);
   const auto peer =
       eigen_second_order(columns_of(form.M), columns_of(form.D), columns_of(form.K), kStep_s);
   std::vector<double> force(n, 0.0);
@@ -98,49 +117,47 @@ void compare(const Report& report, const std::string& name, const SecondOrderFor
     force[static_cast<std::size_t>(it.row())] = kForce_N * it.value();
   }
   std::vector<double> setups;
-  std::optional<CutModel> one;
-  for (int i = 0; i < repeats; ++i) {
+  for (int i = 0; i < c.repeats && threads == 1; ++i) {
+    if (i > 0) {
+      model.reset();
+      model.emplace(cut_model(form, c.pieces, 1));
+    }
     const double start = seconds();
     peer->factorise();
     const double factorised_s = seconds() - start;
-    one.reset();
-    one.emplace(cut_model(form, parts, 1));
-    setups.push_back(one->setup_s() / factorised_s);
+    setups.push_back(model->setup_s() / factorised_s);
     fmt::print(stderr,
                "{}: {} states, {} pieces, part {:.3f} s, cut {:.3f} s, system {:.3f} s, stepper "
-               "{:.3f} s; factorisation {:.3f} s, {:.3g} entries\n",
-               name, 2 * n, one->cut.pieces.size(), one->part_s, one->cut_s, one->build_s,
-               one->stepper_s, factorised_s, peer->factor_entries());
+               "{:.3f} s; factorisation {:.3f} s, {:.3g} entries; {:.3g} kB per state\n",
+               c.name, 2 * n, model->cut.pieces.size(), model->part_s, model->cut_s, model->build_s,
+               model->stepper_s, factorised_s, peer->factor_entries(), 1e-3 * bytes_per_state);
   }
   for (int i = 0; i < 20; ++i) {
     peer->step(force);
-    one->stepper->step();
+    model->stepper->step();
   }
-  const double gap = difference(*one, *peer);
-  fmt::print(stderr, "{}: difference after 20 steps {:.2g}, {}\n", name, gap,
-             one->stepper->method().reason);
-  if (!(gap < 1e-7)) throw std::runtime_error(name + ": wrong answer");
-  const std::string size = fmt::format("{} states in {} pieces", 2 * n, parts);
-  report.add({.name = fmt::format("cut_plate/{}/setup_over_factorisation", name),
+  const double gap = difference(*model, *peer);
+  fmt::print(stderr, "{}: difference after 20 steps {:.2g}, {}\n", c.name, gap,
+             model->stepper->method().reason);
+  if (!(gap < 1e-7)) throw std::runtime_error(c.name + ": wrong answer");
+  const auto step = [&] { model->stepper->step(); };
+  const Contest contest = take_turns({threads == 1 ? processor_timed(step) : timed(step),
+                                      processor_timed([&] { peer->step(force); })},
+                                     {.rounds = 15, .turn_s = 0.05});
+  if (threads == 1) {
+    report.add({.name = fmt::format("cut_plate/{}/setup_over_factorisation", c.name),
+                .sense = Sense::at_most,
+                .goal = 5.0,
+                .note = note_of(c, 2 * n)},
+               setups, "factorisations");
+  }
+  report.add({.name = fmt::format("cut_plate/{}/step_{}", c.name,
+                                  threads == 1 ? "one_thread" : "two_threads"),
               .sense = Sense::at_most,
-              .goal = 5.0,
-              .note = size},
-             setups, "factorisations");
-  CutModel two = cut_model(form, parts, 2);
-  const Contest contest =
-      take_turns({processor_timed([&] { one->stepper->step(); }),
-                  timed([&] { two.stepper->step(); }), processor_timed([&] { peer->step(force); })},
-                 {.rounds = 15, .turn_s = 0.05});
-  report.add({.name = fmt::format("cut_plate/{}/step_one_thread", name),
-              .sense = Sense::at_most,
-              .goal = 1.5,
-              .note = size},
-             contest, 0, 2);
-  report.add({.name = fmt::format("cut_plate/{}/step_two_threads", name),
-              .sense = Sense::at_most,
-              .goal = 1.0,
-              .note = size},
-             contest, 1, 2);
+              .goal = threads == 1 ? 1.5 : 1.0,
+              .note = note_of(c, 2 * n)},
+             contest, 0, 1);
+  return bytes_per_state;
 }
 
 }  // namespace
@@ -148,16 +165,33 @@ void compare(const Report& report, const std::string& name, const SecondOrderFor
 int main(int argc, char** argv) try {
   const Report report("cut_plate", 1);
   if (report.only_lists(argc, argv)) return 0;
-  const SecondOrderForm plate = plate_form(101);
   if (argc > 3) {  // steps alone, for a profiler
+    const SecondOrderForm plate = plate_form(101);
     cut_model(plate, std::stoi(argv[1]), std::stoi(argv[2])).stepper->step(std::stoi(argv[3]));
     return 0;
   }
-  compare(report, "plate/2", plate, 2, 5);
-  compare(report, "plate/4", plate, 4, 5);
-  compare(report, "plate/8", plate, 8, 5);
-  compare(report, "large_plate/16", plate_form(320), 16, 1);
-  compare(report, "solid/4", solid_form(15), 4, 1);
+  const std::vector<Case> cases = {
+      {"plate/2", plate_form, 101, 2, 5},         {"plate/4", plate_form, 101, 4, 5},
+      {"plate/8", plate_form, 101, 8, 5},         {"solid/4", solid_form, 15, 4, 1},
+      {"large_plate/16", plate_form, 320, 16, 1}, {"huge_plate/16", plate_form, 708, 16, 1}};
+  std::vector<double> bytes_per_state;
+  for (const Case& c : cases) {
+    if (argc > 1 && c.name.find(argv[1]) == std::string::npos) continue;
+    for (const int threads : {1, 2}) {
+      const double bytes = in_child([&] { return compare(report, c, threads); });
+      if (threads == 1) bytes_per_state.push_back(bytes);
+    }
+    report.add(
+        {.name = fmt::format("cut_plate/{}/memory_per_state", c.name), .sense = Sense::at_most},
+        {bytes_per_state.back()}, "B");
+  }
+  if (argc == 1) {
+    report.add({.name = "cut_plate/memory_per_state_huge_over_large",
+                .sense = Sense::at_most,
+                .goal = 1.2,
+                .note = "of a million states over that of 200 000: linear"},
+               {bytes_per_state[5] / bytes_per_state[4]}, "");
+  }
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "cut_plate: {}\n", error.what());

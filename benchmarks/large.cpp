@@ -6,14 +6,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
+#include "child.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
@@ -30,39 +28,6 @@ struct Measured {
   double load_s = 0, construct_s = 0, peak_bytes = 0, overhead_bytes = 0;
   bool right = false;
 };
-
-double peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
-
-/// Runs it in a child process and returns what it made.
-Measured in_child(const std::function<Measured()>& act) {
-  int ends[2];
-  if (pipe(ends) != 0) throw std::runtime_error("no pipe");
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("cannot fork");
-  if (child == 0) {
-    Measured result;
-    try {
-      result = act();
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "large: {}\n", error.what());
-      _exit(1);
-    }
-    (void)!write(ends[1], &result, sizeof result);
-    _exit(0);
-  }
-  close(ends[1]);
-  Measured result;
-  const bool came = read(ends[0], &result, sizeof result) == sizeof result;
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!came || status != 0) throw std::runtime_error("a measuring process failed");
-  return result;
-}
 
 /// The scenario has every block, its energy at the start is that of the tenth of them that have a
 /// mass moving at 1 m/s, and three steps keep the energy law.
