@@ -504,6 +504,8 @@ std::string Stepper::remarks() const {
   return choice.empty() || own.empty() ? choice + own : choice + "; " + own;
 }
 
+std::int64_t Stepper::halved_steps() const { return engine_->halved_steps(); }
+
 const StartsAtOdds& Stepper::starts_at_odds() const {
   static const StartsAtOdds none;
   return start_check_ == nullptr ? none : start_check_->notes();
