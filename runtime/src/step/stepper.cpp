@@ -43,6 +43,7 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
     if (options.method.waves().stages == 0) {
       chosen.method.waves().stages = chosen_stages(system, options);
     }
+    chosen.method.waves().start = chosen_start(system, chosen);
     engine = make_wave_engine(system, chosen, std::move(together));
   }
   engine->note_choice(std::move(note));
