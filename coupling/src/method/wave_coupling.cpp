@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kImpedanceNames = {"given",   "fne",    "matched", "leaf",
                                                              "adapted", "across", "auto"};
 
-constexpr std::array<std::string_view, 2> kStartNames = {"last", "extrapolated"};
+constexpr std::array<std::string_view, 3> kStartNames = {"last", "extrapolated", "auto"};
 
 constexpr std::array<std::string_view, 3> kStageKindNames = {"gauss", "damped", "auto"};
 
@@ -201,7 +201,8 @@ std::span<const OptionInfo> wave_options() {
       OptionInfo{.key = "start",
                  .value = option_choice<&WaveCoupling::start>(kStartNames),
                  .summary = "start of the inner iteration of a step",
-                 .note = ": the waves of the last step, or their extrapolation"},
+                 .note = ": the waves of the last step, or their extrapolation. auto: the latter "
+                         "with \"auto\", in steps of several stages of nonlinear parts"},
       OptionInfo{.key = "exchange",
                  .value = OptionGroup{exchange_options},
                  .summary = "how several ranks exchange waves"},

@@ -221,6 +221,10 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
 
   const MethodChoice& method() const override { return choice_; }
   std::string remarks() const override { return method_->remarks(); }
+  std::int64_t halved_steps() const override {
+    const auto* const own = dynamic_cast<const ExplicitMethod*>(method_.get());
+    return own == nullptr ? 0 : own->halved_steps();
+  }
 
   bool keeps_ledger() const override { return options_.certify != Certify::none; }
   EnergyTotals energy() const override { return totals_; }
@@ -300,6 +304,10 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
       return model.make_method(step_s, options_.method, options_.certify != Certify::none);
     };
     std::unique_ptr<NetworkMethod> made = made_for(options_.step_s);
+    if (auto* const own = dynamic_cast<ExplicitMethod*>(made.get());
+        own != nullptr && options_.halves_once_more) {
+      own->halve_once_more();
+    }
     if (!options_.sizes) return made;
     const auto& trials = dynamic_cast<const NetworkTrials&>(*made);
     const double suited_s =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -84,6 +85,7 @@ class StepEngine {
   virtual const std::string& execution() const = 0;
   virtual const MethodChoice& method() const = 0;
   virtual std::string remarks() const { return {}; }
+  virtual std::int64_t halved_steps() const { return 0; }
   /// A choice of `automatic` between methods with and without waves, for people; empty where it had none.
   void note_choice(std::string note) { choice_note_ = std::move(note); }
   const std::string& choice_note() const { return choice_note_; }

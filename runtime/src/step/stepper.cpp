@@ -43,6 +43,7 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
     if (options.method.waves().stages == 0) {
       chosen.method.waves().stages = chosen_stages(system, options);
     }
+    chosen.method.waves().start = chosen_start(system, chosen);
     engine = make_wave_engine(system, chosen, std::move(together));
   }
   engine->note_choice(std::move(note));
@@ -503,6 +504,8 @@ std::string Stepper::remarks() const {
   const std::string own = engine_->remarks();
   return choice.empty() || own.empty() ? choice + own : choice + "; " + own;
 }
+
+std::int64_t Stepper::halved_steps() const { return engine_->halved_steps(); }
 
 const StartsAtOdds& Stepper::starts_at_odds() const {
   static const StartsAtOdds none;

@@ -300,7 +300,7 @@ Issues check_enumerations(const StepperOptions& options) {
   if (const auto* const waves = options.method.as<WaveCoupling>(); waves != nullptr) {
     expect(is_up_to(waves->kind, WaveUpdate::automatic), "/method/kind");
     expect(is_up_to(waves->impedance_kind, ImpedanceKind::automatic), "/method/impedance");
-    expect(is_up_to(waves->start, InnerStart::extrapolated), "/method/start");
+    expect(is_up_to(waves->start, InnerStart::automatic), "/method/start");
     expect(is_up_to(waves->integrator, StageKind::automatic), "/method/integrator");
     expect(is_up_to(waves->exchange.kind, ExchangeKind::asynchronous), "/method/exchange/kind");
   }
@@ -430,6 +430,20 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   if (!gains_by_stages(system)) return 1;
   // Two stages keep the remainder of a stiff decay, of one sign; one and three stages turn it over.
   return options.sizes->tolerance >= 1e-2 ? 1 : 3;
+}
+
+InnerStart chosen_start(const System& system, const StepperOptions& options) {
+  const WaveCoupling& waves = options.method.waves();
+  if (waves.start != InnerStart::automatic) return waves.start;
+  const bool may_gain = waves.kind == WaveUpdate::automatic && waves.stages > 1 &&
+                        waves.iterations > 0 && options.time.deadline_s == 0.0 &&
+                        (options.sizes || has_tolerance(options.method));
+  const bool gains = may_gain && gains_by_stages(system) &&
+                     std::ranges::any_of(system.parts(), [](const Part& part) {
+                       const Subsystem* const physics = part.port_hamiltonian();
+                       return physics != nullptr && !physics->is_linear();
+                     });
+  return gains ? InnerStart::extrapolated : InnerStart::last;
 }
 
 namespace {

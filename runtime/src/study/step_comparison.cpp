@@ -197,6 +197,7 @@ void StepComparison::keep(const Stepper& stepper) {
     stages_ = stages_of(stepper);
   }
   see_waves(stepper);
+  has_halved_ = stepper.halved_steps() > 0;
   evaluations_ = stepper.iterations().per_step();
   times_.push_back(stepper.time_s());
   for (int part = 0; part < static_cast<int>(scenario_.system.parts().size()); ++part) {
@@ -285,6 +286,8 @@ StepperOptions StepComparison::finer_options() const {
   options.profile.reset();
   options.timed = false;
   if (options.certify == Certify::full) options.certify = Certify::energy;
+  options.halves_once_more =
+      has_halved_;  // steps of half the size would be halved to the same ones
   if (options.sizes) {
     refine(options);  // the largest step, too, which may be what bounds them
     return options;

@@ -114,6 +114,37 @@ TEST_P(ExtrapolatedStarts, BitsDoNotDependOnWhoExecutes) {
   }
 }
 
+/// What a stepper makes of a start that is left open.
+InnerStart taken(const System& system, const StepperOptions& options) {
+  return Stepper(system, options).method().method.waves().start;
+}
+
+TEST(AutomaticStart, IsExtrapolatedWhereItSavesEvaluations) {
+  const System pair = testing::duffing_linear_pair();
+  const auto left_open = [](int stages) { return options_of(stages, 0.01, InnerStart::automatic); };
+  for (const int stages : {2, 3}) {
+    EXPECT_EQ(taken(pair, left_open(stages)), InnerStart::extrapolated);
+    const auto evaluations = [&](InnerStart start) {
+      StepperOptions options = options_of(stages, 0.01, start);
+      options.method.waves().tolerance = WaveCoupling::automatic_with_stages(stages).tolerance;
+      Stepper stepper(pair, options);
+      stepper.step(200);
+      return stepper.iterations().total;
+    };
+    EXPECT_LT(evaluations(InnerStart::automatic), 0.93 * evaluations(InnerStart::last));
+  }
+  EXPECT_EQ(taken(pair, left_open(1)), InnerStart::last);
+  EXPECT_EQ(taken(testing::chain_of_blocks(3, 2), left_open(3)), InnerStart::last) << "linear";
+  // Where results depend on the start it stays.
+  StepperOptions late = left_open(3);
+  late.time.deadline_s = 1.0;
+  EXPECT_EQ(taken(pair, late), InnerStart::last);
+  StepperOptions budget = left_open(3);
+  budget.method.waves().tolerance = 0.0;
+  EXPECT_EQ(taken(pair, budget), InnerStart::last);
+  EXPECT_EQ(taken(pair, options_of(3, 0.02, InnerStart::last)), InnerStart::last);
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, ExtrapolatedStarts, ::testing::Values(1, 2, 3));
 
 }  // namespace

@@ -76,10 +76,13 @@ class ExplicitIsland {
   /// Energies are added.
   virtual bool attempt(const IslandState& from, IslandState& to, int depth,
                        IslandEnergies& energies) = 0;
+  /// Whether steps of h are off by more than their balance shows. They are halved untried, but for steps that are chosen by
+  /// their errors, which show it.
+  virtual bool is_too_long(double /*h*/) const { return false; }
   /// A step of h as two halves, which are halved in turn where need be. False where that does not help
-  /// either. Samples inputs by itself. Throws InputFault.
+  /// either. Samples inputs by itself. Throws InputFault. `once_more`: what would do is halved again.
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s,
-             IslandEnergies& energies);
+             bool once_more, IslandEnergies& energies);
 
   /// Whether an attempt tells its error; otherwise a step is compared with two of half its size.
   virtual bool tells_error() const { return false; }
@@ -94,7 +97,7 @@ class ExplicitIsland {
 
  private:
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s, int depth,
-             IslandEnergies& energies);
+             bool once_more, IslandEnergies& energies);
 
   std::array<IslandState, kMostHalvings> halfway_;
 };

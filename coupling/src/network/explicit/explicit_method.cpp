@@ -40,6 +40,9 @@ bool ExplicitMethod::set_state(std::span<const double> x) {
   return true;
 }
 
+void ExplicitMethod::halve_once_more() { stepper_->halve_once_more(); }
+std::int64_t ExplicitMethod::halved_steps() const { return stepper_->halved_steps(); }
+
 void ExplicitMethod::take_over(ExplicitMethod& before, int part, double more_J) {
   forget_states_within();
   stepper_->take_over(*before.stepper_, part, more_J);

@@ -11,13 +11,13 @@
 namespace portwave {
 
 bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double start_s, double step_s,
-                           IslandEnergies& energies) {
+                           bool once_more, IslandEnergies& energies) {
   energies = {};
-  return halve(from, to, start_s, step_s, 0, energies);
+  return halve(from, to, start_s, step_s, 0, once_more, energies);
 }
 
 bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double start_s, double step_s,
-                           int depth, IslandEnergies& energies) {
+                           int depth, bool once_more, IslandEnergies& energies) {
   if (depth >= kMostHalvings) return false;
   const double half = 0.5 * step_s;
   ++energies.halvings;
@@ -29,7 +29,13 @@ bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double star
   middle.dead.resize(from.dead.size());
   const auto take = [&](const IslandState& a, IslandState& b, double begin_s) {
     sample(begin_s, depth + 1);
-    return attempt(a, b, depth + 1, energies) || halve(a, b, begin_s, half, depth + 1, energies);
+    IslandEnergies own = energies;
+    const bool is_met = !is_too_long(half) && attempt(a, b, depth + 1, own);
+    if (!is_met || once_more) {
+      return halve(a, b, begin_s, half, depth + 1, once_more && !is_met, energies);
+    }
+    energies = own;
+    return true;
   };
   return take(from, middle, start_s) && take(middle, to, start_s + half);
 }
@@ -161,13 +167,15 @@ NetworkStep ExplicitStepper::step(const ForEach& each) {
     thrown_[i] = nullptr;
     succeeded_[i] = 0;
     try {
-      succeeded_[i] = islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]) ? 1 : 0;
+      const bool is_met = !islands_[i]->is_too_long(step_s_) &&
+                          islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]);
+      succeeded_[i] = is_met ? 1 : 0;
     } catch (...) {  // of a gradient; no task may throw
       thrown_[i] = std::current_exception();
     }
   });
   const auto repair = [&](std::size_t i) {
-    if (succeeded_[i] != 0) return;
+    if (succeeded_[i] != 0 && !halves_once_more_) return;
     if (thrown_[i] != nullptr) fail_by(i, thrown_[i]);
     halve(i, start_s);
   };
@@ -262,7 +270,8 @@ void ExplicitStepper::halve(std::size_t island, double start_s) {
   bool is_met = false;
   try {
     is_met =
-        islands_[island]->halve(now_[island], next_[island], start_s, step_s_, energies_[island]);
+        islands_[island]->halve(now_[island], next_[island], start_s, step_s_,
+                                halves_once_more_ && succeeded_[island] == 0, energies_[island]);
   } catch (const InputFault& fault) {
     fail(fault);
   } catch (...) {
@@ -290,8 +299,8 @@ void ExplicitStepper::fail_by(std::size_t island, const std::exception_ptr& own)
 void ExplicitStepper::refuse(std::size_t island) const {
   throw NetworkFault(
       part_to_blame(island), -1, StepFault::too_inaccurate,
-      fmt::format("its energy balance is not met even by steps of h/{}: {}. Take shorter steps, or "
-                  "wave coupling ({{\"kind\": \"auto\"}})",
+      fmt::format("even steps of h/{} are too long: {}. Take shorter steps, or wave coupling "
+                  "({{\"kind\": \"auto\"}})",
                   1 << ExplicitIsland::kMostHalvings, islands_[island]->advice()));
 }
 
@@ -346,8 +355,8 @@ std::size_t ExplicitStepper::bytes() const {
 std::string ExplicitStepper::remarks() const {
   if (halvings_ == 0) return {};
   return fmt::format(
-      "{} step{} of an island {} halved, {} time{} in all: the balance of energy asks "
-      "for shorter steps",
+      "{} step{} of an island {} halved, {} time{} in all: the balance of energy, or what is "
+      "damped, asks for shorter steps",
       halved_steps_, halved_steps_ == 1 ? "" : "s", halved_steps_ == 1 ? "was" : "were", halvings_,
       halvings_ == 1 ? "" : "s");
 }

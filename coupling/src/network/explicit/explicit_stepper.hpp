@@ -58,6 +58,9 @@ class ExplicitStepper {
   std::size_t bytes() const;
   std::string remarks() const;
   void archive(StateArchive& archive);
+  /// What would do is halved once more from now on: the run with finer steps of one that has halved its own.
+  void halve_once_more() { halves_once_more_ = true; }
+  std::int64_t halved_steps() const { return halved_steps_; }
   /// The last step consisted of steps of h/2^depth, at least in part.
   int depth_of_last_step() const { return depth_; }
 
@@ -166,6 +169,7 @@ class ExplicitStepper {
   CompensatedSum stored_;
   std::int64_t halvings_ = 0, halved_steps_ = 0;
   int depth_ = 0;
+  bool halves_once_more_ = false;
   bool compares_ = false;
   std::unique_ptr<Trial> trial_;  ///< null before the first attempt
   std::string obstacle_;

@@ -89,7 +89,16 @@ std::string KickDriftMethod::description() const {
       i.scheme.order, i.scheme.kicks.size(), momenta, positions, angle);
   if (angle > 2.5) text += ", which is too long a step: below 2.5 is advised";
   if (degree > 0) text += fmt::format("; shared dampers to degree {}", degree);
-  return text;
+  const auto damping = [](const KickDriftIsland* island) { return island->fastest_damping(); };
+  if (i.islands.empty()) return text;
+  const KickDriftIsland& worst = **std::ranges::max_element(i.islands, {}, damping);
+  const double damped = i.step_s * worst.fastest_damping(), most = i.scheme.longest_damping();
+  if (damped <= most) return text;
+  return text + fmt::format(
+                    "; h times the fastest damping, that of \"{}\", is {:.2g}: its island takes "
+                    "steps in {} pieces, as below {:.2g} is needed. Waves need none",
+                    i.network.system().name_of_part(worst.fastest_part()), damped,
+                    std::exp2(std::ceil(std::log2(damped / most))), most);
 }
 
 KickDriftMethod::Rates KickDriftMethod::rates() const {

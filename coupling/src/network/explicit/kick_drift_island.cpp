@@ -46,6 +46,11 @@ KickDriftScheme KickDriftScheme::of_order(int order) {
     scheme.cubes += own * own * own;
   }
   scheme.times.back() = 1.0;
+  double latest = 0.0;
+  for (const double time : scheme.times) {
+    latest = std::max(latest, time);
+    scheme.backwards = std::max(scheme.backwards, latest - time);
+  }
   return scheme;
 }
 
@@ -427,11 +432,19 @@ bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int dept
   return impl_->attempt(from, to, depth, energies);
 }
 
+bool KickDriftIsland::is_too_long(double h) const {
+  return h * impl_->model.fastest_damping > impl_->scheme.longest_damping();
+}
+
 std::string KickDriftIsland::advice() const {
-  return fmt::format(
+  std::string text = fmt::format(
       "at the start its fastest oscillation was {:.3g} rad/s (times h: should be below 2.5) and "
-      "its fastest damping {:.3g} 1/s",
-      highest_frequency(), fastest_damping());
+      "its fastest damping {:.3g} 1/s (times h: below {:.2g})",
+      highest_frequency(), fastest_damping(), impl_->scheme.longest_damping());
+  if (fastest_part() >= 0) {
+    text += fmt::format(", that of \"{}\"", impl_->network.system().name_of_part(fastest_part()));
+  }
+  return text;
 }
 
 int KickDriftIsland::momenta() const {
@@ -444,6 +457,10 @@ int KickDriftIsland::positions() const {
 int KickDriftIsland::degree() const { return impl_->model.degree; }
 double KickDriftIsland::highest_frequency() const { return impl_->model.highest_frequency; }
 double KickDriftIsland::fastest_damping() const { return impl_->model.fastest_damping; }
+int KickDriftIsland::fastest_part() const {
+  const int state = impl_->model.fastest_state;
+  return state < 0 ? -1 : impl_->network.part_of(state);
+}
 
 double KickDriftIsland::cost_ns() const {
   constexpr double kPerTerm_ns = 0.5;

@@ -21,8 +21,12 @@ struct KickDriftScheme {
   std::vector<double> drifts;
   std::vector<double> times;  ///< of the kicks, as shares of the step: not monotone, within [0, 1]
   double cubes = 0.0;         ///< Σ a³
+  double backwards = 0.0;     ///< the longest way back in time, as a share of the step
 
   static KickDriftScheme of_order(int order);
+  /// The largest h times a damping: what a kick gives to a momentum grows on the way back by e^{backwards·hd}, and where that
+  /// is more than a few times, motion is off by percents, though the balance of energy holds.
+  double longest_damping() const { return 1.5 / backwards; }
   int stages() const { return static_cast<int>(drifts.size()); }
   /// Equal drifts have equal numbers.
   int drift_kind(int stage) const {
@@ -58,6 +62,7 @@ class KickDriftIsland final : public ExplicitIsland {
   void sample(double start_s, int depth) override;
   bool attempt(const IslandState& from, IslandState& to, int depth,
                IslandEnergies& energies) override;
+  bool is_too_long(double h) const override;
   std::string advice() const override;
   double cost_ns() const override;
   std::size_t bytes() const override;
@@ -67,6 +72,7 @@ class KickDriftIsland final : public ExplicitIsland {
   int degree() const;                ///< of damping in drifts; 0: none is shared
   double highest_frequency() const;  ///< ω at the initial state [rad/s]
   double fastest_damping() const;    ///< ‖𝒟‖ [1/s]
+  int fastest_part() const;          ///< that has it; -1: none
 
  private:
   struct Impl;

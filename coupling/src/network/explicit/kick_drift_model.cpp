@@ -85,6 +85,12 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   }
   damping = picked(network.R, SeparableKind::momentum, momentum.size(), momentum) * W;
   damping.prune(0.0);
+  for (const int state : decaying) {
+    decay_stiffness.push_back(network.hessian.coeff(state, state));
+    decay_rate.push_back(network.R.coeff(state, state) * decay_stiffness.back());
+    const double at_rest = network.constant[at(state)];
+    decay_shift.push_back(at_rest != 0.0 ? at_rest / decay_stiffness.back() : 0.0);
+  }
   find_damping(order, step_s);
   fill_gaps();
 
@@ -115,12 +121,6 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
     for (RowMatrix::InnerIterator it(A_pq, i); it; ++it) {
       constant_force[at(i)] += it.value() * constant[at(static_cast<int>(it.col()))];
     }
-  }
-  for (const int state : decaying) {
-    decay_stiffness.push_back(network.hessian.coeff(state, state));
-    decay_rate.push_back(network.R.coeff(state, state) * decay_stiffness.back());
-    const double at_rest = network.constant[at(state)];
-    decay_shift.push_back(at_rest != 0.0 ? at_rest / decay_stiffness.back() : 0.0);
   }
   for (const int state : dead.states) {
     dead.stiffness.push_back(network.hessian.coeff(state, state));
@@ -376,8 +376,14 @@ void KickDriftModel::find_damping(int order, double step_s) {
     has_own = has_own || own_damping[at(i)] != 0.0;
   }
   const double of_momenta = kick_drift_model::spectral_radius(damping);
-  fastest_damping = of_momenta;
-  for (const double rate : decay_rate) fastest_damping = std::max(fastest_damping, rate);
+  double most = 0.0;
+  const auto see = [&](double rate, int state) {
+    if (rate > most) fastest_state = state;
+    most = std::max(most, rate);
+  };
+  for (int i = 0; i < np; ++i) see(damping.coeff(i, i), momentum[at(i)]);
+  for (int i = 0; i < decays(); ++i) see(decay_rate[at(i)], decaying[at(i)]);
+  fastest_damping = has_shared ? std::max(of_momenta, most) : most;
   if (!has_shared) return;
   // ω² of the quadratic part is enough here.
   constexpr int kMostDegree = 8;

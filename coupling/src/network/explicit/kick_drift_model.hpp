@@ -97,7 +97,8 @@ struct KickDriftModel {
   std::vector<InputEntry> decay_flows;  ///< on decaying ones
 
   double highest_frequency = 0.0, fastest_damping = 0.0;
-  int island = 0;  ///< of the system
+  int fastest_state = -1;  ///< of the network, the one that is damped fastest; -1: none is damped
+  int island = 0;          ///< of the system
 
  private:
   RowMatrix picked(const SparseMatrix& m, SeparableKind kind, std::size_t rows,

@@ -55,6 +55,7 @@ struct TankOptions {
 enum class InnerStart {
   last,          ///< u⁰ = P bⁿ
   extrapolated,  ///< u⁰ of effort and flow continued from the last step, or steps
+  automatic,     ///< the latter in steps of several stages of nonlinear parts, to a tolerance
 };
 
 std::string_view to_string(InnerStart start);
@@ -130,7 +131,7 @@ struct WaveCoupling {
   /// the rest of the step; 0: never.
   int rescue_after = 0;
   /// Not with a budget of 0, which commits its start.
-  InnerStart start = InnerStart::last;
+  InnerStart start = InnerStart::automatic;
   /// Asynchronous: needs a fixed budget, and results depend on timing where there are several ranks.
   ExchangeOptions exchange = {};
   /// The passivity guard: no committed step takes more from an island's tank than is in it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,10 @@ class ExplicitMethod : public NetworkMethod, public NetworkTrials {
   void archive(StateArchive& archive) override;
   bool set_step(double step_s) override;
   bool set_state(std::span<const double> x) override;
+  /// Steps of islands, halves included, are taken as two halves from now on, for a comparison with this run: where it
+  /// has halved its steps, steps of h/2 would be no shorter.
+  void halve_once_more();
+  std::int64_t halved_steps() const;  ///< of islands
 
   /// Goes on where `before` is: a method of the same kind and options on the same system, before the component of a
   /// part was exchanged for one that stores `more_J` more in the same state.

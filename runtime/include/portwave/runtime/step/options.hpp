@@ -61,6 +61,9 @@ struct StepperOptions {
   double signals_every_s = 0.0;
   /// Quantities watched for events, beside the levels that parts report (Subsystem::state_levels).
   std::vector<Watch> watches = {};
+  /// Kicks and drifts and Taylor series of one step size: steps, also those that were halved, are taken as two halves, for
+  /// a comparison with this run.
+  bool halves_once_more = false;
   Certify certify = Certify::energy;
   int threads =
       1;  ///< ≥ 1; with 1, `automatic` is `serial`. Fewer where the system gives this user fewer

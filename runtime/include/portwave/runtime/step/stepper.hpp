@@ -226,6 +226,8 @@ class Stepper {
   const MethodChoice& method() const;
   /// Findings of the run about a method without waves, for people; empty where there are none.
   std::string remarks() const;
+  /// Steps of islands that were taken as halves, by kicks and drifts or Taylor series.
+  std::int64_t halved_steps() const;
 
   /// The impulses so far; with Start::consistent. One acts before the first step that begins in its instant, or
   /// after it, and stays if that step then fails. Rows of results at its time have the states before it, those

@@ -88,6 +88,7 @@ class StepComparison {
   bool is_too_large_ = false;
   bool is_told_whole_ = true;
   bool is_of_first_order_ = false;
+  bool has_halved_ = false;  // steps, of itself
   int stages_ = 1;
   std::vector<std::uint64_t> damped_;  // states, by part; empty: none
   std::vector<double> waves_J_;        // the most of a step that was looked at, by island
