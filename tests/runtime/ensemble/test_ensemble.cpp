@@ -185,13 +185,13 @@ std::vector<Case> cases() {
          m = WaveCoupling::automatic(1e-10);
          m.kind = WaveUpdate::peaceman_rachford;
          m.impedance_kind = ImpedanceKind::matched;
-         m.retune_factor = 1.00001;
+         m.retune_factor = 1.00000001;
        })},
       {"impedances_follow_at_two_stages", pair, waves([](WaveCoupling& m) {
          m = WaveCoupling::automatic_with_stages(2);
          m.kind = WaveUpdate::peaceman_rachford;
          m.impedance_kind = ImpedanceKind::matched;
-         m.retune_factor = 1.00001;
+         m.retune_factor = 1.00000001;
        })},
       // Each by itself.
       {"two_islands", [](int) { return ring_of_junctions(); }, [](StepperOptions&) {}, false},
