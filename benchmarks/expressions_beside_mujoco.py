@@ -198,14 +198,14 @@ def take_turns(contenders, times):
     return seconds
 
 
-def row(name, seconds, ours, theirs, count, goal, sense, note):
+def row(name, seconds, ours, theirs, count, goal, sense, note, suite="expressions_beside_mujoco"):
     ratios = [a / b for a, b in zip(seconds[ours], seconds[theirs])]
     quarter = statistics.quantiles(ratios, n=4)
     ratio = statistics.median(ratios)
     print(
         json.dumps(
             {
-                "name": f"expressions_beside_mujoco/{name}",
+                "name": f"{suite}/{name}",
                 "ours_us": 1e6 * statistics.median(seconds[ours]) / count,
                 "reference_us": 1e6 * statistics.median(seconds[theirs]) / count,
                 "sense": sense,

@@ -128,6 +128,9 @@ def main():
     tree = ours_articulated(replicas, 1)
     error_tree = np.abs(angles_of(tree, tree.rollout(start, torques)) - reference).max()
     contenders["articulated/1"] = lambda: tree.rollout(start, torques, out=out)
+    same_order = ours_articulated(replicas, 1, stages=2)
+    error_same = np.abs(angles_of(same_order, same_order.rollout(start, torques)) - reference).max()
+    contenders["articulated_2_stages/1"] = lambda: same_order.rollout(start, torques, out=out)
     exact_tree = ours_articulated(replicas, 1, stages=3)
     error_exact = np.abs(angles_of(exact_tree, exact_tree.rollout(start, torques)) - reference).max()
     if not error_exact < 1e-8 * moved:
@@ -174,6 +177,7 @@ def main():
     how = single.execution.replace('"', "'")
     row("rk4/1_thread", "ours/1", "mujoco_rk4/1", f"errors {error:.1e} and {error_rk4:.1e} rad; {how}")
     row("articulated/1_thread", "articulated/1", "mujoco_rk4/1", f"error {error_tree:.1e} rad")
+    row("articulated/2_stages", "articulated_2_stages/1", "mujoco_rk4/1", f"error {error_same:.1e} rad", 1 / 1.5)
     row("articulated/3_stages", "articulated_3_stages/1", "mujoco_rk4/1", f"error {error_exact:.1e} rad", 1 / 1.5)
     row("rk4/2_threads", "ours/2", "mujoco_rk4/2", "")
     row("implicitfast/1_thread", "ours/1", "mujoco_implicitfast/1", f"error {error_euler:.1e} rad")

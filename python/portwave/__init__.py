@@ -27,6 +27,7 @@ from .catalogue_part import CataloguePart
 from .derivatives import Gradient, RolloutDerivatives
 from .ensemble import Ensemble
 from .errors import ConfigError, ScenarioWarning, StepError, UnknownName
+from .inverse_dynamics import InverseDynamics
 from ._portwave import Arena, Snapshot, __version__
 from .linear import Linearisation
 from .parts import add_block_kind, add_part_type, sweep
@@ -43,6 +44,7 @@ __all__ = [
     "ConfigError",
     "Ensemble",
     "Gradient",
+    "InverseDynamics",
     "Linearisation",
     "Plugin",
     "Result",

@@ -152,6 +152,34 @@ class Stepper:
     @property
     def report(self) -> dict[str, Any]: ...
 
+class InverseDynamics:
+    def __init__(
+        self,
+        text: str,
+        folder: str,
+        matrices: Sequence[HandedMatrix],
+        part: str,
+        allow_plugins: bool,
+    ) -> None: ...
+    @property
+    def positions(self) -> int: ...
+    @property
+    def velocities(self) -> int: ...
+    def torques(
+        self,
+        q: NDArray[numpy.float64],
+        v: NDArray[numpy.float64],
+        a: NDArray[numpy.float64],
+        out: NDArray[numpy.float64],
+    ) -> None: ...
+    def gravity(self, q: NDArray[numpy.float64], out: NDArray[numpy.float64]) -> None: ...
+    def momenta(
+        self, q: NDArray[numpy.float64], v: NDArray[numpy.float64], out: NDArray[numpy.float64]
+    ) -> None: ...
+    def velocities_of(
+        self, q: NDArray[numpy.float64], p: NDArray[numpy.float64], out: NDArray[numpy.float64]
+    ) -> None: ...
+
 class Ensemble:
     def __init__(
         self,

@@ -8,6 +8,7 @@
 #include "ensemble.hpp"
 #include "errors.hpp"
 #include "fmu.hpp"
+#include "inverse_dynamics.hpp"
 #include "part_types.hpp"
 #include "plugins.hpp"
 #include "snapshot.hpp"
@@ -25,6 +26,7 @@ NB_MODULE(_portwave, m) {
   bind_snapshot(m);
   bind_catalogue(m);
   bind_derivatives(m);
+  bind_inverse_dynamics(m);
   bind_stepper(m);
   bind_ensemble(m);
   bind_callbacks(m);

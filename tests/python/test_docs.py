@@ -20,7 +20,13 @@ def blocks(page):
     return [block for block in own if importlib.util.find_spec("numba") or "from numba import" not in block]
 
 
-PAGES = ["README.md", "docs/reference/python.md", "docs/concepts/ensembles.md", "docs/concepts/events.md"]
+PAGES = [
+    "README.md",
+    "docs/reference/python.md",
+    "docs/concepts/ensembles.md",
+    "docs/concepts/events.md",
+    "docs/guides/robots.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -296,6 +296,7 @@ void SystemBuilder::Draft::check_joints() {
     check_arity(j);
     check_ports_match(j);
     check_values(j);
+    check_places(j);
   }
 }
 

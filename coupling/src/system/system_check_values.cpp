@@ -1,5 +1,6 @@
-// The numbers and matrices of joints.
+// The numbers and matrices of joints, and the places that they join.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/point_places.hpp"
 #include "system/system_draft.hpp"
 
 namespace portwave {
@@ -34,6 +36,47 @@ void SystemBuilder::Draft::check_values(int joint) {
         }
       },
       joints[joint].joint);
+}
+
+/// Points that are joined start at one place: their distance would stay, and forces on them would be a couple that
+/// nothing holds.
+void SystemBuilder::Draft::check_places(int joint) {
+  if (!std::holds_alternative<joint::CommonFlow>(joints[joint].joint)) return;
+  /// Relative to the places: what digits of a file leave.
+  constexpr double kRounding = 1e-6;
+  const auto shown = [](const Eigen::Vector3d& at) {
+    return fmt::format("({:.9g}, {:.9g}, {:.9g})", at[0], at[1], at[2]);
+  };
+  const auto ports = references.of(static_cast<std::size_t>(joint));
+  Eigen::Vector3d first = Eigen::Vector3d::Zero(), place = first;
+  const std::string* first_path = nullptr;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (!ports[i].known()) continue;
+    const PendingPart& part = parts[ports[i].part];
+    const auto* const points = dynamic_cast<const PointPlaces*>(part.component.get());
+    if (points == nullptr) continue;
+    const std::vector<double> x = part.options.initial_state.empty()
+                                      ? part.component->default_state()
+                                      : part.options.initial_state;
+    if (static_cast<int>(x.size()) != part.component->signature().state_size() ||
+        !points->place_of(ports[i].port, x.data(), place.data()) || !place.allFinite()) {
+      continue;
+    }
+    const std::string& path = joints[joint].ports[i];
+    if (first_path == nullptr) {
+      first = place;
+      first_path = &path;
+      continue;
+    }
+    const double apart = (place - first).norm();
+    if (apart <= kRounding * std::max(place.norm(), first.norm())) continue;
+    add(path_of(joint, i),
+        fmt::format("the points {} and {} start {:.3g} m apart, at {} and {} m, and would stay so: "
+                    "speeds are joined, not places. Give {} another initial state, or a frame "
+                    "that is moved by {} in the axes of the world",
+                    in_quotes(*first_path), in_quotes(path), apart, shown(first), shown(place),
+                    in_quotes(part.name), shown(first - place)));
+  }
 }
 
 void SystemBuilder::Draft::check_gain(const joint::SkewGain& gain, const std::string& where,

@@ -95,6 +95,7 @@ struct SystemBuilder::Draft {
   void check_arity(int joint);
   void check_ports_match(int joint);
   void check_values(int joint);
+  void check_places(int joint);
   void check_gain(const joint::SkewGain& gain, const std::string& where, int size);
   void check_kernel(const joint::Kernel& kernel, const std::string& where, int size);
 

@@ -18,6 +18,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "step/staged_run.hpp"
 #include "step/waves/macro_step.hpp"
+#include "step/waves/tuner.hpp"
 
 namespace portwave {
 
@@ -62,8 +63,15 @@ class Chunk {
 class LaneChunk final : public Chunk, private MacroStep::Failures {
  public:
   /// `system`: `replicas` alike systems of one island each, gathered. `options`: of the gathered
-  /// system, the method resolved and impedances given by port and stage.
-  LaneChunk(System system, int replicas, const StepperOptions& options);
+  /// system, the method resolved and impedances given by port and stage. `follows`: how impedances were chosen, and of
+  /// one replica the system and options, where they follow the state; else null.
+  struct Following {
+    const Tuner* like;
+    const System* one;
+    StepperOptions options;
+  };
+  LaneChunk(System system, int replicas, const StepperOptions& options,
+            std::unique_ptr<const Following> follows = nullptr);
 
   void begin(const double* states) override;
   void step(const double* settings) override;
@@ -95,6 +103,10 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   void check_joints(const double* states);
   void let_jump(const StateConstraints::Odds& odds);
   bool attempt();
+  void follow(const double* states);
+  void retune();
+  void set_impedance();
+  void take_over_maps();
   void rest();
   void note_guard();
   void count();
@@ -119,8 +131,24 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
     int part;
     std::vector<double> state;
   };
-  std::vector<Resting> resting_;                        // parts of replicas that have failed
-  std::vector<char> ignored_;                           // by part
+  std::vector<Resting> resting_;  // parts of replicas that have failed
+  std::vector<char> ignored_;     // by part
+
+  /// A replica whose impedances follow its state.
+  struct Follower {
+    Follower(System own, const Following& how)
+        : system(std::move(own)),
+          run(system, how.options),
+          tuner(run.stepped(), how.options.step_s, *how.like) {}
+    System system;
+    StagedRun run;
+    Tuner tuner;
+  };
+  std::unique_ptr<const Following> follows_;
+  std::vector<std::unique_ptr<Follower>> followers_;    // of the present run
+  std::vector<double> wanted_, left_impedance_;         // of all replicas, by port and by wave
+  std::vector<double> looked_at_;                       // a state
+  std::vector<int> tuned_;                              // replicas
   std::vector<std::shared_ptr<const Component>> left_;  // that batches still refer to
 };
 

@@ -109,8 +109,6 @@ struct Ensemble::Impl {
           "steps in which one-sided parts change over, or motion begins that dies faster, are "
           "taken "
           "in pieces (\"integrator\": \"damped\" has none)";
-    } else if (tuner->follows_state()) {
-      obstacle = "impedances follow the state (\"retune_factor\" 0 leaves them as they are)";
     } else if (nonlinear && (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {
       obstacle = "the interface equation of nonlinear parts keeps factors for each";
     } else {
@@ -121,6 +119,12 @@ struct Ensemble::Impl {
     if (!obstacle.empty()) return;
     // Impedances are given by port from here on; other options stay.
     options.method = choice.method;
+    if (tuner->follows_state()) {
+      follows = true;
+      options.method.waves().impedance.clear();
+      options.method.waves().initial_waves = run.options().method.waves().initial_waves;
+      following = options;
+    }
     options.method.waves().impedance_kind = ImpedanceKind::given;
     options.method.waves().initial_waves = run.options().method.waves().initial_waves;
   }
@@ -166,8 +170,15 @@ struct Ensemble::Impl {
       return;
     }
     chunks.push_back({std::make_unique<LaneChunk>(gathered_system(members), count,
-                                                  options_of_chunk(first, count)),
+                                                  options_of_chunk(first, count), following_of()),
                       first, count});
+  }
+
+  /// Null: impedances stay.
+  std::unique_ptr<const LaneChunk::Following> following_of() const {
+    if (!follows) return nullptr;
+    return std::make_unique<LaneChunk::Following>(
+        LaneChunk::Following{&*tuner, &*system, following});
   }
 
   struct Placed {
@@ -244,8 +255,8 @@ struct Ensemble::Impl {
   void begin(Placed& own, const double* start) const {
     auto* const lanes = dynamic_cast<LaneChunk*>(own.steps.get());
     if (lanes != nullptr && lanes->is_out_of_date()) {
-      own.steps = std::make_unique<LaneChunk>(lanes->take_system(), own.count,
-                                              options_of_chunk(own.first, own.count));
+      own.steps = std::make_unique<LaneChunk>(
+          lanes->take_system(), own.count, options_of_chunk(own.first, own.count), following_of());
     }
     own.steps->begin(start);
   }
@@ -337,6 +348,8 @@ struct Ensemble::Impl {
   std::string obstacle;  // to lanes
   std::optional<Tuner> tuner;
   MethodChoice choice;
+  bool follows = false;      // impedances of each replica follow its state
+  StepperOptions following;  // of one replica then
   std::size_t doubles_per_replica = 0;
   std::string execution;
   std::vector<std::vector<double>> impedances;  // by replica, in lanes
@@ -399,6 +412,7 @@ std::int64_t Ensemble::step_index() const { return impl_->begun ? impl_->steps :
 StepperOptions Ensemble::options_of(int replica) const {
   impl_->check_replica(replica);
   StepperOptions out = impl_->options;
+  if (impl_->follows) return impl_->following;
   if (in_lanes()) out.method.waves().impedance = impl_->impedances[at(replica)];
   return out;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/runtime/parallel/partition.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "step/waves/wave_start.hpp"
 
 namespace portwave {
 namespace {
@@ -26,7 +28,8 @@ std::string not_finite(const Part& part, std::span<const double> state) {
                      shown_number(*bad));
 }
 
-LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options)
+LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options,
+                     std::unique_ptr<const Following> follows)
     : system_(std::move(system)),
       run_(system_, options),
       replicas_(replicas),
@@ -36,7 +39,8 @@ LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options)
       step_(waves_, method(), system_.initial_settings(),
             {.tank = method().tank, .guarded = method().guard, .replicas = true}, options.start_s,
             *this, together_),
-      statuses_(at(replicas)) {
+      statuses_(at(replicas)),
+      follows_(std::move(follows)) {
   step_.prepare(method(), run_, has_tolerance(run_.options().method),
                 options.certify != Certify::none || method().guard);
   if (step_.has_tolerance()) missed_.resize(at(replicas));
@@ -51,6 +55,7 @@ void LaneChunk::begin(const double* states) {
   resting_.clear();
   ignored_.assign(system_.parts().size(), 0);
   waves_.set_ignored({});
+  if (follows_ != nullptr) follow(states);
   step_.begin(method(), run_.options().start_s, [&](double* record) {
     const double* own = states;
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
@@ -61,6 +66,89 @@ void LaneChunk::begin(const double* states) {
     }
   });
   check_states(states);
+}
+
+/// Impedances by the states that a run begins from, as the stepper of each replica chooses them.
+void LaneChunk::follow(const double* states) {
+  std::size_t size = 0;
+  for (int i = 0; i < parts_; ++i) size += system_.parts()[at(i)].initial_state.size();
+  const System* const only[] = {follows_->one};
+  followers_.clear();
+  wanted_.clear();
+  for (int r = 0; r < replicas_; ++r) {
+    const double* const own = states + at(r) * size;
+    const bool is_sound = std::all_of(own, own + size, [](double x) { return std::isfinite(x); });
+    System one = gathered_system(only, is_sound ? own : nullptr);
+    for (int i = 0; i < parts_; ++i) {
+      const std::shared_ptr<const Component>& part = this->part(r, i).component;
+      if (one.parts()[at(i)].component != part) exchange_component(one, i, part);
+    }
+    try {
+      followers_.push_back(std::make_unique<Follower>(std::move(one), *follows_));
+    } catch (const ConfigError&) {  // no impedances from here: those of the system will do
+      followers_.push_back(std::make_unique<Follower>(gathered_system(only), *follows_));
+    }
+    const std::vector<double>& chosen = followers_.back()->tuner.choice().method.waves().impedance;
+    wanted_.insert(wanted_.end(), chosen.begin(), chosen.end());
+  }
+  set_impedance();
+}
+
+/// In force are those of wanted_.
+void LaneChunk::set_impedance() {
+  waves_.set_impedance(wanted_);
+  take_over_maps();
+}
+
+void LaneChunk::take_over_maps() {
+  step_.stale() = true;
+  if (auto& interface = step_.interface()) interface->current().take_over_maps();
+  executor_->recompile();
+  step_.ledger().forget_examined();
+  step_.bind(*executor_);
+}
+
+/// As the stepper of each replica does: those that are off are set again, and the others keep theirs.
+void LaneChunk::retune() {
+  const std::int64_t steps = step_.clock().steps();
+  const std::size_t ports = wanted_.size() / at(replicas_);
+  const auto own_ports = [&](int r) { return std::span(wanted_).subspan(at(r) * ports, ports); };
+  tuned_.clear();
+  for (int r = 0; r < replicas_; ++r) {
+    Tuner& tuner = followers_[at(r)]->tuner;
+    if (statuses_[at(r)].failed || !tuner.is_due(steps)) continue;
+    const auto state_of = [&](int part) -> std::span<const double> {
+      const int own = r * parts_ + part;
+      looked_at_.resize(system_.parts()[at(own)].initial_state.size());
+      waves_.get_state(own, step_.now().record.data(), looked_at_.data());
+      return looked_at_;
+    };
+    try {
+      const auto tuned = tuner.retuned(steps, state_of);
+      if (!tuned) continue;
+      std::ranges::copy(*tuned, own_ports(r).begin());
+      tuned_.push_back(r);
+    } catch (const std::exception&) {  // those in force stay
+      tuner.refuse(steps);
+    }
+  }
+  if (tuned_.empty()) return;
+  left_impedance_.assign(waves_.impedance().begin(), waves_.impedance().end());
+  try {
+    set_impedance();
+    for (const int r : tuned_) {
+      followers_[at(r)]->tuner.accept({own_ports(r).begin(), own_ports(r).end()});
+    }
+    rescatter(waves_, left_impedance_, waves_.step_s(), step_.now().a, step_.now().b);
+  } catch (const std::exception&) {  // all stay: whose they are is not known
+    for (const int r : tuned_) {
+      const std::vector<double>& in_force =
+          followers_[at(r)]->tuner.choice().method.waves().impedance;
+      std::ranges::copy(in_force, own_ports(r).begin());
+      followers_[at(r)]->tuner.refuse(steps);
+    }
+    take_over_maps();
+  }
 }
 
 /// Takes out replicas that cannot start from their initial states.
@@ -157,6 +245,7 @@ void LaneChunk::step(const double* settings) {
 
 /// The macro-step. False: a replica has failed, and nothing else has happened.
 bool LaneChunk::attempt() {
+  if (!followers_.empty()) retune();
   if (!resting_.empty()) rest();
   const StepClock& clock = step_.clock();
   if (!step_.freeze(clock.time_s()) || !step_.iterate() || !step_.guard()) return false;
@@ -221,6 +310,10 @@ void LaneChunk::count() {
     }
     status.iterations += outcome.iterations;
     status.max_iterations = std::max(status.max_iterations, outcome.iterations);
+    if (!followers_.empty()) {
+      followers_[at(i)]->tuner.observe(step + 1, outcome.iterations, outcome.converged,
+                                       outcome.rescued);
+    }
     is_any_rescued = is_any_rescued || outcome.rescued;
     if (!step_.has_tolerance() || outcome.converged) continue;
     ++status.not_converged;

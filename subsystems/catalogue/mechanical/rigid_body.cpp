@@ -16,6 +16,7 @@
 #include "catalogue/matrix_parameters.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/point_places.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
@@ -340,7 +341,7 @@ NonlinearPortHamiltonian::Options body_options(const BodyParameters& p, const In
   return options;
 }
 
-class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts {
+class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts, public PointPlaces {
  public:
   RigidBody(const BodyParameters& p, const Inputs& inputs, const Options& options)
       : NonlinearPortHamiltonian(body_signature(inputs),
@@ -365,6 +366,17 @@ class RigidBody final : public NonlinearPortHamiltonian, public LeavesPorts {
                       Structure& out) const override {
     if (!attitude_.has_frames()) return Subsystem::structure_over(x, dx, step_s, out);
     attitude_.set_over(x, dx, out);
+  }
+  bool place_of(int port, const double* x, double* place) const override {
+    const int frame = port - (inputs_.has_force_port ? 1 : 0) - (inputs_.has_torque_port ? 1 : 0);
+    const bool is_centre = inputs_.has_force_port && port == 0;
+    if (frame < 0 && !is_centre) return false;
+    Eigen::Map<Eigen::Vector3d> out(place);
+    out = Eigen::Map<const Eigen::Vector3d>(x + kPosition);
+    if (!is_centre) {
+      out += rotation(x + kQuaternion) * inputs_.frames[static_cast<std::size_t>(frame)].point;
+    }
+    return true;
   }
   Issues check_initial_state(const double* x) const override {
     const double length = Eigen::Map<const Eigen::Vector4d>(x + kQuaternion).stableNorm();

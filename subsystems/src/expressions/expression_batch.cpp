@@ -54,7 +54,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
         width_(lanes() == 1 ? 1 : kLaneGroup),
         maps_(*parts_[0].part, energy_),
         newton_(energy_, maps_, p_),
-        solvers_(lanes(), p_, [this, options](int lane) {
+        solvers_(lanes(), p_, false, [this, options](int lane) {
           return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
         }) {}
 

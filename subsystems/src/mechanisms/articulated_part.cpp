@@ -315,9 +315,7 @@ class TreeMechanism final : public Mechanism {
   void point_forces(const double* q, double* out) const override {
     tree_.point_forces(q, points_, out);
   }
-  void mean_point_forces(double* out) const override {
-    motion_.point_forces(points_, out);
-  }
+  void mean_point_forces(double* out) const override { motion_.point_forces(points_, out); }
   void start_at(const double* q) override { motion_.start_at(q); }
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
            double* momentum) override {
@@ -430,6 +428,30 @@ std::shared_ptr<const Component> ArticulatedPart::without_ports(
   }
   std::erase_if(own.frames, [&](const Frame&) { return static_cast<bool>(idle[port++]); });
   return std::make_shared<const ArticulatedPart>(std::move(own), options().allow_active);
+}
+
+/// Frames, and where free bodies hang.
+bool ArticulatedPart::place_of(int port, const double* x, double* place) const {
+  const Tree& tree = design_.tree;
+  Point point;
+  int number = 0;
+  bool is_found = false;
+  for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
+    if (!design_.has_port[i]) continue;
+    const bool is_free = tree.bodies[i].kind == JointKind::free;
+    if (is_free && port == number) {
+      point.body = static_cast<int>(i);
+      is_found = true;
+    }
+    number += is_free ? 2 : 1;
+  }
+  if (port >= number) point = design_.frames[at(port - number)].point;
+  if (!(is_found || port >= number) || point.turns) return false;
+  const Vec3 out = tree.place_of(x, point);
+  place[0] = out.x;
+  place[1] = out.y;
+  place[2] = out.z;
+  return true;
 }
 
 Issues ArticulatedPart::check_initial_state(const double* x) const {

@@ -7,6 +7,7 @@
 #include "kernels/tree_kernels.hpp"
 #include "mechanisms/articulated_tree.hpp"
 #include "nonlinear/gradients_side_by_side.hpp"
+#include "portwave/subsystems/core/point_places.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
@@ -33,6 +34,7 @@ struct Design {
 /// The part "articulated": state (q, p), H as in Tree, ports at joints and frames.
 class ArticulatedPart final : public NonlinearPortHamiltonian,
                               public LeavesPorts,
+                              public PointPlaces,
                               public GradientsSideBySide {
  public:
   /// Errors: ConfigError where M is not positive definite at the default state.
@@ -41,6 +43,7 @@ class ArticulatedPart final : public NonlinearPortHamiltonian,
   const Design& design() const { return design_; }
 
   std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override;
+  bool place_of(int port, const double* x, double* place) const override;
   Issues check_initial_state(const double* x) const override;
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,

@@ -56,7 +56,7 @@ struct Motion::WorldPath {
 };
 
 void Motion::follow(std::span<WorldPath> worlds, bool turns) const {
-  for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
+  for (std::size_t i = 0; i < worlds.size(); ++i) {
     const Body& body = tree_.bodies[i];
     const Path& path = paths_[i];
     WorldPath& own = worlds[i];
@@ -151,7 +151,9 @@ void Motion::force_at(std::size_t i, const WorldPath& own, const Vec3& force, co
 void Motion::point_forces(std::span<const Point> points, double* out) const {
   if (points.empty()) return;
   std::array<WorldPath, kMostBodies> worlds;
-  follow(worlds, std::ranges::any_of(points, &Point::turns));
+  const int last = std::ranges::max(points, {}, &Point::body).body;  // parents come first
+  follow(std::span(worlds).first(static_cast<std::size_t>(last) + 1),
+         std::ranges::any_of(points, &Point::turns));
   std::fill_n(out, 3 * tree_.velocities * static_cast<std::ptrdiff_t>(points.size()), 0.0);
   for (const Point& point : points) {
     Vec3 place = point.place;

@@ -275,6 +275,17 @@ void Tree::point_forces(const double* q, std::span<const Point> points, double* 
   poses.point_forces(*this, points, out);
 }
 
+Vec3 Tree::place_of(const double* q, const Point& point) const {
+  Poses poses;
+  poses.set(*this, q);
+  Vec3 out = point.place;
+  for (int i = point.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent) {
+    const auto own = static_cast<std::size_t>(i);
+    out = poses.place[own] + poses.turn[own].back(out);
+  }
+  return out;
+}
+
 Mat3 rotation(const double* quaternion) {
   const double w = quaternion[0];
   const Vec3 v = {quaternion[1], quaternion[2], quaternion[3]};

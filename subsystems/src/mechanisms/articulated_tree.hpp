@@ -74,6 +74,8 @@ struct Tree {
   /// velocities × 3 for each point, column by column. Its transpose takes velocities to those of the points, and
   /// to angular velocities.
   void point_forces(const double* q, std::span<const Point> points, double* out) const;
+  /// In the world.
+  Vec3 place_of(const double* q, const Point& point) const;
 };
 
 /// The rotation of a quaternion of any length other than 0, from the axes that it turns.

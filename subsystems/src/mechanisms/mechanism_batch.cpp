@@ -446,9 +446,10 @@ class MechanismBatch final : public LanewiseBatch, public LaneExchange, public P
                       LastMotion::size(parts[0]->signature().wave_size(),
                                        make(*parts[0])->layout().velocities)),
         parts_(parts.begin(), parts.end()),
-        solvers_(lanes(), wave_size(), [this, make = std::move(make), options](int l) {
-          return std::make_unique<StepSolver>(*parts_[at(l)], make(*parts_[at(l)]), options);
-        }) {}
+        solvers_(
+            lanes(), wave_size(), are_one(parts_), [this, make = std::move(make), options](int l) {
+              return std::make_unique<StepSolver>(*parts_[at(l)], make(*parts_[at(l)]), options);
+            }) {}
 
   double scatter_cost_ns() const override { return 2000.0 + 1000.0 * state_size(); }
   double advance_cost_ns() const override { return scatter_cost_ns(); }

@@ -42,7 +42,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
         options_(options),
         parts_(parts.begin(), parts.end()),
         rules_(std::move(rules)),
-        solvers_(lanes(), wave_size(), [this, options](int l) {
+        solvers_(lanes(), wave_size(), are_one(parts_) && !is_damped(), [this, options](int l) {
           return std::make_unique<PartSolver>(*parts_[at(l)], rules_[at(l)], options);
         }) {}
 

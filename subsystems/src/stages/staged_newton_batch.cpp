@@ -112,7 +112,7 @@ class StagedNewtonBatch final : public LanewiseBatch,
                           LastSolve::size(layout.n + layout.states(), layout.ports())),
         layout_(layout),
         parts_(parts.begin(), parts.end()),
-        solvers_(lanes(), wave_size(),
+        solvers_(lanes(), wave_size(), are_one(parts_),
                  [this, stages, options = newton_options_of(*parts[0])](int l) {
                    return std::make_unique<StagedSolver>(*parts_[at(l)], stages, options);
                  }) {}

@@ -26,7 +26,7 @@ class SubsteppedNewtonBatch final : public LanewiseBatch,
                       SubstepSolver::kept_size(layout)),
         layout_(layout),
         parts_(parts.begin(), parts.end()),
-        solvers_(lanes(), wave_size(),
+        solvers_(lanes(), wave_size(), are_one(parts_),
                  [this, stages, substeps = layout.substeps,
                   options = newton_options_of(*parts[0])](int l) {
                    return std::make_unique<SubstepSolver>(*parts_[at(l)], stages, substeps,

@@ -181,10 +181,20 @@ std::vector<Case> cases() {
          return builder.build();
        }},
       {"star", [](int) { return star(); }},
+      {"impedances_follow", pair, waves([](WaveCoupling& m) {
+         m = WaveCoupling::automatic(1e-10);
+         m.kind = WaveUpdate::peaceman_rachford;
+         m.impedance_kind = ImpedanceKind::matched;
+         m.retune_factor = 1.00000001;
+       })},
+      {"impedances_follow_at_two_stages", pair, waves([](WaveCoupling& m) {
+         m = WaveCoupling::automatic_with_stages(2);
+         m.kind = WaveUpdate::peaceman_rachford;
+         m.impedance_kind = ImpedanceKind::matched;
+         m.retune_factor = 1.00000001;
+       })},
       // Each by itself.
       {"two_islands", [](int) { return ring_of_junctions(); }, [](StepperOptions&) {}, false},
-      {"impedances_follow", pair,
-       waves([](WaveCoupling& m) { m = WaveCoupling::automatic(1e-10); }), false},
       {"interface_of_nonlinear_parts", pair, waves([](WaveCoupling& m) {
          m = WaveCoupling::of_kind(WaveUpdate::interface);
          m.retune_factor = 0.0;
@@ -286,7 +296,7 @@ TEST_P(EnsembleLaw, EachReplicaHasTheBitsOfAStepperOfItsOwn) {
   EXPECT_EQ(ensemble.in_lanes(), own.in_lanes) << ensemble.execution();
   std::vector<std::unique_ptr<Alone>> alone;
   for (int i = 0; i < kReplicas; ++i) alone.push_back(std::make_unique<Alone>(own, ensemble, i));
-  int guarded = 0;
+  std::int64_t guarded = 0, tuned = 0;
   for (const int steps : {1, 2, 60}) {
     ensemble.step(steps - ensemble.step_index());
     for (int i = 0; i < kReplicas; ++i) {
@@ -311,11 +321,15 @@ TEST_P(EnsembleLaw, EachReplicaHasTheBitsOfAStepperOfItsOwn) {
       EXPECT_EQ(status.guard.uses, waves->guard()->uses) << where;
       EXPECT_EQ(status.guard.min_alpha, waves->guard()->min_alpha) << where;
       EXPECT_TRUE(same(status.guard.withheld_J, waves->guard()->withheld_J)) << where;
-      guarded += static_cast<int>(status.guard.uses);
+      guarded += status.guard.uses;
+      tuned += waves->tuning().changes;
     }
   }
   if (own.name.ends_with("at_work")) {
     EXPECT_GT(guarded, 0);
+  }
+  if (own.name.starts_with("impedances_follow")) {
+    EXPECT_GT(tuned, 0);
   }
 }
 

@@ -85,8 +85,9 @@ struct Run {
   int missed = 0;
 };
 
-Run run(SystemBuilder& builder, const Texts& parts, double step_s, double end_s) {
+Run run(SystemBuilder& builder, const Texts& parts, double step_s, double end_s, int stages = 1) {
   StepperOptions options;
+  if (stages > 1) options.method = WaveCoupling::automatic_with_stages(stages);
   options.step_s = step_s;
   Stepper stepper(builder.build(), options);
   stepper.step(std::lround(end_s / step_s));
@@ -134,13 +135,13 @@ void add_link(Chain& chain, std::size_t i, const Link& link, double share = 1.0)
 }
 
 /// Angles of the four joints, from the uncut chain.
-std::array<double, 4> whole_chain(double step_s, double end_s, double scale = 1.0) {
+std::array<double, 4> whole_chain(double step_s, double end_s, double scale = 1.0, int stages = 1) {
   Chain chain;
   const std::vector<Link> all = links(scale);
   for (std::size_t i = 0; i < 4; ++i) add_link(chain, i, all[i]);
   SystemBuilder builder;
   builder.add("robot", chain.part());
-  const Numbers x = run(builder, {"robot"}, step_s, end_s).states["robot"];
+  const Numbers x = run(builder, {"robot"}, step_s, end_s, stages).states["robot"];
   return {x[0], x[1], x[2], x[3]};
 }
 
@@ -156,7 +157,8 @@ Matrix3d turn(double angle, const Numbers& axis) {
 }
 
 /// Cut through link 2, of which the outer piece takes a share.
-CutRun cut_chain(double step_s, double end_s, double scale = 1.0, double share = 0.5) {
+CutRun cut_chain(double step_s, double end_s, double scale = 1.0, double share = 0.5,
+                 int stages = 1) {
   const std::vector<Link> all = links(scale);
   Chain inner, outer;
   add_link(inner, 0, all[0]);
@@ -176,7 +178,7 @@ CutRun cut_chain(double step_s, double end_s, double scale = 1.0, double share =
   builder.join(joint::CommonFlow{}, {"a.cut", "b.cut"});
   builder.join(joint::CommonFlow{}, {"a.cut_torque", "b.cut_torque"});
   CutRun out;
-  out.run = run(builder, {"a", "b"}, step_s, end_s);
+  out.run = run(builder, {"a", "b"}, step_s, end_s, stages);
   const Numbers &a = out.run.states["a"], &b = out.run.states["b"];
   out.angles = {a[0], a[1], b[7], b[8]};
   const Matrix3d first = turn(a[0], all[0].axis), second = first * turn(a[1], all[1].axis);
@@ -206,6 +208,29 @@ TEST(MechanismCuts, ChainMovesAsTheWholeAndStaysWelded) {
   }
   // The control: what is exact of the weld is not so because the steps are.
   EXPECT_GT(std::abs(coarse.angles[0] - fine.angles[0]), 1e-6);
+}
+
+/// Of order 4 and 6, in the motion and in the weld.
+TEST(MechanismCuts, SeveralStagesMoveAsTheWhole) {
+  const double end = 0.4;
+  const auto exact = whole_chain(5e-4, end, 1.0, 3);
+  const auto off = [&](const CutRun& own) {
+    double largest = 0.0;
+    for (std::size_t j = 0; j < 4; ++j) {
+      largest = std::max(largest, std::abs(own.angles[j] - exact[j]));
+    }
+    return largest;
+  };
+  const CutRun two = cut_chain(4e-3, end, 1.0, 0.5, 2), three = cut_chain(4e-3, end, 1.0, 0.5, 3);
+  EXPECT_LT(off(two), 1e-7);
+  EXPECT_LT(off(three), 1e-9);
+  for (const CutRun* own : {&two, &three}) {
+    EXPECT_LT(own->place_off, 1e-9);
+    EXPECT_LT(own->turn_off, 1e-9);
+    EXPECT_LT(own->run.off_J, 1e-9 * own->run.size_J);
+    EXPECT_EQ(own->run.missed, 0);
+  }
+  EXPECT_GT(off(cut_chain(4e-3, end)), 1e-6) << "the control: one stage is of order 2";
 }
 
 TEST(MechanismCuts, DoNotDependOnUnitsNorOnTheShare) {
@@ -301,9 +326,9 @@ TEST(MechanismLoops, FourBarLinkageAgreesWithOneCoordinate) {
 TEST(MechanismLoops, TipsOfPlanarArmsStayJoined) {
   const auto gap = [](double step_s, int stages) {
     const auto arm = [] {
-      return make_part("planar_arm", {{"lengths_m", Numbers{0.5, 0.4}},
-                                      {"masses_kg", Numbers{2.0, 1.0}},
-                                      {"tip_port", true}});
+      return make_part(
+          "planar_arm",
+          {{"lengths_m", Numbers{0.5, 0.4}}, {"masses_kg", Numbers{2.0, 1.0}}, {"tip_port", true}});
     };
     SystemBuilder builder;
     builder.add("a", arm(), {.initial_state = {0.3, 0.5, 0, 0}});
@@ -440,6 +465,41 @@ TEST(MechanismLoops, TwoArmsHoldARigidBodyAsTheyHoldATreeOfOne) {
   // The controls: they have moved, and the gap is not small because the step is.
   EXPECT_GT(std::abs(body.left[0] + 1.2), 0.1);
   EXPECT_GT(std::abs(body.left[0] - fine.left[0]), 1e-8);
+}
+
+/// Speeds are joined, not places: points that start apart would stay apart.
+TEST(MechanismLoops, PointsThatAreJoinedStartAtOnePlace) {
+  const auto built = [](const std::array<double, 3>& off, double scale) {
+    Chain arm, body;
+    arm.add("revolute", "j1", {0.2 * scale, 0, 0}, {0, 1, 0}, 1.0, {0.1, 0, 0},
+            {0.1, 0, 0, 0.1, 0, 0.1});
+    arm.frame("hand", "j1", {0.5 * scale, 0, 0.1 * scale}, "wrench");
+    body.add("free", "body", {0, 0, 0}, {0, 0, 1}, 1.0, {0, 0, 0}, {0.1, 0, 0, 0.1, 0, 0.1});
+    body.frame("handle", "body", {0, 0.3 * scale, 0}, "wrench");
+    SystemBuilder builder;
+    builder.add("arm", arm.part(), {.initial_state = {0.4, 0}});
+    const Vector3d hand = Vector3d(0.2, 0, 0) + turn(0.4, {0, 1, 0}) * Vector3d(0.5, 0, 0.1);
+    // A quarter turn about z takes the handle to −x.
+    const Vector3d at = scale * (hand + Vector3d(0.3, 0, 0)) + Vector3d(off[0], off[1], off[2]);
+    const double half = std::sqrt(0.5);
+    builder.add("body", body.part(),
+                {.initial_state = {at.x(), at.y(), at.z(), half, 0, 0, half, 0, 0, 0, 0, 0, 0}});
+    builder.join(joint::CommonFlow{}, {"arm.hand", "body.handle"});
+    builder.join(joint::CommonFlow{}, {"arm.hand_torque", "body.handle_torque"});
+    return builder.build();
+  };
+  for (const double scale : {1.0, 1e6, 1e-6}) EXPECT_NO_THROW(built({0, 0, 0}, scale)) << scale;
+  EXPECT_NO_THROW(built({1e-7, 0, 0}, 1.0)) << "digits of a file";
+  try {
+    built({0, 0.02, 0}, 1.0);
+    FAIL() << "they start 2 cm apart";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.issues().front().where, "/couplings/0/ports/1");
+    const std::string what = error.issues().front().what;
+    EXPECT_NE(what.find("\"arm.hand\" and \"body.handle\" start 0.02 m apart"), std::string::npos)
+        << what;
+    EXPECT_NE(what.find("moved by (0, -0.02, 0)"), std::string::npos) << what;
+  }
 }
 
 }  // namespace
