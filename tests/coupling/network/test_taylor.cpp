@@ -11,7 +11,6 @@
 
 #include <portwave/coupling/network/taylor.hpp>
 #include <portwave/coupling/system/system.hpp>
-#include <portwave/subsystems/catalogue/chain.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
 #include "support/systems/linear_networks.hpp"
@@ -80,49 +79,6 @@ TEST(Taylor, GoldenErrorsOfTheDrivenLine) {
   expect_printed((done.state - exact.state).norm() / exact.state.norm(), 5.507e-10, 5e-3);
   EXPECT_NEAR(done.dissipated_J, 1.533535633066, 2e-12);
   EXPECT_NEAR(done.supplied_J, 1.999228449447, 2e-12);
-}
-
-/// `blocks` blocks of five masses in a row, equal, both ends free: those of the benchmark.
-System chain(int blocks) {
-  SystemBuilder builder;
-  const auto name = [](int b) { return "block" + std::to_string(b); };
-  const auto position = [](int i) {
-    return 0.2 * testing::fraction(static_cast<std::size_t>(i + 1), std::sqrt(2.0)) - 0.1;
-  };
-  constexpr int kMasses = 5;
-  for (int b = 0; b < blocks; ++b) {
-    const bool is_last = b + 1 == blocks;
-    std::vector<double> state;
-    for (int i = b * kMasses; i < (b + 1) * kMasses; ++i) {
-      state.push_back(position(i));
-      state.push_back(0.0);
-    }
-    const int end = (b + 1) * kMasses;
-    if (!is_last) state.push_back(position(end) - position(end - 1));
-    builder.add(
-        name(b),
-        mass_spring_damper_chain({.masses = kMasses,
-                                  .mass_kg = 0.3,
-                                  .stiffness_N_per_m = 50.0,
-                                  .damping_Ns_per_m = 0.1,
-                                  .coupling_stiffness_N_per_m = 50.0,
-                                  .right_end = is_last ? ChainEnd::mass : ChainEnd::spring}),
-        {.initial_state = state});
-  }
-  for (int b = 0; b + 1 < blocks; ++b) builder.connect(name(b) + ".right", name(b + 1) + ".left");
-  builder.join(joint::Free{}, {"block0.left"});
-  builder.join(joint::Free{}, {name(blocks - 1) + ".right"});
-  return builder.build();
-}
-
-TEST(Taylor, DissipatesWhatTheChainOf1024BlocksDoes) {
-  const System system = chain(1024);
-  const Outcome done = outcome(system, 16, 2.0, 32);
-  // By an independent series of order 24, in steps of 1/32 s, of equations written by hand.
-  EXPECT_NEAR(done.dissipated_J, 606.58391748148, 1e-9);
-  EXPECT_EQ(done.remarks, "");
-  // Control: fewer terms are further away.
-  EXPECT_GT(std::abs(outcome(system, 8, 2.0, 32).dissipated_J - 606.58391748148), 1e-6);
 }
 
 /// A mass on a spring and damper whose other end is moved: the input acts through a damper; the weight of the mass.
